@@ -2,10 +2,9 @@
 //! keeps them where a write leaves them out. They are skipped where they stand, and never become values.
 
 use serde::de::{IgnoredAny, MapAccess};
-use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::model::any::{self, OfMap};
+use crate::model::any::{Any, OfMap};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,17 +13,12 @@ pub(crate) struct Bare(pub(crate) Value);
 /// Its metadata.
 pub(super) struct Metadata(pub(super) Value);
 
-impl<'de> Deserialize<'de> for Bare {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        any::read(from)
-    }
-}
-
 impl OfMap for Bare {
     fn of_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         let mut all = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
-            let value = if name == "metadata" { fields.next_value::<Metadata>()?.0 } else { fields.next_value()? };
+            let value =
+                if name == "metadata" { fields.next_value::<Any<Metadata>>()?.0.0 } else { fields.next_value()? };
             all.insert(name, value);
         }
         Ok(Self(all.into()))
@@ -32,12 +26,6 @@ impl OfMap for Bare {
 
     fn of_other(value: Value) -> Self {
         Self(value)
-    }
-}
-
-impl<'de> Deserialize<'de> for Metadata {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        any::read(from)
     }
 }
 
@@ -77,6 +65,6 @@ mod tests {
     fn managers_are_left_out_of_the_metadata_alone(#[case] text: &str, #[case] expected: &str) {
         let expected = if expected.is_empty() { text } else { expected };
         let expected: Value = serde_json::from_str(expected).unwrap();
-        assert_eq!(serde_json::from_str::<Bare>(text).unwrap(), Bare(expected));
+        assert_eq!(serde_json::from_str::<Any<Bare>>(text).unwrap().0, Bare(expected));
     }
 }

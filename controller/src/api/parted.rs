@@ -2,11 +2,10 @@
 //! field managers.
 
 use serde::de::MapAccess;
-use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::bare::Metadata;
-use crate::model::any::{self, OfMap};
+use crate::model::any::{Any, OfMap};
 use crate::model::{Found, Template};
 
 /// See the module.
@@ -20,20 +19,14 @@ pub(crate) struct Parted {
 /// Its spec.
 struct Spec(Parted);
 
-impl<'de> Deserialize<'de> for Parted {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        any::read(from)
-    }
-}
-
 impl OfMap for Parted {
     fn of_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         let (mut all, mut template) = (Map::new(), None);
         while let Some(name) = fields.next_key::<String>()? {
             let value = match name.as_str() {
-                "metadata" => fields.next_value::<Metadata>()?.0,
+                "metadata" => fields.next_value::<Any<Metadata>>()?.0.0,
                 "spec" => {
-                    let Spec(spec) = fields.next_value()?;
+                    let Any(Spec(spec)) = fields.next_value()?;
                     template = spec.template;
                     spec.raw
                 }
@@ -49,18 +42,12 @@ impl OfMap for Parted {
     }
 }
 
-impl<'de> Deserialize<'de> for Spec {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        any::read(from)
-    }
-}
-
 impl OfMap for Spec {
     fn of_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         let (mut all, mut template) = (Map::new(), None);
         while let Some(name) = fields.next_key::<String>()? {
             let value = if name == "template" {
-                match fields.next_value()? {
+                match fields.next_value::<Any<Found>>()?.0 {
                     Found::Template(found) => {
                         template = Some(found);
                         continue;
@@ -104,7 +91,7 @@ mod tests {
     #[case::no_map(json!([1]))]
     #[case::nothing(json!({}))]
     fn an_object_that_is_taken_apart_is_the_same_as_one_that_is_read_whole(#[case] object: Value) {
-        let Parted { raw, template } = serde_json::from_str(&object.to_string()).unwrap();
+        let Any(Parted { raw, template }) = serde_json::from_str(&object.to_string()).unwrap();
         let (parted, whole) = (Deployment::assemble(raw, template), Deployment::read(object.clone()));
         assert_eq!(parted.as_ref().ok().map(Deployment::raw), whole.as_ref().ok().map(|_| object));
         assert_eq!(parted.map_err(|error| error.to_string()), whole.map_err(|error| error.to_string()));
@@ -113,7 +100,7 @@ mod tests {
     #[test]
     fn field_managers_are_left_out() {
         let text = r#"{"metadata": {"managedFields": [{"a": {}}], "name": "x"}, "spec": {"template": {}}}"#;
-        let Parted { raw, .. } = serde_json::from_str(text).unwrap();
+        let Any(Parted { raw, .. }) = serde_json::from_str(text).unwrap();
         assert_eq!(raw, json!({"metadata": {"name": "x"}, "spec": {}}));
     }
 }

@@ -19,6 +19,7 @@ use super::resource::Resource;
 use super::throttle::Throttle;
 use crate::clock;
 use crate::metrics::Metrics;
+use crate::model::any::Any;
 use crate::settings::Settings;
 
 /// How long the answer to a write is waited for: as long as the server itself works on one, for what it did then must be found out.
@@ -199,7 +200,7 @@ impl ApiServer {
         if let (Some(throttle), Ok(request)) = (&self.throttle, &request) {
             throttle.turn(request.method().as_str()).await;
         }
-        self.send_at_once(what, request).await.map(|Bare(answer)| answer)
+        self.send_at_once(what, request).await.map(|Any(Bare(answer))| answer)
     }
 
     async fn send_at_once<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {

@@ -17,9 +17,13 @@ pub(crate) trait OfMap: Sized {
     fn of_other(value: Value) -> Self;
 }
 
-/// Reads any JSON.
-pub(crate) fn read<'de, T: OfMap, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
-    from.deserialize_any(Reading(PhantomData))
+/// What is read from any JSON.
+pub(crate) struct Any<T>(pub(crate) T);
+
+impl<'de, T: OfMap> Deserialize<'de> for Any<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Reading(PhantomData)).map(Self)
+    }
 }
 
 struct Reading<T>(PhantomData<T>);

@@ -4,10 +4,10 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserializer, Serialize};
 use serde_json::Value;
 
-use super::any::{self, OfMap};
+use super::any::OfMap;
 use super::manifest::Template;
 use super::names::POD_TEMPLATE_HASH;
 
@@ -17,12 +17,6 @@ pub(crate) enum Found {
     Template(Template),
     /// No object, so none.
     Other(Value),
-}
-
-impl<'de> Deserialize<'de> for Found {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        any::read(from)
-    }
 }
 
 impl OfMap for Found {

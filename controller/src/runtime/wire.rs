@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
 use crate::api::{Change, Key, Parted, Resource};
+use crate::model::any::Any;
 use crate::model::{Deployment, ModelError, Pod, ReplicaSet, TraitedPod};
 
 /// One kind of object, as it comes over the wire.
@@ -56,7 +57,7 @@ impl Kept for ReplicaSet {
 
 impl<'de, T: Kept> Deserialize<'de> for Raw<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let parted = Parted::deserialize(from)?;
+        let Any(parted) = Any::<Parted>::deserialize(from)?;
         let text = |field| parted.raw["metadata"][field].as_str().unwrap_or_default();
         let (key, version) = (Key::new(text("namespace"), text("name")), text("resourceVersion").to_owned());
         Ok(Self { key, version, object: T::of(parted).map(Arc::new) })

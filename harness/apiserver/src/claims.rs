@@ -33,8 +33,7 @@ pub(super) fn note_manager(ask: &Ask<'_>, (before, had): (&Value, &Managers), ne
 /// A copy of an object to be compared with what was; where it has no other version, without what is reset as a whole.
 fn copy(object: &Value, writer: &Writer) -> Value {
     let Some(fields) = object.as_object().filter(|_| writer.others.is_empty()) else { return object.clone() };
-    let counts = |name: &String| !writer.reset.iter().any(|path| *path == [name.as_str()]);
-    let kept = fields.iter().filter(|(name, _)| counts(name));
+    let kept = fields.iter().filter(|(name, _)| !managed::is_reset(name, writer.reset));
     Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 

@@ -1,7 +1,6 @@
-//! Changes as they happen, for who follows a resource within the server's process: what a watch delivers, when it delivers it, as
-//! values instead of text.
+//! The changes of a resource as values, for code in the server's process. They come when a watch would deliver them.
 //!
-//! It is a watch like any other for [`Watches`](crate::Watches) and for the latency model.
+//! [`Watches`](crate::Watches) and the latency model treat it as a watch.
 
 use std::future::poll_fn;
 

@@ -1,7 +1,7 @@
 //! An object at one version, and the texts in which it leaves.
 //!
-//! Its managers stand beside its body: only a client that reads `managedFields` has them written out, and most of an object's text
-//! would be theirs.
+//! Its managers stand beside its body. They are half of an object's text, and are written as `managedFields` only for a client that
+//! reads those.
 
 use std::sync::{Arc, OnceLock};
 

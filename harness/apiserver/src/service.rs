@@ -94,8 +94,8 @@ impl ApiServer {
         kube::Client::new(self.clone(), "default")
     }
 
-    /// The same server, for clients that do not read `managedFields`: what they get is without them, and cheaper
-    /// by half. A client that sends objects back without them does not lose any: the server takes its own.
+    /// The same server for clients that do not read `managedFields`: its answers and watches leave them out. An
+    /// object that a client sends back without them keeps those that it has.
     #[must_use]
     pub fn without_managed_fields(&self) -> Self {
         Self { managed: ManagedFields::LeftOut, ..self.clone() }

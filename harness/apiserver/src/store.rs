@@ -56,8 +56,6 @@ pub(super) struct Store {
     version: u64,
     /// Watches cannot start before this version.
     forgotten: u64,
-    /// The log begins after this version.
-    dropped: u64,
     /// By kind: the version of the last change that the log has no longer.
     dropped_of: BTreeMap<Place, u64>,
 }
@@ -236,8 +234,7 @@ impl Store {
         }
         if self.log.len() >= 2 * LOGGED {
             let oldest = self.log.len() - LOGGED;
-            self.dropped = self.log[oldest - 1].version;
-            self.forget(self.dropped);
+            self.forget(self.log[oldest - 1].version);
             for change in self.log.drain(..oldest) {
                 self.dropped_of.insert(change.key.kind, change.version);
             }
@@ -252,7 +249,7 @@ impl Store {
 
     /// Whether the log has no longer all changes after a version.
     pub(super) fn lacks(&self, version: u64) -> bool {
-        version < self.dropped
+        self.dropped_of.keys().any(|kind| self.lacks_of(*kind, version))
     }
 
     /// Whether the log has no longer all changes of a kind after a version. A watch of a kind that never changes stands at its beginning,

@@ -146,8 +146,7 @@ async fn an_ended_watch_begins_where_its_last_bookmark_was() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_times_out_ends_with_a_bookmark_of_the_latest_version_though_nothing_of_its_kind_changed() {
     let server = ApiServer::new();
-    let params = WatchParams { bookmarks: true, ..WatchParams::default().timeout(290) };
-    let mut events = maps(&server).watch(&params, &server.resource_version().to_string()).await.unwrap().boxed();
+    let mut events = watch(&server).await;
     for number in 0..3 {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default", "name": format!("p{number}")}});
         server.put_stored(pod).unwrap();

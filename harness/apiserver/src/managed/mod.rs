@@ -41,6 +41,11 @@ const BEFORE_APPLY: &str = "before-first-apply";
 /// Holds what `kubectl apply` sent last.
 pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
+/// Whether a field of the object itself is among what is reset, as a whole.
+pub(super) fn is_reset(name: &str, reset: &[&[&str]]) -> bool {
+    reset.iter().any(|path| *path == [name])
+}
+
 /// The managers of an object; `None` where it has none. Versions of an object that have the same share them.
 pub(super) type Managers = Option<Arc<Managed>>;
 

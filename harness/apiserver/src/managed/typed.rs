@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::is_reset;
 use super::path::{Element, Scalar, Set};
 use crate::api::{Field, Merging, Shape, TYPES, Type};
 
@@ -260,7 +261,7 @@ impl<'a> Atom<'a> {
         let added = new.into_iter().flat_map(Map::keys).filter(|name| old.is_none_or(|old| !old.contains_key(*name)));
         for name in old.into_iter().flat_map(Map::keys).chain(added) {
             let (old, new) = (old.and_then(|old| old.get(name)), new.and_then(|new| new.get(name)));
-            if old.is_some() && old == new || reset.iter().any(|path| *path == [name.as_str()]) {
+            if old.is_some() && old == new || is_reset(name, reset) {
                 continue;
             }
             let element = Element::Field(name.as_str().into());
