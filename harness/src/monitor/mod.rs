@@ -157,9 +157,18 @@ impl Monitor {
         out
     }
 
-    /// The evidence that there is, before this ends.
+    /// The evidence that there is, before this ends. What came too late to be judged is in it.
     pub(crate) fn end(&mut self) -> Vec<Output> {
+        self.take_in_unjudged();
         self.evidence.all(&self.estate)
+    }
+
+    /// Take in all that waits for its turn.
+    fn take_in_unjudged(&mut self) {
+        for seen in self.queue.all() {
+            self.last = self.last.max(seen.version.rv);
+            self.estate.apply(&seen, false);
+        }
     }
 
     /// A version as it is kept; whose controllers write it is noted first.
@@ -186,10 +195,7 @@ impl Monitor {
         let there: Vec<Seen> =
             objects.into_iter().map(|object| self.seen(kind, Change::Modified, object, at)).collect();
         // First what is known, then what is gone, then what is there.
-        for seen in self.queue.all() {
-            self.last = self.last.max(seen.version.rv);
-            self.estate.apply(&seen, false);
-        }
+        self.take_in_unjudged();
         let names: BTreeSet<(String, String)> =
             there.iter().map(|seen| (seen.namespace.clone(), seen.version.name.clone())).collect();
         for seen in self.estate.gone(kind, &names, at).into_iter().chain(there) {

@@ -93,6 +93,13 @@ fn film() -> Film {
     Film::new().given("deployment/web").driver(&web).other(&set).settled()
 }
 
+/// The controller writes a ReplicaSet.
+fn decided(monitor: &mut Monitor, rv: u64, at: u64, object: Value) {
+    let (kind, name) = (REPLICA_SET.to_owned(), object["metadata"]["name"].as_str().unwrap().to_owned());
+    let (change, by, object) = (Change::Modified, Writer::Other, object.into());
+    monitor.take_by("x", Author::Controller, Version { kind, name, change, rv, by, author: None, at, object });
+}
+
 /// What an image of its own looks like.
 fn second(replicas: i32) -> Value {
     owned_set(&deployment("web", 10, "app:2"), "2", "app:2", replicas)
@@ -209,20 +216,10 @@ fn a_gap_is_said_and_what_follows_at_once_is_not_judged() {
     monitor.take(listed(REPLICA_SET, &[&set], None), 0);
     monitor.take(listed(POD, &[], None), 0);
     monitor.take(listed(REPLICA_SET, &[&set], Some("too old")), 60_000);
-    let version = |rv: u64, at, object: Value| Version {
-        kind: REPLICA_SET.to_owned(),
-        name: object["metadata"]["name"].as_str().unwrap().to_owned(),
-        change: Change::Added,
-        rv,
-        by: Writer::Other,
-        author: None,
-        at,
-        object: object.into(),
-    };
-    monitor.take_by("x", Author::Controller, version(10, 61_000, second(9)));
+    decided(&mut monitor, 10, 61_000, second(9));
     let said = heard(&mut monitor, 65_000);
     assert!(matches!(&said[..], [Output::Note(note)] if note.contains("were not seen for a time")), "{said:?}");
-    monitor.take_by("x", Author::Controller, version(11, 90_000, scaled(&second(9), 10)));
+    decided(&mut monitor, 11, 90_000, scaled(&second(9), 10));
     let said = heard(&mut monitor, 100_000);
     assert!(breaches(&said)[0].contains("surge"), "{said:?}");
 }
@@ -251,6 +248,25 @@ fn evidence_begins_with_what_was_there_and_is_bounded() {
     assert_eq!(Recording::read(text.as_slice()).unwrap(), whole);
     let (_, bounded) = evidence(Terms { bytes: 0, ..NO_STATUS });
     assert_eq!(count(&bounded)[1], 0);
+}
+
+/// A process that is ended between a decision and its status would otherwise leave evidence that ends within a step.
+#[test]
+fn evidence_has_what_came_too_late_to_be_judged() {
+    let mut monitor = Monitor::new(NO_STATUS, place());
+    let (web, set) = at_rest();
+    for (kind, objects) in [(DEPLOYMENT, vec![web]), (REPLICA_SET, vec![set]), (POD, Vec::new())] {
+        monitor.take(News::Listed { kind, objects, gap: None }, 0);
+    }
+    decided(&mut monitor, 10, 61_000, second(15));
+    decided(&mut monitor, 11, 64_000, second(16));
+    assert!(breaches(&heard(&mut monitor, 65_000))[0].contains("surge"));
+    let [Output::Evidence(_, recording)] = &monitor.end()[..] else { panic!("no evidence") };
+    let last = recording.entries.iter().rev().find_map(|entry| match entry {
+        Entry::Object(version) => Some(version.rv),
+        _ => None,
+    });
+    assert_eq!(last, Some(11));
 }
 
 /// The cases of this project's controller that have a Deployment.
