@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -135,7 +136,7 @@ async fn write(api: &ApiServer, source: Source, event: &Correlated) -> Result<()
             other => return other.map(drop),
         }
     }
-    api.create(Resource::Events, namespace, &body(source, event)).await.map(drop)
+    api.create_as::<IgnoredAny>(Resource::Events, namespace, &body(source, event)).await.map(drop)
 }
 
 fn body(source: Source, event: &Correlated) -> Value {

@@ -29,6 +29,7 @@ mod resource;
 mod server;
 mod templates;
 mod throttle;
+mod written;
 
 pub(crate) use cache::Cache;
 pub(crate) use change::{Change, Changed};
@@ -38,7 +39,8 @@ pub(crate) use events::{Recorder, Reports, Source, write_events};
 pub(crate) use key::Key;
 pub(crate) use parted::Parted;
 pub(crate) use resource::Resource;
-pub(crate) use server::ApiServer;
 #[cfg(test)]
 pub(crate) use server::List;
+pub(crate) use server::{ApiServer, bytes};
 pub(crate) use throttle::Bucket;
+pub(crate) use written::{Written, WrittenMeta};

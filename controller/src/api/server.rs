@@ -10,7 +10,7 @@ use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::core::Request;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 use super::bare::Bare;
@@ -73,7 +73,7 @@ impl ApiServer {
 
     pub(crate) async fn get(&self, resource: Resource, namespace: &str, name: &str) -> Result<Value, RequestError> {
         let request = resource.within(namespace).get(name, &GetParams::default());
-        self.send(what("GET", resource, namespace, name), request).await
+        self.send(what("GET", resource, namespace, name), request).await.map(value)
     }
 
     pub(crate) async fn create(
@@ -82,6 +82,16 @@ impl ApiServer {
         namespace: &str,
         body: &Value,
     ) -> Result<Value, RequestError> {
+        self.create_as(resource, namespace, body).await.map(value)
+    }
+
+    /// The same, and of the answer only a part is read.
+    pub(crate) async fn create_as<T: DeserializeOwned>(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        body: &Value,
+    ) -> Result<T, RequestError> {
         let request = resource.within(namespace).create(&PostParams::default(), bytes(body));
         let text = |pointer| body.pointer(pointer).and_then(Value::as_str);
         let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
@@ -96,18 +106,19 @@ impl ApiServer {
         body: &Value,
     ) -> Result<Value, RequestError> {
         let request = resource.within(namespace).replace(name, &PostParams::default(), bytes(body));
-        self.send(what("PUT", resource, namespace, name), request).await
+        self.send(what("PUT", resource, namespace, name), request).await.map(value)
     }
 
-    pub(crate) async fn replace_status(
+    /// The body is an object with its new status, as JSON.
+    pub(crate) async fn replace_status<T: DeserializeOwned>(
         &self,
         resource: Resource,
         namespace: &str,
         name: &str,
-        body: &Value,
-    ) -> Result<Value, RequestError> {
+        body: Vec<u8>,
+    ) -> Result<T, RequestError> {
         let post = PostParams::default();
-        let request = resource.within(namespace).replace_subresource("status", name, &post, bytes(body));
+        let request = resource.within(namespace).replace_subresource("status", name, &post, body);
         self.send(what("PUT status of", resource, namespace, name), request).await
     }
 
@@ -119,7 +130,18 @@ impl ApiServer {
         name: &str,
         patch: &Value,
     ) -> Result<Value, RequestError> {
-        self.patch_as(resource, namespace, name, &Patch::Strategic(patch)).await
+        self.patch_as(resource, namespace, name, patch).await.map(value)
+    }
+
+    /// The same, and of the answer only a part is read.
+    pub(crate) async fn patch_as<T: DeserializeOwned>(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<T, RequestError> {
+        self.send_patch(resource, namespace, name, &Patch::Strategic(patch)).await
     }
 
     /// A JSON merge patch.
@@ -130,23 +152,23 @@ impl ApiServer {
         name: &str,
         patch: &Value,
     ) -> Result<Value, RequestError> {
-        self.patch_as(resource, namespace, name, &Patch::Merge(patch)).await
+        self.send_patch(resource, namespace, name, &Patch::Merge(patch)).await.map(value)
     }
 
-    async fn patch_as(
+    async fn send_patch<T: DeserializeOwned>(
         &self,
         resource: Resource,
         namespace: &str,
         name: &str,
         patch: &Patch<&Value>,
-    ) -> Result<Value, RequestError> {
+    ) -> Result<T, RequestError> {
         let request = resource.within(namespace).patch(name, &PatchParams::default(), patch);
         self.send(what("PATCH", resource, namespace, name), request).await
     }
 
-    pub(crate) async fn delete(&self, resource: Resource, namespace: &str, name: &str) -> Result<Value, RequestError> {
+    pub(crate) async fn delete(&self, resource: Resource, namespace: &str, name: &str) -> Result<(), RequestError> {
         let request = resource.within(namespace).delete(name, &DeleteParams::default());
-        self.send(what("DELETE", resource, namespace, name), request).await
+        self.send::<IgnoredAny>(what("DELETE", resource, namespace, name), request).await.map(drop)
     }
 
     /// The same, and what it owns is deleted after it.
@@ -155,9 +177,9 @@ impl ApiServer {
         resource: Resource,
         namespace: &str,
         name: &str,
-    ) -> Result<Value, RequestError> {
+    ) -> Result<(), RequestError> {
         let request = resource.within(namespace).delete(name, &DeleteParams::background());
-        self.send(what("DELETE", resource, namespace, name), request).await
+        self.send::<IgnoredAny>(what("DELETE", resource, namespace, name), request).await.map(drop)
     }
 
     /// One page of all objects of a kind that are looked after.
@@ -196,11 +218,11 @@ impl ApiServer {
         self.namespace.as_deref().map_or_else(|| resource.everywhere(), |namespace| resource.within(namespace))
     }
 
-    async fn send(&self, what: String, request: Built) -> Result<Value, RequestError> {
+    async fn send<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {
         if let (Some(throttle), Ok(request)) = (&self.throttle, &request) {
             throttle.turn(request.method().as_str()).await;
         }
-        self.send_at_once(what, request).await.map(|Any(Bare(answer))| answer)
+        self.send_at_once(what, request).await
     }
 
     async fn send_at_once<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {
@@ -225,6 +247,11 @@ fn what(verb: &str, resource: Resource, namespace: &str, name: &str) -> String {
     format!("{verb} {} {namespace}/{name}", resource.plural())
 }
 
-fn bytes(body: &Value) -> Vec<u8> {
+/// A whole answer.
+fn value(Any(Bare(answer)): Any<Bare>) -> Value {
+    answer
+}
+
+pub(crate) fn bytes(body: &Value) -> Vec<u8> {
     serde_json::to_vec(body).expect("the keys of a JSON value are strings")
 }

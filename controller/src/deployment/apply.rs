@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::create::{Taken, plan_after_conflict, plan_after_refusal, restate_creation};
 use super::plan::{Action, Claim, NewReplicaSet, Observed, OnError, Plan, StatusChange, Step};
 use super::{ApplyError, PlanError, body};
-use crate::api::{ApiServer, Recorder, RequestError, Resource};
+use crate::api::{ApiServer, Recorder, RequestError, Resource, Written};
 use crate::model::{Deployment, Meta, ReplicaSet};
 use crate::settings::Settings;
 
@@ -20,8 +20,8 @@ pub(crate) struct Tools<'a> {
     pub(crate) settings: &'a Settings,
     /// What the cache holds now under the name of a ReplicaSet.
     pub(crate) cached: &'a (dyn Fn(&str, &str) -> Option<Arc<ReplicaSet>> + Sync),
-    /// Takes note of an object that was written, as the server returned it.
-    pub(crate) wrote: &'a (dyn Fn(Resource, &Value) + Sync),
+    /// Takes note of an object that was written, by the resourceVersion that the server returned.
+    pub(crate) wrote: &'a (dyn Fn(Resource, &str) + Sync),
 }
 
 /// Carries a plan out.
@@ -117,7 +117,6 @@ impl Run<'_> {
 
     async fn step(&mut self, action: &Action) -> Result<(), ApplyError> {
         let (api, namespace) = (self.tools.api, self.meta.namespace.as_str());
-        let raw = || self.observed.deployment.raw();
         match action {
             Action::CreateReplicaSet(new) => self.create(new).await?,
             Action::UpdateReplicaSet(change) => {
@@ -131,26 +130,27 @@ impl Run<'_> {
                 _ => {}
             },
             Action::UpdateDeployment(change) => {
-                let body = body::deployment(raw(), change);
+                let body = body::deployment(self.observed.deployment.raw(), change);
                 let answer = api.replace(Resource::Deployments, namespace, &self.meta.name, &body).await?;
                 self.wrote(Resource::Deployments, &answer);
             }
             Action::UpdateStatus(change) if self.has_created => self.tell_of_creation(change).await?,
-            Action::UpdateStatus(change) => self.write_status(body::status(raw(), change)).await?,
+            Action::UpdateStatus(change) => self.write_status(body::status(&self.observed.deployment, change)).await?,
             Action::Event(event) => self.tools.recorder.record(self.meta, event),
         }
         Ok(())
     }
 
-    async fn write_status(&self, body: Value) -> Result<(), RequestError> {
+    async fn write_status(&self, body: Vec<u8>) -> Result<(), RequestError> {
         let Meta { namespace, name, .. } = self.meta;
-        let answer = self.tools.api.replace_status(Resource::Deployments, namespace, name, &body).await?;
-        self.wrote(Resource::Deployments, &answer);
+        let answer: Written = self.tools.api.replace_status(Resource::Deployments, namespace, name, body).await?;
+        (self.tools.wrote)(Resource::Deployments, &answer.metadata.resource_version);
         Ok(())
     }
 
     fn wrote(&self, resource: Resource, answer: &Value) {
-        (self.tools.wrote)(resource, answer);
+        let version = answer.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+        (self.tools.wrote)(resource, version.unwrap_or_default());
     }
 
     /// A ReplicaSet as this run last saw it.
@@ -195,7 +195,7 @@ impl Run<'_> {
     /// make rare there is common here, where nothing lies between the last pod's end and this write.
     async fn tell_of_creation(&self, change: &StatusChange) -> Result<(), ApplyError> {
         let (api, meta) = (self.tools.api, self.meta);
-        let conflict = match self.write_status(body::status(self.observed.deployment.raw(), change)).await {
+        let conflict = match self.write_status(body::status(&self.observed.deployment, change)).await {
             Err(error) if error.is_conflict() => error,
             other => return Ok(other?),
         };
@@ -205,7 +205,7 @@ impl Run<'_> {
             return Err(ApplyError::NotAlive { reason: format!("deployment {} has been made anew", meta.path()) });
         }
         if let Some(change) = restate_creation(&self.observed.deployment, &fresh, change) {
-            self.write_status(body::status(fresh.raw(), &change)).await?;
+            self.write_status(body::status(&fresh, &change)).await?;
         }
         Err(conflict.into())
     }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::plan::{Claim, DeploymentChange, ReplicaSetChange, StatusChange};
-use crate::model::{Meta, names, omit_zero};
+use crate::api::bytes;
+use crate::model::{Deployment, Meta, names, omit_zero};
 
 pub(super) fn replica_set(raw: Value, change: &ReplicaSetChange) -> Value {
     // Without `..`: a new field does not compile until it is written.
@@ -36,14 +37,13 @@ pub(super) fn deployment(raw: Value, change: &DeploymentChange) -> Value {
     body
 }
 
-pub(super) fn status(raw: Value, change: &StatusChange) -> Value {
+pub(super) fn status(deployment: &Deployment, change: &StatusChange) -> Vec<u8> {
     let StatusChange { revision, status } = change;
-    let mut body = typed(raw, "Deployment");
-    if let Some(revision) = revision {
-        body["metadata"]["annotations"][names::REVISION] = revision.as_str().into();
-    }
+    let Some(revision) = revision else { return deployment.with_status(status) };
+    let mut body = typed(deployment.raw(), "Deployment");
+    body["metadata"]["annotations"][names::REVISION] = revision.as_str().into();
     status.write_over(&mut body["status"]);
-    body
+    bytes(&body)
 }
 
 /// A strategic merge patch. The UID in it makes the server refuse it where the name has come to mean another object.

@@ -112,9 +112,14 @@ impl Deployment {
         })
     }
 
-    /// The object as it came.
+    /// The object as it came, but for its type.
     pub fn raw(&self) -> Value {
         self.manifest.value()
+    }
+
+    /// What goes over the wire to give it this status.
+    pub(crate) fn with_status(&self, status: &DeploymentStatus) -> Vec<u8> {
+        self.manifest.with_status("Deployment", |raw| status.write_over(raw))
     }
 
     /// Its pod template.

@@ -5,10 +5,11 @@
 //! text without two of its parts:
 //!
 //! ```text
-//!  object = rest (text) + annotations (the map that rules read) + template (text that equal ones share) + its hash label
+//!  object = rest and status (text) + annotations (the map that rules read) + template (text that equal ones share) + its hash label
 //! ```
 //!
-//! It is put together again, field for field, only where the whole is needed: for a write, for a new ReplicaSet, for a new pod.
+//! Most writes are of a status: their body is these texts around the new status (`with_status`). As values the object is put together
+//! again, field for field, only for the other writes, for a new ReplicaSet and for a new pod.
 //! What rules ask at every look, whether two templates mean the same, is answered by a checksum that is made once for each text.
 
 use std::collections::BTreeMap;
@@ -18,9 +19,12 @@ use ring::digest;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::any::Any;
 use super::meta::Meta;
 use super::names::POD_TEMPLATE_HASH;
 use super::template::canonical;
+use super::text::{Rest, separate, write, written};
+use super::transcode::Found;
 
 /// A text here was written from a value, so it reads back.
 const READS_BACK: &str = "what was written as JSON reads as JSON";
@@ -28,7 +32,14 @@ const READS_BACK: &str = "what was written as JSON reads as JSON";
 /// An object, whole.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Manifest {
-    rest: Arc<str>,
+    /// Type, annotations and template left out, and after it the status, if there is one.
+    text: Arc<str>,
+    /// Where the status begins.
+    status: usize,
+    /// Where the annotations belong, if there are any.
+    in_metadata: usize,
+    /// Where the template belongs, if there is one.
+    in_spec: usize,
     annotations: Arc<BTreeMap<String, String>>,
     template: Option<Template>,
 }
@@ -36,18 +47,44 @@ pub(super) struct Manifest {
 impl Manifest {
     /// Keeps an object that came without its template, and that; `meta` is what was read of it.
     pub(super) fn new(mut raw: Value, template: Option<Template>, meta: &Meta) -> Self {
-        // Not where there are none: absent, null and empty must stay what they are.
-        if !meta.annotations.is_empty()
-            && let Some(metadata) = raw["metadata"].as_object_mut()
-        {
-            metadata.remove("annotations");
+        let (mut text, mut in_metadata, mut in_spec, mut status) = (Vec::new(), 0, 0, None);
+        if let Some(fields) = raw.as_object_mut() {
+            // Objects in lists come without their type, and others with it.
+            fields.remove("apiVersion");
+            fields.remove("kind");
+            status = fields.remove("status");
+            // Not where there are none: absent, null and empty must stay what they are.
+            if let Some(metadata) =
+                fields.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| !meta.annotations.is_empty())
+            {
+                metadata.remove("annotations");
+            }
+            text.push(b'{');
+            for (name, value) in fields.iter() {
+                separate(&mut text);
+                write(&mut text, name);
+                text.push(b':');
+                match name.as_str() {
+                    "metadata" => in_metadata = text.len() + 1,
+                    "spec" => in_spec = text.len() + 1,
+                    _ => {}
+                }
+                write(&mut text, value);
+            }
+            text.push(b'}');
+        } else {
+            write(&mut text, &raw);
         }
-        Self { rest: written(&raw).into(), annotations: meta.annotations.clone(), template }
+        let at = text.len();
+        status.into_iter().for_each(|status| write(&mut text, &status));
+        let text = String::from_utf8(text).expect("JSON is written as UTF-8");
+        let annotations = meta.annotations.clone();
+        Self { text: text.into(), status: at, in_metadata, in_spec, annotations, template }
     }
 
-    /// The object as it came.
+    /// The object as it came, but for its type.
     pub(super) fn value(&self) -> Value {
-        let mut value: Value = serde_json::from_str(&self.rest).expect(READS_BACK);
+        let mut value: Value = serde_json::from_str(&self.text[..self.status]).expect(READS_BACK);
         if !self.annotations.is_empty() {
             let annotations = self.annotations.iter().map(|(key, value)| (key.clone(), value.as_str().into()));
             value["metadata"]["annotations"] = Value::Object(annotations.collect());
@@ -55,7 +92,43 @@ impl Manifest {
         if let Some(template) = &self.template {
             value["spec"]["template"] = template.value();
         }
+        if let Some(status) = self.status() {
+            value["status"] = status;
+        }
         value
+    }
+
+    /// The text of this object with its type and another status, which is the one that it has as `change` leaves it.
+    pub(super) fn with_status(&self, kind: &str, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+        let mut status = self.status().unwrap_or_default();
+        change(&mut status);
+        let mut text = Vec::with_capacity(self.text.len() + 1024);
+        text.extend_from_slice(b"{\"apiVersion\":\"apps/v1\",\"kind\":");
+        write(&mut text, kind);
+        text.extend_from_slice(b",\"status\":");
+        write(&mut text, &status);
+        let mut rest = Rest { text: &self.text.as_bytes()[..self.status], copied: 1 };
+        rest.separate(&mut text);
+        // Metadata comes before spec, as the fields of a value are sorted.
+        if !self.annotations.is_empty() {
+            rest.copy_until(self.in_metadata, &mut text);
+            text.extend_from_slice(b"\"annotations\":");
+            write(&mut text, &*self.annotations);
+            rest.separate(&mut text);
+        }
+        if let Some(template) = &self.template {
+            rest.copy_until(self.in_spec, &mut text);
+            text.extend_from_slice(b"\"template\":");
+            template.write(&mut text);
+            rest.separate(&mut text);
+        }
+        rest.copy_until(self.status, &mut text);
+        text
+    }
+
+    fn status(&self) -> Option<Value> {
+        let text = &self.text[self.status..];
+        (!text.is_empty()).then(|| serde_json::from_str(text).expect(READS_BACK))
     }
 
     /// Its pod template.
@@ -68,11 +141,6 @@ impl Manifest {
     pub(super) fn template_mut(&mut self) -> Option<&mut Template> {
         self.template.as_mut()
     }
-}
-
-/// JSON as text. Its `Display` writes the same, and takes three times as long.
-fn written(value: &Value) -> String {
-    serde_json::to_string(value).expect("the keys of a JSON value are strings")
 }
 
 /// The template of an object, which is without it afterwards; `None` if it has none.
@@ -94,26 +162,40 @@ pub struct Template {
 #[derive(Debug)]
 pub(crate) struct TemplateText {
     json: Box<str>,
+    /// Where the hash label belongs, if the template has labels.
+    in_labels: usize,
     /// A checksum of what it means, once somebody has asked.
     meaning: OnceLock<[u8; digest::SHA256_OUTPUT_LEN]>,
 }
 
 impl Template {
     /// Keeps a template.
-    pub fn new(mut value: Value) -> Self {
-        let labels = value.pointer_mut("/metadata/labels").and_then(Value::as_object_mut);
-        let labels = labels.filter(|labels| labels.get(POD_TEMPLATE_HASH).is_some_and(Value::is_string));
-        let hash = match labels.and_then(|labels| labels.remove(POD_TEMPLATE_HASH)) {
-            Some(Value::String(hash)) => Some(hash),
-            _ => None,
-        };
-        Self::of_text(written(&value), hash)
+    pub fn new(value: Value) -> Self {
+        let Any(found) = Any::<Found>::deserialize(value).expect("any JSON can be read so");
+        match found {
+            Found::Template(template) => template,
+            Found::Other(value) => Self::of_text(written(&value), 0, None),
+        }
     }
 
-    /// One whose text is without the hash label.
-    pub(super) fn of_text(json: String, hash: Option<String>) -> Self {
-        let text = TemplateText { json: json.into(), meaning: OnceLock::new() };
+    /// One whose text is without the hash label, which belongs at a place in it.
+    pub(super) fn of_text(json: String, in_labels: usize, hash: Option<String>) -> Self {
+        let text = TemplateText { json: json.into(), in_labels, meaning: OnceLock::new() };
         Self { text: Arc::new(text), hash: hash.map(String::into_boxed_str) }
+    }
+
+    /// Writes the template as it came at the end of a text.
+    fn write(&self, text: &mut Vec<u8>) {
+        let TemplateText { json, in_labels, .. } = &*self.text;
+        let mut rest = Rest { text: json.as_bytes(), copied: 0 };
+        if let Some(hash) = &self.hash {
+            rest.copy_until(*in_labels, text);
+            write(text, POD_TEMPLATE_HASH);
+            text.push(b':');
+            write(text, hash);
+            rest.separate(text);
+        }
+        rest.copy_until(json.len(), text);
     }
 
     /// The template as it came.
@@ -205,7 +287,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{Deployment, ReplicaSet, names};
+    use crate::model::{Deployment, DeploymentStatus, ReplicaSet, ReplicaSetStatus, names};
 
     #[rstest]
     #[case::whole(json!({
@@ -231,12 +313,57 @@ mod tests {
     #[case::only_the_hash_label(json!({"spec": {"template": {"metadata": {"labels": {"pod-template-hash": "a"}}}}}))]
     #[case::a_hash_that_is_no_text(json!({"spec": {"template": {"metadata": {"labels": {"pod-template-hash": 1}}}}}))]
     #[case::labels_of_null(json!({"spec": {"template": {"metadata": {"labels": null}}}}))]
-    fn an_object_is_given_back_as_it_came(#[case] raw: Value) {
+    fn an_object_is_given_back_as_it_came(#[case] mut raw: Value) {
         let of_template = raw.pointer("/spec/template").cloned().unwrap_or_default();
         let deployment = Deployment::read(raw.clone()).unwrap();
+        raw.as_object_mut().unwrap().remove("apiVersion");
         assert_eq!((deployment.raw(), deployment.template().value()), (raw.clone(), of_template.clone()));
         let set = ReplicaSet::read(raw.clone()).unwrap();
         assert_eq!((set.raw(), set.template().value()), (raw, of_template));
+    }
+
+    /// What a status is written with, as it is when all is a value.
+    fn by_values(mut raw: Value, kind: &str, status: impl FnOnce(&mut Value)) -> Value {
+        (raw["apiVersion"], raw["kind"]) = ("apps/v1".into(), kind.into());
+        status(&mut raw["status"]);
+        raw
+    }
+
+    fn check_with_status(raw: &Value) {
+        let status = DeploymentStatus { replicas: 7, collision_count: Some(0), ..Default::default() };
+        let text = Deployment::read(raw.clone()).unwrap().with_status(&status);
+        let expected = by_values(raw.clone(), "Deployment", |raw| status.write_over(raw));
+        assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), expected);
+        let status = ReplicaSetStatus { ready_replicas: 7, ..Default::default() };
+        let text = ReplicaSet::read(raw.clone()).unwrap().with_status(&status);
+        let expected = by_values(raw.clone(), "ReplicaSet", |raw| status.write_over(raw));
+        assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), expected);
+    }
+
+    #[rstest]
+    #[case::type_and_status(json!({"apiVersion": "apps/v1", "kind": "x", "metadata": {"name": "web"}, "status": {"replicas": 1, "a": {}}}))]
+    #[case::nothing(json!({}))]
+    #[case::nulls(json!({"metadata": {"annotations": null}, "spec": {"template": null}, "status": null}))]
+    #[case::no_maps(json!({"metadata": null, "spec": null}))]
+    #[case::only_annotations(json!({"metadata": {"annotations": {"a": "\n"}}, "spec": {}}))]
+    #[case::annotations_and_more(json!({"metadata": {"annotations": {"a": "b"}, "name": "web"}, "spec": {"template": {}}}))]
+    #[case::names_of_parts_elsewhere(json!({"a": {"metadata": {}, "spec": {}}, "metadata": {"annotations": {"spec": "{"}},
+        "spec": {"metadata": {}, "template": {"labels": {}, "metadata": {"labels": {"pod-template-hash": "a"}}}}}))]
+    #[case::labels_beside_the_hash(json!({"spec": {"replicas": 1, "template": {"metadata": {"labels":
+        {"pod-template-hash": "a", "z": "b"}}, "spec": {"labels": {"c": "d"}}}}}))]
+    fn a_status_is_written_with_the_whole_object(#[case] raw: Value) {
+        check_with_status(&raw);
+    }
+
+    #[test]
+    fn a_field_stands_once_in_what_is_written() {
+        let raw = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"annotations": {"a": "b"}, "name": "web"},
+            "spec": {"template": {"metadata": {"labels": {"a": "b", "pod-template-hash": "c"}}}}, "status": {"replicas": 1}});
+        let text = Deployment::read(raw).unwrap().with_status(&DeploymentStatus::default());
+        let expected = r#"{"apiVersion":"apps/v1","kind":"Deployment","status":{},"metadata":{"annotations":{"a":"b"},"name":"web"},"#
+            .to_owned()
+            + r#""spec":{"template":{"metadata":{"labels":{"pod-template-hash":"c","a":"b"}}}}}"#;
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 
     #[test]
@@ -281,7 +408,8 @@ mod tests {
         fn no_template_loses_a_field(template in json(), other in json()) {
             prop_assert_eq!(Template::new(template.clone()).value(), template.clone());
             let raw = json!({"metadata": {"annotations": {"a": other.to_string()}, "more": other}, "spec": {"template": template}});
-            prop_assert_eq!(Deployment::read(raw.clone()).unwrap().raw(), raw);
+            prop_assert_eq!(Deployment::read(raw.clone()).unwrap().raw(), raw.clone());
+            check_with_status(&raw);
         }
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn part<T: Default + for<'a> Deserialize<'a>>(
 }
 
 /// `null` and absent mean the same all over the API.
-pub(super) fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+pub(crate) fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(from)?.unwrap_or_default())

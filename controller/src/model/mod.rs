@@ -24,6 +24,7 @@ mod seconds;
 mod selector;
 mod selector_text;
 mod template;
+mod text;
 mod transcode;
 
 pub use condition::Condition;
@@ -34,6 +35,7 @@ pub use event::{Event, EventKind};
 pub use int_or_percent::{IntOrPercent, Round};
 pub use manifest::Template;
 pub(crate) use manifest::TemplateText;
+pub(crate) use meta::null_as_default;
 pub use meta::{Meta, OwnerReference};
 pub use pod::{Pod, PodTraits, TraitedPod, deletion_cost};
 pub use pod_count::PodCount;

@@ -86,9 +86,14 @@ impl ReplicaSet {
         })
     }
 
-    /// The object as it came.
+    /// The object as it came, but for its type.
     pub fn raw(&self) -> Value {
         self.manifest.value()
+    }
+
+    /// What goes over the wire to give it this status.
+    pub(crate) fn with_status(&self, status: &ReplicaSetStatus) -> Vec<u8> {
+        self.manifest.with_status("ReplicaSet", |raw| status.write_over(raw))
     }
 
     /// Its pod template, with the hash label.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::any::OfMap;
 use super::manifest::Template;
 use super::names::POD_TEMPLATE_HASH;
+use super::text::{separate, write};
 
 /// What stands where a template belongs.
 pub(crate) enum Found {
@@ -21,10 +22,10 @@ pub(crate) enum Found {
 
 impl OfMap for Found {
     fn of_map<'de, A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
-        let (mut text, mut hash) = (Vec::new(), None);
-        Writer { text: &mut text, place: Place::Template, hash: &mut hash }.visit_map(fields)?;
+        let (mut text, mut label) = (Vec::new(), HashLabel::default());
+        Writer { text: &mut text, place: Place::Template, label: &mut label }.visit_map(fields)?;
         let text = String::from_utf8(text).expect("JSON is written as UTF-8");
-        Ok(Self::Template(Template::of_text(text, hash)))
+        Ok(Self::Template(Template::of_text(text, label.at, label.value)))
     }
 
     fn of_other(value: Value) -> Self {
@@ -41,16 +42,24 @@ enum Place {
     Elsewhere,
 }
 
+/// The hash label, which is not written.
+#[derive(Default)]
+struct HashLabel {
+    value: Option<String>,
+    /// Where in the text it belongs.
+    at: usize,
+}
+
 /// Writes what it reads.
 struct Writer<'a> {
     text: &'a mut Vec<u8>,
     place: Place,
-    hash: &'a mut Option<String>,
+    label: &'a mut HashLabel,
 }
 
 impl Writer<'_> {
     fn plain(self, value: impl Serialize) {
-        serde_json::to_writer(self.text, &value).expect("a scalar is written to memory");
+        write(self.text, &value);
     }
 }
 
@@ -70,33 +79,33 @@ impl<'de> Visitor<'de> for Writer<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let Self { text, place, hash } = self;
+        let Self { text, place, label } = self;
         text.push(b'{');
-        let start = text.len();
+        if place == Place::Labels {
+            label.at = text.len();
+        }
         while let Some(name) = fields.next_key::<String>()? {
-            let mut label = None;
+            let mut odd = None;
             if place == Place::Labels && name == POD_TEMPLATE_HASH {
                 match fields.next_value()? {
                     Value::String(value) => {
-                        *hash = Some(value);
+                        label.value = Some(value);
                         continue;
                     }
-                    other => label = Some(other),
+                    other => odd = Some(other),
                 }
             }
-            if text.len() > start {
-                text.push(b',');
-            }
-            Writer { text: &mut *text, place, hash: &mut *hash }.plain(&name);
+            separate(text);
+            write(text, &name);
             text.push(b':');
             let place = match (place, name.as_str()) {
                 (Place::Template, "metadata") => Place::Metadata,
                 (Place::Metadata, "labels") => Place::Labels,
                 _ => Place::Elsewhere,
             };
-            let writer = Writer { text: &mut *text, place, hash: &mut *hash };
-            match label {
-                Some(label) => writer.plain(label),
+            let writer = Writer { text: &mut *text, place, label: &mut *label };
+            match odd {
+                Some(odd) => writer.plain(odd),
                 None => fields.next_value_seed(writer)?,
             }
         }
@@ -105,7 +114,7 @@ impl<'de> Visitor<'de> for Writer<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let Self { text, hash, .. } = self;
+        let Self { text, label, .. } = self;
         text.push(b'[');
         let start = text.len();
         loop {
@@ -113,7 +122,7 @@ impl<'de> Visitor<'de> for Writer<'_> {
             if end > start {
                 text.push(b',');
             }
-            let writer = Writer { text: &mut *text, place: Place::Elsewhere, hash: &mut *hash };
+            let writer = Writer { text: &mut *text, place: Place::Elsewhere, label: &mut *label };
             if items.next_element_seed(writer)?.is_none() {
                 text.truncate(end);
                 text.push(b']');

@@ -4,19 +4,19 @@
 //! no watch can be faster than they are.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::burst::{all_at_once, slow_start};
 use super::decide::{plan, report};
 use super::plan::{Claim, Observed, Plan, Report, Work};
 use super::{ApplyError, Memory, availability, body};
-use crate::api::{ApiServer, Key, Recorder, RequestError, Resource};
+use crate::api::{ApiServer, Key, Recorder, RequestError, Resource, Written, WrittenMeta};
 use crate::clock;
-use crate::model::{Event, EventKind, Meta, ReplicaSet, names};
+use crate::model::{Event, EventKind, Meta, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, names, null_as_default};
 use crate::settings::Settings;
 
 /// What carrying out needs besides the plan.
@@ -51,7 +51,7 @@ pub(crate) async fn apply(
     let failure = managed.as_ref().err().map(ToString::to_string);
     let told = run.now();
     let answer = run.tell(&observed, report(&observed, &active, failure.as_deref(), told, tools.settings)).await?;
-    run.wrote(Resource::ReplicaSets, &answer.meta.resource_version);
+    run.wrote(Resource::ReplicaSets, &answer.metadata.resource_version);
     managed?;
     Ok(availability::look_again(&active, answer.spec.min_ready_seconds, &answer.status, told, run.now()))
 }
@@ -69,13 +69,6 @@ impl Run<'_> {
 
     fn wrote(&self, resource: Resource, version: &str) {
         self.tools.memory.writes().wrote(&self.key, &self.meta.uid, resource, version);
-    }
-
-    fn wrote_pod(&self, pod: &Value) {
-        self.wrote(
-            Resource::Pods,
-            pod.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default(),
-        );
     }
 
     fn tell_event(&self, kind: EventKind, reason: &'static str, message: String) {
@@ -115,10 +108,10 @@ impl Run<'_> {
 
     async fn patch(&self, name: &str, claim: &Claim) -> Result<(), RequestError> {
         let patch = body::claim(self.meta, claim);
-        let pod = self.tools.api.patch(Resource::Pods, &self.meta.namespace, name, &patch).await?;
+        let pod: Written = self.tools.api.patch_as(Resource::Pods, &self.meta.namespace, name, &patch).await?;
         // Counted for its owner, as upstream does; one that was let go has none.
         if matches!(claim, Claim::Adopt { .. }) {
-            self.wrote_pod(&pod);
+            self.wrote(Resource::Pods, &pod.metadata.resource_version);
         }
         Ok(())
     }
@@ -158,10 +151,9 @@ impl Run<'_> {
     }
 
     async fn create_one(&self, pod: &Value) -> Result<(), String> {
-        match self.tools.api.create(Resource::Pods, &self.meta.namespace, pod).await {
-            Ok(pod) => {
-                self.wrote_pod(&pod);
-                let name = pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        match self.tools.api.create_as(Resource::Pods, &self.meta.namespace, pod).await {
+            Ok(Written { metadata: WrittenMeta { name, resource_version } }) => {
+                self.wrote(Resource::Pods, &resource_version);
                 self.tell_event(EventKind::Normal, names::event::CREATED_POD, format!("Created pod: {name}"));
                 Ok(())
             }
@@ -204,23 +196,44 @@ impl Run<'_> {
 
     /// Writes the status if it is news, and once more on what the ReplicaSet is by now if that is refused for any reason; returns
     /// the ReplicaSet as it then is. The numbers and the generation stay those that were observed.
-    async fn tell(&self, observed: &Observed, report: Report) -> Result<Arc<ReplicaSet>, ApplyError> {
+    async fn tell(&self, observed: &Observed, report: Report) -> Result<Reported, ApplyError> {
         let Report { status, is_new } = report;
+        let set = &*observed.replica_set;
         if !is_new {
-            return Ok(observed.replica_set.clone());
+            return Ok(Reported::of(set));
         }
         let (api, namespace, name) = (self.tools.api, &self.meta.namespace, &self.meta.name);
-        let put = async |raw: Value| {
-            api.replace_status(Resource::ReplicaSets, namespace, name, &body::status(raw, &status)).await
+        let put = async |set: &ReplicaSet| {
+            api.replace_status(Resource::ReplicaSets, namespace, name, set.with_status(&status)).await
         };
-        let answer = match put(observed.replica_set.raw()).await {
-            Ok(answer) => answer,
+        match put(set).await {
+            Ok(answer) => Ok(answer),
             Err(error) => {
                 tracing::debug!(replica_set = %self.key, error = %error.message(), "A status is written once more.");
                 let fresh = api.get(Resource::ReplicaSets, namespace, name).await?;
-                put(fresh).await?
+                Ok(put(&ReplicaSet::read(fresh)?).await?)
             }
-        };
-        Ok(Arc::new(ReplicaSet::read(answer)?))
+        }
+    }
+}
+
+/// What is read of a ReplicaSet once its status is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Reported {
+    #[serde(deserialize_with = "null_as_default")]
+    metadata: WrittenMeta,
+    #[serde(deserialize_with = "null_as_default")]
+    spec: ReplicaSetSpec,
+    #[serde(deserialize_with = "null_as_default")]
+    status: ReplicaSetStatus,
+}
+
+impl Reported {
+    /// Nothing was written.
+    fn of(set: &ReplicaSet) -> Self {
+        let ReplicaSet { meta: Meta { name, resource_version, .. }, spec, status, .. } = set;
+        let metadata = WrittenMeta { name: name.clone(), resource_version: resource_version.clone() };
+        Self { metadata, spec: spec.clone(), status: status.clone() }
     }
 }

@@ -1,11 +1,11 @@
-//! What goes over the wire: a pod from the template, the ownership patches, and the status.
+//! What goes over the wire besides the status: a pod from the template, and the ownership patches.
 //!
 //! Case: `replicaset/pod-labels-and-more`.
 
 use serde_json::{Value, json};
 
 use super::Claim;
-use crate::model::{Meta, ReplicaSet, ReplicaSetStatus};
+use crate::model::{Meta, ReplicaSet};
 
 /// A pod as the template has it (upstream: `GetPodFromTemplate`); `None` if the template has no labels, without which it could
 /// never be found again. Of the template's metadata only labels, annotations and finalizers count.
@@ -40,15 +40,6 @@ pub(super) fn claim(rs: &Meta, claim: &Claim) -> Value {
             json!({"metadata": {"uid": uid, "ownerReferences": [{"$patch": "delete", "uid": rs.uid}]}})
         }
     }
-}
-
-/// The whole object with another status.
-pub(super) fn status(mut body: Value, status: &ReplicaSetStatus) -> Value {
-    // Objects in lists come without their type; a body needs it.
-    body["apiVersion"] = "apps/v1".into();
-    body["kind"] = "ReplicaSet".into();
-    status.write_over(&mut body["status"]);
-    body
 }
 
 fn owner_reference(rs: &Meta) -> Value {

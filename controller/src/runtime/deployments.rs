@@ -3,8 +3,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::controller::{Due, Need};
 use super::lane::{Lane, Looked};
 use super::queue::Retries;
@@ -35,10 +33,7 @@ impl Deployments {
         let cached = |namespace: &str, name: &str| lane.shared.cache().replica_set(&Key::new(namespace, name));
         let meta = &observed.deployment.meta;
         let key = Key::new(&meta.namespace, &meta.name);
-        let wrote = |resource: Resource, object: &Value| {
-            let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
-            self.writes().wrote(&key, &meta.uid, resource, version);
-        };
+        let wrote = |resource: Resource, version: &str| self.writes().wrote(&key, &meta.uid, resource, version);
         let Lane { api, recorder, shared, .. } = lane;
         let tools = Tools { api, recorder, settings: &shared.settings, cached: &cached, wrote: &wrote };
         apply(tools, observed, plan).await
