@@ -1,6 +1,8 @@
 //! Who manages which field of an object that a request writes, and what a controller's write takes
 //! from all managers. The sets themselves are those of `managed`.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::convert::{converted, converted_copy};
@@ -13,28 +15,29 @@ use super::rules;
 use super::server::Ask;
 use super::write::normal;
 
+/// Kinds of one form, to which nothing that would not be stored is added when an object is read. They are written most.
+const STORED_AS_READ: [&str; 3] = ["Deployment", "ReplicaSet", "Pod"];
+
 /// Who changed which fields of a new object. What it has as `managedFields` is taken out.
 pub(super) fn note_manager(ask: &Ask<'_>, (before, had): (&Value, &Managers), new: &mut Value) -> Outcome<Managers> {
     let given = take_managed_fields(new);
     let (inner, writer) = (ask.kind.inner(), writer(ask));
-    let mut typed = converted(normal(inner, copy(new, &writer))?, inner, ask.kind);
+    let mut typed = if STORED_AS_READ.contains(&inner.built_in()) {
+        debug_assert_eq!(normal(inner, new.clone()).ok().as_ref(), Some(&*new), "its defaults are not empty");
+        Cow::Borrowed(&*new)
+    } else {
+        Cow::Owned(converted(normal(inner, new.clone())?, inner, ask.kind))
+    };
     let before = &converted_copy(before, inner, ask.kind);
     // What its version has of a field that is held as another.
     if ask.kind.built_in() == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {
-        entry(&mut typed["metadata"], "annotations")[rules::TEMPLATES] = "0".into();
+        entry(&mut typed.to_mut()["metadata"], "annotations")[rules::TEMPLATES] = "0".into();
     }
     // A scale to 0 says nothing in its own type.
     if ask.route.subresource == "scale" && typed["spec"]["replicas"] == 0 {
-        typed["spec"].as_object_mut().and_then(|spec| spec.remove("replicas"));
+        typed.to_mut()["spec"].as_object_mut().and_then(|spec| spec.remove("replicas"));
     }
     Ok(writer.update(before, had, &given, &typed))
-}
-
-/// A copy of an object to be compared with what was; where it has no other version, without what is reset as a whole.
-fn copy(object: &Value, writer: &Writer) -> Value {
-    let Some(fields) = object.as_object().filter(|_| writer.others.is_empty()) else { return object.clone() };
-    let kept = fields.iter().filter(|(name, _)| !managed::is_reset(name, writer.reset));
-    Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// What an object has as `managedFields`, which it no longer has.

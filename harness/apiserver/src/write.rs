@@ -282,7 +282,12 @@ impl Server {
                 meta[fixed] = was.clone();
             }
         }
+        // After a write of the status the spec is the stored one, which is as it is stored.
+        let spec = status.then(|| new.get_mut("spec").filter(|_| kind.custom.is_none()).map(Value::take)).flatten();
         let mut new = normal(kind, new)?;
+        if let Some(spec) = spec {
+            new["spec"] = spec;
+        }
         if managed::are_same_but_for_times(&managers, &old.managers) && new == *before {
             managers.clone_from(&old.managers);
         }

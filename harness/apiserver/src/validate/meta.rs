@@ -66,8 +66,10 @@ pub(crate) fn of_custom(meta: &Value) -> Vec<FieldError> {
 
 /// Validates a change of a custom resource's metadata, which upstream does twice.
 pub(crate) fn of_custom_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = common_update(new, old);
-    errors.extend(update_of_all(new, old));
+    let changed = update_of_all(new, old);
+    let mut errors = of_all(new, words::path_segment);
+    errors.extend(changed.clone());
+    errors.extend(changed);
     errors
 }
 
@@ -111,18 +113,13 @@ fn standard_finalizers(meta: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Validates a change by the kind's rules.
-pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = update_of_all(new, old);
-    errors.extend(own_finalizers(kind, new));
-    errors
-}
-
-/// Validates a change by the rules of all kinds.
-pub(super) fn common_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = of_all(new, words::path_segment);
-    errors.extend(update_of_all(new, old));
-    errors
+/// Validates a change twice, as upstream does: by the rules of all kinds, and by the kind's.
+pub(super) fn updates(kind: &Kind, new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
+    let mut own = update_of_all(new, old);
+    let mut common = of_all(new, words::path_segment);
+    common.extend(own.clone());
+    own.extend(own_finalizers(kind, new));
+    [common, own]
 }
 
 fn update_of_all(new: &Value, old: &Value) -> Vec<FieldError> {

@@ -72,7 +72,7 @@ fn whole_pod(pod: &Value) -> Vec<FieldError> {
 /// Validates a change.
 pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     // Upstream validates metadata twice: for all kinds, and by each kind's rules.
-    let mut errors = meta::common_update(&new["metadata"], &old["metadata"]);
+    let [mut errors, own] = meta::updates(kind, &new["metadata"], &old["metadata"]);
     if kind.built_in() == "Event" {
         errors.extend(event::update(kind, new, old));
         return errors;
@@ -87,7 +87,7 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     }
     // These are validated as new objects are.
     if !matches!(kind.built_in(), "PodDisruptionBudget" | "EndpointSlice" | "LimitRange") {
-        errors.extend(meta::update(kind, &new["metadata"], &old["metadata"]));
+        errors.extend(own);
     }
     match kind.built_in() {
         "Job" => errors.extend(batch::job_update(new, old)),
@@ -147,8 +147,7 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
 
 /// Validates a change of the status.
 pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = meta::common_update(&new["metadata"], &old["metadata"]);
-    let own = meta::update(kind, &new["metadata"], &old["metadata"]);
+    let [mut errors, own] = meta::updates(kind, &new["metadata"], &old["metadata"]);
     // A StatefulSet's status comes before its metadata; of these only the status is validated.
     if !matches!(kind.built_in(), "StatefulSet" | "PodDisruptionBudget" | "CronJob") {
         errors.extend(own.clone());
