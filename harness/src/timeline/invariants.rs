@@ -93,8 +93,8 @@ impl Watch {
         ];
         invariants
             .into_iter()
-            .filter(|(invariant, _)| !excused(*invariant))
             .filter_map(|(invariant, detail)| Some(Breach { invariant, detail: detail? }))
+            .filter(|breach| !excused(breach.invariant))
             .collect()
     }
 }
