@@ -252,6 +252,7 @@ fn value(Any(Bare(answer)): Any<Bare>) -> Value {
     answer
 }
 
+/// JSON as the body of a request.
 pub(crate) fn bytes(body: &Value) -> Vec<u8> {
     serde_json::to_vec(body).expect("the keys of a JSON value are strings")
 }

@@ -34,7 +34,7 @@ pub(super) fn interpret(call: &Call) -> Result<Value, String> {
 
 fn json_of(text: &[u8]) -> Result<Value, String> {
     const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
-    let body: Value = serde_json::from_slice(text).map_err(|error| syntax::fault(text).unwrap_or(error.to_string()))?;
+    let body: Value = read(text).map_err(|error| syntax::fault(text).unwrap_or(error.to_string()))?;
     match &body {
         Value::Object(fields) => {
             // Only here the case of letters is ignored.
@@ -50,6 +50,11 @@ fn json_of(text: &[u8]) -> Result<Value, String> {
         Value::Null => Ok(json!({})),
         other => Err(format!("json: cannot unmarshal {} into Go value of type {HEAD}", syntax::kind_of(other))),
     }
+}
+
+/// A text as JSON. That it is UTF-8 is found out of all of it at once, which takes less time than of one string after the other.
+fn read(text: &[u8]) -> serde_json::Result<Value> {
+    std::str::from_utf8(text).map_or_else(|_| serde_json::from_slice(text), serde_json::from_str)
 }
 
 /// The request's body, for a kind.
@@ -90,7 +95,7 @@ pub(super) fn patched(ask: &Ask<'_>, old: &Value) -> Outcome<(Value, Vec<String>
     // With field validation the patch is decoded once more, and that reports errors first.
     let looks = matches!(ask.call.param("fieldValidation"), "" | "Strict" | "Warn");
     // What this decoder reads is JSON; what it does not may be JSON all the same.
-    let parsed = serde_json::from_slice::<Value>(text);
+    let parsed = read(text);
     let fault = if parsed.is_ok() { None } else { syntax::fault(text) };
     let no_patch = |why: String| Problem::bad_request(if looks { format!("error decoding patch: {why}") } else { why });
     let read = || parsed.map_err(|error| Problem::internal(&error.to_string()));

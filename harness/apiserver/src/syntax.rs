@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Why a text is not JSON; `None` if it is.
 pub(super) fn fault(text: &[u8]) -> Option<String> {
-    let mut reader = Reader { text, at: 0, members: 0 };
+    let mut reader = Reader { text, at: 0 };
     match reader.value().and_then(|()| reader.end()) {
         Ok(()) => None,
         Err(End::Early) => Some("unexpected end of JSON input".to_owned()),
@@ -12,10 +12,26 @@ pub(super) fn fault(text: &[u8]) -> Option<String> {
     }
 }
 
-/// Whether a JSON text has duplicate names: more names than the value read from it.
+/// Whether a JSON text has duplicate names: more names than the value that was read from it.
 pub(super) fn repeats(text: &[u8], value: &serde_json::Value) -> bool {
-    let mut reader = Reader { text, at: 0, members: 0 };
-    reader.value().is_ok() && reader.members > members(value)
+    names(text) > members(value)
+}
+
+/// How many names a JSON text has, which are as many as colons outside its strings.
+fn names(text: &[u8]) -> usize {
+    let (mut bytes, mut names) = (text.iter(), 0);
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b':' => names += 1,
+            b'"' => {
+                while let Some(b'\\') = bytes.find(|byte| matches!(byte, b'"' | b'\\')) {
+                    bytes.next();
+                }
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 fn members(value: &serde_json::Value) -> usize {
@@ -76,8 +92,6 @@ fn odd(byte: u8, place: &'static str) -> End {
 struct Reader<'a> {
     text: &'a [u8],
     at: usize,
-    /// The names so far.
-    members: usize,
 }
 
 impl Reader<'_> {
@@ -128,10 +142,7 @@ impl Reader<'_> {
             }
             self.space();
             match self.peek()? {
-                b':' => {
-                    self.at += 1;
-                    self.members += 1;
-                }
+                b':' => self.at += 1,
                 other => return Err(odd(other, "after object key")),
             }
             self.value()?;
@@ -291,6 +302,15 @@ mod tests {
     #[case("[\"\\u00e9\\n\"]", None)]
     fn faults(#[case] text: &str, #[case] wanted: Option<&str>) {
         assert_eq!(fault(text.as_bytes()).as_deref(), wanted);
+    }
+
+    #[rstest]
+    #[case::none(r#"{"a": {"b": [{"c": 1}, {"c": 2}]}, "b": ":"}"#, false)]
+    #[case::in_a_string(r#"{"a\\": "{\"a\": 1, \"a\": 2}", "b": "\\"}"#, false)]
+    #[case::below(r#"{"a": [{"b": 1, "c:": 2, "b": 3}]}"#, true)]
+    #[case::written_otherwise(r#"{"a": 1, "\u0061": 2}"#, true)]
+    fn names_that_are_repeated(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(repeats(text.as_bytes(), &serde_json::from_str(text).unwrap()), expected);
     }
 
     #[rstest]
