@@ -49,7 +49,7 @@ impl OfMap for Spec {
             let value = if name == "template" {
                 match fields.next_value::<Any<Found>>()?.0 {
                     Found::Template(found) => {
-                        template = Some(found);
+                        template = Some(Template::of(found));
                         continue;
                     }
                     Found::Other(value) => value,

@@ -24,7 +24,7 @@ use super::meta::Meta;
 use super::names::POD_TEMPLATE_HASH;
 use super::template::canonical;
 use super::text::{Rest, separate, write, written};
-use super::transcode::Found;
+use super::transcode::{Found, Transcoded};
 
 /// A text here was written from a value, so it reads back.
 const READS_BACK: &str = "what was written as JSON reads as JSON";
@@ -173,13 +173,13 @@ impl Template {
     pub fn new(value: Value) -> Self {
         let Any(found) = Any::<Found>::deserialize(value).expect("any JSON can be read so");
         match found {
-            Found::Template(template) => template,
-            Found::Other(value) => Self::of_text(written(&value), 0, None),
+            Found::Template(found) => Self::of(found),
+            Found::Other(value) => Self::of(Transcoded { json: written(&value), in_labels: 0, hash: None }),
         }
     }
 
-    /// One whose text is without the hash label, which belongs at a place in it.
-    pub(super) fn of_text(json: String, in_labels: usize, hash: Option<String>) -> Self {
+    /// Keeps one that was read as text.
+    pub(crate) fn of(Transcoded { json, in_labels, hash }: Transcoded) -> Self {
         let text = TemplateText { json: json.into(), in_labels, meaning: OnceLock::new() };
         Self { text: Arc::new(text), hash: hash.map(String::into_boxed_str) }
     }

@@ -8,24 +8,32 @@ use serde::{Deserializer, Serialize};
 use serde_json::Value;
 
 use super::any::OfMap;
-use super::manifest::Template;
 use super::names::POD_TEMPLATE_HASH;
 use super::text::{separate, write};
 
 /// What stands where a template belongs.
 pub(crate) enum Found {
     /// A template.
-    Template(Template),
+    Template(Transcoded),
     /// No object, so none.
     Other(Value),
+}
+
+/// A template as text.
+pub(crate) struct Transcoded {
+    /// Without the hash label.
+    pub(super) json: String,
+    /// Where the hash label belongs, if the template has labels.
+    pub(super) in_labels: usize,
+    pub(super) hash: Option<String>,
 }
 
 impl OfMap for Found {
     fn of_map<'de, A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
         let (mut text, mut label) = (Vec::new(), HashLabel::default());
         Writer { text: &mut text, place: Place::Template, label: &mut label }.visit_map(fields)?;
-        let text = String::from_utf8(text).expect("JSON is written as UTF-8");
-        Ok(Self::Template(Template::of_text(text, label.at, label.value)))
+        let json = String::from_utf8(text).expect("JSON is written as UTF-8");
+        Ok(Self::Template(Transcoded { json, in_labels: label.at, hash: label.value }))
     }
 
     fn of_other(value: Value) -> Self {

@@ -15,14 +15,15 @@ use super::rules;
 use super::server::Ask;
 use super::write::normal;
 
-/// Kinds of one form, to which nothing that would not be stored is added when an object is read. They are written most.
+/// Kinds of one form, to which nothing that would not be stored is added when a request's object is read. They are written most.
 const STORED_AS_READ: [&str; 3] = ["Deployment", "ReplicaSet", "Pod"];
 
 /// Who changed which fields of a new object. What it has as `managedFields` is taken out.
 pub(super) fn note_manager(ask: &Ask<'_>, (before, had): (&Value, &Managers), new: &mut Value) -> Outcome<Managers> {
     let given = take_managed_fields(new);
     let (inner, writer) = (ask.kind.inner(), writer(ask));
-    let mut typed = if STORED_AS_READ.contains(&inner.built_in()) {
+    let is_read = matches!(ask.route.subresource.as_str(), "" | "status");
+    let mut typed = if is_read && STORED_AS_READ.contains(&inner.built_in()) {
         debug_assert_eq!(normal(inner, new.clone()).ok().as_ref(), Some(&*new), "its defaults are not empty");
         Cow::Borrowed(&*new)
     } else {
