@@ -8,9 +8,8 @@
 //!  object = rest and status (text) + annotations (the map that rules read) + template (text that equal ones share) + its hash label
 //! ```
 //!
-//! Most writes are of a status: their body is these texts around the new status (`with_status`). As values the object is put together
-//! again, field for field, only for the other writes, for a new ReplicaSet and for a new pod.
-//! What rules ask at every look, whether two templates mean the same, is answered by a checksum that is made once for each text.
+//! Most writes are of a status: their body is these texts around the new status (`with_status`). The whole object is made again, as a
+//! value, only for other writes and for a new ReplicaSet or pod. What rules ask at every look, whether two templates mean the same, is answered by a checksum that is made once for each text.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -54,8 +53,8 @@ impl Manifest {
             fields.remove("kind");
             status = fields.remove("status");
             // Not where there are none: absent, null and empty must stay what they are.
-            if let Some(metadata) =
-                fields.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| !meta.annotations.is_empty())
+            if !meta.annotations.is_empty()
+                && let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut)
             {
                 metadata.remove("annotations");
             }
@@ -98,7 +97,7 @@ impl Manifest {
         value
     }
 
-    /// The text of this object with its type and another status, which is the one that it has as `change` leaves it.
+    /// The text of this object with its type, its status changed.
     pub(super) fn with_status(&self, kind: &str, change: impl FnOnce(&mut Value)) -> Vec<u8> {
         let mut status = self.status().unwrap_or_default();
         change(&mut status);

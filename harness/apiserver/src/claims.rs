@@ -15,7 +15,8 @@ use super::rules;
 use super::server::Ask;
 use super::write::normal;
 
-/// Kinds of one form, to which nothing that would not be stored is added when a request's object is read. They are written most.
+/// Kinds that have one form and no empty defaults: an object that is read from a request is as it would be stored. They are written
+/// most.
 const STORED_AS_READ: [&str; 3] = ["Deployment", "ReplicaSet", "Pod"];
 
 /// Who changed which fields of a new object. What it has as `managedFields` is taken out.
@@ -24,7 +25,11 @@ pub(super) fn note_manager(ask: &Ask<'_>, (before, had): (&Value, &Managers), ne
     let (inner, writer) = (ask.kind.inner(), writer(ask));
     let is_read = matches!(ask.route.subresource.as_str(), "" | "status");
     let mut typed = if is_read && STORED_AS_READ.contains(&inner.built_in()) {
-        debug_assert_eq!(normal(inner, new.clone()).ok().as_ref(), Some(&*new), "its defaults are not empty");
+        debug_assert_eq!(
+            normal(inner, new.clone()).ok().as_ref(),
+            Some(&*new),
+            "an object of these kinds is read as it would be stored"
+        );
         Cow::Borrowed(&*new)
     } else {
         Cow::Owned(converted(normal(inner, new.clone())?, inner, ask.kind))

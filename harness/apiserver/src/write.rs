@@ -282,8 +282,9 @@ impl Server {
                 meta[fixed] = was.clone();
             }
         }
-        // After a write of the status the spec is the stored one, which is as it is stored.
-        let spec = status.then(|| new.get_mut("spec").filter(|_| kind.custom.is_none()).map(Value::take)).flatten();
+        // A write of the status keeps the stored spec, which need not be decoded again.
+        let keeps_spec = status && kind.custom.is_none();
+        let spec = new.get_mut("spec").filter(|_| keeps_spec).map(Value::take);
         let mut new = normal(kind, new)?;
         if let Some(spec) = spec {
             new["spec"] = spec;

@@ -66,11 +66,7 @@ pub(crate) fn of_custom(meta: &Value) -> Vec<FieldError> {
 
 /// Validates a change of a custom resource's metadata, which upstream does twice.
 pub(crate) fn of_custom_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let changed = update_of_all(new, old);
-    let mut errors = of_all(new, words::path_segment);
-    errors.extend(changed.clone());
-    errors.extend(changed);
-    errors
+    both_updates(new, old).concat()
 }
 
 /// Validates the metadata of a resource within another.
@@ -113,12 +109,18 @@ fn standard_finalizers(meta: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Validates a change twice, as upstream does: by the rules of all kinds, and by the kind's.
+/// The errors of a change by the rules of all kinds, and those by the rules of its kind. Upstream reports both.
 pub(super) fn updates(kind: &Kind, new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
-    let mut own = update_of_all(new, old);
+    let [common, mut own] = both_updates(new, old);
+    own.extend(own_finalizers(kind, new));
+    [common, own]
+}
+
+/// The same without what the kind adds; the rules for changes are part of both.
+fn both_updates(new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
+    let own = update_of_all(new, old);
     let mut common = of_all(new, words::path_segment);
     common.extend(own.clone());
-    own.extend(own_finalizers(kind, new));
     [common, own]
 }
 
