@@ -118,8 +118,9 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
             if !kind.is_empty() {
                 set(names, "listKind", format!("{kind}List").into());
             }
-            let strategy = entry(spec, "conversion");
-            set(strategy, "strategy", json!("None"));
+            if spec["conversion"].is_null() {
+                spec["conversion"] = json!({"strategy": "None"});
+            }
         }
         _ => {}
     }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use super::go_format::{bad_value, quote};
+
 /// One error.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FieldError {
@@ -28,8 +30,6 @@ enum Kind {
     TooLong,
     TooMany(usize),
     WrongType(Value),
-    InvalidUntold,
-    DuplicateUntold,
 }
 
 impl FieldError {
@@ -61,12 +61,17 @@ impl FieldError {
         Self { path: path.to_owned(), kind: Kind::NotFound(value.into()), detail: String::new() }
     }
 
-    pub(super) fn too_long(path: &str, most: usize) -> Self {
-        Self { path: path.to_owned(), kind: Kind::TooLong, detail: format!("may not be more than {most} bytes") }
+    pub(super) fn too_long(path: &str, most: impl TryInto<i64>) -> Self {
+        let detail = match most.try_into().unwrap_or(i64::MAX) {
+            i64::MIN..=-1 => "value is too long".to_owned(),
+            1 => "may not be more than 1 byte".to_owned(),
+            most => format!("may not be more than {most} bytes"),
+        };
+        Self { path: path.to_owned(), kind: Kind::TooLong, detail }
     }
 
     pub(super) fn unsupported(path: &str, value: impl Into<Value>, supported: &[&str]) -> Self {
-        let supported: Vec<String> = supported.iter().map(|value| format!("\"{value}\"")).collect();
+        let supported: Vec<String> = supported.iter().map(|value| quote(value)).collect();
         let detail = format!("supported values: {}", supported.join(", "));
         Self { path: path.to_owned(), kind: Kind::Unsupported(value.into()), detail }
     }
@@ -75,22 +80,17 @@ impl FieldError {
         Self { kind: Kind::UnsupportedShown(value), ..Self::unsupported(path, Value::Null, supported) }
     }
 
-    /// With no value: it is too large to show.
-    pub(super) fn invalid_untold(path: &str, detail: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), kind: Kind::InvalidUntold, detail: detail.into() }
-    }
-
-    pub(super) fn duplicate_untold(path: &str) -> Self {
-        Self { path: path.to_owned(), kind: Kind::DuplicateUntold, detail: String::new() }
-    }
-
     /// A value of another type than its schema says.
     pub(super) fn wrong_type(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self { path: path.to_owned(), kind: Kind::WrongType(value.into()), detail: detail.into() }
     }
 
-    pub(super) fn too_many(path: &str, found: usize, most: usize) -> Self {
-        let detail = format!("must have at most {most} items");
+    pub(super) fn too_many(path: &str, found: usize, most: i64) -> Self {
+        let detail = match most {
+            i64::MIN..=-1 => "has too many items".to_owned(),
+            1 => "must have at most 1 item".to_owned(),
+            _ => format!("must have at most {most} items"),
+        };
         Self { path: path.to_owned(), kind: Kind::TooMany(found), detail }
     }
 
@@ -102,6 +102,17 @@ impl FieldError {
         )
     }
 
+    /// The same error of an object that is at a path of another one.
+    pub(super) fn below(mut self, path: &str) -> Self {
+        self.path = format!("{path}.{}", self.path);
+        self
+    }
+
+    /// Whether it is about the field at a path.
+    pub(super) fn is_at(&self, path: &str) -> bool {
+        self.path == path
+    }
+
     /// Whether it is about `spec.selector` as a whole.
     pub(super) fn is_of_selector(&self) -> bool {
         self.path == "spec.selector"
@@ -110,9 +121,9 @@ impl FieldError {
     /// As a cause in a Status.
     pub(super) fn cause(&self) -> Value {
         let reason = match self.kind {
-            Kind::Invalid(_) | Kind::Shown(_) | Kind::InvalidUntold => "FieldValueInvalid",
+            Kind::Invalid(_) | Kind::Shown(_) => "FieldValueInvalid",
             Kind::Unsupported(_) | Kind::UnsupportedShown(_) => "FieldValueNotSupported",
-            Kind::Duplicate(_) | Kind::DuplicateShown(_) | Kind::DuplicateUntold => "FieldValueDuplicate",
+            Kind::Duplicate(_) | Kind::DuplicateShown(_) => "FieldValueDuplicate",
             Kind::NotFound(_) => "FieldValueNotFound",
             Kind::Required => "FieldValueRequired",
             Kind::Forbidden => "FieldValueForbidden",
@@ -126,20 +137,18 @@ impl FieldError {
     fn body(&self) -> String {
         let detail = if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
         match &self.kind {
-            Kind::Invalid(value) => format!("Invalid value: {value}{detail}"),
+            Kind::Invalid(value) => format!("Invalid value: {}{detail}", bad_value(value)),
             Kind::Shown(value) => format!("Invalid value: {value}{detail}"),
             Kind::DuplicateShown(value) => format!("Duplicate value: {value}{detail}"),
-            Kind::Unsupported(value) => format!("Unsupported value: {value}{detail}"),
+            Kind::Unsupported(value) => format!("Unsupported value: {}{detail}", bad_value(value)),
             Kind::UnsupportedShown(value) => format!("Unsupported value: {value}{detail}"),
-            Kind::Duplicate(value) => format!("Duplicate value: {value}{detail}"),
-            Kind::NotFound(value) => format!("Not found: {value}{detail}"),
+            Kind::Duplicate(value) => format!("Duplicate value: {}{detail}", bad_value(value)),
+            Kind::NotFound(value) => format!("Not found: {}{detail}", bad_value(value)),
             Kind::Required => format!("Required value{detail}"),
             Kind::Forbidden => format!("Forbidden{detail}"),
             Kind::TooLong => format!("Too long{detail}"),
             Kind::TooMany(found) => format!("Too many: {found}{detail}"),
-            Kind::WrongType(value) => format!("Invalid value: {value}{detail}"),
-            Kind::InvalidUntold => format!("Invalid value{detail}"),
-            Kind::DuplicateUntold => format!("Duplicate value{detail}"),
+            Kind::WrongType(value) => format!("Invalid value: {}{detail}", bad_value(value)),
         }
     }
 }

@@ -99,6 +99,7 @@ mod events;
 mod evict;
 mod field;
 mod follow;
+mod go_format;
 mod hook;
 mod jsonpatch;
 mod kinds;

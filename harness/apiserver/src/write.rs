@@ -7,7 +7,7 @@ use super::api::{self, Decoded, decode};
 use super::body::{self, patch_error, unregistered};
 use super::claims::note_manager;
 use super::convert::converted;
-use super::custom::{Custom, refuse_definition};
+use super::custom::{Custom, refuse_definition, refuse_invalid_before};
 use super::field::FieldError;
 use super::kinds::{AUTOSCALER, DEFINITION, Kind};
 use super::managed::{self, Managers};
@@ -80,7 +80,7 @@ impl Server {
         }
         let errors = match kind.custom {
             Some(custom) => {
-                let (errors, _) = custom.validate(&body, None)?;
+                let errors = custom.validate(&body, None)?;
                 if errors.is_empty() {
                     self.warnings.extend(Custom::warnings(&body, None));
                 }
@@ -303,17 +303,19 @@ impl Server {
             Some(custom) => {
                 let found =
                     if status { custom.validate_status(&seen, before) } else { custom.validate(&seen, Some(before)) };
-                let (errors, warnings) = found?;
+                let errors = found?;
                 if errors.is_empty() && !status {
                     self.warnings.extend(Custom::warnings(&seen, Some(before)));
                 }
-                self.warnings.extend(warnings);
                 errors
             }
             None if status => validate::status(kind, &seen, before),
             None => validate::update(kind, &seen, before),
         };
         if !errors.is_empty() {
+            if kind.built_in() == DEFINITION && !status {
+                refuse_invalid_before(before)?;
+            }
             return Err(Problem::invalid(kind.storage().group, kind.kind, name, &errors));
         }
         if kind.built_in() == DEFINITION && !status {

@@ -5,11 +5,13 @@
 
 use serde_json::{Map, Value};
 
+use super::lists::within;
 use super::schema::{Additional, Schema};
 use crate::api::{Decoded, TYPES, decode};
+use crate::field::FieldError;
 
 /// Fields that every resource has.
-const TYPED: [&str; 3] = ["apiVersion", "kind", "metadata"];
+pub(super) const TYPED: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Reads a custom resource.
 ///
@@ -29,7 +31,7 @@ pub(super) fn coerce(schema: &Schema, value: &Value) -> Result<Decoded, String> 
     prune(&mut value, Some(schema), true, "", &mut pruned);
     pruned.sort();
     unknown.extend(pruned);
-    embedded(&mut value, schema, "", &mut unknown)?;
+    embedded(&mut value, schema, false, "", &mut unknown).map_err(|error| error.to_string())?;
     Ok(Decoded { value, unknown })
 }
 
@@ -46,37 +48,34 @@ fn metadata(meta: &Value) -> Result<Decoded, String> {
     Ok(decoded)
 }
 
-fn prune(value: &mut Value, schema: Option<&Schema>, root: bool, path: &str, unknown: &mut Vec<String>) {
-    let within = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+/// Drops unknown fields; `root` is the object itself, which is a resource like those embedded in it.
+pub(super) fn prune(value: &mut Value, schema: Option<&Schema>, root: bool, path: &str, unknown: &mut Vec<String>) {
+    if let Some(schema) = schema.filter(|schema| schema.preserves) {
+        return prune_below(value, schema, root, path, unknown);
+    }
     match value {
         Value::Object(fields) => {
             let mut gone = Vec::new();
             for (name, value) in &mut *fields {
                 let typed = TYPED.contains(&name.as_str());
-                if typed && (root || schema.is_some_and(|schema| schema.embedded)) {
+                let Some(schema) = schema else {
+                    gone.push(name.clone());
+                    continue;
+                };
+                if typed && (root || schema.embedded) {
                     continue;
                 }
-                let preserves = schema.is_some_and(|schema| schema.preserves);
-                match schema.map(|schema| (schema.properties.get(name), &schema.additional)) {
-                    Some((Some(property), _)) => prune(value, Some(property), false, &within(name), unknown),
-                    Some((None, Additional::Each(each))) => prune(value, Some(each), false, &within(name), unknown),
-                    Some((None, Additional::Any(true))) if preserves => {}
-                    Some((None, Additional::Any(true))) => prune(value, None, false, &within(name), unknown),
-                    _ if preserves => {}
-                    _ => {
-                        unknown.push(within(name));
-                        gone.push(name.clone());
-                    }
+                match (schema.properties.get(name), &schema.additional) {
+                    (Some(property), _) => prune(value, Some(property), false, &child(path, name), unknown),
+                    (None, Additional::Absent) => gone.push(name.clone()),
+                    (None, _) => prune(value, schema.each(), false, &child(path, name), unknown),
                 }
             }
+            unknown.extend(gone.iter().map(|name| child(path, name)));
             fields.retain(|name, _| !gone.contains(name));
         }
         Value::Array(items) => {
-            let preserves = schema.is_some_and(|schema| schema.preserves);
             let of = schema.and_then(|schema| schema.items.as_deref());
-            if preserves && of.is_none() {
-                return;
-            }
             for (at, item) in items.iter_mut().enumerate() {
                 prune(item, of, false, &format!("{path}[{at}]"), unknown);
             }
@@ -85,27 +84,70 @@ fn prune(value: &mut Value, schema: Option<&Schema>, root: bool, path: &str, unk
     }
 }
 
-/// Types the metadata of embedded resources. Upstream: `objectmeta.CoerceWithOptions`.
-fn embedded(value: &mut Value, schema: &Schema, path: &str, unknown: &mut Vec<String>) -> Result<(), String> {
+/// The same below what keeps its unknown fields: what has a schema may not keep them.
+fn prune_below(value: &mut Value, schema: &Schema, root: bool, path: &str, unknown: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                if schema.embedded && name == "metadata" && value.is_object() {
-                    // What has the wrong type is dropped by validation, which says so.
-                    if let Ok(decoded) = metadata(value) {
-                        unknown.extend(decoded.unknown.iter().map(|name| format!("{path}.{name}")));
-                        *value = decoded.value;
-                    }
-                } else if let Some(property) = schema.property(name) {
-                    embedded(value, property, &path, unknown)?;
+                let typed = TYPED.contains(&name.as_str()) && (root || schema.embedded);
+                match (schema.properties.get(name), &schema.additional) {
+                    _ if typed => {}
+                    (Some(property), _) => prune(value, Some(property), false, &child(path, name), unknown),
+                    (None, Additional::Absent) => {}
+                    (None, _) => prune(value, schema.each(), false, &child(path, name), unknown),
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter_mut().enumerate() {
+                if let Some(of) = &schema.items {
+                    prune_below(item, of, false, &format!("{path}[{at}]"), unknown);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn child(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// Types the metadata of embedded resources, and of the object itself if it is a `root`.
+/// Upstream: `objectmeta.CoerceWithOptions`.
+///
+/// # Errors
+/// What has the wrong type.
+pub(super) fn embedded(
+    value: &mut Value,
+    schema: &Schema,
+    root: bool,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), FieldError> {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let is_resource = root || schema.embedded;
+                let below = within(schema, path, name);
+                if is_resource && matches!(name.as_str(), "apiVersion" | "kind") && !value.is_string() {
+                    return Err(FieldError::invalid(&child(path, name), value.clone(), "must be a string"));
+                }
+                if is_resource && name == "metadata" {
+                    let decoded = metadata(value);
+                    let decoded = decoded.map_err(|why| FieldError::invalid(&child(path, name), value.clone(), why))?;
+                    unknown.extend(decoded.unknown.iter().map(|name| format!("{below}.{name}")));
+                    *value = decoded.value;
+                }
+                if let Some(property) = schema.property(name) {
+                    embedded(value, property, false, &below, unknown)?;
                 }
             }
         }
         Value::Array(items) => {
             if let Some(of) = &schema.items {
                 for (at, item) in items.iter_mut().enumerate() {
-                    embedded(item, of, &format!("{path}[{at}]"), unknown)?;
+                    embedded(item, of, false, &format!("{path}[{at}]"), unknown)?;
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! CustomResourceDefinitions themselves: which of them are refused, and what their controllers do.
+//! CustomResourceDefinitions themselves: which of them this server cannot serve, and what their
+//! controllers do.
 //!
 //! kube-apiserver runs those controllers itself, whether others run or not: they accept the names,
 //! establish the kind, and on deletion remove the objects before the definition. Here all of it
@@ -11,9 +12,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::checks::{is_valid, undecided};
 use super::kinds_of;
-use super::schema::Schema;
-use crate::field::FieldError;
 use crate::kinds::{EXTENSIONS, KINDS, Kind, built_in};
 use crate::managed::{Atom, Writer};
 use crate::object::Object;
@@ -32,22 +32,10 @@ fn kind() -> &'static Kind {
 pub(crate) fn refuse_definition(server: &Server, body: &Value) -> Outcome<()> {
     let spec = &body["spec"];
     let group = spec["group"].as_str().unwrap_or_default();
-    let versions = || spec["versions"].as_array().into_iter().flatten();
-    if versions().filter(|version| version["storage"] == true).count() != 1 {
-        return Err(Problem::unsupported("a CustomResourceDefinition without exactly one storage version"));
-    }
-    for (at, version) in versions().enumerate() {
-        let schema = &version["schema"]["openAPIV3Schema"];
-        if !schema.is_object() {
-            return Err(Problem::unsupported("a CustomResourceDefinition without a schema"));
-        }
-        let read = Schema::read(schema).map_err(Problem::unsupported)?;
-        let path = format!("spec.versions[{at}].schema.openAPIV3Schema");
-        if let Some(untyped) = read.untyped(&path) {
-            return Err(Problem::unsupported(format!("a schema that is not structural: {untyped} has no type")));
-        }
-    }
     kinds_of(spec).map_err(Problem::unsupported)?;
+    if let Some(what) = undecided(spec) {
+        return Err(Problem::unsupported(what));
+    }
     if KINDS.iter().any(|kind| kind.group == group) {
         return Err(Problem::unsupported(format!("a CustomResourceDefinition of the group {group}")));
     }
@@ -72,50 +60,12 @@ pub(crate) fn refuse_definition(server: &Server, body: &Value) -> Outcome<()> {
     Ok(())
 }
 
-/// What is wrong with a new definition. Upstream: `ValidateCustomResourceDefinition`, in part: what
-/// else is wrong is refused as unsupported.
-pub(crate) fn validate_definition(new: &Value) -> Vec<FieldError> {
-    let (spec, meta) = (&new["spec"], &new["metadata"]);
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut errors = Vec::new();
-    let name = text(&meta["name"]);
-    let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
-    if name != format!("{plural}.{group}") {
-        let why = "must be spec.names.plural+\".\"+spec.group";
-        errors.push(FieldError::invalid("metadata.name", name, why));
+/// Refuses to judge a change of a definition that was not valid: upstream lets some of it stay.
+pub(crate) fn refuse_invalid_before(old: &Value) -> Outcome<()> {
+    if is_valid(old) {
+        return Ok(());
     }
-    let protected = group == "k8s.io"
-        || group == "kubernetes.io"
-        || group.ends_with(".k8s.io")
-        || group.ends_with(".kubernetes.io");
-    if protected && meta["annotations"]["api-approved.kubernetes.io"].as_str().unwrap_or_default().is_empty() {
-        let why = "protected groups must have approval annotation \"api-approved.kubernetes.io\", see \
-                   https://github.com/kubernetes/enhancements/pull/1111";
-        errors.push(FieldError::required("metadata.annotations[api-approved.kubernetes.io]", why));
-    }
-    errors
-}
-
-/// What is wrong with a changed definition.
-pub(crate) fn validate_definition_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = validate_definition(new);
-    let established = condition(old, "Established").is_some_and(|one| one["status"] == "True");
-    let (new, old) = (&new["spec"], &old["spec"]);
-    if established {
-        for path in ["scope", "names.kind"] {
-            let at = |spec: &Value| path.split('.').fold(spec.clone(), |at, name| at[name].clone());
-            if at(new) != at(old) {
-                errors.push(FieldError::invalid(&format!("spec.{path}"), at(new), "field is immutable"));
-            }
-        }
-    }
-    for path in ["group", "names.plural"] {
-        let at = |spec: &Value| path.split('.').fold(spec.clone(), |at, name| at[name].clone());
-        if at(new) != at(old) {
-            errors.push(FieldError::invalid(&format!("spec.{path}"), at(new), "field is immutable"));
-        }
-    }
-    errors
+    Err(Problem::unsupported("a change of a CustomResourceDefinition that was not valid"))
 }
 
 fn condition<'a>(body: &'a Value, name: &str) -> Option<&'a Value> {

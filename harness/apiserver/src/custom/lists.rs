@@ -11,7 +11,7 @@ use crate::field::FieldError;
 use crate::validate::{meta, words};
 
 /// The path of a member.
-fn within(schema: &Schema, path: &str, name: &str) -> String {
+pub(super) fn within(schema: &Schema, path: &str, name: &str) -> String {
     match (schema.properties.contains_key(name), path) {
         (true, "") => name.to_owned(),
         (true, path) => format!("{path}.{name}"),
@@ -34,7 +34,7 @@ pub(super) fn repeated(schema: &Schema, value: &Value, path: &str) -> Vec<FieldE
             match schema.list_type.as_str() {
                 "set" => errors.extend(twice(items.iter().cloned(), path)),
                 "map" => {
-                    let wrong = items.iter().enumerate().find(|(_, item)| !item.is_object());
+                    let wrong = items.iter().enumerate().find(|(_, item)| !item.is_object() && !item.is_null());
                     match wrong {
                         Some((at, item)) => {
                             let why = "must be an object for an array of list-type map";
@@ -70,24 +70,24 @@ fn twice(items: impl Iterator<Item = Value>, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with embedded resources.
-pub(super) fn embedded(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
+/// What is wrong with embedded resources, and with the object itself if it is a `root`.
+pub(super) fn embedded(schema: &Schema, value: &Value, root: bool, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match value {
         Value::Object(fields) => {
-            if schema.embedded {
+            if root || schema.embedded {
                 errors.extend(resource(value, path));
             }
             for (name, value) in fields {
                 if let Some(of) = schema.property(name) {
-                    errors.extend(embedded(of, value, &within(schema, path, name)));
+                    errors.extend(embedded(of, value, false, &within(schema, path, name)));
                 }
             }
         }
         Value::Array(items) => {
             if let Some(of) = &schema.items {
                 for (at, item) in items.iter().enumerate() {
-                    errors.extend(embedded(of, item, &format!("{path}[{at}]")));
+                    errors.extend(embedded(of, item, false, &format!("{path}[{at}]")));
                 }
             }
         }
@@ -98,8 +98,9 @@ pub(super) fn embedded(schema: &Schema, value: &Value, path: &str) -> Vec<FieldE
 
 fn resource(value: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     for name in ["apiVersion", "kind"] {
-        let path = format!("{path}.{name}");
+        let path = below(name);
         match value.get(name) {
             None => errors.push(FieldError::required(&path, "")),
             Some(Value::String(text)) if text.is_empty() => {
@@ -124,7 +125,7 @@ fn resource(value: &Value, path: &str) -> Vec<FieldError> {
         }
     }
     if let Some(meta) = value.get("metadata").filter(|meta| meta.is_object()) {
-        errors.extend(meta::of_embedded(meta, &format!("{path}.metadata")));
+        errors.extend(meta::of_embedded(meta, path));
     }
     errors
 }

@@ -5,13 +5,19 @@
 //! servers in a program hold no more than there are definitions. Conversion is by renaming alone:
 //! all versions have one form, and each prunes and fills in defaults by its own schema.
 //!
-//! `coerce` reads an object, `values` and `rules` validate it, `typed` tells server-side apply how
-//! its fields merge; `definition` serves the definitions themselves.
+//! `coerce` reads an object, `values` validates it, `typed` tells server-side apply how its fields
+//! merge; `definition` serves the definitions themselves, which `checks` validates. Rules in CEL are
+//! not evaluated.
 
+mod addresses;
+mod checks;
 mod coerce;
 mod definition;
+mod formats;
+mod go_classes;
+mod go_regexp;
 mod lists;
-mod rules;
+mod numbers;
 mod scale;
 mod schema;
 mod typed;
@@ -28,9 +34,12 @@ use crate::kinds::{Definition, Kind};
 use crate::problem::{Outcome, Problem};
 use crate::validate::{meta, words};
 pub(crate) use scale::Scale;
-use schema::Schema;
+use schema::{Purpose, Schema};
 
-pub(super) use definition::{refuse_definition, validate_definition, validate_definition_update};
+pub(super) use checks::{
+    definition_warnings, validate_definition, validate_definition_status, validate_definition_update,
+};
+pub(super) use definition::{refuse_definition, refuse_invalid_before};
 
 /// What a definition says of one version.
 #[derive(Debug)]
@@ -74,7 +83,7 @@ fn kind_of(spec: &Value, version: &Value) -> Result<&'static Kind, String> {
 fn read(spec: &Value, version: &Value) -> Result<Kind, String> {
     let leak = |text: &Value| -> &'static str { text.as_str().unwrap_or_default().to_owned().leak() };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let schema = Schema::read(&version["schema"]["openAPIV3Schema"])?;
+    let schema = Schema::read(&version["schema"]["openAPIV3Schema"], Purpose::Objects)?;
     let status = version["subresources"].get("status").is_some();
     let scale = version["subresources"].get("scale").map(Scale::read).transpose()?;
     let subresources = [("status", status), ("scale", scale.is_some())];
@@ -158,31 +167,33 @@ impl Custom {
         warnings
     }
 
-    /// Validates an object; `old` is that before an update. What only warns is returned besides.
-    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>) -> Outcome<(Vec<FieldError>, Vec<String>)> {
+    /// Validates an object; `old` is that before an update.
+    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>) -> Outcome<Vec<FieldError>> {
         let mut errors = match old {
             None => meta::of_custom(&new["metadata"]),
             Some(old) => meta::of_custom_update(&new["metadata"], &old["metadata"]),
         };
-        errors.extend(values::check(&self.schema, &plain(new), old.map(plain).as_ref(), "", ""));
+        let found = values::check(&self.schema, &plain(new), old.map(plain).as_ref(), "", "");
+        errors.extend(found.map_err(Problem::unsupported)?);
         if let Some(scale) = &self.scale {
             errors.extend(scale.check_spec(new));
             errors.extend(scale.check_status(new));
         }
-        errors.extend(lists::embedded(&self.schema, new, ""));
+        errors.extend(lists::embedded(&self.schema, new, false, ""));
         errors.extend(self.lists(new, old));
-        self.judge(errors, new, old)
+        Ok(self.with_left_out(errors))
     }
 
     /// Validates a change of the status.
-    pub(crate) fn validate_status(&self, new: &Value, old: &Value) -> Outcome<(Vec<FieldError>, Vec<String>)> {
+    pub(crate) fn validate_status(&self, new: &Value, old: &Value) -> Outcome<Vec<FieldError>> {
         let mut errors = meta::of_custom_update(&new["metadata"], &old["metadata"]);
         if let (Some(status), Some(schema)) = (new.get("status"), self.schema.properties.get("status")) {
-            errors.extend(values::check(schema, status, old.get("status"), "status", ""));
+            let found = values::check(schema, status, old.get("status"), "status", "");
+            errors.extend(found.map_err(Problem::unsupported)?);
         }
         errors.extend(self.scale.iter().flat_map(|scale| scale.check_status(new)));
         errors.extend(self.lists(new, Some(old)));
-        self.judge(errors, new, Some(old))
+        Ok(self.with_left_out(errors))
     }
 
     /// Lists with items that are equal, unless there were some before.
@@ -193,22 +204,13 @@ impl Custom {
         lists::repeated(&self.schema, new, "")
     }
 
-    /// The errors and those of the rules, which are not evaluated on an object that is too wrong.
-    fn judge(
-        &self,
-        mut errors: Vec<FieldError>,
-        new: &Value,
-        old: Option<&Value>,
-    ) -> Outcome<(Vec<FieldError>, Vec<String>)> {
+    /// Adds what upstream says of the rules of an object that is too wrong for them.
+    fn with_left_out(&self, mut errors: Vec<FieldError>) -> Vec<FieldError> {
         const LEFT_OUT: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
-        if errors.iter().any(FieldError::prevents_rules) {
+        if self.schema.has_rules && errors.iter().any(FieldError::prevents_rules) {
             errors.push(FieldError::invalid("<nil>", Value::Null, LEFT_OUT));
-            return Ok((errors, Vec::new()));
         }
-        let mut found = rules::Found::default();
-        rules::check(&self.schema, new, old, "", &mut found).map_err(Problem::unsupported)?;
-        errors.extend(found.errors);
-        Ok((errors, found.warnings))
+        errors
     }
 }
 

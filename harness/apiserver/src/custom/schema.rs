@@ -1,20 +1,23 @@
-//! A structural schema: the `openAPIV3Schema` of a version.
+//! A structural schema: the `openAPIV3Schema` of a version, which has been validated.
 //!
 //! What this server cannot evaluate is an error here, so that a definition is refused and no object
-//! is accepted that the real server rejects.
+//! is accepted that the real server rejects. Rules in CEL are the exception: they are not evaluated.
 
 use std::collections::BTreeMap;
 
 use regex::Regex;
 use serde_json::Value;
 
-use super::rules::Rule;
+use super::formats::is_recognized;
+use super::go_regexp::{Fault, compile};
 
 /// One node of a schema.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
     /// Empty where the schema does not say.
     pub(super) of_type: String,
+    /// The types that a value may have.
+    pub(super) types: Vec<String>,
     pub(super) nullable: bool,
     pub(super) int_or_string: bool,
     pub(super) preserves: bool,
@@ -28,9 +31,11 @@ pub(crate) struct Schema {
     pub(super) keys: Vec<String>,
     /// `atomic`, `granular`, or empty.
     pub(super) map_type: String,
-    pub(super) rules: Vec<Rule>,
+    /// Whether it has rules in CEL, or something below it has.
+    pub(super) has_rules: bool,
     pub(super) required: Vec<String>,
     pub(super) choices: Vec<Value>,
+    /// Empty where it means nothing.
     pub(super) format: String,
     pub(super) numbers: Numbers,
     pub(super) pattern: Option<(String, Regex)>,
@@ -59,70 +64,81 @@ pub(super) struct Numbers {
     pub(super) above: bool,
     pub(super) below: bool,
     pub(super) multiple_of: Option<f64>,
-    pub(super) min_length: Option<usize>,
-    pub(super) max_length: Option<usize>,
-    pub(super) min_items: Option<usize>,
-    pub(super) max_items: Option<usize>,
-    pub(super) min_properties: Option<usize>,
-    pub(super) max_properties: Option<usize>,
+    pub(super) min_length: Option<i64>,
+    pub(super) max_length: Option<i64>,
+    pub(super) min_items: Option<i64>,
+    pub(super) max_items: Option<i64>,
+    pub(super) min_properties: Option<i64>,
+    pub(super) max_properties: Option<i64>,
 }
 
-/// Formats that upstream ignores or that need no check.
-const FREE: [&str; 10] =
-    ["int32", "int64", "float", "double", "byte", "password", "binary", "", "quantity", "int-or-string"];
-/// Formats that are checked here.
-const CHECKED: [&str; 8] = ["date-time", "date", "duration", "uuid", "ipv4", "ipv6", "email", "uri"];
+/// What a schema is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To validate objects, which ignores formats that are not known.
+    Objects,
+    /// To validate defaults, for which upstream takes the schema as it is.
+    Defaults,
+}
 
 impl Schema {
     /// Reads a schema.
     ///
     /// # Errors
     /// What of it is not supported.
-    pub(super) fn read(value: &Value) -> Result<Self, String> {
+    pub(super) fn read(value: &Value, purpose: Purpose) -> Result<Self, String> {
+        let read = |value: &Value| Self::read(value, purpose);
         let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let flag = |name: &str| value[name] == true;
-        let count = |name: &str| value[name].as_u64().and_then(|number| usize::try_from(number).ok());
+        let count = |name: &str| value[name].as_i64();
         let list = |name: &str| value[name].as_array().into_iter().flatten();
         let texts = |name: &str| list(name).filter_map(Value::as_str).map(str::to_owned).collect();
-        let all = |name: &str| list(name).map(Self::read).collect::<Result<Vec<_>, _>>();
+        let all = |name: &str| list(name).map(read).collect::<Result<Vec<_>, _>>();
         let one = |name: &str| {
-            value.get(name).filter(|value| value.is_object()).map(|value| Self::read(value).map(Box::new)).transpose()
+            value.get(name).filter(|value| value.is_object()).map(|value| read(value).map(Box::new)).transpose()
         };
-        for name in ["patternProperties", "definitions", "dependencies", "$ref", "additionalItems"] {
-            if value.get(name).is_some() {
-                return Err(format!("a schema with {name}"));
-            }
+        let mut format = text("format");
+        let (of_type, int_or_string) = (text("type"), flag("x-kubernetes-int-or-string"));
+        let types: Vec<&str> = match (purpose, int_or_string) {
+            (Purpose::Objects, true) => vec!["integer", "string"],
+            _ => [of_type.as_str()].into_iter().filter(|name| !name.is_empty()).collect(),
+        };
+        if purpose == Purpose::Objects && !is_recognized(&format, if let [one] = types.as_slice() { one } else { "" }) {
+            format.clear();
         }
-        let format = text("format");
-        if !FREE.contains(&format.as_str()) && !CHECKED.contains(&format.as_str()) {
-            return Err(format!("a schema with the format {format}"));
-        }
+        let types = types.into_iter().map(str::to_owned).collect();
         let pattern = text("pattern");
-        let pattern = if pattern.is_empty() {
-            None
-        } else {
-            Some((pattern.clone(), Regex::new(&pattern).map_err(|_| format!("a schema with the pattern {pattern}"))?))
-        };
+        let compiled = (!pattern.is_empty()).then(|| compile(&pattern)).transpose();
+        let compiled = compiled.map_err(|fault| match fault {
+            Fault::Refused(why) => why,
+            Fault::Unsupported => format!("a schema with the pattern {pattern}"),
+        })?;
         let fields = value["properties"].as_object().into_iter().flatten();
-        let properties = fields.map(|(name, value)| Ok((name.clone(), Self::read(value)?)));
+        let properties = fields.map(|(name, value)| Ok((name.clone(), read(value)?)));
+        let properties: BTreeMap<String, Self> = properties.collect::<Result<_, String>>()?;
+        let items = one("items")?;
+        let additional = match value.get("additionalProperties") {
+            Some(Value::Bool(any)) => Additional::Any(*any),
+            Some(each @ Value::Object(_)) => Additional::Each(Box::new(read(each)?)),
+            _ => Additional::Absent,
+        };
+        let below = properties.values().chain(items.as_deref()).any(|one| one.has_rules)
+            || matches!(&additional, Additional::Each(each) if each.has_rules);
         Ok(Self {
-            of_type: text("type"),
+            of_type,
+            types,
             nullable: flag("nullable"),
-            int_or_string: flag("x-kubernetes-int-or-string"),
+            int_or_string,
             preserves: flag("x-kubernetes-preserve-unknown-fields"),
             embedded: flag("x-kubernetes-embedded-resource"),
-            properties: properties.collect::<Result<_, String>>()?,
-            additional: match value.get("additionalProperties") {
-                Some(Value::Bool(any)) => Additional::Any(*any),
-                Some(each @ Value::Object(_)) => Additional::Each(Box::new(Self::read(each)?)),
-                _ => Additional::Absent,
-            },
-            items: one("items")?,
+            properties,
+            additional,
+            items,
             default: value.get("default").filter(|value| !value.is_null()).cloned(),
             list_type: text("x-kubernetes-list-type"),
             keys: texts("x-kubernetes-list-map-keys"),
             map_type: text("x-kubernetes-map-type"),
-            rules: list("x-kubernetes-validations").map(Rule::read).collect::<Result<_, _>>()?,
+            has_rules: below || list("x-kubernetes-validations").next().is_some(),
             required: texts("required"),
             choices: list("enum").cloned().collect(),
             format,
@@ -139,7 +155,7 @@ impl Schema {
                 min_properties: count("minProperties"),
                 max_properties: count("maxProperties"),
             },
-            pattern,
+            pattern: compiled.map(|regex| (pattern, regex)),
             all_of: all("allOf")?,
             any_of: all("anyOf")?,
             one_of: all("oneOf")?,
@@ -158,22 +174,5 @@ impl Schema {
     /// The schema of a property, be it named or additional.
     pub(super) fn property(&self, name: &str) -> Option<&Self> {
         self.properties.get(name).or_else(|| self.each())
-    }
-
-    /// The types that a value may have, as messages name them.
-    pub(super) fn types(&self) -> &str {
-        if self.int_or_string { "integer,string" } else { &self.of_type }
-    }
-
-    /// The first node, by its path, that does not say its type. Upstream: `ValidateStructural`.
-    pub(super) fn untyped(&self, path: &str) -> Option<String> {
-        if self.of_type.is_empty() && !self.int_or_string && !self.preserves {
-            return Some(path.to_owned());
-        }
-        let named = self.properties.iter().find_map(|(name, one)| one.untyped(&format!("{path}.properties[{name}]")));
-        let items = || self.items.as_ref().and_then(|items| items.untyped(&format!("{path}.items")));
-        named
-            .or_else(items)
-            .or_else(|| self.each().and_then(|each| each.untyped(&format!("{path}.additionalProperties"))))
     }
 }

@@ -5,48 +5,113 @@
 //!
 //! Upstream: `kube-openapi/pkg/validation/validate`, and the ratcheting of `apiserver/validation`.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use serde_json::{Map, Value};
 
-use serde_json::Value;
-
-use super::schema::Schema;
+use super::formats::{Verdict, is_checked, judge};
+use super::numbers;
+use super::schema::{Additional, Schema};
 use crate::field::FieldError;
 
 /// What is wrong with a value. `path` is the path in messages, `prefix` the part of the field's path
 /// that messages leave out; `old` is the value before an update.
-pub(super) fn check(schema: &Schema, new: &Value, old: Option<&Value>, prefix: &str, path: &str) -> Vec<FieldError> {
-    let place = Place { prefix, path };
-    let mut errors = Vec::new();
-    if let Some(wrong) = place.of_type(schema, new) {
-        errors.push(wrong);
+///
+/// # Errors
+/// What this server cannot decide.
+pub(super) fn check(
+    schema: &Schema,
+    new: &Value,
+    old: Option<&Value>,
+    prefix: &str,
+    path: &str,
+) -> Result<Vec<FieldError>, String> {
+    let found = validate(schema, new, old, &Location { prefix, path });
+    match found.open {
+        Some(what) => Err(what),
+        None => Ok(found.errors),
     }
-    if !new.is_null() {
-        place.combined(schema, new, old, &mut errors);
-        match new {
-            Value::String(text) => errors.extend(place.text(schema, text)),
-            Value::Number(number) => errors.extend(place.number(schema, number)),
-            Value::Array(items) => place.items(schema, items, old, &mut errors),
-            _ => {}
+}
+
+/// What a validation finds.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) errors: Vec<FieldError>,
+    /// How many checks passed: of several schemas that do not fit, the errors of the one that fits best
+    /// are reported.
+    passed: usize,
+    /// What this server cannot decide.
+    open: Option<String>,
+}
+
+impl Found {
+    /// Adds the findings of another validation, without what is there already.
+    fn merge(&mut self, other: Self) {
+        other.errors.into_iter().for_each(|error| self.push(error));
+        self.passed += other.passed;
+        self.open = self.open.take().or(other.open);
+    }
+
+    pub(super) fn push(&mut self, error: FieldError) {
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
         }
     }
-    if !schema.choices.is_empty() && !schema.choices.contains(new) {
-        let shown: Vec<String> = schema.choices.iter().map(plain).collect();
-        let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
-        errors.push(FieldError::unsupported(&place.field(), new.clone(), &shown));
+
+    fn of(error: Option<FieldError>) -> Self {
+        Self { errors: error.into_iter().collect(), ..Self::default() }
     }
-    if let Value::Object(fields) = new {
-        place.fields(schema, fields, old, &mut errors);
+
+    /// Adds the findings of one of a schema's checks.
+    fn step(&mut self, other: Self) {
+        self.merge(other);
+        self.passed += 1;
+    }
+}
+
+fn validate(schema: &Schema, new: &Value, old: Option<&Value>, at: &Location<'_>) -> Found {
+    let mut found = Found::default();
+    let typed = !schema.types.is_empty() || !schema.format.is_empty();
+    if new.is_null() {
+        found.merge(at.of_type(schema, new));
+        found.merge(Found::of(at.choice(schema, new)));
+    } else {
+        if typed {
+            found.step(at.of_type(schema, new));
+        }
+        found.step(at.combined(schema, new, old));
+        match new {
+            Value::String(text) => {
+                found.step(Found::of(at.text(schema, text)));
+                if is_checked(&schema.format) {
+                    found.step(at.format(schema, text));
+                }
+            }
+            Value::Number(number) => {
+                let mut inner = Found { passed: 1, ..Found::default() };
+                numbers::check(schema, number, at, &mut inner);
+                found.step(inner);
+            }
+            Value::Array(items) => found.step(at.items(schema, items, old)),
+            _ => {}
+        }
+        found.step(Found::of(at.choice(schema, new)));
+        if let Value::Object(fields) = new {
+            found.step(at.fields(schema, fields, old));
+        }
+        found.passed += 1;
     }
     // What has not changed may stay.
-    if old == Some(new) { Vec::new() } else { errors }
+    if old == Some(new) {
+        found.errors.clear();
+    }
+    found
 }
 
-struct Place<'a> {
+pub(super) struct Location<'a> {
     prefix: &'a str,
-    path: &'a str,
+    pub(super) path: &'a str,
 }
 
-impl Place<'_> {
+impl Location<'_> {
     /// The path of a field's error.
     fn field(&self) -> String {
         self.below(self.path.trim_start_matches('.'))
@@ -54,131 +119,121 @@ impl Place<'_> {
 
     fn below(&self, path: &str) -> String {
         match (self.prefix, path) {
+            ("", "") => "<nil>".to_owned(),
             ("", path) => path.to_owned(),
             (prefix, "") => prefix.to_owned(),
             (prefix, path) => format!("{prefix}.{path}"),
         }
     }
 
-    fn invalid(&self, value: impl Into<Value>, what: &str) -> FieldError {
+    pub(super) fn invalid(&self, value: impl Into<Value>, what: &str) -> FieldError {
         FieldError::invalid(&self.field(), value, format!("{} in body {what}", self.path))
     }
 
-    fn of_type(&self, schema: &Schema, value: &Value) -> Option<FieldError> {
-        let types = schema.types();
-        if types.is_empty() {
+    /// An error that upstream reports without a field.
+    pub(super) fn general(&self, what: String) -> FieldError {
+        FieldError::invalid(&self.below(""), "", what)
+    }
+
+    /// An error of the value itself, in these words.
+    pub(super) fn worded(&self, value: impl Into<Value>, what: String) -> FieldError {
+        FieldError::invalid(&self.field(), value, what)
+    }
+
+    fn wrong_type(&self, wanted: &str, found: &str) -> Found {
+        let why = format!("{} in body must be of type {wanted}: {}", self.path, crate::go_format::quote(found));
+        Found::of(Some(FieldError::wrong_type(&self.field(), found, why)))
+    }
+
+    fn of_type(&self, schema: &Schema, value: &Value) -> Found {
+        let has = |name: &str| schema.types.iter().any(|one| one == name);
+        let passed = Found { passed: 1, ..Found::default() };
+        let types = schema.types.join(",");
+        let (found, format) = match value {
+            Value::Null if schema.types.is_empty() || schema.nullable => return passed,
+            Value::Null => return self.wrong_type(&types, "null"),
+            Value::Bool(_) => ("boolean", ""),
+            Value::Number(number) if number.as_i64().is_some() => ("integer", "int64"),
+            Value::Number(_) => ("number", "float64"),
+            Value::String(_) => ("string", ""),
+            Value::Array(_) => ("array", ""),
+            Value::Object(_) => ("object", ""),
+        };
+        let float = (found == "number").then(|| value.as_f64()).flatten();
+        let whole_float = float.is_some_and(numbers::is_integer) && has("integer");
+        let fits = has(found) || whole_float || found == "integer" && has("number");
+        if matches!(value, Value::String(_) | Value::Array(_)) {
+            // A text of a format is the format's to judge.
+            if !schema.format.is_empty() && !has("number") && !has("integer") {
+                return passed;
+            }
+        } else if !schema.format.is_empty() && !fits && format != schema.format {
+            return self.wrong_type(&schema.format, format);
+        }
+        if fits { passed } else { self.wrong_type(&types, found) }
+    }
+
+    fn choice(&self, schema: &Schema, value: &Value) -> Option<FieldError> {
+        if schema.choices.is_empty() || schema.choices.iter().any(|choice| equals_choice(value, choice)) {
             return None;
         }
-        let wanted = |name: &str| types.split(',').any(|one| one == name);
-        let found = kind_of(value);
-        // A string of a format is the format's to judge.
-        let by_format = !(wanted("number") || wanted("integer") || schema.format.is_empty());
-        let fits = match value {
-            Value::Null => schema.nullable,
-            Value::String(_) | Value::Array(_) if by_format => true,
-            Value::Number(number) => {
-                wanted(found)
-                    || number.is_f64() && whole(number) && wanted("integer")
-                    || !number.is_f64() && wanted("number")
-            }
-            _ => wanted(found),
-        };
-        // Of what has a format, other than strings and lists, upstream compares the formats.
-        let (types, found) = match value {
-            Value::Number(number) if !schema.format.is_empty() => {
-                (schema.format.as_str(), if number.is_f64() { "float64" } else { "int64" })
-            }
-            Value::Bool(_) | Value::Object(_) if !schema.format.is_empty() => (schema.format.as_str(), ""),
-            _ => (types, found),
-        };
-        (!fits).then(|| {
-            let why = format!("{} in body must be of type {types}: {found:?}", self.path);
-            FieldError::wrong_type(&self.field(), found, why)
-        })
+        let plain = |value: &Value| value.as_str().map_or_else(|| crate::go_format::json(value), str::to_owned);
+        let all: Vec<String> = schema.choices.iter().map(plain).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        Some(FieldError::unsupported(&self.field(), value.clone(), &all))
     }
 
-    fn text(&self, schema: &Schema, text: &str) -> Vec<FieldError> {
+    fn text(&self, schema: &Schema, text: &str) -> Option<FieldError> {
         let numbers = &schema.numbers;
-        let length = text.chars().count();
-        let mut errors = Vec::new();
+        let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         if let Some(most) = numbers.max_length.filter(|most| length > *most) {
-            errors.push(FieldError::too_long(&self.field(), most));
-        } else if let Some(least) = numbers.min_length.filter(|least| length < *least) {
-            errors.push(self.invalid(text, &format!("should be at least {least} chars long")));
-        } else if let Some((pattern, regex)) = schema.pattern.as_ref().filter(|(_, regex)| !regex.is_match(text)) {
-            let _ = regex;
-            errors.push(self.invalid(text, &format!("should match '{pattern}'")));
+            return Some(FieldError::too_long(&self.field(), most));
         }
-        if !has_format(&schema.format, text) {
-            let why = format!("{} in body must be of type {}: {text:?}", self.path, schema.format);
-            errors.push(FieldError::wrong_type(&self.field(), text, why));
+        if let Some(least) = numbers.min_length.filter(|least| length < *least) {
+            return Some(self.invalid(text, &format!("should be at least {least} chars long")));
         }
-        errors
+        let (pattern, _) = schema.pattern.as_ref().filter(|(_, regex)| !regex.is_match(text))?;
+        Some(self.invalid(text, &format!("should match '{pattern}'")))
     }
 
-    fn number(&self, schema: &Schema, number: &serde_json::Number) -> Vec<FieldError> {
-        let numbers = &schema.numbers;
-        let Some(value) = number.as_f64() else { return Vec::new() };
-        let mut errors = Vec::new();
-        let number = Value::Number(number.clone());
-        let range = match schema.format.as_str() {
-            "int32" => value.fract() != 0.0 || value < f64::from(i32::MIN) || value > f64::from(i32::MAX),
-            "int64" => value.fract() != 0.0,
-            _ => false,
-        };
-        if range {
-            let why = format!(
-                "Checked value must be of type {} with format {} in {}",
-                schema.of_type, schema.format, self.path
-            );
-            errors.push(FieldError::invalid("<nil>", "", why));
-        }
-        if let Some(factor) = numbers.multiple_of {
-            let quotient = if factor < 1.0 { 1.0 / factor * value } else { value / factor };
-            if (quotient - quotient.round()).abs() > 1e-9 {
-                errors.push(self.invalid(number.clone(), &format!("should be a multiple of {factor}")));
+    fn format(&self, schema: &Schema, text: &str) -> Found {
+        match judge(&schema.format, text) {
+            Verdict::Fits => Found::default(),
+            Verdict::Fails => self.wrong_type(&schema.format, text),
+            Verdict::Open => {
+                Found { open: Some(format!("the value {text:?} of the format {}", schema.format)), ..Found::default() }
             }
         }
-        if let Some(least) = numbers.minimum.filter(|least| value < *least || numbers.above && value <= *least) {
-            let than = if numbers.above { "greater than" } else { "greater than or equal to" };
-            errors.push(self.invalid(number.clone(), &format!("should be {than} {least}")));
-        }
-        if let Some(most) = numbers.maximum.filter(|most| value > *most || numbers.below && value >= *most) {
-            let than = if numbers.below { "less than" } else { "less than or equal to" };
-            errors.push(self.invalid(number, &format!("should be {than} {most}")));
-        }
-        errors
     }
 
-    fn items(&self, schema: &Schema, items: &[Value], old: Option<&Value>, errors: &mut Vec<FieldError>) {
+    fn items(&self, schema: &Schema, items: &[Value], old: Option<&Value>) -> Found {
+        let mut found = Found::default();
         if let Some(of) = &schema.items {
             for (at, item) in items.iter().enumerate() {
                 let before = old.and_then(|old| paired(schema, old, item));
-                errors.extend(check(of, item, before, self.prefix, &format!("{}[{at}]", self.path)));
+                let path = format!("{}[{at}]", self.path);
+                found.merge(validate(of, item, before, &Location { path: &path, ..*self }));
             }
         }
-        let size = items.len();
+        let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
         if let Some(least) = schema.numbers.min_items.filter(|least| size < *least) {
-            errors.push(self.invalid(size, &format!("should have at least {least} items")));
+            found.push(self.invalid(size, &format!("should have at least {least} items")));
         }
         if let Some(most) = schema.numbers.max_items.filter(|most| size > *most) {
-            errors.push(FieldError::too_many(&self.field(), size, most));
+            found.push(FieldError::too_many(&self.field(), items.len(), most));
         }
+        found.passed += 1;
+        found
     }
 
-    fn fields(
-        &self,
-        schema: &Schema,
-        fields: &serde_json::Map<String, Value>,
-        old: Option<&Value>,
-        errors: &mut Vec<FieldError>,
-    ) {
-        let size = fields.len();
+    fn fields(&self, schema: &Schema, fields: &Map<String, Value>, old: Option<&Value>) -> Found {
+        let mut found = Found::default();
+        let size = i64::try_from(fields.len()).unwrap_or(i64::MAX);
         if let Some(least) = schema.numbers.min_properties.filter(|least| size < *least) {
-            errors.push(self.invalid(size, &format!("should have at least {least} properties")));
+            found.push(self.invalid(size, &format!("should have at least {least} properties")));
         }
         if let Some(most) = schema.numbers.max_properties.filter(|most| size > *most) {
-            errors.push(FieldError::too_many(&self.field(), size, most));
+            found.push(FieldError::too_many(&self.field(), fields.len(), most));
         }
         for (name, value) in fields {
             let before = old.and_then(|old| old.get(name));
@@ -187,55 +242,101 @@ impl Place<'_> {
                 (_, path) => format!("{path}.{name}"),
             };
             if let Some(of) = schema.property(name) {
-                errors.extend(check(of, value, before, self.prefix, &path));
+                found.merge(validate(of, value, before, &Location { path: &path, ..*self }));
+            } else if matches!(schema.additional, Additional::Any(false)) {
+                let why = format!("{}.{name} in body is a forbidden property", self.path);
+                found.push(FieldError::invalid(&self.field(), name.as_str(), why));
             }
         }
         for name in schema.required.iter().filter(|name| !fields.contains_key(*name)) {
             let path = format!("{}.{name}", self.path);
-            errors.push(FieldError::required(&self.below(path.trim_start_matches('.')), ""));
+            found.push(FieldError::required(&self.below(path.trim_start_matches('.')), ""));
         }
+        found
     }
 
     /// `allOf`, `anyOf`, `oneOf` and `not`.
-    fn combined(&self, schema: &Schema, new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
-        let tried = |one: &Schema| check(one, new, old.filter(|old| *old != new), self.prefix, self.path);
-        let said = |what: String| FieldError::invalid("<nil>", "", what);
-        let path = self.path;
+    fn combined(&self, schema: &Schema, new: &Value, old: Option<&Value>) -> Found {
+        let mut found = Found::default();
+        // Only what is below a value is compared with what was there before.
+        let old = old.filter(|old| *old != new);
+        let tried = |one: &Schema| validate(one, new, old, self);
+        let path = crate::go_format::quote(self.path);
         if !schema.any_of.is_empty() {
-            let all: Vec<Vec<FieldError>> = schema.any_of.iter().map(tried).collect();
-            if all.iter().all(|wrong| !wrong.is_empty()) {
-                errors.push(said(format!("{path:?} must validate at least one schema (anyOf)")));
-                errors.extend(all.into_iter().min_by_key(Vec::len).unwrap_or_default());
+            let (mut first, mut best): (Option<Found>, Option<Found>) = (None, None);
+            for result in schema.any_of.iter().map(tried) {
+                found.open = found.open.take().or_else(|| result.open.clone());
+                if result.errors.is_empty() {
+                    (first, best) = (Some(result), None);
+                    break;
+                }
+                if best.as_ref().is_none_or(|best| result.passed > best.passed) {
+                    best = Some(result);
+                }
             }
+            if first.is_none() {
+                found.push(self.general(format!("{path} must validate at least one schema (anyOf)")));
+            }
+            found.merge(best.or(first).unwrap_or_default());
         }
         if !schema.one_of.is_empty() {
-            let all: Vec<Vec<FieldError>> = schema.one_of.iter().map(tried).collect();
-            match all.iter().filter(|wrong| wrong.is_empty()).count() {
-                1 => {}
-                0 => {
-                    errors.push(said(format!(
-                        "{path:?} must validate one and only one schema (oneOf). Found none valid"
-                    )));
-                    errors.extend(all.into_iter().min_by_key(Vec::len).unwrap_or_default());
+            let (mut first, mut best, mut valid): (Option<Found>, Option<Found>, usize) = (None, None, 0);
+            for result in schema.one_of.iter().map(tried) {
+                found.open = found.open.take().or_else(|| result.open.clone());
+                if result.errors.is_empty() {
+                    (valid, best, first) = (valid + 1, None, first.or(Some(result)));
+                } else if valid == 0 && best.as_ref().is_none_or(|best| result.passed > best.passed) {
+                    best = Some(result);
                 }
-                more => errors.push(said(format!(
-                    "{path:?} must validate one and only one schema (oneOf). Found {more} valid alternatives"
-                ))),
+            }
+            let what = match valid {
+                0 => "Found none valid".to_owned(),
+                more => format!("Found {more} valid alternatives"),
+            };
+            if valid == 1 {
+                found.merge(first.unwrap_or_default());
+            } else {
+                found.push(self.general(format!("{path} must validate one and only one schema (oneOf). {what}")));
+                found.merge(best.unwrap_or_default());
             }
         }
         if !schema.all_of.is_empty() {
-            let all: Vec<Vec<FieldError>> = schema.all_of.iter().map(tried).collect();
-            let valid = all.iter().filter(|wrong| wrong.is_empty()).count();
-            let none = if valid == 0 { ". None validated" } else { "" };
-            let whole = valid == all.len();
-            errors.extend(all.into_iter().flatten());
+            let all: Vec<Found> = schema.all_of.iter().map(tried).collect();
+            let valid = all.iter().filter(|result| result.errors.is_empty()).count();
+            let (whole, none) = (valid == all.len(), if valid == 0 { ". None validated" } else { "" });
+            all.into_iter().for_each(|result| found.merge(result));
             if !whole {
-                errors.push(said(format!("{path:?} must validate all the schemas (allOf){none}")));
+                found.push(self.general(format!("{path} must validate all the schemas (allOf){none}")));
             }
         }
-        if schema.not.as_ref().is_some_and(|not| tried(not).is_empty()) {
-            errors.push(said(format!("{path:?} must not validate the schema (not)")));
+        if let Some(result) = schema.not.as_deref().map(tried) {
+            found.open = found.open.take().or(result.open);
+            if result.errors.is_empty() {
+                found.push(self.general(format!("{path} must not validate the schema (not)")));
+            }
         }
+        found.passed += 1;
+        found
+    }
+}
+
+/// Whether a value is one of those that are allowed: Go converts it to the type of the choice before
+/// it compares. Null is never one.
+fn equals_choice(value: &Value, choice: &Value) -> bool {
+    match (value, choice) {
+        (Value::Null, _) | (_, Value::Null) => false,
+        (Value::Number(number), Value::Number(choice)) => match (number.as_i64(), choice.as_i64()) {
+            (Some(number), Some(choice)) => number == choice,
+            (None, Some(choice)) => number.as_f64().is_some_and(|number| numbers::to_i64(number) == choice),
+            _ => number.as_f64() == choice.as_f64(),
+        },
+        (Value::Number(number), Value::String(choice)) => {
+            let letter = number
+                .as_i64()
+                .map(|code| u32::try_from(code).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER));
+            letter.is_some_and(|letter| *choice == letter.to_string())
+        }
+        _ => value == choice,
     }
 }
 
@@ -253,65 +354,4 @@ pub(super) fn keys_of(schema: &Schema, item: &Value) -> Value {
     let default = |name: &String| schema.items.as_ref()?.properties.get(name)?.default.clone();
     let value = |name: &String| Some((name.clone(), item.get(name).cloned().or_else(|| default(name))?));
     Value::Object(schema.keys.iter().filter_map(value).collect())
-}
-
-/// A type's name in JSON schema.
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-fn whole(number: &serde_json::Number) -> bool {
-    number.as_f64().is_some_and(|number| number.fract() == 0.0)
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Whether a text has a format; a format that is not checked fits all.
-fn has_format(format: &str, text: &str) -> bool {
-    match format {
-        "date-time" => text.parse::<jiff::Timestamp>().is_ok(),
-        "date" => text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
-        "duration" => duration(text),
-        "uuid" => {
-            let plain = text.replace('-', "");
-            plain.len() == 32 && plain.bytes().all(|byte| byte.is_ascii_hexdigit())
-        }
-        "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
-        "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
-        "email" => text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty()),
-        "uri" => text.contains(':') || text.starts_with('/'),
-        _ => true,
-    }
-}
-
-/// A duration of Go's: `1h30m`.
-fn duration(text: &str) -> bool {
-    let mut rest = text.trim_start_matches(['+', '-']);
-    if rest == "0" {
-        return true;
-    }
-    let mut found = false;
-    while !rest.is_empty() {
-        let unit = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        if unit.len() == rest.len() {
-            return false;
-        }
-        let next = unit.trim_start_matches(char::is_alphabetic);
-        let name = &unit[..unit.len() - next.len()];
-        if !["ns", "us", "µs", "ms", "s", "m", "h", "d", "w"].contains(&name) {
-            return false;
-        }
-        (rest, found) = (next, true);
-    }
-    found
 }

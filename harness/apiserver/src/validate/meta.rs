@@ -69,14 +69,40 @@ pub(crate) fn of_custom_update(new: &Value, old: &Value) -> Vec<FieldError> {
     both_updates(new, old).concat()
 }
 
-/// Validates the metadata of a resource within another.
+/// Validates the metadata of a resource that is embedded in another one at a path.
 pub(crate) fn of_embedded(meta: &Value, path: &str) -> Vec<FieldError> {
-    let name = meta["name"].as_str().unwrap_or_default();
-    let wrong = words::path_segment(name).into_iter().filter(|_| !name.is_empty());
-    let mut errors: Vec<FieldError> =
-        wrong.map(|wrong| FieldError::invalid(&format!("{path}.name"), name, wrong)).collect();
-    errors.extend(labels(&meta["labels"], &format!("{path}.labels")));
-    errors.extend(annotations(&meta["annotations"], &format!("{path}.annotations")));
+    let mut meta = meta.clone();
+    if meta["name"].as_str().unwrap_or_default().is_empty() {
+        meta["name"] = "unnamed".into();
+    }
+    let mut errors = of_all(&meta, words::path_segment);
+    if let Some(namespace) = meta["namespace"].as_str().filter(|namespace| !namespace.is_empty()) {
+        let wrong = words::dns_label(namespace).into_iter();
+        errors.extend(wrong.map(|wrong| FieldError::invalid("metadata.namespace", namespace, wrong)));
+    }
+    if path.is_empty() { errors } else { errors.into_iter().map(|error| error.below(path)).collect() }
+}
+
+/// Validates the metadata of a new definition, whose name follows from what it says.
+pub(crate) fn of_definition(meta: &Value, name: &str) -> Vec<FieldError> {
+    const WHY: &str = "must be spec.names.plural+\".\"+spec.group";
+    let mut errors = Vec::new();
+    let common = of_all(meta, words::dns_subdomain);
+    let is_name = |error: &FieldError| error.is_at("metadata.generateName") || error.is_at("metadata.name");
+    let (names, others): (Vec<_>, Vec<_>) = common.into_iter().partition(is_name);
+    let base = meta["generateName"].as_str().unwrap_or_default();
+    let given = meta["name"].as_str().unwrap_or_default();
+    let (of_base, of_name): (Vec<_>, Vec<_>) =
+        names.into_iter().partition(|error| error.is_at("metadata.generateName"));
+    errors.extend(of_base);
+    if !base.is_empty() && base != name {
+        errors.push(FieldError::invalid("metadata.generateName", base, WHY));
+    }
+    errors.extend(of_name);
+    if !given.is_empty() && given != name {
+        errors.push(FieldError::invalid("metadata.name", given, WHY));
+    }
+    errors.extend(others);
     errors
 }
 

@@ -22,7 +22,7 @@ pub(super) mod words;
 
 use serde_json::Value;
 
-use super::custom::{validate_definition, validate_definition_update};
+use super::custom::{definition_warnings, validate_definition, validate_definition_status, validate_definition_update};
 use super::field::FieldError;
 use super::kinds::Kind;
 use crate::pointer::At;
@@ -38,6 +38,9 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
         let own = policy::budget(&new["spec"]);
         return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
     }
+    if kind.built_in() == "CustomResourceDefinition" {
+        return validate_definition(new);
+    }
     let mut errors = meta::create(kind, &new["metadata"]);
     match kind.built_in() {
         "Deployment" => errors.extend(apps::deployment(&new["spec"])),
@@ -49,7 +52,6 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
         "Node" => errors.extend(core::node(new, true)),
         "ResourceQuota" => errors.extend(core::quota(&new["spec"]["hard"], "spec.hard")),
         "Lease" => errors.extend(core::lease(new)),
-        "CustomResourceDefinition" => errors.extend(validate_definition(new)),
         "Job" => errors.extend(batch::job(new)),
         "CronJob" => errors.extend(batch::cron_job(new, true)),
         "Service" => errors.extend(network::service(new)),
@@ -167,6 +169,7 @@ pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
             errors.extend(pod::status(&new["status"], &old["status"]));
         }
         "Job" => errors.extend(batch::job_status(&new["status"])),
+        "CustomResourceDefinition" => errors.extend(validate_definition_status(new)),
         "PodDisruptionBudget" => {
             let names = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
             errors.extend(policy::counts(&new["status"], &names));
@@ -209,6 +212,9 @@ pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
     }
     if kind.built_in() == "Service" {
         all.extend(network::warnings(&new["spec"]));
+    }
+    if kind.built_in() == "CustomResourceDefinition" {
+        all.extend(definition_warnings(new, old));
     }
     let spec = match kind.built_in() {
         "Pod" => "/spec",

@@ -1,0 +1,152 @@
+//! The formats of network addresses, hosts, mail and URIs, as Go's standard library reads them.
+
+use std::net::Ipv6Addr;
+use std::sync::LazyLock;
+
+use super::formats::{Expression, Verdict, expression, matches};
+
+static HOST_LETTERS: Expression = LazyLock::new(|| expression(r"^[a-zA-Z0-9\p{S}\p{L}]+$"));
+static LETTERS: Expression = LazyLock::new(|| expression(r"^[a-zA-Z\p{L}]+$"));
+
+/// An address, also with zeros before its numbers.
+pub(super) fn is_ip(text: &str) -> bool {
+    match text.find(['.', ':']).map(|at| &text[at..=at]) {
+        Some(".") => is_ipv4(text),
+        Some(_) => is_ipv6(text),
+        None => false,
+    }
+}
+
+/// A number in decimals without leading zeros; Go stops at 16777215.
+fn small(text: &str, radix: u32) -> Option<u32> {
+    let digits = text.trim_start_matches('0');
+    let plain = !text.is_empty() && text.bytes().all(|byte| char::from(byte).is_digit(radix));
+    (plain && digits.len() < 7).then(|| u32::from_str_radix(digits, radix).unwrap_or(0))
+}
+
+fn is_ipv4(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('.').collect();
+    parts.len() == 4 && parts.iter().all(|part| small(part, 10).is_some_and(|number| number <= 255))
+}
+
+fn is_ipv6(text: &str) -> bool {
+    // The same address without leading zeros, as the standard library reads it.
+    let plain = text.split(':').map(|part| match part.contains('.') {
+        true if is_ipv4(part) => "1.2.3.4".to_owned(),
+        true => "no address".to_owned(),
+        false if part.is_empty() => String::new(),
+        false => small(part, 16).map_or_else(|| "no address".to_owned(), |number| format!("{number:x}")),
+    });
+    plain.collect::<Vec<_>>().join(":").parse::<Ipv6Addr>().is_ok()
+}
+
+pub(super) fn is_cidr(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else { return false };
+    let most = match (is_ipv4(address), is_ipv6(address)) {
+        (true, _) => 32,
+        (_, true) => 128,
+        _ => return false,
+    };
+    small(bits, 10).is_some_and(|bits| bits <= most)
+}
+
+/// A hardware address of 6, 8 or 20 bytes.
+pub(super) fn is_mac(text: &[u8]) -> bool {
+    let (group, mark) = match text {
+        [_, _, mark @ (b':' | b'-'), ..] => (2, *mark),
+        [_, _, _, _, b'.', ..] => (4, b'.'),
+        _ => return false,
+    };
+    let groups: Vec<&[u8]> = text.split(|byte| *byte == mark).collect();
+    let fits = groups.iter().all(|one| one.len() == group && one.iter().all(u8::is_ascii_hexdigit));
+    fits && matches!(groups.len() * group / 2, 6 | 8 | 20)
+}
+
+pub(super) fn is_hostname(text: &str) -> bool {
+    if text.len() > 255 || text.split('.').any(|part| part.len() > 63) {
+        return false;
+    }
+    let letters = |text: &str| matches(&HOST_LETTERS, text);
+    let Some((domains, top)) = text.rsplit_once('.') else {
+        let mut all = text.chars();
+        let first = all.next().map(String::from).unwrap_or_default();
+        let rest = all.as_str().strip_prefix('-').unwrap_or(all.as_str());
+        return letters(&first) && (rest.is_empty() || letters(rest)) && rest.chars().count() <= 62;
+    };
+    let label = |label: &str| {
+        let plain = label.replace('-', "");
+        letters(&plain) && !label.starts_with('-') && !label.ends_with('-') && label.chars().count() <= 63
+    };
+    domains.split('.').all(label) && matches(&LETTERS, top) && (2..=63).contains(&top.chars().count())
+}
+
+/// An address of mail. One with a name, comments or quotes is left open.
+pub(super) fn email(text: &str) -> Verdict {
+    let fits = |fits: bool| if fits { Verdict::Fits } else { Verdict::Fails };
+    if !text.contains('@') {
+        return Verdict::Fails;
+    }
+    if text.contains(|letter: char| !(letter.is_ascii_graphic() || letter > '\u{9f}'))
+        || text.contains(['(', ')', '<', '>', '[', ']', ':', ';', '"', ',', '\\'])
+    {
+        return Verdict::Open;
+    }
+    let atom = |text: &str| text.split('.').all(|part| !part.is_empty());
+    fits(text.split_once('@').is_some_and(|(name, host)| atom(name) && atom(host) && !host.contains('@')))
+}
+
+/// An absolute URI or an absolute path. Upstream: `url.ParseRequestURI`.
+pub(super) fn uri(text: &str) -> Verdict {
+    if text.is_empty() || text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
+        return Verdict::Fails;
+    }
+    if text == "*" {
+        return Verdict::Fits;
+    }
+    let (scheme, rest) = match text.find(|letter: char| !(letter.is_ascii_alphanumeric() || "+-.".contains(letter))) {
+        Some(0) if text.starts_with(':') => return Verdict::Fails,
+        Some(at) if text[at..].starts_with(':') && text.starts_with(|first: char| first.is_ascii_alphabetic()) => {
+            (&text[..at], &text[at + 1..])
+        }
+        _ => ("", text),
+    };
+    let rest = rest.split('?').next().unwrap_or_default();
+    if !rest.starts_with('/') {
+        return if scheme.is_empty() { Verdict::Fails } else { Verdict::Fits };
+    }
+    let mut path = rest;
+    if let Some(after) = rest.strip_prefix("//").filter(|_| !scheme.is_empty()) {
+        let (authority, below) = after.find('/').map_or((after, ""), |at| after.split_at(at));
+        path = below;
+        let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+        if host.contains(['[', ']']) {
+            return Verdict::Open;
+        }
+        let odd = |letter: char| !(letter.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(letter));
+        if !is_host(scheme, host) || user.contains(odd) || !is_escaped(user, |_| true) {
+            return Verdict::Fails;
+        }
+    }
+    if is_escaped(path, |_| true) { Verdict::Fits } else { Verdict::Fails }
+}
+
+fn is_host(scheme: &str, host: &str) -> bool {
+    let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+    let strict = matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https");
+    if !port.bytes().all(|byte| byte.is_ascii_digit()) || strict && host.matches(':').count() > 1 {
+        return false;
+    }
+    let odd = |letter: char| {
+        letter.is_ascii() && !(letter.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:<>\"%".contains(letter))
+    };
+    !host.contains(odd) && is_escaped(host, |byte| byte >= 0x80 || byte == b'%')
+}
+
+/// Whether every `%` begins an escape, of a byte that may be escaped.
+fn is_escaped(text: &str, may: fn(u8) -> bool) -> bool {
+    text.split('%').skip(1).all(|after| {
+        let digits = after.as_bytes().get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let byte = digits.and_then(|_| u8::from_str_radix(&after[..2], 16).ok());
+        byte.is_some_and(may)
+    })
+}

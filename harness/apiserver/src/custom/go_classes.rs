@@ -1,0 +1,182 @@
+//! Character classes and escapes of Go's regular expressions.
+
+use super::go_regexp::Fault;
+
+/// A class in Rust's dialect.
+pub(super) struct Class {
+    pub(super) text: String,
+}
+
+fn refused<T>(what: &str, part: &str) -> Result<T, Fault> {
+    Err(Fault::Refused(format!("error parsing regexp: {what}: `{part}`")))
+}
+
+/// The classes of ASCII that have names, `\d` and `[:digit:]`.
+fn ascii(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "d" | "digit" => "0-9",
+        "s" => r"\t\n\x0c\r ",
+        "w" | "word" => "0-9A-Za-z_",
+        "alnum" => "0-9A-Za-z",
+        "alpha" => "A-Za-z",
+        "ascii" => r"\x00-\x7f",
+        "blank" => r"\t ",
+        "cntrl" => r"\x00-\x1f\x7f",
+        "graph" => r"\x21-\x7e",
+        "lower" => "a-z",
+        "print" => r"\x20-\x7e",
+        "punct" => r"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e",
+        "space" => r"\x09-\x0d\x20",
+        "upper" => "A-Z",
+        "xdigit" => "0-9A-Fa-f",
+        _ => return None,
+    })
+}
+
+/// `[a-z]` at the start of a text, and what follows.
+pub(super) fn bracketed(text: &str) -> Result<(Class, &str), Fault> {
+    let mut rest = &text[1..];
+    let mut class = String::from("[");
+    if let Some(after) = rest.strip_prefix('^') {
+        class.push('^');
+        rest = after;
+    }
+    let mut first = true;
+    while first || !rest.starts_with(']') {
+        first = false;
+        if let Some(end) = rest.strip_prefix("[:").and_then(|after| after.find(":]")) {
+            let (name, whole) = (&rest[2..end + 2], &rest[..end + 4]);
+            let (sign, plain) = name.strip_prefix('^').map_or(("", name), |name| ("^", name));
+            let Some(range) = ascii(plain).filter(|_| plain.len() > 1) else {
+                return refused("invalid character class range", whole);
+            };
+            class += &format!("[{sign}{range}]");
+            rest = &rest[end + 4..];
+            continue;
+        }
+        if let Some((inner, after)) = escaped(rest)? {
+            class += &inner.text;
+            rest = after;
+            continue;
+        }
+        let range = rest;
+        let (low, after) = class_letter(rest, text)?;
+        let mut high = low;
+        rest = after;
+        if rest.len() >= 2 && rest.starts_with('-') && !rest[1..].starts_with(']') {
+            (high, rest) = class_letter(&rest[1..], text)?;
+            if high < low {
+                return refused("invalid character class range", &range[..range.len() - rest.len()]);
+            }
+        }
+        class += &format!("\\x{{{:x}}}-\\x{{{:x}}}", u32::from(low), u32::from(high));
+    }
+    class.push(']');
+    Ok((Class { text: class }, &rest[1..]))
+}
+
+fn class_letter<'a>(text: &'a str, whole: &str) -> Result<(char, &'a str), Fault> {
+    match text.chars().next() {
+        None => refused("missing closing ]", whole),
+        Some('\\') => escaped_letter(text),
+        Some(letter) => Ok((letter, &text[letter.len_utf8()..])),
+    }
+}
+
+/// `\d` or `\p{Greek}` at the start of a text.
+pub(super) fn escaped(text: &str) -> Result<Option<(Class, &str)>, Fault> {
+    let Some(name) = text.strip_prefix('\\').and_then(|after| after.chars().next()) else { return Ok(None) };
+    let after = &text[1 + name.len_utf8()..];
+    if matches!(name, 'p' | 'P') {
+        return unicode(text, name == 'P').map(Some);
+    }
+    let sign = if name.is_ascii_uppercase() { "^" } else { "" };
+    let range = ascii(&name.to_ascii_lowercase().to_string());
+    Ok(range.map(|range| (Class { text: format!("[{sign}{range}]") }, after)))
+}
+
+/// `\pL` or `\p{Greek}`.
+fn unicode(text: &str, mut negated: bool) -> Result<(Class, &str), Fault> {
+    let Some(first) = text[2..].chars().next() else { return refused("invalid character class range", text) };
+    let (name, whole) = match first {
+        '{' => match text.find('}') {
+            Some(end) => (&text[3..end], &text[..=end]),
+            None => return refused("invalid character class range", text),
+        },
+        letter => (&text[2..2 + letter.len_utf8()], &text[..2 + letter.len_utf8()]),
+    };
+    let plain = name.strip_prefix('^').unwrap_or(name);
+    negated ^= plain.len() != name.len();
+    let category = plain.len() <= 2;
+    let known = match plain.as_bytes() {
+        [b'L' | b'M' | b'N' | b'P' | b'S' | b'Z'] => true,
+        // Which code points are assigned differs between versions of Unicode.
+        [b'C'] | [b'C', b'n' | b's' | b'o'] => return Err(Fault::Unsupported),
+        [first, second] => {
+            first.is_ascii_uppercase() && second.is_ascii_lowercase() && "LMNPSZC".contains(char::from(*first))
+        }
+        [one] if !one.is_ascii_lowercase() => return refused("invalid character class range", whole),
+        _ => false,
+    };
+    if category && !known || !plain.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_') {
+        return Err(Fault::Unsupported);
+    }
+    let property = if category { plain.to_owned() } else { format!("Script={plain}") };
+    let letter = if negated { 'P' } else { 'p' };
+    Ok((Class { text: format!("\\{letter}{{{property}}}") }, &text[whole.len()..]))
+}
+
+/// An escaped letter, and what follows.
+pub(super) fn escaped_letter(text: &str) -> Result<(char, &str), Fault> {
+    let mut letters = text[1..].chars();
+    let Some(first) = letters.next() else { return refused("trailing backslash at end of expression", "") };
+    let after = letters.as_str();
+    let octal = |digits: &str| digits.bytes().take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+    let letter = |code: u32| char::from_u32(code).ok_or(Fault::Unsupported);
+    let simple = match first {
+        'a' => '\u{7}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\u{b}',
+        '0'..='7' if first == '0' || octal(after) > 0 => {
+            let digits = &text[1..2 + octal(after).min(2)];
+            let code = u32::from_str_radix(digits, 8).unwrap_or_default();
+            return Ok((letter(code)?, &text[1 + digits.len()..]));
+        }
+        'x' => return hexadecimal(text),
+        other if other.is_ascii() && !other.is_ascii_alphanumeric() => other,
+        _ => return refused("invalid escape sequence", &text[..text.len() - after.len()]),
+    };
+    Ok((simple, after))
+}
+
+/// `\x41` or `\x{41}`.
+fn hexadecimal(text: &str) -> Result<(char, &str), Fault> {
+    let digits = &text[2..];
+    let wrong = |bytes: usize| refused("invalid escape sequence", text.get(..bytes).unwrap_or(text));
+    let letter = |code: u32| char::from_u32(code).ok_or(Fault::Unsupported);
+    let Some(inner) = digits.strip_prefix('{') else {
+        let mut all = digits.chars();
+        let (high, low) = (all.next(), all.next());
+        let bytes = text.len() - all.as_str().len();
+        let code = |one: Option<char>| one.and_then(|one| one.to_digit(16));
+        return match (code(high), code(low)) {
+            (Some(high), Some(low)) => Ok((letter(high * 16 + low)?, all.as_str())),
+            _ => wrong(bytes),
+        };
+    };
+    let mut code = 0;
+    for (at, one) in inner.char_indices() {
+        let bytes = 3 + at + one.len_utf8();
+        if one == '}' && at > 0 {
+            return Ok((letter(code)?, &text[bytes..]));
+        }
+        match one.to_digit(16) {
+            Some(digit) if code * 16 + digit <= 0x0010_ffff => code = code * 16 + digit,
+            _ => return wrong(bytes),
+        }
+    }
+    wrong(text.len())
+}
