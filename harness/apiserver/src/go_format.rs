@@ -17,7 +17,7 @@ pub(super) fn bad_value(value: &Value) -> String {
 
 /// A float by `%v`.
 pub(super) fn float(value: f64) -> String {
-    with_exponent(value, |exponent| !(-4..21).contains(&exponent))
+    with_exponent(value, |exponent| !(-4..=5).contains(&exponent))
 }
 
 /// A float in JSON, whose exponents of one digit have no zero before it.
@@ -115,7 +115,9 @@ mod tests {
     #[case(json!(1e30), "1e+30")]
     #[case(json!(0.00001), "1e-05")]
     #[case(json!(1.5), "1.5")]
-    #[case(json!(100.0), "100")]
+    #[case(json!(100000.0), "100000")]
+    #[case(json!(1000000.0), "1e+06")]
+    #[case(json!(2147483648.5), "2.1474836485e+09")]
     #[case(json!("a<\"b\"\u{1}é"), "\"a<\\\"b\\\"\\x01é\"")]
     #[case(json!({"a": "x<y", "b": [1, 1e-7]}), "{\"a\":\"x\\u003cy\",\"b\":[1,1e-7]}")]
     fn prints_values_as_go_does(#[case] value: serde_json::Value, #[case] printed: &str) {

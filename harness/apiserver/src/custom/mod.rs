@@ -44,6 +44,8 @@ pub(super) use definition::{refuse_definition, refuse_invalid_before};
 /// What a definition says of one version.
 #[derive(Debug)]
 pub(crate) struct Custom {
+    api_version: String,
+    kind: String,
     pub(crate) singular: String,
     pub(crate) list_kind: String,
     schema: Schema,
@@ -90,6 +92,8 @@ fn read(spec: &Value, version: &Value) -> Result<Kind, String> {
     let subresources: Vec<&'static str> = subresources.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
     let selectable = version["selectableFields"].as_array().into_iter().flatten();
     let custom = Custom {
+        api_version: format!("{}/{}", text(&spec["group"]), text(&version["name"])),
+        kind: text(&spec["names"]["kind"]),
         singular: text(&spec["names"]["singular"]),
         list_kind: text(&spec["names"]["listKind"]),
         typed: typed::of_resource(&schema),
@@ -173,13 +177,14 @@ impl Custom {
             None => meta::of_custom(&new["metadata"]),
             Some(old) => meta::of_custom_update(&new["metadata"], &old["metadata"]),
         };
-        let found = values::check(&self.schema, &plain(new), old.map(plain).as_ref(), "", "");
+        let old_value = old.map(|old| self.plain(old));
+        let found = values::check(&self.schema, &self.plain(new), old_value.as_ref(), "", "");
         errors.extend(found.map_err(Problem::unsupported)?);
         if let Some(scale) = &self.scale {
             errors.extend(scale.check_spec(new));
             errors.extend(scale.check_status(new));
         }
-        errors.extend(lists::embedded(&self.schema, new, false, ""));
+        errors.extend(lists::embedded(&self.schema, &self.with_type(new), false, ""));
         errors.extend(self.lists(new, old));
         Ok(self.with_left_out(errors))
     }
@@ -212,19 +217,26 @@ impl Custom {
         }
         errors
     }
-}
 
-/// An object without its metadata, which its schema does not judge but for its name.
-fn plain(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(fields) = object.as_object_mut() {
-        let mut meta = fields.get("metadata").cloned().unwrap_or_else(|| json!({}));
-        if let Some(meta) = meta.as_object_mut() {
+    /// An object with what says its kind.
+    fn with_type(&self, object: &Value) -> Value {
+        let mut object = object.clone();
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("apiVersion".to_owned(), self.api_version.as_str().into());
+            fields.insert("kind".to_owned(), self.kind.as_str().into());
+        }
+        object
+    }
+
+    /// An object without its metadata, which its schema does not judge but for its name.
+    fn plain(&self, object: &Value) -> Value {
+        let mut object = self.with_type(object);
+        if object["metadata"].is_null() {
+            object["metadata"] = json!({});
+        }
+        if let Some(meta) = object["metadata"].as_object_mut() {
             meta.retain(|name, _| matches!(name.as_str(), "name" | "generateName"));
         }
-        fields.insert("metadata".to_owned(), meta);
-        fields.insert("apiVersion".to_owned(), "v1".into());
-        fields.insert("kind".to_owned(), "Kind".into());
+        object
     }
-    object
 }

@@ -22,7 +22,9 @@ pub(crate) fn dns_label(value: &str) -> Vec<String> {
 
 /// Validates a DNS label of the older form, which begins with a letter.
 pub(crate) fn dns_1035_label(value: &str) -> Vec<String> {
-    let mut errors = too_long(value, 63);
+    // Upstream counts bytes here too, and calls them characters.
+    let mut errors: Vec<String> =
+        too_long(value, 63).into_iter().map(|why| why.replace("bytes", "characters")).collect();
     if !is_label(value) || !value.starts_with(|first: char| first.is_ascii_lowercase()) {
         errors.push(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an \

@@ -166,10 +166,17 @@ pub(super) fn items(value: &Value) -> String {
     field(value, Form::SchemaOrList)
 }
 
-/// The names in Go of the fields that a schema has, with the values of the type.
+/// The names in Go of the fields that a schema has. A pointer to a zero value is one.
 pub(super) fn fields_of(schema: &Value) -> impl Iterator<Item = &'static str> + '_ {
-    const ZERO: [&str; 4] = ["\"\"", "false", "null", "0"];
-    let present = |(name, _, form): &&Field| !ZERO.contains(&field(&schema[*name], *form).as_str());
+    let present = |(name, _, form): &&Field| {
+        let text = field(&schema[*name], *form);
+        match form {
+            Form::Text => text != "\"\"",
+            Form::Flag => text != "false",
+            Form::Number => text != "0",
+            _ => text != "null",
+        }
+    };
     SCHEMA.iter().filter(present).map(|(_, go, _)| *go)
 }
 

@@ -10,7 +10,7 @@ mod internal;
 mod schemas;
 mod structural;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -123,23 +123,23 @@ fn check_status(body: &Value) -> Vec<FieldError> {
         errors.push(FieldError::invalid_shown(PATH, "null".to_owned(), "must have at least one stored version"));
         return errors;
     }
-    let versions = list(&body["spec"]["versions"]);
-    for version in versions.iter().filter(|version| flag(version, "storage") && !stored.contains(&version["name"])) {
-        let why = format!("must have the storage version {}", text(version, "name"));
-        errors.push(FieldError::invalid_shown(PATH, shown.clone(), why));
-    }
-    // Of a name that is there twice the last one counts.
-    let is_last = |at: usize| !stored[at + 1..].contains(&stored[at]);
-    for (at, name) in stored.iter().enumerate().filter(|(at, _)| is_last(*at)) {
-        if versions.iter().all(|version| version["name"] != *name) {
-            let name = name.as_str().unwrap_or_default();
-            let why = format!(
-                "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
-                 until a storage migration ensures no data remains persisted in {name} and removes {name} from \
-                 status.storedVersions"
-            );
-            errors.push(FieldError::invalid(&format!("{PATH}[{at}]"), name, why));
+    // By the names; of a name that is there twice the last place counts. A version takes its name out.
+    let mut left: BTreeMap<&str, usize> =
+        stored.iter().enumerate().map(|(at, name)| (name.as_str().unwrap_or_default(), at)).collect();
+    for version in list(&body["spec"]["versions"]) {
+        let name = text(version, "name");
+        if left.remove(name).is_none() && flag(version, "storage") {
+            let why = format!("must have the storage version {name}");
+            errors.push(FieldError::invalid_shown(PATH, shown.clone(), why));
         }
+    }
+    for (name, at) in left {
+        let why = format!(
+            "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
+             until a storage migration ensures no data remains persisted in {name} and removes {name} from \
+             status.storedVersions"
+        );
+        errors.push(FieldError::invalid(&format!("{PATH}[{at}]"), name, why));
     }
     errors
 }

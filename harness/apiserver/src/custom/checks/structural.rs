@@ -154,8 +154,14 @@ fn restricts_metadata(schema: &Value) -> bool {
 
 /// Whether `anyOf` is the one that goes with `x-kubernetes-int-or-string`.
 fn is_int_or_string(any_of: &Value) -> bool {
+    let means_something = |field: &str, value: &Value| match field {
+        "Type" => false,
+        // Within other schemas this one is no different from none.
+        "AdditionalProperties" => value["additionalProperties"] != false,
+        _ => true,
+    };
     let only = |value: &Value, name: &str| {
-        text(value, "type") == name && super::internal::fields_of(value).all(|field| field == "Type")
+        text(value, "type") == name && !super::internal::fields_of(value).any(|field| means_something(field, value))
     };
     matches!(list(any_of), [first, second] if only(first, "integer") && only(second, "string"))
 }

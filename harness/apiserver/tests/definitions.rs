@@ -1,0 +1,170 @@
+//! Definitions, and objects of their kinds, are valid where upstream's own code says so, and what is
+//! wrong with them is said in the same words.
+//!
+//! `definitions/recorded.jsonl` has upstream's answers for a sample. The test that compares many more
+//! runs `definitions/oracle`, which is built from upstream's modules.
+
+#[path = "definitions/generate.rs"]
+mod generate;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use kube_apiserver_sim::ApiServer;
+use serde_json::{Value, json};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const RECORDED: &str = include_str!("definitions/recorded.jsonl");
+
+/// An answer: its code, its body and its warnings.
+async fn ask(server: &ApiServer, method: Method, path: &str, body: &Value) -> (StatusCode, Value, Vec<String>) {
+    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body.to_string())).unwrap()).await;
+    let (code, headers) = (answer.status(), answer.headers().clone());
+    let warnings = headers.get_all("warning").iter().map(|warning| warning.to_str().unwrap().to_owned()).collect();
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap_or_default(), warnings)
+}
+
+/// What is wrong in an answer, as upstream's list of errors has it; None if this server refuses to say.
+fn errors(code: StatusCode, body: &Value) -> Option<BTreeSet<String>> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match code {
+        StatusCode::CREATED | StatusCode::OK => Some(BTreeSet::new()),
+        StatusCode::NOT_IMPLEMENTED => None,
+        StatusCode::UNPROCESSABLE_ENTITY => {
+            let causes = body["details"]["causes"].as_array().into_iter().flatten();
+            Some(causes.map(|cause| format!("{}: {}", text(&cause["field"]), text(&cause["message"]))).collect())
+        }
+        _ => Some(BTreeSet::from([format!("decode: {}", text(&body["message"]))])),
+    }
+}
+
+fn texts(value: &Value) -> BTreeSet<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// What differs between this server's and upstream's answer to a question. `refused` counts what
+/// this server refused to say.
+async fn differences(asked: &Value, answer: &Value, refused: &mut usize) -> Vec<String> {
+    let server = ApiServer::new();
+    let definition = &asked["definition"];
+    let mut given = ask(&server, Method::POST, DEFINITIONS, definition).await;
+    if asked["old"].is_object() {
+        given = ask(&server, Method::POST, DEFINITIONS, &asked["old"]).await;
+        if given.0 == StatusCode::CREATED {
+            let name = asked["old"]["metadata"]["name"].as_str().unwrap_or_default();
+            let mut new = definition.clone();
+            new["metadata"]["resourceVersion"] = given.1["metadata"]["resourceVersion"].clone();
+            let stored = ask(&server, Method::GET, &format!("{DEFINITIONS}/{name}"), &Value::Null).await.1;
+            new["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"].clone();
+            given = ask(&server, Method::PUT, &format!("{DEFINITIONS}/{name}"), &new).await;
+        }
+    }
+    let (code, body, warnings) = given;
+    let mut all = Vec::new();
+    let mut compare = |what: &str, ours: Option<BTreeSet<String>>, theirs: BTreeSet<String>| match ours {
+        None => *refused += 1,
+        Some(ours) if ours == theirs => {}
+        // Both cannot read it, which they say in other words.
+        Some(ours) if [&ours, &theirs].iter().all(|all| all.iter().any(|one| one.starts_with("decode: "))) => {}
+        // Upstream's server breaks the request off.
+        Some(ours) if !ours.is_empty() && theirs.iter().any(|one| one.starts_with("panic: ")) => {}
+        Some(ours) => {
+            let ours_only: Vec<&String> = ours.difference(&theirs).collect();
+            let theirs_only: Vec<&String> = theirs.difference(&ours).collect();
+            all.push(format!("{what}\n  only here: {ours_only:?}\n  only upstream: {theirs_only:?}"));
+        }
+    };
+    compare(&format!("definition {asked}"), errors(code, &body), texts(&answer["errors"]));
+    if code == StatusCode::CREATED {
+        for warning in texts(&answer["warnings"]) {
+            let escaped = warning.replace('"', "\\\"");
+            assert!(warnings.iter().any(|one| one.contains(&escaped)), "no warning {warning} in {warnings:?}");
+        }
+    }
+    let spec = &definition["spec"];
+    let scope = if spec["scope"] == "Namespaced" { "namespaces/default/" } else { "" };
+    let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (group, version) = (part(&spec["group"]), part(&spec["versions"][0]["name"]));
+    let path = format!("/apis/{group}/{version}/{scope}{}", part(&spec["names"]["plural"]));
+    let objects = asked["objects"].as_array().into_iter().flatten();
+    for (object, theirs) in objects.zip(answer["objects"].as_array().into_iter().flatten()) {
+        if code != StatusCode::CREATED || spec["versions"][0]["served"] != true {
+            break;
+        }
+        let (code, body, _) = ask(&server, Method::POST, &format!("{path}?dryRun=All"), object).await;
+        compare(&format!("object {object} of {definition}"), errors(code, &body), texts(theirs));
+    }
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn recorded_definitions_get_the_answers_of_upstream() {
+    let mut refused = 0;
+    for line in RECORDED.lines() {
+        let recorded: Value = serde_json::from_str(line).unwrap();
+        let found = differences(&recorded["asked"], &recorded["answer"], &mut refused).await;
+        assert_eq!(found, Vec::<String>::new());
+    }
+    assert!(RECORDED.lines().count() >= 100 && refused < 10, "{refused} were refused");
+}
+
+/// Upstream's answers. The program is built from modules, which the proxy for Go modules has.
+fn answers(questions: &[Value]) -> Vec<Value> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/definitions/oracle");
+    let mut program = match std::env::var("DEFINITIONS_ORACLE") {
+        Ok(program) => Command::new(program),
+        Err(_) => {
+            let mut go = Command::new("go");
+            go.args(["run", "."]).current_dir(folder);
+            go
+        }
+    };
+    let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("Go is installed");
+    let mut input = child.stdin.take().unwrap();
+    let text: String = questions.iter().map(|question| format!("{question}\n")).collect();
+    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn questions(seed: u64, count: usize) -> Vec<Value> {
+    let mut rng = generate::Rng(seed);
+    let question = |_| {
+        let definition = generate::changed(&mut rng);
+        let objects: Vec<Value> = (0..3).map(|_| generate::object_of(&mut rng, &definition)).collect();
+        json!({"definition": definition, "objects": objects})
+    };
+    (0..count).map(question).collect()
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "needs Go and upstream's modules; DEFINITIONS and SEED choose how many and which"]
+async fn generated_definitions_get_the_answers_of_upstream() {
+    let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let count = usize::try_from(number("DEFINITIONS", 5000)).unwrap();
+    let questions = questions(number("SEED", 1), count);
+    let answers = answers(&questions);
+    assert_eq!(answers.len(), count);
+    let (mut refused, mut by_rules, mut valid, mut objects, mut found) = (0, 0, 0, 0, Vec::new());
+    for (asked, answer) in questions.iter().zip(&answers) {
+        found.extend(differences(asked, answer, &mut refused).await);
+        by_rules += usize::from(!texts(&answer["rules"]).is_empty());
+        valid += usize::from(texts(&answer["errors"]).is_empty());
+        objects += answer["objects"].as_array().map_or(0, Vec::len);
+    }
+    println!(
+        "{count} definitions, {valid} valid; {objects} objects; {refused} refused with 501; {by_rules} of which upstream \
+         refuses rules in CEL"
+    );
+    if let Ok(path) = std::env::var("RECORD") {
+        let lines = questions.iter().zip(&answers).map(|(asked, answer)| json!({"asked": asked, "answer": answer}));
+        std::fs::write(path, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    }
+    assert!(found.is_empty(), "{} differences:\n{}", found.len(), found.join("\n"));
+}
