@@ -26,7 +26,6 @@ async fn post(server: &ApiServer, path: &str, body: &Value) -> (StatusCode, Valu
 fn schema() -> Value {
     json!({"type": "object", "properties": {
         "spec": {"type": "object", "required": ["size"],
-            "x-kubernetes-validations": [{"rule": "self.size <= self.replicas * 100", "message": "too big"}],
             "properties": {
                 "size": {"type": "integer"},
                 "replicas": {"type": "integer", "default": 1, "minimum": 0},
@@ -99,7 +98,6 @@ async fn an_object_is_pruned_and_gets_defaults() {
 #[case::absent(&json!({}), "spec.size", "Required value")]
 #[case::choice(&json!({"size": 1, "colour": "blue"}), "spec.colour", "Unsupported value: \"blue\": supported values: \"red\", \"green\"")]
 #[case::minimum(&json!({"size": -100, "replicas": -1}), "spec.replicas", "Invalid value: -1: spec.replicas in body should be greater than or equal to 0")]
-#[case::rule(&json!({"size": 101}), "spec", "Invalid value: too big")]
 #[case::twice(&json!({"size": 1, "parts": [{"id": "a"}, {"id": "a"}]}), "spec.parts[1]", "Duplicate value: {\"id\":\"a\"}")]
 #[tokio::test(start_paused = true)]
 async fn what_breaks_the_schema_is_refused(#[case] spec: &Value, #[case] field: &str, #[case] message: &str) {
@@ -177,14 +175,97 @@ async fn objects_go_with_their_definition() {
 }
 
 #[rstest]
-#[case::webhook(definition(&json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"]}})), "conversion of custom resources by a webhook")]
-#[case::function(with_rule("isIP(self.name)"), "the function isIP in the CEL rule \"isIP(self.name)\"")]
+#[case::webhook(
+    definition(&json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://example.com/convert"}}})),
+    "conversion of custom resources by a webhook"
+)]
+#[case::pattern(with_pattern(r"^a\Bb$"), r"a schema with the pattern ^a\Bb$")]
 #[tokio::test(start_paused = true)]
 async fn what_is_not_supported_is_refused_at_once(#[case] definition: Value, #[case] what: &str) {
     let server = ApiServer::new();
     let (code, _) = post(&server, DEFINITIONS, &definition).await;
     assert_eq!(code, StatusCode::NOT_IMPLEMENTED);
     assert!(server.unsupported()[0].contains(what), "{:?}", server.unsupported());
+}
+
+fn with_pattern(pattern: &str) -> Value {
+    let mut definition = definition(&json!({"strategy": "None"}));
+    for version in definition["spec"]["versions"].as_array_mut().expect("versions") {
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["name"] =
+            json!({"type": "string", "pattern": pattern});
+    }
+    definition
+}
+
+/// The warnings of a write.
+async fn warnings_of(server: &ApiServer, method: Method, path: &str, body: &Value) -> Vec<String> {
+    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body.to_string())).expect("a request")).await;
+    assert!(answer.status().is_success(), "{:?}", answer.into_body().collect().await.unwrap().to_bytes());
+    let all = answer.headers().get_all("warning").iter();
+    all.map(|warning| warning.to_str().expect("a warning is a text").to_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_are_accepted_with_a_warning_and_not_evaluated() {
+    const WARNING: &str = "299 - \"this server does not evaluate the rules of x-kubernetes-validations: it accepts \
+                           objects that break them\"";
+    let server = ApiServer::new();
+    let definition = with_rule("self.size > 100 && isIP(self.nonsense)");
+    assert_eq!(warnings_of(&server, Method::POST, DEFINITIONS, &definition).await, [WARNING]);
+    let path = format!("{DEFINITIONS}/widgets.example.com");
+    let (_, mut stored) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    stored["metadata"]["labels"] = json!({"a": "b"});
+    assert_eq!(warnings_of(&server, Method::PUT, &path, &stored).await, [WARNING]);
+    let (code, _) = post(&server, WIDGETS, &widget(&json!({"size": 5}))).await;
+    assert_eq!(code, StatusCode::CREATED);
+    assert!(server.unsupported().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_format_that_means_nothing_is_ignored_with_a_warning_once() {
+    let server = ApiServer::new();
+    let mut definition = with_pattern("^a");
+    for version in definition["spec"]["versions"].as_array_mut().expect("versions") {
+        let properties = &mut version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+        properties["name"] = json!({"type": "string", "format": "my-format"});
+    }
+    let warnings = warnings_of(&server, Method::POST, DEFINITIONS, &definition).await;
+    assert_eq!(warnings, ["299 - \"unrecognized format \\\"my-format\\\"\""]);
+    let path = format!("{DEFINITIONS}/widgets.example.com");
+    let (_, stored) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    assert_eq!(warnings_of(&server, Method::PUT, &path, &stored).await, Vec::<String>::new());
+    let (code, _) = post(&server, WIDGETS, &widget(&json!({"size": 5, "name": "x"}))).await;
+    assert_eq!(code, StatusCode::CREATED);
+}
+
+#[rstest]
+#[case::dropped(
+    "v2",
+    "status.storedVersions[0]",
+    "Invalid value: \"v1\": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions"
+)]
+#[case::scope("Cluster", "spec.scope", "Invalid value: \"Cluster\": field is immutable")]
+#[case::kind("Gadget", "spec.names.kind", "Invalid value: \"Gadget\": field is immutable")]
+#[tokio::test(start_paused = true)]
+async fn a_change_that_the_stored_objects_do_not_allow_is_refused(
+    #[case] change: &str,
+    #[case] field: &str,
+    #[case] message: &str,
+) {
+    let server = defined().await;
+    let path = format!("{DEFINITIONS}/widgets.example.com");
+    let (_, mut stored) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    match change {
+        "v2" => stored["spec"]["versions"][0]["name"] = change.into(),
+        "Cluster" => stored["spec"]["scope"] = change.into(),
+        _ => stored["spec"]["names"]["kind"] = change.into(),
+    }
+    let (code, status) = ask(&server, Method::PUT, &path, "application/json", &stored).await;
+    let cause = &status["details"]["causes"][0];
+    assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY, "{status}");
+    assert_eq!((cause["field"].as_str(), cause["message"].as_str()), (Some(field), Some(message)));
 }
 
 fn with_rule(rule: &str) -> Value {

@@ -473,16 +473,31 @@ fn change_rest(rng: &mut Rng, definition: &mut Value) {
     }
 }
 
-/// A definition of which something may be wrong.
-pub fn changed(rng: &mut Rng) -> Value {
+/// A definition of which something may be wrong, and some of the time one that it replaces.
+pub fn changed(rng: &mut Rng) -> (Value, Value) {
     let mut definition = definition(rng);
+    let old = if rng.one_in(5) { definition.clone() } else { Value::Null };
     for _ in 0..rng.below(4) {
         match rng.below(3) {
             0 => change_rest(rng, &mut definition),
             _ => change_schema(rng, &mut definition),
         }
     }
-    definition
+    if old.is_object() {
+        definition["metadata"] = old["metadata"].clone();
+        if rng.one_in(3) {
+            let versions = definition["spec"]["versions"].as_array_mut().unwrap();
+            let mut next = versions[0].clone();
+            next["name"] = "v2".into();
+            if rng.one_in(2) {
+                versions[0] = next;
+            } else {
+                versions[0]["storage"] = false.into();
+                versions.push(next);
+            }
+        }
+    }
+    (definition, old)
 }
 
 /// A value for a schema, which fits it more or less.

@@ -146,7 +146,7 @@ fn restricts_metadata(schema: &Value) -> bool {
     let names =
         |schema: &Value| children(schema, "properties").all(|(name, _)| name == "name" || name == "generateName");
     super::internal::fields_of(schema).any(|field| match field {
-        "Type" | "Default" => false,
+        "Type" | "Default" | "Ref" => false,
         "Properties" => !names(schema),
         _ => true,
     })
@@ -155,7 +155,8 @@ fn restricts_metadata(schema: &Value) -> bool {
 /// Whether `anyOf` is the one that goes with `x-kubernetes-int-or-string`.
 fn is_int_or_string(any_of: &Value) -> bool {
     let means_something = |field: &str, value: &Value| match field {
-        "Type" => false,
+        // A reference is refused elsewhere.
+        "Type" | "Ref" => false,
         // Within other schemas this one is no different from none.
         "AdditionalProperties" => value["additionalProperties"] != false,
         _ => true,
