@@ -74,10 +74,10 @@ pub(super) fn columns(columns: &Value, path: &str, errors: &mut Vec<FieldError>)
 
 /// Upstream: `ValidateCustomResourceSelectableFields`. `holder` is the path of what has the schema.
 pub(super) fn selectable(fields: &Value, schema: &Value, holder: &str, errors: &mut Vec<FieldError>) {
-    if let Some(why) = fault(schema) {
-        errors.push(FieldError::invalid(&format!("{holder}.schema.openAPIV3Schema"), "", why));
-        return;
-    }
+    let fault = fault(schema);
+    // Paths lead nowhere in a schema that cannot be read.
+    let schema = if fault.is_some() { &Value::Null } else { schema };
+    errors.extend(fault.map(|why| FieldError::invalid(&format!("{holder}.schema.openAPIV3Schema"), "", why)));
     let path = format!("{holder}.selectableFields");
     let mut known = BTreeSet::new();
     for (at, field) in list(fields).iter().enumerate() {

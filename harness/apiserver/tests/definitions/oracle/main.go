@@ -109,6 +109,7 @@ func judge(asked question, withoutRules bool) (errors []string, warnings []strin
 		}
 		old.Status.AcceptedNames = old.Spec.Names
 		old.ResourceVersion, definition.ResourceVersion = "1", "1"
+		definition.Generation = old.Generation
 		strategy.PrepareForUpdate(ctx, definition, old)
 		found = strategy.ValidateUpdate(ctx, definition, old)
 		warnings = strategy.WarningsOnUpdate(ctx, definition, old)
