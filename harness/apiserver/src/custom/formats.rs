@@ -233,7 +233,7 @@ fn is_credit_card(text: &str) -> bool {
             (_, double) => double / 10 + double % 10,
         })
         .sum();
-    matches(&CREDIT_CARD, &text) && sum % 10 == 0
+    matches(&CREDIT_CARD, &text) && sum.is_multiple_of(10)
 }
 
 fn book(text: &str) -> String {
@@ -250,7 +250,7 @@ fn is_isbn10(text: &str) -> bool {
     };
     let digits = digits_of(first);
     let sum: u32 = digits.iter().zip(1..).map(|(digit, place)| digit * place).sum();
-    digits.len() == 9 && first.is_ascii() && (sum + 10 * last) % 11 == 0
+    digits.len() == 9 && first.is_ascii() && (sum + 10 * last).is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {

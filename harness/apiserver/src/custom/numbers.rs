@@ -53,7 +53,6 @@ pub(super) fn check(schema: &Schema, number: &Number, at: &Location<'_>, found: 
                 (breaks || exclusive && number == bound, bound.to_string(), Value::from(number))
             }
             None => {
-                #[expect(clippy::float_cmp, reason = "the bound itself is excluded")]
                 let equal = value == bound;
                 let breaks = if above { value < bound } else { value > bound };
                 (breaks || exclusive && equal, float(bound), Value::from(value))
@@ -100,7 +99,6 @@ fn fits_range(value: f64, of_type: &str, format: &str) -> bool {
     match (of_type, format) {
         ("integer", "int32") => whole && value >= f64::from(i32::MIN) && value <= f64::from(i32::MAX),
         ("integer", _) => whole && (-TWO_TO_63..TWO_TO_63).contains(&value),
-        #[expect(clippy::cast_possible_truncation, reason = "this is the question")]
         ("number", "float") => (value as f32).is_finite(),
         _ => true,
     }
@@ -110,7 +108,6 @@ const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 /// A float as an integer, without its fraction; the least one where it is too large, as Go does it.
 pub(super) fn to_i64(value: f64) -> i64 {
-    #[expect(clippy::cast_possible_truncation, reason = "the fraction is dropped")]
     if (-TWO_TO_63..TWO_TO_63).contains(&value) { value as i64 } else { i64::MIN }
 }
 

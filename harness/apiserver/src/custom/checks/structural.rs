@@ -11,10 +11,6 @@ use crate::field::FieldError;
 
 /// Why a schema cannot be read as a structural one. Upstream: `NewStructural`.
 pub(super) fn fault(schema: &Value) -> Option<String> {
-    fault_within(schema, false)
-}
-
-fn fault_within(schema: &Value, nested: bool) -> Option<String> {
     for name in ["id", "schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"] {
         let value = &schema[if name == "schema" { "$schema" } else { name }];
         let empty = value.is_null()
@@ -24,9 +20,8 @@ fn fault_within(schema: &Value, nested: bool) -> Option<String> {
             return Some(format!("OpenAPIV3Schema '{name}' is not supported"));
         }
     }
-    let each = |name: &str| list(&schema[name]).iter().find_map(|one| fault_within(one, true));
-    let one = |name: &str| subschema(schema, name).and_then(|one| fault_within(one, nested));
-    let nested_one = |name: &str| subschema(schema, name).and_then(|one| fault_within(one, true));
+    let each = |name: &str| list(&schema[name]).iter().find_map(fault);
+    let one = |name: &str| subschema(schema, name).and_then(fault);
     let preserves = || {
         let why = "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
         (schema["x-kubernetes-preserve-unknown-fields"] == false).then(|| why.to_owned())
@@ -35,14 +30,14 @@ fn fault_within(schema: &Value, nested: bool) -> Option<String> {
         let several = schema["items"].as_array().is_some_and(|items| !items.is_empty());
         several.then(|| "OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned())
     };
-    nested_one("not")
+    one("not")
         .or_else(|| each("allOf"))
         .or_else(|| each("anyOf"))
         .or_else(|| each("oneOf"))
         .or_else(preserves)
         .or_else(items)
         .or_else(|| one("items"))
-        .or_else(|| children(schema, "properties").find_map(|(_, one)| fault_within(one, nested)))
+        .or_else(|| children(schema, "properties").find_map(|(_, one)| fault(one)))
         .or_else(|| one("additionalProperties"))
 }
 
