@@ -260,6 +260,10 @@ pub(super) fn status(kind: &Kind, new: &mut Value, old: &Value) {
     keep(new, old, "spec");
     match kind.built_in() {
         "DaemonSet" => count_templates(new, Some(old)),
+        // A definition is read with a default for these.
+        "CustomResourceDefinition" if new["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty) => {
+            new["status"]["storedVersions"] = stored_versions(&old["spec"], &Value::Null);
+        }
         // Annotations are written too: the Deployment controller writes the revision so.
         "Deployment" => keep_meta(new, old, "labels"),
         "Pod" => {

@@ -268,6 +268,27 @@ async fn a_change_that_the_stored_objects_do_not_allow_is_refused(
     assert_eq!((cause["field"].as_str(), cause["message"].as_str()), (Some(field), Some(message)));
 }
 
+#[tokio::test(start_paused = true)]
+async fn stored_versions_that_a_status_invents_prevent_changes_of_the_definition() {
+    let server = defined().await;
+    let path = format!("{DEFINITIONS}/widgets.example.com");
+    let set = |versions: Value| {
+        let (server, path) = (server.clone(), format!("{path}/status"));
+        async move {
+            let patch = json!({"status": {"storedVersions": versions}});
+            ask(&server, Method::PATCH, &path, "application/merge-patch+json", &patch).await
+        }
+    };
+    let (_, emptied) = set(json!([])).await;
+    assert_eq!(emptied["status"]["storedVersions"], json!(["v1"]));
+    let (code, _) = set(json!(["v9"])).await;
+    assert_eq!(code, StatusCode::OK);
+    let patch = json!({"spec": {"names": {"shortNames": ["w"]}}});
+    let (code, status) = ask(&server, Method::PATCH, &path, "application/merge-patch+json", &patch).await;
+    assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(status["details"]["causes"][0]["field"], "status.storedVersions[0]");
+}
+
 fn with_rule(rule: &str) -> Value {
     let mut definition = definition(&json!({"strategy": "None"}));
     for version in definition["spec"]["versions"].as_array_mut().expect("versions") {

@@ -36,6 +36,26 @@ fn api(client: &kube::Client) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&kind, "customresourcedefinitions"))
 }
 
+/// Warns of definitions with rules in CEL, which a simulated server does not evaluate.
+pub(super) fn warn_of_rules(definitions: &[Value]) {
+    for definition in definitions.iter().filter(|definition| has_rules(definition)) {
+        let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+        tracing::warn!(
+            definition = name,
+            "the simulated server does not evaluate the rules of x-kubernetes-validations: it accepts resources that break them"
+        );
+    }
+}
+
+/// Whether `x-kubernetes-validations` is anywhere in a definition.
+fn has_rules(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.contains_key("x-kubernetes-validations") || fields.values().any(has_rules),
+        Value::Array(items) => items.iter().any(has_rules),
+        _ => false,
+    }
+}
+
 impl Definitions {
     /// Has these definitions served, and watches what timelines show of them; whether one of them was not there before.
     ///
@@ -114,4 +134,19 @@ async fn is_established(api: &Api<DynamicObject>, name: &str) -> Result<bool, ku
     let found = api.get(name).await?;
     let conditions = found.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
     Ok(conditions.iter().any(|one| one["type"] == "Established" && one["status"] == "True"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::has_rules;
+
+    #[test]
+    fn finds_rules_at_any_depth_of_a_definition() {
+        let definition = |schema| json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
+        assert!(!has_rules(&definition(json!({"properties": {"spec": {"type": "object"}}}))));
+        let rules = json!({"properties": {"spec": {"x-kubernetes-validations": [{"rule": "true"}]}}});
+        assert!(has_rules(&definition(rules)));
+    }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::definitions::Definitions;
+use super::definitions::{Definitions, warn_of_rules};
 use super::ledger::{self, Refused};
 use super::options::SessionOptions;
 use super::probes::Probes;
@@ -14,7 +14,7 @@ use super::{Environment, EnvironmentError, StepHook};
 use crate::case::RestartOptions;
 use crate::case::model::{Beside, Case, PodKind};
 use crate::clock;
-use crate::cluster::{Guard, installation, kubeconfig};
+use crate::cluster::{Guard, SiteName, installation, kubeconfig};
 use crate::controllers::Controller;
 use crate::driver::Stillness;
 use crate::intercept::Interceptor;
@@ -221,6 +221,9 @@ impl<'a> Session<'a> {
         // A controller that began without its kinds may never look for them again.
         let Environment { client, world, .. } = self.environment;
         let new = self.definitions.bring(client, world, &brought).await?;
+        if new && self.environment.identity().name == SiteName::Sim.as_str() {
+            warn_of_rules(&brought);
+        }
         if new || concerned && *self.restart() != case.restart {
             self.stop().await;
             self.restart().clone_from(&case.restart);
