@@ -39,8 +39,8 @@
 //! HorizontalPodAutoscalers of `autoscaling/v2` and `autoscaling/v1`; the Events of `v1` also as those
 //! of `events.k8s.io/v1`. It serves them in JSON, YAML and protobuf and as tables, with `managedFields` and server-side
 //! apply. CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON and
-//! YAML: those are pruned, defaulted and validated by their structural schema and its CEL rules. It
-//! does not support conversion webhooks, authentication and authorization.
+//! YAML: those are pruned, defaulted and validated by their structural schema, whose rules in CEL
+//! are not evaluated. It does not support conversion webhooks, authentication and authorization.
 //!
 //! No workload controllers and no kubelet run here: a Deployment gets no ReplicaSets and a pod
 //! never starts, unless the test or the controller that it tests does it. What runs is listed at

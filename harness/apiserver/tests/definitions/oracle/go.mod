@@ -1,4 +1,4 @@
-module lockstep.invalid/definitions
+module kube-apiserver-sim.invalid/definitions
 
 go 1.26.0
 
