@@ -20,6 +20,7 @@ pub(super) fn each(entry: Entry) -> Vec<Entry> {
     if entry.verb != VERB {
         return vec![entry];
     }
+    // What is left out of it is a gap.
     let Some(items) = entry.response_object.as_ref().and_then(|list| list.at("/items")).and_then(Value::as_array)
     else {
         return vec![entry];
@@ -30,17 +31,27 @@ pub(super) fn each(entry: Entry) -> Vec<Entry> {
 
 /// The deletion of one object.
 fn one(entry: &Entry, item: &Value) -> Entry {
-    let mut object = item.clone();
-    object["kind"] = json!(entry.kind());
     // The answer is what the server had read; the deletion itself came after that.
     let version = entry.response_object.as_ref().and_then(|list| list.at("/metadata/resourceVersion"));
-    object["metadata"]["resourceVersion"] = version.cloned().unwrap_or_default();
+    let object = deletion(entry, item, version.cloned().unwrap_or_default());
+    let name = text(item, "/metadata/name").unwrap_or_default().to_owned();
+    entry.of_object("delete", name, object)
+}
+
+/// The object as its deletion leaves it, at this resourceVersion.
+pub(super) fn deletion(entry: &Entry, item: &Value, version: Value) -> Value {
+    let mut object = item.clone();
+    object["kind"] = json!(entry.kind());
+    object["metadata"]["resourceVersion"] = version;
     if !deleting(item) {
         let grace = grace(entry, item);
         let until = entry.time().as_second() + grace;
         let until = jiff::Timestamp::from_second(until).map_or_else(|_| String::new(), |until| until.to_string());
         object["metadata"]["deletionTimestamp"] = json!(until);
         object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
+        if let Some(generation) = int(item, "/metadata/generation") {
+            object["metadata"]["generation"] = json!(generation + 1);
+        }
         let policy = entry.option("propagationPolicy");
         let held =
             FINALIZERS.iter().find(|(known, _)| policy.as_deref() == Some(*known)).map(|(_, finalizer)| *finalizer);
@@ -50,8 +61,7 @@ fn one(entry: &Entry, item: &Value) -> Entry {
             object["metadata"]["finalizers"] = all.into();
         }
     }
-    let name = text(item, "/metadata/name").unwrap_or_default().to_owned();
-    entry.of_object("delete", name, object)
+    object
 }
 
 /// How many seconds an object has until it is gone: only a pod that runs on a node has any.

@@ -1,38 +1,44 @@
-//! One entry of an audit log, as far as it shows a version of an object.
+//! One request of an audit log that wrote an object, and what the server answered.
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
 
-use super::error::AuditError;
 use crate::pointer::At;
 
 /// A request that changed something, and what the server answered.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entry {
+    #[serde(rename = "auditID", default, deserialize_with = "or_default")]
+    pub(super) id: String,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) level: String,
     stage: String,
     pub(super) verb: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     user: User,
     #[serde(default)]
+    impersonated_user: Option<User>,
+    #[serde(default, deserialize_with = "or_default")]
     user_agent: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) object_ref: ObjectRef,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     response_status: Answer,
-    #[serde(rename = "requestURI", default)]
+    #[serde(rename = "requestURI", default, deserialize_with = "or_default")]
     uri: String,
     request_object: Option<Value>,
     /// What the server answered.
     pub(super) response_object: Option<Value>,
     stage_timestamp: jiff::Timestamp,
+    #[serde(default, deserialize_with = "or_default")]
+    annotations: Map<String, Value>,
 }
 
 /// Who asked.
 #[derive(Debug, Clone, Default, Deserialize)]
 struct User {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     username: String,
 }
 
@@ -40,63 +46,85 @@ struct User {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ObjectRef {
+    #[serde(deserialize_with = "or_default")]
     resource: String,
+    #[serde(deserialize_with = "or_default")]
     pub(super) namespace: String,
+    #[serde(deserialize_with = "or_default")]
     name: String,
+    #[serde(deserialize_with = "or_default")]
     api_group: String,
+    #[serde(deserialize_with = "or_default")]
     pub(super) subresource: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 struct Answer {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     code: u16,
+}
+
+/// Exporters write `null` for what is absent.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// The verbs that change something.
 pub(super) const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
+/// The subresources whose writes store a version of the object; `eviction` deletes a pod. Others (`exec`, `proxy`, `binding` …) are
+/// requests of which no version is known.
+const STORED: [&str; 6] = ["", "status", "scale", "eviction", "resize", "ephemeralcontainers"];
+/// What the API server notes on an entry that was longer than its log allows, without its objects.
+const TRUNCATED: &str = "audit.k8s.io/truncated";
 
 impl Entry {
-    /// The entries of one line of a log: one, or the items of the lists that a webhook gets. Only those that changed one of the kinds
-    /// that a rollout consists of.
-    pub(super) fn of_line(line: &str, number: usize) -> Result<Vec<Self>, AuditError> {
-        // Most lines of a log are of other kinds, and are not parsed.
-        if line.trim().is_empty() || !RESOURCES.iter().any(|(resource, ..)| line.contains(&format!("\"{resource}\""))) {
-            return Ok(Vec::new());
-        }
-        let bad = |error: serde_json::Error| AuditError::Line { number, why: error.to_string() };
-        let mut value: Value = serde_json::from_str(line).map_err(bad)?;
-        let is_audit = |value: &Value| {
-            value.at("/apiVersion").and_then(Value::as_str).is_some_and(|version| version.starts_with("audit.k8s.io/"))
-        };
-        if !is_audit(&value) {
-            return Err(AuditError::Line { number, why: "it is no Event of audit.k8s.io".to_owned() });
-        }
-        let all = match value.get_mut("items").map(Value::take) {
-            Some(Value::Array(items)) => items,
-            _ => vec![value],
-        };
-        let entries = all.into_iter().map(serde_json::from_value).collect::<Result<Vec<Self>, _>>().map_err(bad)?;
-        Ok(entries.into_iter().filter(Self::counts).collect())
-    }
-
     /// The same request of one object, with this answer.
     pub(super) fn of_object(&self, verb: &str, name: String, object: Value) -> Self {
         let object_ref = ObjectRef { name, ..self.object_ref.clone() };
         Self { verb: verb.to_owned(), object_ref, request_object: None, response_object: Some(object), ..self.clone() }
     }
 
-    /// An option of a deletion, from its body or its address.
+    /// An option of a deletion. The server reads them from the body, and from the address only if there is no body.
     pub(super) fn option(&self, name: &str) -> Option<String> {
-        let in_body = self.request_object.as_ref().and_then(|body| body.get(name)).filter(|value| !value.is_null());
-        let mut pairs = self.uri.split(['?', '&']).skip(1).filter_map(|pair| pair.split_once('='));
-        let in_query = || pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
-        in_body.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).or_else(in_query)
+        let Some(body) = self.delete_options() else { return self.query(name).map(str::to_owned) };
+        let value = body.get(name).filter(|value| !value.is_null())?;
+        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    }
+
+    /// The body of a deletion, or what the body of an eviction says about it.
+    fn delete_options(&self) -> Option<&Value> {
+        let body = self.request_object.as_ref().filter(|body| body.is_object())?;
+        if self.is_eviction() { body.get("deleteOptions").filter(|options| options.is_object()) } else { Some(body) }
+    }
+
+    fn query(&self, name: &str) -> Option<&str> {
+        let mut pairs = self.uri.split(['?', '&']).skip(1).map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// Whether the server only said what it would have done. It refuses any value but `All`.
+    fn is_dry_run(&self) -> bool {
+        let asked = |value: &Value| value.as_array().is_some_and(|values| !values.is_empty());
+        let in_body = || self.delete_options().and_then(|options| options.get("dryRun")).is_some_and(asked);
+        match self.verb.as_str() {
+            "delete" | "deletecollection" if self.delete_options().is_some() => in_body(),
+            _ => self.query("dryRun").is_some() || self.is_eviction() && in_body(),
+        }
+    }
+
+    /// Whether it asks for the deletion of a pod in words of its own.
+    pub(super) fn is_eviction(&self) -> bool {
+        self.verb == "create" && self.object_ref.subresource == "eviction"
+    }
+
+    /// Whether it wrote the object's status alone.
+    pub(super) fn is_status(&self) -> bool {
+        self.object_ref.subresource == "status"
     }
 
     /// Whether the namespace and all in it is being deleted.
     pub(super) fn deletes_namespace(&self) -> bool {
-        self.user.username.ends_with(":namespace-controller")
+        self.writer().0.ends_with(":namespace-controller")
     }
 
     /// The kind that it is about.
@@ -115,6 +143,32 @@ impl Entry {
         }
     }
 
+    /// The beginning of the name that the server completed, where the request says it.
+    pub(super) fn generate_name(&self) -> Option<&str> {
+        self.request_object.as_ref()?.at("/metadata/generateName")?.as_str()
+    }
+
+    /// Why the answer that was logged is not the one that was sent; nothing if it is.
+    pub(super) fn lacks_answer(&self) -> Option<String> {
+        match &self.response_object {
+            Some(Value::Object(_)) => None,
+            Some(Value::String(word)) => Some(format!("{word:?} stands for it")),
+            Some(_) => Some("what stands for it is no object".to_owned()),
+            None if self.annotations.contains_key(TRUNCATED) => {
+                Some("the API server left it out, as the entry was too long (audit.k8s.io/truncated)".to_owned())
+            }
+            None => Some(format!("the entry of level {} has none", self.level)),
+        }
+    }
+
+    /// The request in a few words: `patch deployments/status of web`.
+    pub(super) fn request(&self) -> String {
+        let ObjectRef { resource, subresource, .. } = &self.object_ref;
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        let name = if self.name().is_empty() { "a new object" } else { self.name() };
+        format!("`{} {resource}{slash}{subresource}` of {name}", self.verb)
+    }
+
     /// When it was answered, in milliseconds since 1970.
     pub(super) fn at(&self) -> i64 {
         self.stage_timestamp.as_millisecond()
@@ -125,9 +179,11 @@ impl Entry {
         self.stage_timestamp
     }
 
-    /// The user, and the program that asked: service accounts are told apart by the one, programs of one user by the other.
+    /// The user, and the program that asked: service accounts are told apart by the one, programs of one user by the other. Where a
+    /// user impersonates another, the other's rights count.
     pub(super) fn writer(&self) -> (&str, &str) {
-        (&self.user.username, self.program().0)
+        let user = self.impersonated_user.as_ref().filter(|user| !user.username.is_empty()).unwrap_or(&self.user);
+        (&user.username, self.program().0)
     }
 
     /// The program that asked and its version: `kube-controller-manager`, `v1.36.3`.
@@ -143,9 +199,13 @@ impl Entry {
         if user.is_empty() || user == program { program.to_owned() } else { format!("{program} ({user})") }
     }
 
-    fn counts(&self) -> bool {
+    /// Whether it changed one of the kinds that a rollout consists of.
+    pub(super) fn counts(&self) -> bool {
         let done = self.stage == "ResponseComplete" && (200..300).contains(&self.response_status.code);
-        done && self.kind().is_some() && WRITES.contains(&self.verb.as_str())
+        done && self.kind().is_some()
+            && WRITES.contains(&self.verb.as_str())
+            && STORED.contains(&self.object_ref.subresource.as_str())
+            && !self.is_dry_run()
     }
 }
 

@@ -4,28 +4,46 @@
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     /// It cannot be read.
-    #[error("the audit log could not be read: {0}")]
-    Read(#[from] std::io::Error),
+    #[error("the audit log {name} could not be read: {why}")]
+    Read {
+        /// The file.
+        name: String,
+        /// What the system says.
+        why: std::io::Error,
+    },
+    /// It is compressed in a form that is not read.
+    #[error("the audit log {name} is compressed as {form}; decompress it first (gzip is read as it is)")]
+    Compressed {
+        /// The file.
+        name: String,
+        /// What the form is called.
+        form: &'static str,
+    },
     /// A line is not what it should be.
-    #[error("line {number} is no entry of an audit log: {why}")]
+    #[error("{name}: line {number} is no entry of an audit log: {why}")]
     Line {
-        /// Which, from 1, over all files.
+        /// The file.
+        name: String,
+        /// Which, from 1.
         number: usize,
         /// What is wrong.
         why: String,
     },
-    /// It does not have what is needed.
+    /// It has no entry at all.
     #[error(
-        "the log has `{verb} {resource}` of {name} at level {level}; what the server answered is needed, which is in it at level \
-         RequestResponse for create, update, patch, delete and deletecollection of deployments and replicasets (apps) and of pods and events"
+        "there is no entry of an audit log: neither an Event of audit.k8s.io, alone or inside the records of CloudWatch or Azure \
+         Monitor, nor a protoPayload of Google Cloud"
+    )]
+    NoEntries,
+    /// The policy does not have what is needed.
+    #[error(
+        "the log has {request} at level {level}, without what the server answered; the audit policy must log create, update, patch, \
+         delete and deletecollection of deployments and replicasets (apps), pods and events at level RequestResponse; where a cloud \
+         provider sets the policy, use `lockstep capture`"
     )]
     Level {
-        /// Of a request.
-        verb: String,
-        /// Of a request.
-        resource: String,
-        /// The object's.
-        name: String,
+        /// What was asked for, such as "`patch pods/status` of web-1".
+        request: String,
         /// Which the log has.
         level: String,
     },

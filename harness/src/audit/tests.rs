@@ -11,11 +11,11 @@ const KUBELET: &str = "system:node:one";
 
 /// Lines of a log; each is a second later than the one before.
 #[derive(Default)]
-struct Log(Vec<Value>);
+pub(super) struct Log(pub(super) Vec<Value>);
 
 impl Log {
     /// An entry: who, the verb, the resource with its subresource, and the answer.
-    fn entry(mut self, (user, agent): (&str, &str), verb: &str, resource: &str, answer: Value) -> Self {
+    pub(super) fn entry(mut self, (user, agent): (&str, &str), verb: &str, resource: &str, answer: Value) -> Self {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         let (resource, name) = resource.split_once(' ').unwrap_or((resource, ""));
         let group = if resource == "pods" { "" } else { "apps" };
@@ -31,33 +31,35 @@ impl Log {
         self
     }
 
-    fn controller(self, verb: &str, resource: &str, answer: Value) -> Self {
+    pub(super) fn controller(self, verb: &str, resource: &str, answer: Value) -> Self {
         self.entry((CONTROLLER, "kube-controller-manager"), verb, resource, answer)
     }
 
-    fn user(self, verb: &str, resource: &str, answer: Value) -> Self {
+    pub(super) fn user(self, verb: &str, resource: &str, answer: Value) -> Self {
         self.entry(("anna", "kubectl"), verb, resource, answer)
     }
 
-    fn import(&self, sought: &Sought) -> Result<Recording, AuditError> {
+    pub(super) fn import(&self, sought: &Sought) -> Result<Recording, AuditError> {
         let lines: Vec<String> = self.0.iter().map(Value::to_string).collect();
-        import(lines.join("\n").as_bytes(), sought)
+        let mut log = super::Log::default();
+        log.add("audit.log", lines.join("\n").as_bytes())?;
+        import(log, sought)
     }
 }
 
-fn deployment(rv: u64, replicas: u64, ready: u64) -> Value {
+pub(super) fn deployment(rv: u64, replicas: u64, ready: u64) -> Value {
     json!({"kind": "Deployment", "metadata": {"name": "web", "namespace": "shop", "uid": "d", "resourceVersion": rv.to_string(),
         "generation": 3 - replicas}, "spec": {"replicas": replicas},
         "status": {"observedGeneration": 1, "replicas": ready, "readyReplicas": ready}})
 }
 
-fn set(rv: u64, replicas: u64, ready: u64) -> Value {
+pub(super) fn set(rv: u64, replicas: u64, ready: u64) -> Value {
     json!({"kind": "ReplicaSet", "metadata": {"name": "web-1", "namespace": "shop", "uid": "s", "resourceVersion": rv.to_string(),
         "ownerReferences": [{"controller": true, "uid": "d"}]}, "spec": {"replicas": replicas},
         "status": {"replicas": ready, "readyReplicas": ready}})
 }
 
-fn pod(rv: u64, name: &str, more: &Value) -> Value {
+pub(super) fn pod(rv: u64, name: &str, more: &Value) -> Value {
     let mut pod = json!({"kind": "Pod", "metadata": {"name": name, "namespace": "shop", "uid": name, "resourceVersion": rv.to_string(),
         "ownerReferences": [{"controller": true, "uid": "s"}]},
         "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
@@ -68,7 +70,7 @@ fn pod(rv: u64, name: &str, more: &Value) -> Value {
 }
 
 /// From the Deployment's creation to two ready pods, and a scale to one.
-fn log() -> Log {
+pub(super) fn log() -> Log {
     let scale = json!({"kind": "Scale", "metadata": {"name": "web", "resourceVersion": "7"}, "spec": {"replicas": 1}});
     let goes = json!({"deletionTimestamp": "2026-01-31T12:00:09Z", "deletionGracePeriodSeconds": 30});
     let gone = json!({"deletionTimestamp": "2026-01-31T12:00:09Z", "deletionGracePeriodSeconds": 0});
@@ -86,7 +88,7 @@ fn log() -> Log {
 }
 
 /// What came after the beginning: the version, the kind and what became of it; `!` for what no controller wrote.
-fn later(recording: &Recording) -> Vec<String> {
+pub(super) fn later(recording: &Recording) -> Vec<String> {
     let settled = recording.entries.iter().position(|entry| matches!(entry, Recorded::Settled(_))).unwrap();
     let told = recording.entries[settled..].iter().filter_map(|entry| match entry {
         Recorded::Object(version) => {
@@ -149,7 +151,7 @@ fn a_status_that_answers_a_deletion_ends_the_object() {
 
 #[rstest]
 #[case::level(|entry: &mut Value| { entry.as_object_mut().unwrap().remove("responseObject"); entry["level"] = json!("Metadata"); },
-    "`patch deployments` of web at level Metadata")]
+    "`patch deployments/scale` of web at level Metadata")]
 #[case::other(|entry: &mut Value| { entry["objectRef"]["name"] = json!("api"); }, "name one of shop/api, shop/web")]
 #[case::no_audit(|entry: &mut Value| { entry["apiVersion"] = json!("v1"); }, "line 7 is no entry of an audit log")]
 fn what_is_of_no_use_is_refused(#[case] change: fn(&mut Value), #[case] says: &str) {

@@ -1,12 +1,14 @@
 //! What the server answered, as the versions of objects that it stored.
 //!
-//! Most answers are the object as it is then. Three are not: a Scale says only how many replicas there are, the deletion of an object
-//! without a grace period is answered by a Status, and the answer to the last deletion of a pod is the pod once more.
+//! Most answers are the object as it is then. Some are not: a Scale says only how many replicas there are, clients that ask for metadata
+//! get no more, the deletion of an object without a grace period is answered by a Status, and so is an eviction. The answer to the last
+//! deletion of a pod is the pod once more.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::collection::deletion;
 use super::entry::Entry;
 use crate::pointer::At;
 use crate::recording::Change;
@@ -30,28 +32,65 @@ pub(super) struct Told<'a> {
 pub(super) struct Objects(BTreeMap<(&'static str, String), Value>);
 
 impl Objects {
-    /// What an entry tells. Nothing if it tells of no version: of a binding, or of an object that the log did not have before.
-    pub(super) fn told<'a>(&self, entry: &'a Entry, last: u64) -> Option<Told<'a>> {
-        let kind = entry.kind()?;
+    /// What an entry tells. Nothing if it tells of no new version: of a write that changed nothing, or of an object that the log did
+    /// not have before.
+    ///
+    /// # Errors
+    /// There is a version, and the log does not have it; why.
+    pub(super) fn told<'a>(&self, entry: &'a Entry, last: u64) -> Result<Option<Told<'a>>, String> {
+        let Some(kind) = entry.kind() else { return Ok(None) };
         let known = self.0.get(&(kind, entry.name().to_owned()));
-        let answer = entry.response_object.as_ref()?;
-        let told = |change, object| Some(Told { entry, kind, change, object });
-        match text(answer, "/kind")? {
-            "Scale" => told(Change::Modified, scaled(known?, answer)),
-            "Status" if entry.verb == "delete" && entry.object_ref.subresource.is_empty() => {
-                let mut object = known?.clone();
+        let told = |change, object| Ok(Some(Told { entry, kind, change, object }));
+        if let Some(why) = entry.lacks_answer() {
+            return Err(format!("the log lacks the answer to {}: {why}", entry.request()));
+        }
+        let Some(answer) = &entry.response_object else { return Ok(None) };
+        let of = text(answer, "/kind").unwrap_or_default();
+        let removes = entry.verb == "delete" && entry.object_ref.subresource.is_empty();
+        match of {
+            "Status" if removes => {
+                let Some(known) = known else { return Ok(None) };
+                let mut object = known.clone();
                 object["metadata"]["resourceVersion"] = json!(last.to_string());
                 told(Change::Deleted, object)
             }
-            of if of == kind => {
-                let change = match () {
-                    () if is_gone(entry, answer) => Change::Deleted,
-                    () if known.is_some() => Change::Modified,
-                    () => Change::Added,
+            "Status" if entry.is_eviction() => {
+                let Some(known) = known.filter(|known| !deleting(known)) else { return Ok(None) };
+                let object = deletion(entry, known, json!(last.to_string()));
+                told(if is_held(&object) { Change::Modified } else { Change::Deleted }, object)
+            }
+            // Of a collection each object was an entry of its own.
+            "Status" | "Table" | "PartialObjectMetadataList" => Ok(None),
+            _ if of.strip_suffix("List") == Some(kind) => Ok(None),
+            "Scale" | "PartialObjectMetadata" => {
+                let Some(known) = known else { return Ok(None) };
+                if is_same(known, answer) && !removes {
+                    return Ok(None);
+                }
+                let object = if of == "Scale" { scaled(known, answer) } else { with_metadata(known, answer) };
+                told(if is_gone(entry, &object) { Change::Deleted } else { Change::Modified }, object)
+            }
+            _ if of == kind && version(answer).is_some() => {
+                let change = match known {
+                    _ if is_gone(entry, answer) => Change::Deleted,
+                    Some(known) if is_same(known, answer) => return Ok(None),
+                    Some(_) => Change::Modified,
+                    None => Change::Added,
                 };
                 told(change, answer.clone())
             }
-            _ => None,
+            _ => Err(format!(
+                "the log lacks the answer to {}: it has {} instead",
+                entry.request(),
+                if of == kind { "one without a resourceVersion" } else { "another kind" }
+            )),
+        }
+    }
+
+    /// Forget an object, of which there is a later version that is not known.
+    pub(super) fn forget(&mut self, entry: &Entry) {
+        if let Some(kind) = entry.kind() {
+            self.0.remove(&(kind, entry.name().to_owned()));
         }
     }
 
@@ -103,10 +142,31 @@ fn scaled(known: &Value, scale: &Value) -> Value {
     object
 }
 
+/// The object after its metadata were written.
+fn with_metadata(known: &Value, answer: &Value) -> Value {
+    let mut object = known.clone();
+    object["metadata"] = answer.at("/metadata").cloned().unwrap_or_default();
+    object
+}
+
+/// Whether an answer shows the version that is known: a write that changes nothing, and one that was only tried, make no other.
+fn is_same(known: &Value, answer: &Value) -> bool {
+    uid_of(known) == uid_of(answer) && version(known).is_some() && version(known) == version(answer)
+}
+
+fn uid_of(object: &Value) -> Option<&str> {
+    text(object, "/metadata/uid")
+}
+
 /// Whether this answer is the last that is heard of an object: nothing holds it any longer.
 fn is_gone(entry: &Entry, answer: &Value) -> bool {
-    let held = answer.at("/metadata/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
-    let grace = int(answer, "/metadata/deletionGracePeriodSeconds").unwrap_or(0);
     let removed = entry.verb == "delete" || deleting(answer) && entry.object_ref.subresource.is_empty();
-    removed && !held && grace == 0
+    removed && !is_held(answer)
+}
+
+/// Whether an object stays for a time after its deletion.
+fn is_held(object: &Value) -> bool {
+    let finalizers = object.at("/metadata/finalizers").and_then(Value::as_array);
+    let grace = int(object, "/metadata/deletionGracePeriodSeconds").unwrap_or(0);
+    finalizers.is_some_and(|all| !all.is_empty()) || grace > 0
 }

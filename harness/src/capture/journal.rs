@@ -114,6 +114,7 @@ impl Journal {
         gaps.extend(
             lost.into_iter().map(|(kind, (at, why))| (at, format!("{kind}s were not seen from then on: {why}"))),
         );
+        gaps.sort_by_key(|(at, _)| *at);
         later.sort_by_key(|version| version.rv);
         let belongs = belonging(&[&there, &later], &name);
         let kept =
@@ -135,6 +136,11 @@ impl Journal {
 
     fn deployment(&self) -> Option<&Value> {
         self.last.get(&("Deployment", self.name.clone()))
+    }
+
+    /// Something that was written then is not known.
+    pub(crate) fn gap(&mut self, at: u64, why: String) {
+        self.gaps.push((at, why));
     }
 
     /// What was there before anything happened.

@@ -1,12 +1,12 @@
 //! `lockstep import`: a recording of a Deployment's past, from the audit logs of its cluster.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, stdin};
+use std::io::stdin;
 use std::path::PathBuf;
 
 use super::recorded::write;
 use super::{CliError, places};
-use crate::audit::{Sought, import};
+use crate::audit::{Log, Sought, import};
 use crate::capture::anonymous;
 use crate::outcome::Outcome;
 use crate::run::FileError;
@@ -14,7 +14,7 @@ use crate::run::FileError;
 /// Make a recording of a Deployment from audit logs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The logs of kube-apiserver, in any order; - is standard input.
+    /// The logs of kube-apiserver, or a cloud's exports of them, in any order, also compressed by gzip; - is standard input.
     #[arg(value_name = "AUDIT-LOG", required = true)]
     logs: Vec<PathBuf>,
     /// The Deployment [default: the only one in the logs].
@@ -41,22 +41,21 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     places::file("--out", Some(&arguments.out))?;
     let Arguments { deployment, namespace, from, to, .. } = arguments;
     let sought = Sought { namespace: namespace.clone(), deployment: deployment.clone(), from: *from, to: *to };
-    let recording = import(lines(&arguments.logs)?, &sought)?;
+    let recording = import(log(&arguments.logs)?, &sought)?;
     let recording = if arguments.anonymise { anonymous(&recording) } else { recording };
     write(&arguments.out, &recording)
 }
 
-/// The lines of all files, one after the other.
-fn lines(paths: &[PathBuf]) -> Result<Box<dyn BufRead>, CliError> {
-    let mut all: Box<dyn BufRead> = Box::new(std::io::empty());
+/// What all files have.
+fn log(paths: &[PathBuf]) -> Result<Log, CliError> {
+    let mut log = Log::default();
     for path in paths {
-        let one: Box<dyn Read> = if path.as_os_str() == "-" {
-            Box::new(stdin())
+        if path.as_os_str() == "-" {
+            log.add("standard input", stdin().lock())?;
         } else {
-            Box::new(File::open(path).map_err(|source| FileError::File { path: path.clone(), source })?)
-        };
-        // A file need not end with a line's end.
-        all = Box::new(all.chain(BufReader::new(one)).chain(b"\n".as_slice()));
+            let file = File::open(path).map_err(|source| FileError::File { path: path.clone(), source })?;
+            log.add(&path.display().to_string(), file)?;
+        }
     }
-    Ok(all)
+    Ok(log)
 }

@@ -8,6 +8,7 @@ use crate::case::{self, Case};
 use crate::collection;
 use crate::golden::{GoldenError, GoldenTimelines};
 use crate::outcome::Outcome;
+use crate::plain;
 use crate::private;
 use crate::recording::{Entry, Header, Recording, RecordingError};
 use crate::run::FileError;
@@ -24,14 +25,27 @@ pub(super) fn write(path: &Path, recording: &Recording) -> Result<Outcome, CliEr
     let written = || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(path)?)) };
     written().map_err(|source| FileError::Recording { path: path.to_owned(), source })?;
     let versions = recording.entries.iter().filter(|entry| matches!(entry, Entry::Object(_))).count();
-    let gaps = recording.entries.iter().filter(|entry| matches!(entry, Entry::Trouble(_))).count();
+    let troubles = recording.entries.iter().filter_map(|entry| match entry {
+        Entry::Trouble(trouble) => Some(&trouble.why),
+        _ => None,
+    });
+    let gaps: Vec<&String> = troubles.collect();
+    for why in gaps.iter().take(GAPS) {
+        note!("gap: {}", plain::text(why));
+    }
+    if gaps.len() > GAPS {
+        note!("gap: {} more; the recording names them", gaps.len() - GAPS);
+    }
+    let (path, plural) = (path.display(), if gaps.len() == 1 { "" } else { "s" });
     note!(
-        "wrote {} with {versions} versions of objects and {gaps} gaps; `lockstep replay {}` goes on",
-        path.display(),
-        path.display()
+        "wrote {path} with {versions} versions of objects and {} gap{plural}; `lockstep replay {path}` goes on",
+        gaps.len()
     );
-    Ok(if gaps > 0 { Outcome::Inconclusive } else { Outcome::Conformant })
+    Ok(if gaps.is_empty() { Outcome::Conformant } else { Outcome::Inconclusive })
 }
+
+/// How many gaps are named.
+const GAPS: usize = 10;
 
 /// The file of a recording's case, which may have moved to another folder.
 pub(super) fn case_file(header: &Header, folder: Option<&Path>) -> PathBuf {

@@ -1,0 +1,120 @@
+//! Whether a log has all writes of a Deployment: what it shows of the objects must lead from each version to the next.
+//!
+//! A log can lack writes without a sign: of several API servers one has no log, an audit policy leaves out a subresource, an exporter
+//! drops records. Three things show it. Each write of a spec raises `metadata.generation` by one, and a write of the status does not. A
+//! ReplicaSet counts pods that were created, and ready ones that had become ready. And a controller that creates pods also writes statuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::entry::Entry;
+use super::versions::{Objects, Told};
+use crate::pointer::At;
+use crate::recording::Change;
+use crate::timeline::object::{controller_uid, count, int, name, text, uid};
+
+/// What the versions before have shown.
+#[derive(Debug, Default)]
+pub(super) struct Continuity {
+    /// The pods of each ReplicaSet, by UIDs, and those that were ever ready.
+    pods: BTreeMap<String, BTreeSet<String>>,
+    ready: BTreeMap<String, BTreeSet<String>>,
+    /// The kinds of which a status was written, and those that were created or sized.
+    statuses: BTreeSet<&'static str>,
+    written: BTreeSet<&'static str>,
+    /// The counts that were found to be too high.
+    reported: BTreeSet<String>,
+    /// The objects whose last version is a gap already, by kind and name.
+    unknown: BTreeSet<(Option<&'static str>, String)>,
+}
+
+impl Continuity {
+    /// What was there when the log began.
+    pub(super) fn found(&mut self, kind: &str, object: &Value) {
+        if kind != "Pod" {
+            return;
+        }
+        let Some(owner) = controller_uid(object) else { return };
+        self.pods.entry(owner.to_owned()).or_default().insert(uid(object).to_owned());
+        if is_ready(object) {
+            self.ready.entry(owner.to_owned()).or_default().insert(uid(object).to_owned());
+        }
+    }
+
+    /// Takes in a write whose version is not known.
+    pub(super) fn skip(&mut self, entry: &Entry) {
+        self.unknown.insert((entry.kind(), entry.name().to_owned()));
+    }
+
+    /// Takes in the next version; what must have been written before it and is not in the log, if there is something. `before` is
+    /// what was there, `deployment` the UID of the Deployment.
+    pub(super) fn next(&mut self, before: &Objects, told: &Told<'_>, deployment: &str) -> Option<String> {
+        let object = &told.object;
+        self.found(told.kind, object);
+        let is_own = match told.kind {
+            "Deployment" => uid(object) == deployment,
+            "ReplicaSet" => controller_uid(object) == Some(deployment),
+            "Pod" => {
+                let is_owner =
+                    |set: &Value| controller_uid(object) == Some(uid(set)) && controller_uid(set) == Some(deployment);
+                told.change == Change::Added && before.all("ReplicaSet").any(is_owner)
+            }
+            _ => false,
+        };
+        if !is_own {
+            return None;
+        }
+        let is_status = told.entry.is_status();
+        if is_status {
+            self.statuses.insert(told.kind)
+        } else {
+            self.written.insert(told.kind)
+        };
+        let is_known = !self.unknown.remove(&(Some(told.kind), name(object).to_owned()));
+        let known = before.get(told.kind, name(object)).filter(|known| is_known && uid(known) == uid(object));
+        let generations = known.and_then(|known| Some((int(known, GENERATION)?, int(object, GENERATION)?)));
+        if let Some((then, now)) = generations
+            && (now > then + 1 || is_status && now > then)
+        {
+            let subject = format!("{} {}", told.kind.to_lowercase(), name(object));
+            return Some(format!(
+                "a write of {subject} is not in the log: its generation is {now}, and the log last had {then}"
+            ));
+        }
+        if told.kind != "ReplicaSet" {
+            return None;
+        }
+        let counts = [("/status/replicas", &self.pods, "pods"), ("/status/readyReplicas", &self.ready, "ready pods")];
+        let missing = counts.into_iter().find_map(|(pointer, all, what)| {
+            let (counted, seen) = (count(object, pointer), all.get(uid(object)).map_or(0, BTreeSet::len));
+            let missing = usize::try_from(counted).is_ok_and(|counted| counted > seen);
+            missing
+                .then(|| format!("replicaset {} counts {counted} {what}, and the log has shown {seen}", name(object)))
+        });
+        // Each version has the same count until it changes.
+        missing.filter(|missing| self.reported.insert(missing.clone()))
+    }
+
+    /// The statuses that the log leaves out altogether.
+    pub(super) fn end(&self) -> Option<String> {
+        let lacks = |kind: &str| !self.statuses.contains(kind);
+        // Without pods there may be nothing to report yet.
+        if !self.written.contains("Pod") {
+            return None;
+        }
+        let kinds: Vec<&str> = ["Deployment", "ReplicaSet"].into_iter().filter(|kind| lacks(kind)).collect();
+        let resources: Vec<String> = kinds.iter().map(|kind| format!("{}s/status", kind.to_lowercase())).collect();
+        (!kinds.is_empty()).then(|| format!("the log has no write of {}", resources.join(" and ")))
+    }
+}
+
+const GENERATION: &str = "/metadata/generation";
+
+/// Whether a pod is ready.
+pub(super) fn is_ready(pod: &Value) -> bool {
+    let conditions = pod.at("/status/conditions").and_then(Value::as_array);
+    conditions.is_some_and(|all| {
+        all.iter().any(|one| text(one, "/type") == Some("Ready") && text(one, "/status") == Some("True"))
+    })
+}

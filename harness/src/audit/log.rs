@@ -1,0 +1,302 @@
+//! Audit logs as files have them: a value a line, spread over lines, in lists, behind a time; compressed, cut off, from Windows.
+//!
+//! A log is cut off where it was copied while it was written to, or taken from its middle. The piece that is left is no error but a gap:
+//! something may have been written that is not known. Only what a rollout consists of is parsed; most lines of a log are of other kinds.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+
+use flate2::bufread::MultiGzDecoder;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::entry::{Entry, RESOURCES};
+use super::error::AuditError;
+use super::{collection, envelope};
+
+/// What audit logs have of rollouts.
+#[derive(Debug, Default)]
+pub struct Log {
+    pub(super) entries: Vec<Entry>,
+    pub(super) gaps: Vec<Gap>,
+    /// Whether there was an entry of any kind.
+    pub(super) has_entries: bool,
+    /// The entries that there are, by identity and time: several files may have the same one.
+    known: BTreeSet<(String, Timestamp)>,
+}
+
+/// Something that the log should have, and has not.
+#[derive(Debug, Clone)]
+pub(super) struct Gap {
+    /// When it was written; not later than that.
+    pub(super) at: Option<Timestamp>,
+    /// What is missing.
+    pub(super) why: String,
+}
+
+/// The first bytes of compressed files that are not read, and what they are called.
+const UNKNOWN: [(&[u8], &str); 4] =
+    [(b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip")];
+
+impl Log {
+    /// Adds a file; `name` is its name in messages.
+    ///
+    /// # Errors
+    /// See [`AuditError`].
+    pub fn add(&mut self, name: &str, file: impl Read) -> Result<(), AuditError> {
+        let read = |why: std::io::Error| AuditError::Read { name: name.to_owned(), why };
+        let mut file = BufReader::new(file);
+        let start = file.fill_buf().map_err(read)?;
+        if let Some((_, form)) = UNKNOWN.iter().find(|(magic, _)| start.starts_with(magic)) {
+            return Err(AuditError::Compressed { name: name.to_owned(), form });
+        }
+        let is_gzip = start.starts_with(b"\x1f\x8b");
+        let mut plain: Box<dyn BufRead + '_> =
+            if is_gzip { Box::new(BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) };
+        let mut documents = Documents::of(self, name);
+        let (mut line, mut cut) = (Vec::new(), false);
+        // UTF-16 has zeros in the middle of its line ends.
+        let first = plain.fill_buf().unwrap_or_default();
+        let wide = match first.get(..2) {
+            Some(b"\xff\xfe") => Some(u16::from_le_bytes as fn([u8; 2]) -> u16),
+            Some(b"\xfe\xff") => Some(u16::from_be_bytes as fn([u8; 2]) -> u16),
+            _ => None,
+        };
+        if let Some(unit) = wide {
+            plain.read_to_end(&mut line).map_err(read)?;
+            let units: Vec<u16> = line.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+            for line in String::from_utf16_lossy(&units).lines() {
+                documents.line(line)?;
+            }
+            return documents.end(false);
+        }
+        loop {
+            line.clear();
+            match plain.read_until(b'\n', &mut line) {
+                Ok(0) => break,
+                Ok(_) => documents.line(&String::from_utf8_lossy(&line))?,
+                // The compressed data end too early, or others follow them.
+                Err(error) if is_gzip && error.kind() != ErrorKind::Interrupted => {
+                    documents.line(&String::from_utf8_lossy(&line))?;
+                    cut = true;
+                    break;
+                }
+                Err(error) => return Err(read(error)),
+            }
+        }
+        documents.end(cut)
+    }
+}
+
+/// The values of one file, from its lines.
+struct Documents<'a> {
+    log: &'a mut Log,
+    name: &'a str,
+    /// The number of the line.
+    number: usize,
+    /// A value that has begun and not ended, the line on which it began, and what is open in it.
+    open: String,
+    begins: usize,
+    nesting: Nesting,
+    /// When the last entry was answered, if it was parsed; else its line.
+    last: Option<Timestamp>,
+    passed: String,
+    /// The line at which the last gap was found.
+    gap_at: usize,
+    /// Gaps that come before an entry whose time is not known yet.
+    untimed: Vec<usize>,
+}
+
+impl<'a> Documents<'a> {
+    fn of(log: &'a mut Log, name: &'a str) -> Self {
+        let (open, passed, nesting) = (String::new(), String::new(), Nesting::default());
+        Self { log, name, number: 0, open, begins: 0, nesting, last: None, passed, gap_at: 0, untimed: Vec::new() }
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), AuditError> {
+        self.number += 1;
+        let line = line.trim_end_matches(['\n', '\r']);
+        let line = if self.number == 1 { line.trim_start_matches('\u{feff}') } else { line };
+        // A value begins before the last one has ended.
+        if !self.open.is_empty() && line.starts_with("{\"") {
+            self.cut();
+        }
+        if self.open.is_empty() {
+            let trimmed = line.trim();
+            let is_whole = trimmed.starts_with('{') && trimmed.ends_with('}');
+            if is_whole && !RESOURCES.iter().any(|(resource, ..)| trimmed.contains(resource)) {
+                self.log.has_entries |= trimmed.contains("audit.k8s.io/") || trimmed.contains("cloud.audit.AuditLog");
+                trimmed.clone_into(&mut self.passed);
+                return Ok(());
+            }
+            self.begins = self.number;
+            let Some(start) = trimmed.find('{') else {
+                trimmed.clone_into(&mut self.open);
+                self.cut();
+                return Ok(());
+            };
+            let is_of_csv = trimmed[..start].ends_with('"') && trimmed[start..].starts_with("{\"\"");
+            if is_of_csv {
+                self.open = csv_field(&trimmed[start..]);
+                return self.values(true);
+            }
+            trimmed.clone_into(&mut self.open);
+        } else {
+            self.open.push('\n');
+            self.open.push_str(line);
+        }
+        self.nesting.read(line);
+        match self.nesting {
+            // A string does not go on in another line.
+            Nesting { in_string: true, .. } => self.cut(),
+            Nesting { depth: 1.., .. } => {}
+            Nesting { .. } => return self.values(false),
+        }
+        Ok(())
+    }
+
+    /// The end of the file; whether it is known to have been longer.
+    fn end(mut self, was_cut: bool) -> Result<(), AuditError> {
+        self.begins = if self.open.is_empty() { self.number } else { self.begins };
+        self.cut();
+        if was_cut && self.gap_at != self.number {
+            self.gap(self.last, format!("{} is cut off: its compressed data end too early", self.name));
+        }
+        Ok(())
+    }
+
+    /// Takes the values out of what is complete.
+    fn values(&mut self, is_field: bool) -> Result<(), AuditError> {
+        let text = std::mem::take(&mut self.open);
+        self.nesting = Nesting::default();
+        let begin = text.find('{').unwrap_or(0);
+        let mut rest = &text[begin..];
+        let (mut entries, mut is_broken) = (0, false);
+        while rest.starts_with('{') {
+            let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+            let Some(Ok(value)) = values.next() else {
+                is_broken = true;
+                break;
+            };
+            rest = rest[values.byte_offset()..].trim_start_matches(|c: char| c.is_whitespace() || ",][".contains(c));
+            let bad = |why| AuditError::Line { name: self.name.to_owned(), number: self.begins, why };
+            let all = envelope::entries(value).map_err(bad)?;
+            entries += all.len();
+            all.into_iter().for_each(|entry| self.entry(entry));
+        }
+        let is_alone = text[..begin].chars().all(|c| c.is_whitespace() || ",[".contains(c)) && rest.is_empty();
+        if is_broken || entries == 0 && !is_alone && !is_field {
+            self.open = text;
+            self.cut();
+        }
+        Ok(())
+    }
+
+    /// Takes in an entry, once.
+    fn entry(&mut self, value: Value) {
+        self.log.has_entries = true;
+        let time = value.get("stageTimestamp").and_then(Value::as_str).and_then(|time| time.parse().ok());
+        match Entry::deserialize(&value) {
+            Ok(entry) if entry.counts() => {
+                if entry.id.is_empty() || self.log.known.insert((entry.id.clone(), entry.time())) {
+                    self.log.entries.extend(collection::each(entry));
+                }
+            }
+            Ok(_) => {}
+            Err(error) if matters(&value.to_string()) => {
+                let why = format!("{}: line {} cannot be read as an entry: {error}", self.name, self.begins);
+                self.gap(time.or(self.last), why);
+            }
+            Err(_) => {}
+        }
+        let Some(time) = time else { return };
+        self.last = Some(time);
+        for gap in self.untimed.drain(..) {
+            // It came before this entry.
+            self.log.gaps[gap].at = time.checked_sub(jiff::SignedDuration::from_micros(1)).ok();
+        }
+    }
+
+    /// What is left of a value that has no end, or no beginning.
+    fn cut(&mut self) {
+        let piece = std::mem::take(&mut self.open);
+        self.nesting = Nesting::default();
+        if !matters(&piece) {
+            return;
+        }
+        self.log.has_entries |= piece.contains("audit.k8s.io/");
+        let at = time_in(&piece).or_else(|| time_in(&self.passed)).max(self.last);
+        self.gap(at, format!("{}: line {} is cut off", self.name, self.begins));
+    }
+
+    fn gap(&mut self, at: Option<Timestamp>, why: String) {
+        if at.is_none() {
+            self.untimed.push(self.log.gaps.len());
+        }
+        self.gap_at = self.number;
+        self.log.gaps.push(Gap { at, why });
+    }
+}
+
+/// What is open where a text ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Nesting {
+    depth: i64,
+    in_string: bool,
+    is_escaped: bool,
+}
+
+impl Nesting {
+    fn read(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.in_string => self.is_escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                b'{' | b'[' if !self.in_string => self.depth += 1,
+                b'}' | b']' if !self.in_string => self.depth -= 1,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The text of a quoted field of a table, whose quotes are doubled, up to its end.
+fn csv_field(text: &str) -> String {
+    let mut field = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter == '"' && letters.next_if_eq(&'"').is_none() {
+            break;
+        }
+        field.push(letter);
+    }
+    field
+}
+
+/// Whether what cannot be read may have been a write of what a rollout consists of.
+fn matters(piece: &str) -> bool {
+    let plain: String = piece.chars().filter(|c| !matches!(c, '\\' | ' ' | '\n')).collect();
+    let word = |key: &str, from: usize| {
+        let (_, rest) = plain.get(from..)?.split_once(&format!("\"{key}\":\""))?;
+        rest.split_once('"').map(|(word, _)| word)
+    };
+    let kinds = &RESOURCES[..3];
+    if let Some(resource) = plain.find("\"objectRef\":").and_then(|from| word("resource", from)) {
+        return kinds.iter().any(|(plural, ..)| *plural == resource);
+    }
+    if plain.contains("audit.k8s.io/") {
+        return word("stage", 0).is_none_or(|stage| stage == "ResponseComplete");
+    }
+    kinds.iter().any(|(plural, _, kind)| {
+        plain.contains(&format!("\"kind\":\"{kind}\"")) || plain.contains(&format!("\"resource\":\"{plural}\""))
+    })
+}
+
+/// The time in a text that may be no JSON.
+fn time_in(text: &str) -> Option<Timestamp> {
+    let (_, rest) = text.rsplit_once("stageTimestamp")?;
+    let digits = rest.trim_start_matches(['\\', '"', ':', ' ']);
+    digits.split(['\\', '"']).next()?.parse().ok()
+}
