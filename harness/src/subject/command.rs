@@ -57,8 +57,12 @@ pub(super) fn process(
 /// Whether a subject inherits a variable. Proxies are left out: not every client exempts loopback,
 /// where the interceptor listens. So is the cluster that the harness itself may run in as a pod.
 fn is_handed_on(name: &str) -> bool {
-    let is_proxy = ["http_proxy", "https_proxy", "all_proxy"].iter().any(|proxy| name.eq_ignore_ascii_case(proxy));
-    !is_proxy && !name.starts_with("NEXTEST") && !name.starts_with("KUBERNETES_SERVICE_")
+    !is_proxy(name) && !name.starts_with("NEXTEST") && !name.starts_with("KUBERNETES_SERVICE_")
+}
+
+/// Whether a variable names a proxy.
+pub(super) fn is_proxy(name: &str) -> bool {
+    ["http_proxy", "https_proxy", "all_proxy"].iter().any(|proxy| name.eq_ignore_ascii_case(proxy))
 }
 
 /// Ask it to end, and make it end when it does not.

@@ -20,6 +20,7 @@ use super::CONTAINERS;
 use super::manifest::{Manifest, ManifestError, namespace, text_at};
 use crate::cluster::{MANAGER, OURS};
 use crate::pointer::At;
+use crate::subject::command::is_proxy;
 
 /// Where every client looks for its token and CA.
 const ACCESS: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -164,14 +165,17 @@ fn gets_a_token(spec: &Value, manifest: &Manifest) -> bool {
     pods.or(accounts).unwrap_or(true)
 }
 
-/// First of all, so that whatever the manifest builds from these two is built from the interceptor's.
+/// First of all, so that whatever the manifest builds from these two is built from the interceptor's. A proxy of the manifest's would
+/// be asked for the interceptor, which it cannot reach.
 fn set_env(container: &mut Value, interceptor: SocketAddr) {
     let ours = [
         ("KUBERNETES_SERVICE_HOST", interceptor.ip().to_string()),
         ("KUBERNETES_SERVICE_PORT", interceptor.port().to_string()),
     ];
     let theirs = container.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
-    let theirs = theirs.into_iter().filter(|one| ours.iter().all(|(name, _)| one["name"] != *name));
+    let theirs = theirs
+        .into_iter()
+        .filter(|one| ours.iter().all(|(name, _)| one["name"] != *name) && !one["name"].as_str().is_some_and(is_proxy));
     let ours = ours.iter().map(|(name, value)| json!({"name": name, "value": value}));
     container["env"] = ours.chain(theirs).collect();
 }
@@ -203,6 +207,16 @@ mod tests {
             owner: &owner,
         };
         objects(&Manifest::parse(manifest).unwrap(), &place)
+    }
+
+    #[test]
+    fn no_proxy_stands_before_the_interceptor() {
+        let env = json!([{"name": "HTTPS_PROXY", "value": "http://p"}, {"name": "http_proxy", "value": "http://p"},
+            {"name": "NO_PROXY", "value": "x"}]);
+        let mut container = json!({"env": env});
+        set_env(&mut container, "172.18.0.1:4711".parse().unwrap());
+        let names: Vec<&Value> = container["env"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+        assert_eq!(names, ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "NO_PROXY"]);
     }
 
     /// A Deployment with these fields in its pod's spec.
