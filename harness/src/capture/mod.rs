@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::Selector;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -32,7 +31,7 @@ pub use wish::Wish;
 use self::follow::missing_rights;
 pub(crate) use self::journal::Journal;
 use crate::clock;
-use crate::cluster::own::{OwnError, files, read};
+use crate::cluster::own::{Connection, OwnError, files, read};
 use crate::pointer::At;
 use crate::recording::{FORMAT, Header, Identity, Recording, SubjectKind};
 use crate::supervise::Interrupt;
@@ -43,9 +42,6 @@ pub enum CaptureError {
     /// The kubeconfig is of no use.
     #[error(transparent)]
     Kubeconfig(#[from] OwnError),
-    /// The client could not be made.
-    #[error("no client for the cluster: {0}")]
-    Client(String),
     /// The server does not answer.
     #[error("the cluster does not answer: {0}")]
     Unreachable(String),
@@ -72,41 +68,21 @@ pub enum CaptureError {
 ///
 /// # Errors
 /// There is no kubeconfig, or none with this context.
-pub async fn connect(
-    kubeconfig: Option<&Path>,
-    context: Option<&str>,
-) -> Result<(Client, String, String), CaptureError> {
+pub fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<(Client, String, String), CaptureError> {
     let variable = std::env::var_os("KUBECONFIG");
     let is_in_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
-    if is_in_pod && kubeconfig.is_none() && context.is_none() && variable.is_none() {
-        return in_cluster();
-    }
-    let home = std::env::home_dir();
-    let config: Kubeconfig = read(&files(kubeconfig, variable.as_deref(), home.as_deref())?)?;
-    let name = context.map(str::to_owned).or_else(|| config.current_context.clone()).unwrap_or_default();
-    let options = KubeConfigOptions { context: Some(name.clone()), ..KubeConfigOptions::default() };
-    let client = |error: &dyn std::fmt::Display| CaptureError::Client(error.to_string());
-    let mut config = kube::Config::from_custom_kubeconfig(config, &options).await.map_err(|error| client(&error))?;
-    config.default_retry = false;
-    config.read_timeout = None;
-    config.connect_timeout = Some(CONNECT);
-    let namespace = config.default_namespace.clone();
-    Ok((Client::try_from(config).map_err(|error| client(&error))?, name, namespace))
+    let connection = if is_in_pod && kubeconfig.is_none() && context.is_none() && variable.is_none() {
+        Connection::in_cluster()?
+    } else {
+        let home = std::env::home_dir();
+        Connection::new(&read(&files(kubeconfig, variable.as_deref(), home.as_deref())?)?, context)?
+    };
+    let namespace = connection.namespace().to_owned();
+    Ok((connection.client(LIMIT)?, connection.context, namespace))
 }
 
 /// How long a server may take to take a connection. kubelet restarts a pod that is silent for longer, and nothing would say why.
-const CONNECT: Duration = Duration::from_secs(10);
-
-/// A client for the cluster in which this runs as a pod.
-fn in_cluster() -> Result<(Client, String, String), CaptureError> {
-    let client = |error: &dyn std::fmt::Display| CaptureError::Client(error.to_string());
-    let mut config = kube::Config::incluster().map_err(|error| client(&error))?;
-    config.default_retry = false;
-    config.read_timeout = None;
-    config.connect_timeout = Some(CONNECT);
-    let namespace = config.default_namespace.clone();
-    Ok((Client::try_from(config).map_err(|error| client(&error))?, "in-cluster".to_owned(), namespace))
-}
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// Record until the wish is fulfilled, or until interrupted: then what there is.
 ///

@@ -50,7 +50,7 @@ pub(super) fn length(text: &str) -> Result<Duration, String> {
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     places::file("--out", Some(&arguments.out))?;
-    let (client, context, default) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await?;
+    let (client, context, default) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref())?;
     let wish = Wish {
         namespace: arguments.namespace.unwrap_or(default),
         deployment: arguments.target,

@@ -67,7 +67,7 @@ fn millis(time: Duration) -> u64 {
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     places::folder("--evidence", arguments.evidence.as_deref())?;
-    let (client, cluster, _) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await?;
+    let (client, cluster, _) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref())?;
     let terms = Terms {
         staleness: millis(arguments.staleness),
         settle: millis(arguments.settle),

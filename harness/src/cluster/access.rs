@@ -2,16 +2,19 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use k8s_openapi::ByteString;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::Kubeconfig;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::ClusterError;
-use super::own::read as read_kubeconfig;
+use super::client::{Authorization, client};
+use super::own::{Connection, read as read_kubeconfig};
+use super::proxy::Proxy;
 
 /// An API server's address, the CAs that vouch for it, and in whose name to talk to it. Serialised it is a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +26,9 @@ pub struct Access {
     pub server_name: Option<String>,
     /// The CAs' certificates, PEM.
     pub ca_pem: String,
+    /// What leads to it, where that is not the way itself; never for a server on loopback.
+    #[serde(default)]
+    pub proxy: Option<Proxy>,
     /// How the harness itself is known.
     pub admin: Credential,
     /// The token of the controller under test.
@@ -72,7 +78,9 @@ impl Access {
     pub async fn admin_client(&self) -> Result<kube::Client, ClusterError> {
         match &self.admin {
             Credential::Token(token) => self.client(token),
-            Credential::Kubeconfig { files, context } => client_of(read_kubeconfig(files)?, Some(context)).await,
+            Credential::Kubeconfig { files, context } => {
+                Ok(Connection::new(&read_kubeconfig(files)?, Some(context))?.client(LIMIT)?)
+            }
         }
     }
 
@@ -94,8 +102,8 @@ impl Access {
         let mut config = kube::Config::new(uri);
         config.root_cert = Some(authorities);
         config.tls_server_name.clone_from(&self.server_name);
-        config.auth_info.token = Some(token.to_owned().into());
-        quiet(config).map_err(|error| failed(error.to_string()))
+        let authorization = Authorization { token: Some(token.to_owned()), ..Authorization::default() };
+        client(&config, authorization, self.proxy.as_ref(), LIMIT).map_err(failed)
     }
 }
 
@@ -106,21 +114,19 @@ impl fmt::Debug for Access {
     }
 }
 
-/// A client by a kubeconfig: its current context, or the one that is named.
-pub(super) async fn client_of(file: Kubeconfig, context: Option<&str>) -> Result<kube::Client, ClusterError> {
-    let failed = |why: String| ClusterError::Client { server: context.unwrap_or("the kubeconfig").to_owned(), why };
-    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-    let config = kube::Config::from_custom_kubeconfig(file, &options).await;
-    quiet(config.map_err(|error| failed(error.to_string()))?).map_err(|error| failed(error.to_string()))
-}
+/// How long a server may take to take a connection.
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
-/// A client that repeats nothing, or a fault would be hidden from whoever asks for it, and that goes the interceptor's way: straight to
-/// the server, whatever proxy the environment names.
-fn quiet(mut config: kube::Config) -> kube::Result<kube::Client> {
-    config.default_retry = false;
-    config.read_timeout = None;
-    config.proxy_url = None;
-    kube::Client::try_from(config)
+/// A client by the current context of a kubeconfig that leads to a server on this machine, so by no proxy.
+///
+/// # Errors
+/// When the kubeconfig makes no client.
+pub(crate) fn client_of(text: &str) -> Result<kube::Client, ClusterError> {
+    let failed = |why: String| ClusterError::Client { server: "the kubeconfig".to_owned(), why };
+    let file = Kubeconfig::from_yaml(text).map_err(|error| failed(error.to_string()))?;
+    let mut connection = Connection::new(&file, None)?;
+    connection.proxy = None;
+    Ok(connection.client(LIMIT)?)
 }
 
 /// A kubeconfig file with one cluster, one user and one context.
@@ -158,6 +164,7 @@ mod tests {
             server: "https://127.0.0.1:6443".to_owned(),
             server_name: None,
             ca_pem: String::new(),
+            proxy: None,
             admin: Credential::Token("secret-a".to_owned()),
             subject_token: "secret-s".to_owned(),
         };

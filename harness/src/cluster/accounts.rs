@@ -1,4 +1,4 @@
-//! Two service accounts on a cluster that was not made with our tokens in it, and how to be let in to make them.
+//! Two service accounts on a cluster that was not made with our tokens in it.
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -7,7 +7,7 @@ use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
 use kube::config::Kubeconfig;
 
 use super::ours::gone;
-use super::{Access, ClusterError, Credential, access};
+use super::{Access, ClusterError, Credential};
 
 const NAMESPACE: &str = "kube-system";
 const ADMIN: &str = "lockstep-admin";
@@ -20,7 +20,7 @@ pub(super) async fn admit(client: &kube::Client, kubeconfig: &str) -> Result<Acc
     let (server, ca_pem) = address(kubeconfig)?;
     let admin = Credential::Token(account(client, ADMIN).await?);
     let subject_token = account(client, SUBJECT).await?;
-    Ok(Access { server, server_name: None, ca_pem, admin, subject_token })
+    Ok(Access { server, server_name: None, ca_pem, proxy: None, admin, subject_token })
 }
 
 /// End both accounts and with them their tokens, on a cluster that stays.
@@ -35,13 +35,6 @@ pub(super) async fn dismiss(access: &Access) -> Result<(), ClusterError> {
 
 async fn delete(accounts: &Api<ServiceAccount>, name: &str) -> Result<(), ClusterError> {
     gone(accounts.delete(name, &DeleteParams::default()).await).map_err(ClusterError::request("ending an account"))
-}
-
-/// A client by a kubeconfig file's text, by its current context.
-pub(super) async fn client_of(kubeconfig: &str) -> Result<kube::Client, ClusterError> {
-    let failed = |why: String| ClusterError::Client { server: "the kubeconfig".to_owned(), why };
-    let file = Kubeconfig::from_yaml(kubeconfig).map_err(|error| failed(error.to_string()))?;
-    access::client_of(file, None).await
 }
 
 /// The server's address and the CA that vouches for it, of the file's only cluster.

@@ -41,6 +41,7 @@
 //!   cluster of the user's own it writes in the harness's namespaces and nowhere else
 //!   ([`Cluster::admit`]).
 //! * Only one subject at a time may act on a cluster: [`Cluster::exclusive`].
+//! * `client` makes every client, and `dial` is its way to the server, by the proxy that `proxy` chooses, if there is one.
 //! * `programs`, `ready` and `certificates` are what local processes and containers share; `engine`
 //!   is the container engine's command, `accounts` and `stock` are for clusters that were not made
 //!   with the harness's tokens in them.
@@ -55,7 +56,9 @@ mod access;
 mod accounts;
 mod boot;
 mod certificates;
+mod client;
 pub mod containers;
+mod dial;
 mod engine;
 mod environment;
 mod error;
@@ -71,6 +74,9 @@ mod place;
 mod plan;
 mod processes;
 mod programs;
+mod proxy;
+#[cfg(test)]
+pub(crate) mod proxy_fixture;
 mod questions;
 mod ready;
 mod running;
@@ -82,11 +88,12 @@ mod stock;
 mod supervised;
 
 pub use crate::versions::{DEFAULT_VERSION, is_version, minor};
-pub(crate) use access::kubeconfig;
 pub use access::{Access, Credential, User};
+pub(crate) use access::{LIMIT, client_of, kubeconfig};
 pub use boot::boot;
 pub(crate) use certificates::Authority;
 pub use certificates::issue_control_plane;
+pub(crate) use dial::Dial;
 pub use engine::EngineError;
 pub use error::ClusterError;
 pub use handover::Handover;
@@ -96,6 +103,7 @@ pub(crate) use lock::lock;
 pub(crate) use ours::{INSTALLATION, MANAGER, OURS, delete_namespace, named_ours, namespace_labels, ours};
 pub use plan::{Plan, Site, SiteName};
 pub use processes::{Binaries, available, binaries, cache, controller_manager, found};
+pub use proxy::Proxy;
 pub use running::Cluster;
 pub use served::SimulatedServer;
 pub use standing::{Raised, Standing};

@@ -105,6 +105,7 @@ impl Secrets {
             server,
             server_name: None,
             ca_pem: ca_pem.clone(),
+            proxy: None,
             admin: Credential::Token(admin_token.clone()),
             subject_token: subject_token.clone(),
         }

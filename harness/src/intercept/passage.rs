@@ -10,7 +10,6 @@ use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use kube_apiserver_sim::ApiServer;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -27,6 +26,7 @@ use super::sent::SentLog;
 use super::{Route, Verb};
 use crate::causes::chain;
 use crate::clock;
+use crate::cluster::Dial;
 
 /// Where a subject sends what a webhook is to receive.
 pub const WEBHOOK: &str = "/lockstep/webhook";
@@ -46,7 +46,7 @@ pub(super) enum Upstream {
         /// What its paths begin with, where it stands behind somebody else's; mostly nothing.
         base: String,
         /// A client with a pool of connections and no time-outs.
-        client: Box<Client<HttpsConnector<HttpConnector>, Outgoing>>,
+        client: Box<Client<HttpsConnector<Dial>, Outgoing>>,
     },
     /// It is in this process.
     Inside(ApiServer),

@@ -8,7 +8,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Uri};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use kube_apiserver_sim::ApiServer;
@@ -25,7 +24,7 @@ use super::body;
 use super::passage::{Outgoing, Passage, Upstream};
 use super::{Control, InterceptorError, InterceptorLog, SentLog};
 use crate::clock;
-use crate::cluster::{Access, Authority, Credential, kubeconfig};
+use crate::cluster::{Access, Authority, Credential, Dial, LIMIT, kubeconfig};
 
 /// HTTP/2's largest window, nearly: what one stream leaves unread must not stop another.
 const CONNECTION_WINDOW: u32 = 1 << 30;
@@ -126,6 +125,7 @@ impl Interceptor {
             server: self.url.clone(),
             server_name: None,
             ca_pem: self.ca_pem.clone(),
+            proxy: None,
             admin: Credential::Token(String::new()),
             subject_token: self.token.clone(),
         }
@@ -216,11 +216,11 @@ fn target(access: &Access) -> Result<(hyper::http::uri::Authority, String), Inte
     found.ok_or_else(|| InterceptorError::Address(access.server.clone()))
 }
 
-/// A client without time-outs that trusts this cluster's CAs alone.
-fn upstream(access: &Access) -> Result<Client<HttpsConnector<HttpConnector>, Outgoing>, InterceptorError> {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
+/// A client without time-outs for requests that trusts this cluster's CAs alone.
+fn upstream(access: &Access) -> Result<Client<HttpsConnector<Dial>, Outgoing>, InterceptorError> {
+    let authorities: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(access.ca_pem.as_bytes()).collect();
+    let authorities = authorities.map_err(|error| InterceptorError::Ca(error.to_string()))?;
+    let dial = Dial::new(access.proxy.as_ref(), &authorities, LIMIT).map_err(InterceptorError::Ca)?;
     let mut tls = HttpsConnectorBuilder::new().with_tls_config(client_config(access)?).https_only();
     if let Some(name) = &access.server_name {
         let fixed = ServerName::try_from(name.clone()).map_err(|_| InterceptorError::Address(name.clone()))?;
@@ -229,7 +229,7 @@ fn upstream(access: &Access) -> Result<Client<HttpsConnector<HttpConnector>, Out
     Ok(Client::builder(TokioExecutor::new())
         .http2_initial_connection_window_size(CONNECTION_WINDOW)
         .http2_initial_stream_window_size(STREAM_WINDOW)
-        .build(tls.enable_all_versions().wrap_connector(tcp)))
+        .build(tls.enable_all_versions().wrap_connector(dial)))
 }
 
 pub(super) fn client_config(access: &Access) -> Result<ClientConfig, InterceptorError> {

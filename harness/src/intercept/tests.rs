@@ -31,6 +31,7 @@ use tokio_rustls::TlsAcceptor;
 use super::server::{client_config, server_config};
 use super::{Interceptor, Verb};
 use crate::clock;
+use crate::cluster::proxy_fixture::{self, TestProxy};
 use crate::cluster::{Access, Authority, Credential};
 
 /// What comes comes in milliseconds; a machine that is busy with something else may take this long.
@@ -54,6 +55,7 @@ impl Server {
             server: format!("https://{}", listener.local_addr().unwrap()),
             server_name: None,
             ca_pem: authority.pem(),
+            proxy: None,
             admin: Credential::Token("admin".to_owned()),
             subject_token: "subject".to_owned(),
         };
@@ -342,4 +344,20 @@ async fn a_message_to_the_webhook_is_taken_and_logged() {
     let logged = reader.drain();
     let seen = logged.iter().map(|it| (it.verb, it.resource.as_str(), it.status, it.message.as_deref()));
     assert_eq!(seen.collect::<Vec<_>>(), [(Verb::Create, "webhook", Some(200), Some("restarted"))]);
+}
+
+/// Beyond a proxy is the server of a kubeconfig.
+#[rstest]
+#[case::connect(proxy_fixture::Form::Connect, "http")]
+#[case::socks(proxy_fixture::Form::Socks(None), "socks5")]
+#[tokio::test]
+async fn reaches_its_server_through_a_proxy(#[case] form: proxy_fixture::Form, #[case] scheme: &str) {
+    let server = Server::start().await;
+    let proxy = TestProxy::start(form).await;
+    let through = format!("{scheme}://{}", proxy.address).parse().unwrap();
+    let access = Access { proxy: Some(through), ..server.access.clone() };
+    let interceptor = Interceptor::start(&access).unwrap();
+    let answer = soon(client(&interceptor, Version::HTTP_2).request(get(&interceptor, "/api"))).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(proxy.asked().len(), 1);
 }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
 #[cfg(feature = "mutants")]
 use rollout_controller_mutants as rollout_controller;
 use tokio::sync::oneshot;
@@ -17,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::{Stage, SubjectError};
 use crate::case::{RestartOptions, RestartProfile, RestartWebhook};
 use crate::clock;
+use crate::cluster::client_of;
 use crate::controllers::{Controller, Controllers};
 use crate::intercept::WEBHOOK;
 #[cfg(feature = "mutants")]
@@ -43,7 +43,8 @@ pub(super) fn controllers() -> Controllers {
 pub(super) async fn start(stage: &Stage<'_>, fixed: bool) -> Result<(Task, String), SubjectError> {
     let client = match &stage.client {
         Some(client) => client.clone(),
-        None => client_of(&stage.kubeconfig).await?,
+        // The interceptor listens on this machine.
+        None => client_of(&stage.kubeconfig).map_err(|error| SubjectError::Client(error.to_string()))?,
     };
     run(client, stage.controllers, fixed, stage.restart)
 }
@@ -164,16 +165,6 @@ const CHECKSUM_KEY: &[u8] = b"lockstep: the same key in each run";
 
 fn checksum_keys() -> rollout_controller::ChecksumKeys {
     rollout_controller::ChecksumKeys::new(CHECKSUM_KEY, None).expect("it is longer than 32 bytes")
-}
-
-async fn client_of(kubeconfig: &str) -> Result<kube::Client, SubjectError> {
-    let config = Kubeconfig::from_yaml(kubeconfig).map_err(|error| SubjectError::Client(error.to_string()))?;
-    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(|error| SubjectError::Client(error.to_string()))?;
-    config.default_retry = false;
-    // The interceptor listens on this machine: no proxy applies.
-    config.proxy_url = None;
-    kube::Client::try_from(config).map_err(|error| SubjectError::Client(error.to_string()))
 }
 
 impl Task {

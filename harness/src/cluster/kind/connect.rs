@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Kind, Node};
+use crate::cluster::access::client_of;
 use crate::cluster::facts::Facts;
 use crate::cluster::place::write_private;
 use crate::cluster::questions::Connect;
@@ -12,8 +13,8 @@ use crate::controllers::Controllers;
 use crate::recording::Identity;
 
 /// A client by a kubeconfig of kind's, which has a certificate.
-pub(super) async fn client(kubeconfig: &str) -> Result<kube::Client, ClusterError> {
-    accounts::client_of(kubeconfig).await
+pub(super) fn client(kubeconfig: &str) -> Result<kube::Client, ClusterError> {
+    client_of(kubeconfig)
 }
 
 /// The kubeconfig in the cluster's folder, for kubectl.

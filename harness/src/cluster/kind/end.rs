@@ -61,7 +61,7 @@ pub async fn down(name: Option<&str>) -> Result<bool, ClusterError> {
     if !tool.clusters().await?.iter().any(|found| found == name) {
         return Ok(false);
     }
-    let client = connect::client(&tool.kubeconfig(name).await?).await?;
+    let client = connect::client(&tool.kubeconfig(name).await?)?;
     if prove::mark(&client).await?.is_none() {
         return Err(KindError::NameTaken { name: name.to_owned(), why: "was not made by lockstep" }.into());
     }

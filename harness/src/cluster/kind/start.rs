@@ -78,7 +78,7 @@ async fn take(
     made_here: Option<&Supervisor>,
 ) -> Result<(Facts, Node), ClusterError> {
     let kubeconfig = tool.kubeconfig(name).await?;
-    let client = connect::client(&kubeconfig).await?;
+    let client = connect::client(&kubeconfig)?;
     if made_here.is_none() {
         prove::origin(&client, name, fingerprint).await?;
     }

@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Connection;
 use super::Wish;
 use super::file::{self, Target};
-use crate::cluster::access::client_of;
+use crate::cluster::access::LIMIT;
 use crate::cluster::lock::{Guard, lock};
 use crate::cluster::place::{make_private, token, write_private};
+use crate::cluster::proxy::Proxy;
 use crate::cluster::{Access, ClusterError, Credential};
 use crate::fingerprint::fingerprint;
 
@@ -15,6 +17,7 @@ use crate::fingerprint::fingerprint;
 pub(super) struct Door {
     target: Target,
     ca_pem: String,
+    proxy: Option<Proxy>,
     pub(super) client: kube::Client,
     pub(super) dir: PathBuf,
     pub(super) place: String,
@@ -26,12 +29,13 @@ impl Door {
         let config = file::read(&wish.files)?;
         let target = file::choose(&config, Some(&wish.context))?;
         let ca_pem = target.authorities(&wish.context)?;
-        let client = client_of(config, Some(&wish.context)).await?;
+        let connection = Connection::new(&config, Some(&wish.context))?;
+        let (client, proxy) = (connection.client(LIMIT)?, connection.proxy);
         let dir = parent.join(format!("own-{}", fingerprint(target.server.bytes())));
         make_private(&dir)?;
         let alone = lock(dir.join("lock")).await?;
         let place = place(&dir.join("place"))?;
-        Ok(Self { target, ca_pem, client, dir, place, alone })
+        Ok(Self { target, ca_pem, proxy, client, dir, place, alone })
     }
 
     /// How to talk to the server: the harness as the user does, the subject by its token.
@@ -40,6 +44,7 @@ impl Door {
             server: self.target.server.clone(),
             server_name: self.target.server_name.clone(),
             ca_pem: self.ca_pem.clone(),
+            proxy: self.proxy.clone(),
             admin: Credential::Kubeconfig { files: wish.files.clone(), context: wish.context.clone() },
             subject_token,
         }

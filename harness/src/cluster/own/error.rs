@@ -26,6 +26,12 @@ pub enum OwnError {
         /// Which context is current, and what to type.
         hint: String,
     },
+    /// No context was named, and none is current.
+    #[error("the kubeconfig names no current context; {known}; choose one with --context NAME")]
+    NoCurrent {
+        /// Those that there are.
+        known: String,
+    },
     /// There is no such context.
     #[error("the kubeconfig has no context `{wanted}`; {known}")]
     UnknownContext {

@@ -1,12 +1,16 @@
 //! The user's kubeconfig: which files it is, which cluster a context names, and whether the interceptor can lead there.
+//!
+//! It is read as kubectl reads it: an empty string says nothing, and base64 may be wrapped.
 
 use crate::causes::chain;
 use crate::quote::quoted;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::ByteString;
-use kube::config::{Cluster, Kubeconfig};
+use kube::config::{Cluster, Context, Kubeconfig};
+use serde_json::{Map, Value};
 
 use super::OwnError;
 
@@ -32,11 +36,83 @@ pub fn files(named: Option<&Path>, variable: Option<&OsStr>, home: Option<&Path>
 }
 
 /// Read and merge them, as kubectl does: whatever names a thing first wins.
+///
+/// # Errors
+/// See [`OwnError`].
 pub fn read(files: &[PathBuf]) -> Result<Kubeconfig, OwnError> {
     files.iter().try_fold(Kubeconfig::default(), |merged, path| {
-        let bad = |error: kube::config::KubeconfigError| OwnError::File { path: path.clone(), why: chain(&error) };
-        Kubeconfig::read_from(path).and_then(|next| merged.merge(next)).map_err(bad)
+        let bad = |why: String| OwnError::File { path: path.clone(), why };
+        let mut next = match Kubeconfig::read_from(path) {
+            Ok(next) => serde_json::to_value(next).map_err(|error| bad(error.to_string()))?,
+            // Entries that lack a field may be others than the one that is used.
+            Err(error) => incomplete(path).ok_or_else(|| bad(chain(&error)))?,
+        };
+        normalise(&mut next, path.parent().unwrap_or(Path::new(""))).map_err(bad)?;
+        let next = serde_json::from_value(next).map_err(|error| bad(error.to_string()))?;
+        merged.merge(next).map_err(|error| bad(chain(&error)))
     })
+}
+
+/// The lists of a kubeconfig, and what each entry is of.
+const LISTS: [(&str, &str); 3] = [("clusters", "cluster"), ("users", "user"), ("contexts", "context")];
+/// The fields that hold base64.
+const BASE64: [&str; 3] = ["certificate-authority-data", "client-certificate-data", "client-key-data"];
+/// The fields that name a file.
+const FILES: [&str; 4] = ["certificate-authority", "client-certificate", "client-key", "tokenFile"];
+
+/// A kubeconfig with what an entry must have; nothing if it is none.
+fn incomplete(path: &Path) -> Option<Value> {
+    let mut file: Value = serde_yaml::from_slice(&std::fs::read(path).ok()?).ok()?;
+    for (list, of) in LISTS {
+        for entry in file.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            entry.as_object_mut()?.entry("name").or_insert_with(|| "".into());
+            if of == "context"
+                && let Some(context) = entry.get_mut(of).and_then(Value::as_object_mut)
+            {
+                context.entry("cluster").or_insert_with(|| "".into());
+            }
+            if let Some(exec) = entry.pointer_mut("/user/exec").and_then(Value::as_object_mut) {
+                exec.retain(|_, value| !value.is_null());
+            }
+        }
+    }
+    Some(file)
+}
+
+/// Takes out of a file of this folder what says nothing, and refuses what says two things.
+fn normalise(file: &mut Value, folder: &Path) -> Result<(), String> {
+    if file["current-context"] == "" {
+        file["current-context"] = Value::Null;
+    }
+    for (list, of) in LISTS {
+        let mut names = BTreeSet::new();
+        for entry in file.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            let name = entry["name"].as_str().unwrap_or_default().to_owned();
+            if let Some(fields) = entry.get_mut(of).and_then(Value::as_object_mut) {
+                // A context has its cluster's name in a field that is called so.
+                fields.retain(|field, value| value != "" || field == "cluster");
+                clean(fields, folder);
+            }
+            if !names.insert(name.clone()) {
+                return Err(format!("two {list} are named `{name}`"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn clean(fields: &mut Map<String, Value>, folder: &Path) {
+    for (field, value) in fields.iter_mut() {
+        let Value::String(text) = value else { continue };
+        if BASE64.contains(&field.as_str()) {
+            text.retain(|letter| !matches!(letter, '\n' | '\r'));
+        } else if FILES.contains(&field.as_str()) {
+            *text = folder.join(&*text).display().to_string();
+        }
+    }
+    // Of an empty name its folder is left.
+    fields
+        .retain(|field, value| !FILES.contains(&field.as_str()) || !value.as_str().unwrap_or_default().ends_with('/'));
 }
 
 /// Whether a context can be used, as far as the kubeconfig itself says; `None` never can.
@@ -72,14 +148,21 @@ pub(super) enum Trust {
 /// What a context leads to. Without a name: an error that says what to type.
 pub(super) fn choose(config: &Kubeconfig, wanted: Option<&str>) -> Result<Target, OwnError> {
     let Some(wanted) = wanted else { return Err(OwnError::NotNamed { hint: hint(config) }) };
+    let (_, cluster) = find(config, wanted)?;
+    target(cluster).map_err(|why| OwnError::Context { context: wanted.to_owned(), why })
+}
+
+/// A context and its cluster.
+pub(super) fn find<'a>(config: &'a Kubeconfig, wanted: &str) -> Result<(&'a Context, &'a Cluster), OwnError> {
     let named = config.contexts.iter().find(|context| context.name == wanted);
     let unknown = || OwnError::UnknownContext { wanted: wanted.to_owned(), known: known(config) };
     let context = named.ok_or_else(unknown)?.context.as_ref();
-    let bad = |why: String| OwnError::Context { context: wanted.to_owned(), why };
-    let name = context.map(|context| context.cluster.as_str()).unwrap_or_default();
+    let bad = |why: &str| OwnError::Context { context: wanted.to_owned(), why: why.to_owned() };
+    let context = context.ok_or_else(|| bad("it names no cluster"))?;
+    let name = context.cluster.as_str();
     let cluster = config.clusters.iter().find(|cluster| cluster.name == name).and_then(|named| named.cluster.as_ref());
-    let cluster = cluster.ok_or_else(|| bad(format!("its cluster `{name}` is not in the kubeconfig")))?;
-    target(cluster).map_err(bad)
+    let cluster = cluster.ok_or_else(|| bad(&format!("its cluster `{name}` is not in the kubeconfig")))?;
+    Ok((context, cluster))
 }
 
 fn target(cluster: &Cluster) -> Result<Target, String> {
@@ -89,19 +172,20 @@ fn target(cluster: &Cluster) -> Result<Target, String> {
     if uri.scheme_str() != Some("https") {
         return Err(format!("its server {server} does not use https, which the interceptor requires"));
     }
-    let set = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
     if cluster.insecure_skip_tls_verify == Some(true) {
         return Err("it has insecure-skip-tls-verify, and the interceptor verifies the server; \
                     give it the server's certificate-authority instead"
             .to_owned());
     }
-    if set(&cluster.proxy_url) {
-        return Err("it has a proxy-url, which the interceptor does not use; run lockstep where the server can be reached without a proxy"
-            .to_owned());
-    }
+    let server_name = cluster.tls_server_name.clone().filter(|name| !name.is_empty());
+    Ok(Target { server: server.to_owned(), server_name, trust: trust(cluster)? })
+}
+
+/// Whose certificates vouch for the server of a cluster.
+pub(super) fn trust(cluster: &Cluster) -> Result<Trust, String> {
     let data = cluster.certificate_authority_data.as_ref().filter(|data| !data.is_empty());
     let file = cluster.certificate_authority.as_ref().filter(|file| !file.is_empty());
-    let trust = match (data, file) {
+    Ok(match (data, file) {
         (Some(data), _) => {
             // The API's own type for bytes reads base64, which is what this field holds.
             let pem = serde_json::from_value(data.as_str().into())
@@ -111,9 +195,7 @@ fn target(cluster: &Cluster) -> Result<Target, String> {
         }
         (None, Some(file)) => Trust::File(file.into()),
         (None, None) => Trust::System,
-    };
-    let server_name = cluster.tls_server_name.clone().filter(|name| !name.is_empty());
-    Ok(Target { server: server.to_owned(), server_name, trust })
+    })
 }
 
 /// Which context is current, and what to type.
@@ -128,7 +210,8 @@ fn hint(config: &Kubeconfig) -> String {
     }
 }
 
-fn known(config: &Kubeconfig) -> String {
+/// The contexts that there are.
+pub(super) fn known(config: &Kubeconfig) -> String {
     let names: Vec<_> = config.contexts.iter().map(|context| context.name.as_str()).collect();
     if names.is_empty() { "it has no context at all".to_owned() } else { format!("it has {}", names.join(", ")) }
 }
@@ -197,7 +280,6 @@ mod tests {
     #[case("{server: '127.0.0.1:6443'}", "c", "does not use https")]
     #[case("{server: 'http://a:8001'}", "c", "does not use https")]
     #[case("{server: 'https://a', insecure-skip-tls-verify: true}", "c", "insecure-skip-tls-verify")]
-    #[case("{server: 'https://a', proxy-url: 'http://p'}", "c", "proxy-url")]
     #[case("{server: 'https://a', certificate-authority-data: '%'}", "c", "is not PEM in base64")]
     #[case("{server: 'https://a'}", "lost", "context `lost`: its cluster `gone` is not in the kubeconfig")]
     #[case("{server: 'https://a'}", "d", "the kubeconfig has no context `d`; it has c, lost")]

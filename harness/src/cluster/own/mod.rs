@@ -5,7 +5,7 @@
 //!                                                          └─► lease ──► sweep ──► rights ──► Cluster
 //! ```
 //!
-//! * `file` reads the user's kubeconfig as kubectl does. The harness acts with the user's own credentials; the interceptor goes to the same
+//! * `file` reads the user's kubeconfig as kubectl does, and `connection` makes a client of one of its contexts. The harness acts with the user's own credentials; the interceptor goes to the same
 //!   server by the subject's token, so what the interceptor cannot do is refused before anything runs.
 //! * `lease` keeps two harnesses apart, be they on two machines. `sweep` removes everything that carries the harness's label and this
 //!   installation's id: what was left by a run that was killed before the first case, and all of it in the end. What carries the
@@ -22,6 +22,9 @@
 //! longer to betray itself: see [`Cluster::doubt`](super::Cluster::doubt).
 
 mod connect;
+mod connection;
+#[cfg(test)]
+mod connection_tests;
 mod daemons;
 mod door;
 mod end;
@@ -41,6 +44,7 @@ use std::sync::Arc;
 use super::facts::Facts;
 use super::lock::Guard;
 pub use connect::label;
+pub use connection::Connection;
 pub use end::down;
 pub use error::{OwnError, TenancyError};
 pub use file::{check, files, read};

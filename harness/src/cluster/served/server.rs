@@ -43,6 +43,7 @@ impl SimulatedServer {
             server: listening.url(),
             server_name: None,
             ca_pem: authority.pem(),
+            proxy: None,
             admin: Credential::Token(admin),
             subject_token: subject,
         };

@@ -13,6 +13,7 @@ pub(super) fn connect() -> Access {
         server: String::new(),
         server_name: None,
         ca_pem: String::new(),
+        proxy: None,
         admin: Credential::Token(String::new()),
         subject_token: String::new(),
     }

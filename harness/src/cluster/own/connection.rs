@@ -1,0 +1,182 @@
+//! What a context of a kubeconfig means for a client, as kubectl takes it.
+//!
+//! Nothing but the proxies' variables is taken from the environment. A file with a token comes before a token, both before a plugin, and
+//! a name and a password exclude them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kube::config::{AuthInfo, Cluster, Kubeconfig};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use super::OwnError;
+use super::file::{Trust, find, known, trust};
+use crate::cluster::client::{Authorization, client};
+use crate::cluster::proxy::{self, Proxy};
+
+/// All that a client needs to talk to the cluster of a context.
+pub struct Connection {
+    /// The context's name.
+    pub context: String,
+    config: kube::Config,
+    authorization: Authorization,
+    /// What leads to the server.
+    pub(crate) proxy: Option<Proxy>,
+    /// The program that makes credentials, and what its kubeconfig says of how to install it.
+    plugin: Option<String>,
+}
+
+/// A variable of the environment.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+impl Connection {
+    /// By a context of a kubeconfig, by its current one if none is named.
+    ///
+    /// # Errors
+    /// See [`OwnError`].
+    pub fn new(kubeconfig: &Kubeconfig, context: Option<&str>) -> Result<Self, OwnError> {
+        Self::with(kubeconfig, context, &variable)
+    }
+
+    pub(super) fn with(
+        kubeconfig: &Kubeconfig,
+        context: Option<&str>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, OwnError> {
+        let name = context.or(kubeconfig.current_context.as_deref()).filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| OwnError::NoCurrent { known: known(kubeconfig) })?;
+        let (context, cluster) = find(kubeconfig, name)?;
+        let bad = |why: String| OwnError::Context { context: name.to_owned(), why };
+        let user = match context.user.as_deref() {
+            None => AuthInfo::default(),
+            Some(user) => {
+                let found = kubeconfig.auth_infos.iter().find(|named| named.name == user);
+                let found = found.ok_or_else(|| bad(format!("its user `{user}` is not in the kubeconfig")))?;
+                found.auth_info.clone().unwrap_or_default()
+            }
+        };
+        let server = cluster.server.as_deref().unwrap_or_default();
+        let is_address = |uri: &hyper::Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
+        let uri = server.parse::<hyper::Uri>().ok().filter(is_address);
+        let uri =
+            uri.ok_or_else(|| bad(format!("its server `{server}` is not an address of the form https://HOST:PORT")))?;
+        let proxy = proxy::choose(&uri, cluster.proxy_url.as_deref(), variable).map_err(bad)?;
+        let authorization = authorization(&user).map_err(bad)?;
+        let mut config = kube::Config::new(uri);
+        config.default_namespace = context.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        config.accept_invalid_certs = cluster.insecure_skip_tls_verify == Some(true);
+        config.tls_server_name.clone_from(&cluster.tls_server_name);
+        config.root_cert = authorities(cluster).map_err(bad)?;
+        if config.accept_invalid_certs && config.root_cert.is_some() {
+            return Err(bad(
+                "it has insecure-skip-tls-verify and a certificate-authority; leave one of them out".to_owned()
+            ));
+        }
+        let user = with_plugin(user, &authorization, cluster).map_err(bad)?;
+        let plugin = user.exec.as_ref().map(|exec| {
+            let hint = exec.install_hint.as_deref().map(|hint| format!("; {}", hint.trim())).unwrap_or_default();
+            format!("{}{hint}", exec.command.as_deref().unwrap_or_default())
+        });
+        config.auth_info = user;
+        Ok(Self { context: name.to_owned(), config, authorization, proxy, plugin })
+    }
+
+    /// For a pod, by its service account.
+    ///
+    /// # Errors
+    /// See [`OwnError`].
+    pub fn in_cluster() -> Result<Self, OwnError> {
+        let context = "in-cluster".to_owned();
+        let bad = |why: String| OwnError::Context { context: "in-cluster".to_owned(), why };
+        let mut config = kube::Config::incluster().map_err(|error| bad(error.to_string()))?;
+        let proxy = proxy::choose(&config.cluster_url, None, &variable).map_err(bad)?;
+        let token_file = config.auth_info.token_file.take().map(PathBuf::from);
+        let authorization = Authorization { token_file, ..Authorization::default() };
+        Ok(Self { context, config, authorization, proxy, plugin: None })
+    }
+
+    /// The namespace that is meant where none is named.
+    pub fn namespace(&self) -> &str {
+        &self.config.default_namespace
+    }
+
+    /// A client that opens connections within this time. Runs the program that makes credentials, if there is one. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// See [`OwnError`].
+    pub fn client(&self, limit: Duration) -> Result<kube::Client, OwnError> {
+        let client = client(&self.config, self.authorization.clone(), self.proxy.as_ref(), limit);
+        client.map_err(|why| {
+            let plugin = self.plugin.as_ref().map(|plugin| format!(" (its credentials come from {plugin})"));
+            OwnError::Context { context: self.context.clone(), why: why + &plugin.unwrap_or_default() }
+        })
+    }
+}
+
+/// What kubectl had built in until v1.26, and what came in its place.
+const REMOVED: [(&str, &str); 2] = [("gcp", "gke-gcloud-auth-plugin"), ("azure", "kubelogin")];
+
+fn authorization(user: &AuthInfo) -> Result<Authorization, String> {
+    if let Some(provider) = &user.auth_provider
+        && let Some((_, plugin)) = REMOVED.iter().find(|(name, _)| *name == provider.name)
+    {
+        let name = &provider.name;
+        return Err(format!(
+            "its user has the auth-provider {name}, which kubectl no longer has; use the plugin {plugin}"
+        ));
+    }
+    // Secrets show themselves only to who writes a kubeconfig.
+    let plain = serde_json::to_value(user).map_err(|error| error.to_string())?;
+    let secret = |field: &str| plain.get(field).and_then(serde_json::Value::as_str).map(str::to_owned);
+    let token = secret("token");
+    let token_file = user.token_file.as_ref().map(PathBuf::from);
+    if let Some(file) = token_file.as_ref().filter(|_| token.is_none()) {
+        let text =
+            std::fs::read_to_string(file).map_err(|error| format!("its tokenFile {}: {error}", file.display()))?;
+        if text.trim().is_empty() {
+            return Err(format!("its tokenFile {} is empty", file.display()));
+        }
+    }
+    let password = secret("password").unwrap_or_default();
+    let basic = user.username.clone().map(|name| (name, password));
+    if basic.is_some() && (token.is_some() || token_file.is_some()) {
+        return Err("its user has a username and a token; it can be known by one of them only".to_owned());
+    }
+    Ok(Authorization { token, token_file, basic })
+}
+
+/// The rest of a user: certificates, impersonation, and a plugin where nothing else says who it is.
+fn with_plugin(mut user: AuthInfo, authorization: &Authorization, cluster: &Cluster) -> Result<AuthInfo, String> {
+    let Authorization { token, token_file, basic } = authorization;
+    (user.token, user.token_file, user.username, user.password) = (None, None, None, None);
+    if token.is_some() || token_file.is_some() || basic.is_some() {
+        (user.exec, user.auth_provider) = (None, None);
+    }
+    if let Some(exec) = user.exec.as_mut().filter(|exec| exec.provide_cluster_info) {
+        exec.cluster = Some(cluster.try_into().map_err(|error: kube::config::KubeconfigError| error.to_string())?);
+    }
+    Ok(user)
+}
+
+/// The certificates of the authorities that vouch for a server; `None` where it is this machine's.
+fn authorities(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, String> {
+    let (pem, what) = match trust(cluster)? {
+        Trust::System => return Ok(None),
+        Trust::Pem(pem) => (pem, "certificate-authority-data".to_owned()),
+        Trust::File(path) => (read(&path)?, format!("certificate-authority {}", path.display())),
+    };
+    let mut all = Vec::new();
+    for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+        all.push(certificate.map_err(|error| format!("its {what}: {error}"))?.to_vec());
+    }
+    if all.is_empty() { Err(format!("its {what} has no certificate")) } else { Ok(Some(all)) }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let bytes =
+        std::fs::read(path).map_err(|error| format!("its certificate-authority {}: {error}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
