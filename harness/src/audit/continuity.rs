@@ -1,8 +1,11 @@
-//! Whether a log has all writes of a Deployment: what it shows of the objects must lead from each version to the next.
+//! Whether a log has all writes of a Deployment: what it shows of the objects must lead from each
+//! version to the next.
 //!
-//! A log can lack writes without a sign: of several API servers one has no log, an audit policy leaves out a subresource, an exporter
-//! drops records. Three things show it. Each write of a spec raises `metadata.generation` by one, and a write of the status does not. A
-//! ReplicaSet counts pods that were created, and ready ones that had become ready. And a controller that creates pods also writes statuses.
+//! A log can lack writes without a sign: of several API servers one has no log, an audit policy
+//! leaves out a subresource, an exporter drops records. Three things show it. Each write of a spec
+//! raises `metadata.generation` by one, and a write of the status does not. A ReplicaSet counts
+//! pods that were created, and ready ones that had become ready. And a controller that creates pods
+//! also writes statuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,8 +50,8 @@ impl Continuity {
         self.unknown.insert((entry.kind(), entry.name().to_owned()));
     }
 
-    /// Takes in the next version; what must have been written before it and is not in the log, if there is something. `before` is
-    /// what was there, `deployment` the UID of the Deployment.
+    /// Takes in the next version; what must have been written before it and is not in the log, if
+    /// there is something. `before` is what was there, `deployment` the UID of the Deployment.
     pub(super) fn next(&mut self, before: &Objects, told: &Told<'_>, deployment: &str) -> Option<String> {
         let object = &told.object;
         self.found(told.kind, object);

@@ -71,8 +71,8 @@ fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserial
 
 /// The verbs that change something.
 pub(super) const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
-/// The subresources whose writes store a version of the object; `eviction` deletes a pod. Others (`exec`, `proxy`, `binding` …) are
-/// requests of which no version is known.
+/// The subresources whose writes store a version of the object; `eviction` deletes a pod. Others
+/// (`exec`, `proxy`, `binding` …) are requests of which no version is known.
 const STORED: [&str; 6] = ["", "status", "scale", "eviction", "resize", "ephemeralcontainers"];
 /// What the API server notes on an entry that was longer than its log allows, without its objects.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
@@ -84,7 +84,8 @@ impl Entry {
         Self { verb: verb.to_owned(), object_ref, request_object: None, response_object: Some(object), ..self.clone() }
     }
 
-    /// An option of a deletion. The server reads them from the body, and from the address only if there is no body.
+    /// An option of a deletion. The server reads them from the body, and from the address only if
+    /// there is no body.
     pub(super) fn option(&self, name: &str) -> Option<String> {
         let Some(body) = self.delete_options() else { return self.query(name).map(str::to_owned) };
         let value = body.get(name).filter(|value| !value.is_null())?;
@@ -179,8 +180,8 @@ impl Entry {
         self.stage_timestamp
     }
 
-    /// The user, and the program that asked: service accounts are told apart by the one, programs of one user by the other. Where a
-    /// user impersonates another, the other's rights count.
+    /// The user, and the program that asked: service accounts are told apart by the one, programs
+    /// of one user by the other. Where a user impersonates another, the other's rights count.
     pub(super) fn writer(&self) -> (&str, &str) {
         let user = self.impersonated_user.as_ref().filter(|user| !user.username.is_empty()).unwrap_or(&self.user);
         (&user.username, self.program().0)
@@ -192,7 +193,7 @@ impl Entry {
         first.split_once('/').unwrap_or((first, ""))
     }
 
-    /// Who asked, in a few words: `kubectl (anna)`, `kube-controller-manager (deployment-controller)`.
+    /// Who asked, in a few words: `kubectl (anna)`, `kube-controller-manager (job-controller)`.
     pub(super) fn author(&self) -> String {
         let (user, program) = self.writer();
         let user = user.rsplit(':').next().unwrap_or_default();

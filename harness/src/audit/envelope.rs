@@ -1,9 +1,10 @@
 //! The entries of audit.k8s.io within what a log or a cloud's export of it wraps them in.
 //!
-//! An entry comes alone, in a list (`EventList`), or inside of a record, as an object or as JSON in a string: `message` and `logEvents`
-//! of CloudWatch (EKS), `properties.log` and `records` of Azure Monitor (AKS), `log` of a container's output. All of these are found by
-//! looking inside. Two forms have the same content under other names: the tables AKSAudit and AKSAuditAdmin of Azure, and the
-//! `protoPayload` of Google Cloud (GKE).
+//! An entry comes alone, in a list (`EventList`), or inside of a record, as an object or as JSON in
+//! a string: `message` and `logEvents` of CloudWatch (EKS), `properties.log` and `records` of Azure
+//! Monitor (AKS), `log` of a container's output. All of these are found by looking inside. Two
+//! forms have the same content under other names: the tables AKSAudit and AKSAuditAdmin of Azure,
+//! and the `protoPayload` of Google Cloud (GKE).
 
 use serde_json::{Map, Value, json};
 
@@ -13,30 +14,39 @@ use crate::timeline::object::text;
 /// How deep a record may wrap an entry: an export of lists of records with a text in each is 6.
 const DEEPEST: usize = 8;
 
+/// What a value of a log has.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    /// Its entries.
+    pub(super) entries: Vec<Value>,
+    /// Strings that are no JSON: other text, or parts of entries that were too long for a record.
+    pub(super) texts: Vec<String>,
+}
+
 /// The entries in a value of a log.
 ///
 /// # Errors
 /// It looks like an entry, and is none of audit.k8s.io.
-pub(super) fn entries(value: Value) -> Result<Vec<Value>, String> {
-    let mut found = Vec::new();
+pub(super) fn content(value: Value) -> Result<Content, String> {
+    let mut found = Content::default();
     collect(value, DEEPEST, &mut found)?;
     Ok(found)
 }
 
-fn collect(value: Value, depth: usize, found: &mut Vec<Value>) -> Result<(), String> {
+fn collect(value: Value, depth: usize, found: &mut Content) -> Result<(), String> {
     let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
     match value {
         Value::Object(mut object) => {
             let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
             if version.starts_with("audit.k8s.io/") {
                 match object.get_mut("items").map(Value::take) {
-                    Some(Value::Array(items)) => found.extend(items),
-                    _ => found.push(Value::Object(object)),
+                    Some(Value::Array(items)) => found.entries.extend(items),
+                    _ => found.entries.push(Value::Object(object)),
                 }
             } else if let Some(entry) = of_google(&object) {
-                found.push(entry);
+                found.entries.push(entry);
             } else if let Some(entry) = of_azure_table(&mut object) {
-                found.push(entry);
+                found.entries.push(entry);
             } else if ["stage", "verb", "objectRef"].iter().all(|field| object.contains_key(*field)) {
                 return Err("it is no Event of audit.k8s.io".to_owned());
             } else {
@@ -50,12 +60,11 @@ fn collect(value: Value, depth: usize, found: &mut Vec<Value>) -> Result<(), Str
                 collect(inner, depth, found)?;
             }
         }
-        // What is no JSON is some other text.
-        Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
-            if let Ok(inner) = serde_json::from_str(&text) {
-                collect(inner, depth, found)?;
-            }
-        }
+        Value::String(text) => match serde_json::from_str(&text) {
+            Ok(inner @ (Value::Object(_) | Value::Array(_))) => collect(inner, depth, found)?,
+            Ok(_) => {}
+            Err(_) => found.texts.push(text),
+        },
         _ => {}
     }
     Ok(())

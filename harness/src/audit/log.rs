@@ -1,7 +1,9 @@
-//! Audit logs as files have them: a value a line, spread over lines, in lists, behind a time; compressed, cut off, from Windows.
+//! Audit logs as files have them: a value a line, spread over lines, in lists, behind a time;
+//! compressed, cut off, from Windows.
 //!
-//! A log is cut off where it was copied while it was written to, or taken from its middle. The piece that is left is no error but a gap:
-//! something may have been written that is not known. Only what a rollout consists of is parsed; most lines of a log are of other kinds.
+//! A log is cut off where it was copied while it was written to, or taken from its middle. The
+//! piece that is left is no error but a gap: something may have been written that is not known.
+//! Only what a rollout consists of is parsed; most lines of a log are of other kinds.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -142,11 +144,17 @@ impl<'a> Documents<'a> {
                 return self.values(true);
             }
             trimmed.clone_into(&mut self.open);
+            self.nesting.read(&trimmed[start..]);
+            // What stands behind other text ends with its line.
+            if is_other_text(&trimmed[..start]) && self.nesting.depth > 0 {
+                self.cut();
+                return Ok(());
+            }
         } else {
             self.open.push('\n');
             self.open.push_str(line);
+            self.nesting.read(line);
         }
-        self.nesting.read(line);
         match self.nesting {
             // A string does not go on in another line.
             Nesting { in_string: true, .. } => self.cut(),
@@ -181,11 +189,15 @@ impl<'a> Documents<'a> {
             };
             rest = rest[values.byte_offset()..].trim_start_matches(|c: char| c.is_whitespace() || ",][".contains(c));
             let bad = |why| AuditError::Line { name: self.name.to_owned(), number: self.begins, why };
-            let all = envelope::entries(value).map_err(bad)?;
-            entries += all.len();
-            all.into_iter().for_each(|entry| self.entry(entry));
+            let content = envelope::content(value).map_err(bad)?;
+            entries += content.entries.len();
+            content.entries.into_iter().for_each(|entry| self.entry(entry));
+            for part in content.texts.iter().filter(|text| matters(text)) {
+                let why = format!("{}: line {} has a part of an entry only", self.name, self.begins);
+                self.gap(time_in(part).or(self.last), why);
+            }
         }
-        let is_alone = text[..begin].chars().all(|c| c.is_whitespace() || ",[".contains(c)) && rest.is_empty();
+        let is_alone = !is_other_text(&text[..begin]) && rest.is_empty();
         if is_broken || entries == 0 && !is_alone && !is_field {
             self.open = text;
             self.cut();
@@ -260,6 +272,11 @@ impl Nesting {
             }
         }
     }
+}
+
+/// Whether there is more than the signs of a list.
+fn is_other_text(text: &str) -> bool {
+    text.contains(|c: char| !c.is_whitespace() && !",[".contains(c))
 }
 
 /// The text of a quoted field of a table, whose quotes are doubled, up to its end.

@@ -1,4 +1,5 @@
-//! What a log may hold beside writes that happened, and the forms in which clouds and people hand logs on.
+//! What a log may hold beside writes that happened, and the forms in which clouds and people hand
+//! logs on.
 
 use std::io::Write;
 
@@ -81,7 +82,8 @@ fn what_wrote_nothing_is_left_out(
     assert_eq!((later(&recording).len(), gaps(&recording)), (10, Vec::new()));
 }
 
-/// Options in the body are all the options of a deletion: the server does not look at its address then.
+/// Options in the body are all the options of a deletion: the server does not look at its address
+/// then.
 #[test]
 fn a_body_without_dry_run_deletes() {
     let status = json!({"kind": "Status", "status": "Success"});
@@ -115,7 +117,8 @@ fn who_is_impersonated_is_the_writer() {
     assert_eq!(last.author.as_deref(), Some("kubectl (bea)"));
 }
 
-/// A log of a time in which no ReplicaSet is created: what it writes tells the Deployment controller.
+/// A log of a time in which no ReplicaSet is created: what it writes tells the Deployment
+/// controller.
 #[test]
 fn who_writes_a_status_is_a_controller() {
     let recording = log().import(&Sought::default()).unwrap();
@@ -255,6 +258,19 @@ fn what_is_cut_and_of_another_kind_is_no_gap() {
     let lines = lines(&log()).join("\n");
     let other = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","objectRef":{"resource":"leases"},"resp"#;
     assert_eq!(gaps(&of_file(format!("{lines}\n{other}").as_bytes()).unwrap()), [String::new(); 0]);
+}
+
+/// Collectors split or cut what is too long for a record of theirs.
+#[rstest]
+#[case::docker(|text: &str| json!({"log": text}).to_string())]
+#[case::containerd(|text: &str| format!("2026-01-31T12:00:00Z stdout P {text}"))]
+#[case::azure(|text: &str| json!({"properties": {"log": text}}).to_string())]
+fn a_part_of_an_entry_is_a_gap(#[case] record: fn(&str) -> String) {
+    let lines = lines(&log());
+    let (last, rest) = lines.split_last().unwrap();
+    let text = rest.join("\n") + "\n" + &record(&last[..last.len() / 2]) + "\nand other {text\n" + &rest[0];
+    let recording = of_file(text.as_bytes()).unwrap();
+    assert_eq!((later(&recording).len(), gaps(&recording).len()), (9, 1), "{:?}", gaps(&recording));
 }
 
 #[test]

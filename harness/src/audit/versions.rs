@@ -1,8 +1,9 @@
 //! What the server answered, as the versions of objects that it stored.
 //!
-//! Most answers are the object as it is then. Some are not: a Scale says only how many replicas there are, clients that ask for metadata
-//! get no more, the deletion of an object without a grace period is answered by a Status, and so is an eviction. The answer to the last
-//! deletion of a pod is the pod once more.
+//! Most answers are the object as it is then. Some are not: a Scale says only how many replicas
+//! there are, clients that ask for metadata get no more, the deletion of an object without a grace
+//! period is answered by a Status, and so is an eviction. The answer to the last deletion of a pod
+//! is the pod once more.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +33,8 @@ pub(super) struct Told<'a> {
 pub(super) struct Objects(BTreeMap<(&'static str, String), Value>);
 
 impl Objects {
-    /// What an entry tells. Nothing if it tells of no new version: of a write that changed nothing, or of an object that the log did
-    /// not have before.
+    /// What an entry tells. Nothing if it tells of no new version: of a write that changed nothing,
+    /// or of an object that the log did not have before.
     ///
     /// # Errors
     /// There is a version, and the log does not have it; why.
@@ -149,7 +150,8 @@ fn with_metadata(known: &Value, answer: &Value) -> Value {
     object
 }
 
-/// Whether an answer shows the version that is known: a write that changes nothing, and one that was only tried, make no other.
+/// Whether an answer shows the version that is known: a write that changes nothing, and one that
+/// was only tried, make no other.
 fn is_same(known: &Value, answer: &Value) -> bool {
     uid_of(known) == uid_of(answer) && version(known).is_some() && version(known) == version(answer)
 }

@@ -1,6 +1,7 @@
 //! A client for a server, of whatever credentials and by whatever way.
 //!
-//! It repeats nothing, or a fault would be hidden from whoever asks for it, and lets a watch be silent for as long as it likes.
+//! It repeats nothing, or a fault would be hidden from whoever asks for it, and lets a watch be
+//! silent for as long as it likes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,8 @@ use crate::causes::chain_once;
 pub(crate) struct Authorization {
     /// A bearer token.
     pub(crate) token: Option<String>,
-    /// A file with one, which is read anew for each request as it may be replaced; the other counts where it cannot be read.
+    /// A file with one, which is read anew for each request as it may be replaced; the other counts
+    /// where it cannot be read.
     pub(crate) token_file: Option<PathBuf>,
     /// A name and a password.
     pub(crate) basic: Option<(String, String)>,
@@ -43,8 +45,8 @@ impl Authorization {
     }
 }
 
-/// A client by this configuration, with these credentials, through this proxy. Its own `proxy_url` and time-outs are not used. Needs a
-/// tokio runtime.
+/// A client by this configuration, with these credentials, through this proxy. Its own `proxy_url`
+/// and time-outs are not used. Needs a tokio runtime.
 ///
 /// # Errors
 /// What is wrong with the configuration, or why a plugin for credentials failed.

@@ -36,7 +36,8 @@ enum Route {
 }
 
 impl Dial {
-    /// Through this proxy, if there is one. Beside the authorities of this machine, a proxy with TLS may have one of the cluster's.
+    /// Through this proxy, if there is one. Beside the authorities of this machine, a proxy with
+    /// TLS may have one of the cluster's.
     pub(crate) fn new(
         proxy: Option<&Proxy>,
         authorities: &[CertificateDer<'_>],

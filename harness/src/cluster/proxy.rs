@@ -1,8 +1,10 @@
-//! Which proxy leads to a server: the kubeconfig's, else the environment's, by the rules of kubectl. Pure.
+//! Which proxy leads to a server: the kubeconfig's, else the environment's, by the rules of
+//! kubectl. Pure.
 //!
-//! A `proxy-url` of the kubeconfig applies always. The environment's (`HTTPS_PROXY`; `HTTP_PROXY` for a server without TLS) applies to all
-//! hosts but loopback and those of `NO_PROXY`: names with all that end in them, addresses, ranges, each with a port or for all, and `*`.
-//! Variables may be written in small letters.
+//! A `proxy-url` of the kubeconfig applies always. The environment's (`HTTPS_PROXY`; `HTTP_PROXY`
+//! for a server without TLS) applies to all hosts but loopback and those of `NO_PROXY`: names with
+//! all that end in them, addresses, ranges, each with a port or for all, and `*`. Variables may be
+//! written in small letters.
 
 use std::fmt;
 use std::net::IpAddr;

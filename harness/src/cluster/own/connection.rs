@@ -1,7 +1,7 @@
 //! What a context of a kubeconfig means for a client, as kubectl takes it.
 //!
-//! Nothing but the proxies' variables is taken from the environment. A file with a token comes before a token, both before a plugin, and
-//! a name and a password exclude them.
+//! Nothing but the proxies' variables is taken from the environment. A file with a token comes
+//! before a token, both before a plugin, and a name and a password exclude them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -103,7 +103,8 @@ impl Connection {
         &self.config.default_namespace
     }
 
-    /// A client that opens connections within this time. Runs the program that makes credentials, if there is one. Needs a tokio runtime.
+    /// A client that opens connections within this time. Runs the program that makes credentials,
+    /// if there is one. Needs a tokio runtime.
     ///
     /// # Errors
     /// See [`OwnError`].

@@ -1,4 +1,5 @@
-//! Kubeconfigs in the forms that people have, against a simulated server: the same ones work as with kubectl, where there is one.
+//! Kubeconfigs in the forms that people have, against a simulated server: the same ones work as
+//! with kubectl, where there is one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
