@@ -60,6 +60,7 @@ const HARNESS: Crate = Crate {
             "expect",
             "fingerprint",
             "outcome",
+            "output",
             "plain",
             "pointer",
             "quote",
