@@ -27,7 +27,7 @@ pub fn excerpt(output: &str) -> Vec<String> {
     }
     // The last line may be another reason; a stack is indented, and a log's other lines are none.
     let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim_end();
-    let is_log = last.starts_with([' ', '\t', '{', '[']) || klog_letter(without_journal(last)).is_some();
+    let is_log = last.starts_with([' ', '\t', '{', '[']) || klog_letter(without_header(last)).is_some();
     let is_fatal = lines.iter().any(|line| severity(line) == Some(Severity::Fatal));
     if !is_log && !is_fatal && !lines.iter().any(|line| line == last) {
         lines.push(last.to_owned());
@@ -57,27 +57,35 @@ pub fn keep_ends(output: &str, first: usize, last: usize) -> Vec<String> {
 /// The lines that report an error, each once; only those that end the program, if there are any.
 #[must_use]
 pub fn find_errors(output: &str) -> Vec<String> {
-    let mut errors: Vec<(Severity, String)> = Vec::new();
+    let fatal = find(output, Severity::Fatal);
+    if fatal.is_empty() { find(output, Severity::Error) } else { fatal }
+}
+
+/// The lines that report an error which ends the program, each once.
+#[must_use]
+pub fn find_fatal(output: &str) -> Vec<String> {
+    find(output, Severity::Fatal)
+}
+
+fn find(output: &str, wanted: Severity) -> Vec<String> {
+    let mut found = Vec::new();
     let mut known = BTreeSet::new();
     let mut lines = output.lines().peekable();
     while let Some(line) = lines.next() {
-        let line = without_journal(line.trim());
-        let Some(severity) = severity(line) else { continue };
-        if !known.insert(without_time(line).to_owned()) {
+        let line = without_header(line.trim());
+        if severity(line) != Some(wanted) || !known.insert(without_time(line).to_owned()) {
             continue;
         }
-        errors.push((severity, without_stack(line)));
+        found.push(without_stack(line));
         // Rust has the message on the line below.
         if line.starts_with("thread '")
             && let Some(message) = lines.next_if(|next| !next.trim().is_empty())
         {
-            errors.push((severity, message.trim().to_owned()));
+            found.push(message.trim().to_owned());
         }
     }
-    let worst = errors.iter().map(|(severity, _)| *severity).max();
-    let errors = errors.into_iter().filter(|(severity, _)| Some(*severity) == worst).map(|(_, line)| line);
     // The first is often the cause, and the last what came of it.
-    shorten(errors.collect(), MOST / 2, MOST / 2)
+    shorten(found, MOST / 2, MOST / 2)
 }
 
 fn shorten(mut lines: Vec<String>, first: usize, last: usize) -> Vec<String> {
@@ -88,7 +96,7 @@ fn shorten(mut lines: Vec<String>, first: usize, last: usize) -> Vec<String> {
     lines
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Severity {
     /// The program may go on.
     Error,
@@ -187,9 +195,19 @@ fn klog_letter(line: &str) -> Option<char> {
     is_header.then_some(letter)
 }
 
-/// A klog line without a journal's header: `Nov 26 04:20:01 node kubelet[215]: E1126 …`.
-fn without_journal(line: &str) -> &str {
-    line.split_once("]: ").map(|(_, rest)| rest).filter(|rest| klog_letter(rest).is_some()).unwrap_or(line)
+/// A line without the header of what has kept it: a journal's `Nov 26 04:20:01 node kubelet[215]: `
+/// before klog, or a container runtime's `2026-11-26T04:20:01.1Z stderr F `.
+fn without_header(line: &str) -> &str {
+    if let Some((_, rest)) = line.split_once("]: ")
+        && klog_letter(rest).is_some()
+    {
+        return rest;
+    }
+    let mut words = line.splitn(4, ' ');
+    match (words.next(), words.next(), words.next(), words.next()) {
+        (Some(time), Some("stdout" | "stderr"), Some("F" | "P"), Some(rest)) if time.ends_with(['Z', '0']) => rest,
+        _ => line,
+    }
 }
 
 /// A log line without its time and process, by which a repetition is recognised.
@@ -220,10 +238,30 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::etcd(
-        r#"{"level":"warn","ts":"2026-11-26T04:20:01.1Z","caller":"a.go:1","msg":"slow"}
-{"level":"fatal","ts":"2026-11-26T04:20:01.2Z","caller":"b.go:2","msg":"discovery failed","error":"bind: address already in use","stacktrace":"go.etcd.io/etcd\nmain.main"}"#,
-        &[r#"{"caller":"b.go:2","error":"bind: address already in use","level":"fatal","msg":"discovery failed","ts":"2026-11-26T04:20:01.2Z"}"#]
+    #[case::etcd_port(
+        r#"{"level":"warn","ts":"2026-11-26T04:41:39.568162Z","caller":"embed/config.go:1207","msg":"Running http and grpc server on single port. This is not recommended for production."}
+{"level":"fatal","ts":"2026-11-26T04:41:39.589335Z","caller":"etcdmain/etcd.go:183","msg":"discovery failed","error":"listen tcp 127.0.0.1:36087: bind: address already in use","stacktrace":"go.etcd.io/etcd/server/v3/etcdmain.startEtcdOrProxyV2\n\tetcdmain/etcd.go:183\nmain.main"}"#,
+        &[r#"{"caller":"etcdmain/etcd.go:183","error":"listen tcp 127.0.0.1:36087: bind: address already in use","level":"fatal","msg":"discovery failed","ts":"2026-11-26T04:41:39.589335Z"}"#]
+    )]
+    #[case::etcd_folder(
+        r#"{"level":"fatal","ts":"2026-11-26T04:41:39.949893Z","caller":"etcdmain/etcd.go:227","msg":"failed to list data directory","dir":"notadir/x","error":"open notadir/x: not a directory"}"#,
+        &[r#"{"level":"fatal","ts":"2026-11-26T04:41:39.949893Z","caller":"etcdmain/etcd.go:227","msg":"failed to list data directory","dir":"notadir/x","error":"open notadir/x: not a directory"}"#]
+    )]
+    #[case::apiserver_flag("Error: unknown flag: --bogus\n", &["Error: unknown flag: --bogus"])]
+    #[case::apiserver_key(
+        r#"I1126 04:41:45.797883   30752 options.go:263] external host was not specified, using 192.0.2.2
+W1126 04:41:45.797897   30752 authentication.go:841] AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer
+E1126 04:41:45.797936   30752 run.go:72] "command failed" err="failed to parse service-account-issuer-key-file: open /nope: no such file or directory""#,
+        &[r#"E1126 04:41:45.797936   30752 run.go:72] "command failed" err="failed to parse service-account-issuer-key-file: open /nope: no such file or directory""#]
+    )]
+    #[case::controller_manager(
+        r#"I1126 04:41:50.934382   30779 serving.go:411] Generated self-signed cert in-memory
+E1126 04:41:50.966426   30779 run.go:72] "command failed" err="stat /nope: no such file or directory""#,
+        &[r#"E1126 04:41:50.966426   30779 run.go:72] "command failed" err="stat /nope: no such file or directory""#]
+    )]
+    #[case::container_log(
+        "2026-11-26T04:20:01.1Z stdout F starting\n2026-11-26T04:20:01.2Z stderr F Error: unknown flag: --bogus",
+        &["Error: unknown flag: --bogus"]
     )]
     #[case::kubelet_in_a_journal(
         r#"Nov 26 04:20:01 node kubelet[215]: I1126 04:20:01.000001     215 server.go:425] "Kubelet version"

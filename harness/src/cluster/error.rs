@@ -46,7 +46,7 @@ pub enum ClusterError {
     #[error(transparent)]
     Supervise(#[from] SuperviseError),
     /// A program ended while the cluster was starting.
-    #[error("{program} ended while the cluster was starting ({exit}); its log is {}, and ends with\n{tail}", log.display())]
+    #[error("{program} ended while the cluster was starting ({exit}); its log {} says\n{excerpt}", log.display())]
     Exited {
         /// Which.
         program: String,
@@ -54,18 +54,18 @@ pub enum ClusterError {
         exit: Exit,
         /// Where its log is kept.
         log: PathBuf,
-        /// The log's last lines.
-        tail: String,
+        /// The lines of the log that report errors, or else its first and last.
+        excerpt: String,
     },
     /// The server does not become ready.
-    #[error("kube-apiserver was not ready after {seconds} s; its log is {}, and ends with\n{tail}", log.display())]
+    #[error("kube-apiserver was not ready after {seconds} s; its log {} says\n{excerpt}", log.display())]
     NotReady {
         /// How long it was waited for.
         seconds: u64,
         /// Where its log is kept.
         log: PathBuf,
-        /// The log's last lines.
-        tail: String,
+        /// The lines of the log that report errors, or else its first and last.
+        excerpt: String,
     },
     /// A client for the cluster cannot be made.
     #[error("cannot make a client for {server}: {why}")]

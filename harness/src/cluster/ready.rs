@@ -14,6 +14,7 @@ use super::place::{self, write_private};
 use super::programs::log;
 use super::{Access, ClusterError, Credential, User, certificates};
 use crate::clock;
+use crate::output;
 use crate::supervise::Exit;
 
 /// The test environment's controllers.
@@ -24,8 +25,6 @@ const LOOK: Duration = Duration::from_millis(25);
 const PATIENCE: Duration = Duration::from_secs(90);
 /// The controller manager gives up on a server that is not healthy after ten seconds; then it is started again.
 const ENVIRONMENT_PATIENCE: Duration = Duration::from_secs(9);
-/// How much of a log goes into an error.
-const TAIL: usize = 12;
 
 /// The programs of one control plane, on their way up.
 pub(super) trait Crew {
@@ -42,7 +41,7 @@ pub(super) trait Crew {
 /// Ask until the answer is 200, and start the controller manager on the first answer of any kind. Then let the subject in.
 ///
 /// # Errors
-/// [`ClusterError::Exited`] and [`ClusterError::NotReady`], each with the end of a log that is kept.
+/// [`ClusterError::Exited`] and [`ClusterError::NotReady`], each with what a log says, which is kept.
 pub(super) async fn until_ready(client: kube::Client, crew: &mut impl Crew) -> Result<(), ClusterError> {
     let started = clock::instant();
     let mut environment = None;
@@ -60,15 +59,15 @@ pub(super) async fn until_ready(client: kube::Client, crew: &mut impl Crew) -> R
                 crew.forget_environment().await?;
                 continue;
             }
-            let (log, tail) = keep_log(crew.dir(), &program);
-            return Err(ClusterError::Exited { program, exit, log, tail });
+            let (log, excerpt) = keep_log(crew.dir(), &program);
+            return Err(ClusterError::Exited { program, exit, log, excerpt });
         }
         if answer.is_ok() {
             return admit_subject(client).await;
         }
         if started.elapsed() > PATIENCE {
-            let (log, tail) = keep_log(crew.dir(), "kube-apiserver");
-            return Err(ClusterError::NotReady { seconds: PATIENCE.as_secs(), log, tail });
+            let (log, excerpt) = keep_log(crew.dir(), "kube-apiserver");
+            return Err(ClusterError::NotReady { seconds: PATIENCE.as_secs(), log, excerpt });
         }
         clock::pause(LOOK).await;
     }
@@ -116,12 +115,11 @@ impl Secrets {
 fn keep_log(dir: &Path, program: &str) -> (PathBuf, String) {
     let log = log(dir, program);
     let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap_or_default()).into_owned();
-    let lines: Vec<&str> = text.lines().collect();
-    let tail = lines[lines.len().saturating_sub(TAIL)..].join("\n");
+    let excerpt = output::excerpt(&text).join("\n");
     let kept = place::of_user().map(|folder| folder.join(format!("failed-{program}.log")));
     match kept {
-        Ok(kept) if write_private(&kept, text.as_bytes()).is_ok() => (kept, tail),
-        _ => (log, tail),
+        Ok(kept) if write_private(&kept, text.as_bytes()).is_ok() => (kept, excerpt),
+        _ => (log, excerpt),
     }
 }
 

@@ -64,14 +64,14 @@ pub enum KindError {
         why: String,
     },
     /// kind could not make the cluster; what it left has been removed.
-    #[error("kind could not make cluster `{name}`{}; it ended with\n{tail}", logs_at(logs.as_ref()))]
+    #[error("kind could not make cluster `{name}`{}:\n{lines}", logs_at(logs.as_ref()))]
     Create {
         /// The cluster.
         name: String,
         /// Where the node's logs are.
         logs: Option<PathBuf>,
-        /// The last lines of kind's output.
-        tail: String,
+        /// Why programs on its node ended, and the errors in kind's output.
+        lines: String,
     },
     /// The cluster was made, and is not what it should be; it has been removed.
     #[error("{why}{}", logs_at(logs.as_ref()))]

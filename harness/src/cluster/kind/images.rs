@@ -9,7 +9,8 @@ use tokio::sync::Mutex;
 
 use super::{KindError, Node};
 use crate::cluster::ClusterError;
-use crate::cluster::engine::{last_line, run};
+use crate::cluster::engine::run;
+use crate::output;
 
 /// The images that one node was given.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ impl Images {
         let words = ["exec", &self.node.name, "ctr", "-n", "k8s.io", "images", "tag", "--force", pause, &full];
         let output = run(&self.node.engine, words).await?;
         if !output.status.success() {
-            return Err(KindError::Image { image: image.to_owned(), why: last_line(&output.stderr) }.into());
+            return Err(KindError::Image { image: image.to_owned(), why: output::reason(&output.stderr) }.into());
         }
         given.insert(image.to_owned());
         Ok(())

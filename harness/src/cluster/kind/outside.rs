@@ -5,7 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use super::tool::Tool;
 use super::{KindError, Node};
 use crate::cluster::ClusterError;
-use crate::cluster::engine::{last_line, run};
+use crate::cluster::engine::run;
+use crate::output;
 
 /// A way from pods to a port of this machine's. To be closed: it outlives the harness otherwise, as long as the node does.
 #[derive(Debug)]
@@ -24,8 +25,11 @@ impl Node {
         let output = run(&self.engine, ["container", "inspect", "--format", format, &self.name]).await?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let gateway = said.split_whitespace().find_map(|word| word.parse().ok());
-        let why =
-            if output.status.success() { "its network has no gateway".to_owned() } else { last_line(&output.stderr) };
+        let why = if output.status.success() {
+            "its network has no gateway".to_owned()
+        } else {
+            output::reason(&output.stderr)
+        };
         Ok(gateway.ok_or(KindError::NoWay { node: self.name.clone(), why })?)
     }
 
@@ -64,7 +68,7 @@ impl Way {
         let output = run(&self.node.engine, words.into_iter().chain(what)).await;
         let failed = match output {
             Ok(output) if output.status.success() => return,
-            Ok(output) => last_line(&output.stderr),
+            Ok(output) => output::reason(&output.stderr),
             Err(error) => error.to_string(),
         };
         tracing::debug!(node = self.node.name, verb, error = failed, "no masquerading for the interceptor");

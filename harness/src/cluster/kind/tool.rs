@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use super::KindError;
 use super::config::Config;
 use crate::cluster::ClusterError;
-use crate::cluster::engine::{Engine, last_line, on_path, run};
+use crate::cluster::engine::{Engine, on_path, run};
 use crate::cluster::place::{of_user, write_private};
+use crate::output;
 use crate::supervise::{Spec, Supervisor};
-
-/// How many lines of kind's output go into an error.
-const TAIL: usize = 12;
 
 /// The two programs, found.
 #[derive(Debug)]
@@ -81,9 +79,10 @@ impl Tool {
                 let why = line.trim_start_matches("ERROR: ").to_owned();
                 return Err(KindError::Image { image: image.to_owned(), why }.into());
             }
-            let lines: Vec<_> = text.lines().filter(|line| !line.is_empty()).collect();
-            let tail = lines[lines.len().saturating_sub(TAIL)..].join("\n");
-            Err(KindError::Create { name: name.to_owned(), logs: self.keep_logs(name).await, tail }.into())
+            let logs = self.keep_logs(name).await;
+            let mut lines = logs.as_deref().map(fatal_lines).unwrap_or_default();
+            lines.extend(output::excerpt(&text));
+            Err(KindError::Create { name: name.to_owned(), logs, lines: lines.join("\n") }.into())
         };
         match made.await {
             Ok(()) => Ok(supervisor),
@@ -123,7 +122,7 @@ impl Tool {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let command = words.into_iter().fold("kind".to_owned(), |command, word| command + " " + word);
-        Err(KindError::Failed { command, why: last_line(&output.stderr) })
+        Err(KindError::Failed { command, why: output::reason(&output.stderr) })
     }
 
     /// kind under supervision, with a kubeconfig of its own: the user's is not touched.
@@ -140,6 +139,52 @@ impl Tool {
     }
 }
 
+/// Why the programs on a cluster's nodes ended, from the logs that `kind export logs` has written:
+/// kind reports only that it has waited for them.
+fn fatal_lines(logs: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    for entry in walkdir::WalkDir::new(logs).max_depth(3).sort_by_file_name().into_iter().flatten() {
+        let path = entry.path();
+        let is_container = path.parent().is_some_and(|folder| folder.ends_with("containers"));
+        if !entry.file_type().is_file() || !is_container && !path.ends_with("kubelet.log") {
+            continue;
+        }
+        let Ok(log) = std::fs::read(path) else { continue };
+        // `kube-apiserver-node_kube-system_…` of a container, `kubelet`.
+        let program = entry.file_name().to_string_lossy();
+        let program = program.split(['.', '_']).next().unwrap_or_default();
+        let fatal = output::find_fatal(&String::from_utf8_lossy(&log));
+        lines.extend(fatal.into_iter().map(|line| format!("{program}: {line}")));
+    }
+    lines
+}
+
 fn missing(program: &str, remedy: &'static str) -> KindError {
     KindError::Missing { program: program.to_owned(), remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_why_programs_on_a_node_ended() {
+        let logs = tempfile::tempdir().unwrap();
+        let node = logs.path().join("x-control-plane");
+        std::fs::create_dir_all(node.join("containers")).unwrap();
+        let kubelet = "Nov 26 04:20:01 node kubelet[215]: E1126 04:20:01.000002     215 run.go:72] \"command failed\" err=\"cgroup v1\"\n";
+        std::fs::write(node.join("kubelet.log"), kubelet.repeat(3)).unwrap();
+        std::fs::write(node.join("containerd.log"), "level=fatal msg=\"not read\"\n").unwrap();
+        let server = "2026-11-26T04:20:01.1Z stderr F I1126 04:20:01.000002       1 a.go:1] starting\n\
+                      2026-11-26T04:20:01.2Z stderr F Error: unknown flag: --bogus\n\
+                      2026-11-26T04:20:01.2Z stderr F F1126 04:20:01.000002       1 b.go:2] no etcd\n";
+        std::fs::write(node.join("containers/kube-apiserver-x-control-plane_kube-system_a-b.log"), server).unwrap();
+        assert_eq!(
+            fatal_lines(logs.path()),
+            [
+                "kube-apiserver-x-control-plane: F1126 04:20:01.000002       1 b.go:2] no etcd",
+                "kubelet: E1126 04:20:01.000002     215 run.go:72] \"command failed\" err=\"cgroup v1\"",
+            ]
+        );
+    }
 }

@@ -8,6 +8,7 @@ use super::{At, PROGRAM, Served, connect};
 use crate::clock;
 use crate::cluster::questions::Prove;
 use crate::cluster::{Access, ClusterError, DEFAULT_VERSION, Plan, programs};
+use crate::output;
 use crate::supervise::Child;
 
 /// A machine that is busy with something else may take this long.
@@ -26,12 +27,12 @@ pub(super) async fn prove(child: &Child, dir: &Path) -> Result<Access, ClusterEr
         if let Some(access) = connect::connect(dir) {
             return Ok(access);
         }
-        let tail = || std::fs::read_to_string(&log).unwrap_or_default();
+        let excerpt = || output::excerpt(&std::fs::read_to_string(&log).unwrap_or_default()).join("\n");
         if let Some(exit) = child.exited() {
-            return Err(ClusterError::Exited { program: PROGRAM.to_owned(), exit, tail: tail(), log });
+            return Err(ClusterError::Exited { program: PROGRAM.to_owned(), exit, excerpt: excerpt(), log });
         }
         if since.elapsed() > PATIENCE {
-            return Err(ClusterError::NotReady { seconds: PATIENCE.as_secs(), tail: tail(), log });
+            return Err(ClusterError::NotReady { seconds: PATIENCE.as_secs(), excerpt: excerpt(), log });
         }
         clock::pause(LOOK).await;
     }
