@@ -1,12 +1,12 @@
-//! The programs as containers, made by the engine's command, on a network that only they are on.
+//! The programs as containers on a network that only they are on.
 
 use std::path::{Path, PathBuf};
 
-use super::images::{Images, pull_missing};
-use super::local::local_engine;
-use super::names::{API_PORT, ENVIRONMENT_KUBECONFIG, INSIDE, Names, PKI, TOKENS, files};
+use super::images::Images;
+use super::launch::{Container, ContainerSpec, check_engine, pull_missing};
+use super::names::{ENVIRONMENT_KUBECONFIG, Names, PKI, TOKENS, files};
 use super::{ContainersError, Wish, connect, prove};
-use crate::cluster::engine::{Engine, EngineError};
+use crate::cluster::engine::Engine;
 use crate::cluster::facts::Facts;
 use crate::cluster::keeper;
 use crate::cluster::place::{self, make_private, write_private};
@@ -19,9 +19,13 @@ use crate::supervise::{Child, Exit, ProcessId, Spec, SuperviseError, Supervisor}
 
 /// Start all three with their folder inside of `parent`; they are the supervisor's to end.
 pub(super) async fn start(parent: &Path, plan: &Plan, wish: &Wish) -> Result<(Facts, Supervisor), ClusterError> {
-    let engine = local_engine().await?;
+    let engine = Engine::find(Path::new("docker")).await?;
+    if !engine.host().starts_with("unix://") {
+        return Err(ContainersError::Remote { host: engine.host().to_owned() }.into());
+    }
+    check_engine(&engine).await?;
     let images = Images::new(&plan.version, wish);
-    pull_missing(&engine, &images).await?;
+    pull_missing(&images).await?;
     let names = Names::new(&place::token()?);
     let (dir, supervisor) = keeper::supervised(parent)?;
     let mut starting = Starting {
@@ -55,6 +59,7 @@ struct Starting<'a> {
 /// A program in its container, which the supervisor removes, maybe long after this process.
 struct Running {
     name: String,
+    container: Container,
     /// Follows the log, and ends with the container.
     log: Child,
 }
@@ -64,15 +69,17 @@ impl Starting<'_> {
         let secrets = Secrets::write(&self.dir.join(PKI), &self.dir.join(TOKENS), &self.names.containers())?;
         write_private(&self.dir.join(ENVIRONMENT_KUBECONFIG), secrets.kubeconfig(&self.names.server()).as_bytes())?;
         self.remove_in_the_end()?;
-        self.engine.ask(["network", "create", &self.names.network]).await?;
         let layout = self.names.layout();
         // Both to their ends, also if one fails: nothing may be half made when the rest is removed.
         let (etcd, server) = futures::join!(
             self.start("etcd", programs::etcd(&layout)),
             self.start("kube-apiserver", programs::kube_apiserver(&layout)),
         );
-        self.running.extend([etcd?, server?]);
-        let access = connect::connect(self.dir, &secrets, self.published().await?)?;
+        let (etcd, server) = (etcd?, server?);
+        // The port of a container that has ended is 0, and the wait for it says why it ended.
+        let port = server.container.port().await?;
+        self.running.extend([etcd, server]);
+        let access = connect::connect(self.dir, &secrets, port)?;
         let version = prove::prove(&access, self).await?;
         Ok(Facts {
             identity: Identity::new(SiteName::Containers, APISERVER, version),
@@ -97,33 +104,20 @@ impl Starting<'_> {
 
     /// Make a container and start it.
     async fn start(&self, name: &str, args: Vec<String>) -> Result<Running, ClusterError> {
-        let image = self.images.of(name);
-        let failed = |error: EngineError| ContainersError::Start {
-            program: name.to_owned(),
-            image: image.to_owned(),
-            why: error.why().to_owned(),
-        };
-        let (container, files) = (self.names.container(name), self.pack(name)?);
-        let label = format!("lockstep.folder={}", self.dir.display());
-        // The images' own entry points differ, and not all of them name the program.
-        let program = format!("/usr/local/bin/{name}");
-        let (files, inside) = (files.display().to_string(), format!("{container}:{INSIDE}"));
-        // The log can be read, whatever the engine does with logs by default.
-        let mut create = vec!["create", "--pull", "never", "--name", &container, "--network", &self.names.network];
-        create.extend(["--label", &label, "--log-driver", "json-file", "--entrypoint", &program]);
-        // On loopback alone, wherever there is room. Nothing of the others is published.
-        let published = format!("127.0.0.1::{API_PORT}");
-        if name == APISERVER {
-            create.extend(["--publish", &published]);
-        }
-        create.push(image);
-        create.extend(args.iter().map(String::as_str));
-        self.engine.ask(create).await.map_err(failed)?;
-        self.engine.ask(["cp", "--quiet", &files, &inside]).await.map_err(failed)?;
-        self.engine.ask(["start", &container]).await.map_err(failed)?;
-        let follow = ["logs", "--follow", &container].map(str::to_owned);
+        let container = Container::start(ContainerSpec {
+            program: name,
+            image: self.images.of(name),
+            args,
+            name: self.names.container(name),
+            network: &self.names.network,
+            label: self.dir.display().to_string(),
+            files: self.pack(name)?,
+            published: name == APISERVER,
+        });
+        let container = container.await?;
+        let follow = ["logs", "--follow", &self.names.container(name)].map(str::to_owned);
         let log = self.supervisor.spawn(self.command(name, follow.into(), name))?;
-        Ok(Running { name: name.to_owned(), log })
+        Ok(Running { name: name.to_owned(), container, log })
     }
 
     /// Put what a program reads, and nothing else, into a folder that is copied to it in one piece, with the modes that it has.
@@ -136,15 +130,6 @@ impl Starting<'_> {
             std::fs::copy(from, &to).map_err(ClusterError::file(to))?;
         }
         Ok(folder)
-    }
-
-    /// The port on 127.0.0.1 that leads to the API server.
-    async fn published(&self) -> Result<u16, ClusterError> {
-        let server = self.names.container(APISERVER);
-        let format = "{{range .NetworkSettings.Ports}}{{range .}}{{.HostPort}}{{end}}{{end}}";
-        let port = self.engine.ask(["inspect", "--format", format, &server]).await?;
-        // One that has ended has no port any more, and the wait for it will tell why.
-        Ok(port.parse().unwrap_or_default())
     }
 
     /// The engine's command under supervision.
@@ -175,15 +160,15 @@ impl Crew for Starting<'_> {
 
     async fn ended(&self) -> Option<(String, Exit)> {
         let (running, exit) = self.running.iter().find_map(|running| Some((running, running.log.exited()?)))?;
-        let code = ["inspect", "--format", "{{.State.ExitCode}}", &self.names.container(&running.name)];
-        let code = self.engine.ask(code).await.ok().and_then(|code| code.parse().ok());
+        let code = running.container.exit_code().await;
         Some((running.name.clone(), code.map_or(exit, Exit::Code)))
     }
 
     /// The next one wants its name.
     async fn forget_environment(&mut self) -> Result<(), ClusterError> {
-        self.running.retain(|running| running.name != ENVIRONMENT);
-        self.engine.ask(["rm", "--force", "--volumes", &self.names.container(ENVIRONMENT)]).await?;
+        for environment in self.running.extract_if(.., |running| running.name == ENVIRONMENT) {
+            environment.container.remove().await?;
+        }
         Ok(())
     }
 }

@@ -3,12 +3,34 @@
 /// Why there is no cluster in containers.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainersError {
+    /// The feature is off.
+    #[error(
+        "this lockstep was built without the feature `containers`; build it with cargo's default features, \
+         or use --cluster control-plane"
+    )]
+    NotBuilt,
     /// The engine is somewhere else, and so would be the published port.
     #[error(
         "the container engine at {host} runs on another machine, so its ports are not on 127.0.0.1; unset DOCKER_HOST, or choose a local engine with `docker context use`"
     )]
     Remote {
         /// Its address.
+        host: String,
+    },
+    /// The library that makes containers gets no answer.
+    #[error(
+        "the container engine does not answer testcontainers: {why}; set DOCKER_HOST to unix:// and the path of its socket"
+    )]
+    Library {
+        /// What it says.
+        why: String,
+    },
+    /// What would make the containers is not what would remove them.
+    #[error(
+        "the docker command uses the engine at {host}, and testcontainers another one; set DOCKER_HOST={host} to use the former"
+    )]
+    TwoEngines {
+        /// Where the command's engine listens.
         host: String,
     },
     /// An image is not here and cannot be pulled.

@@ -1,7 +1,6 @@
-//! The images of a version: their names, which are pure, and that the engine has them.
+//! The images of a version: their names. Pure.
 
-use super::{ContainersError, Wish};
-use crate::cluster::engine::Engine;
+use super::Wish;
 
 /// Where upstream publishes.
 const REGISTRY: &str = "registry.k8s.io";
@@ -45,19 +44,13 @@ impl Images {
     }
 }
 
-/// Pull the images that are not here.
-pub(super) async fn pull_missing(engine: &Engine, images: &Images) -> Result<(), ContainersError> {
-    for image in images.all() {
-        if engine.ask(["image", "inspect", "--format", "{{.Id}}", image]).await.is_ok() {
-            continue;
-        }
-        // A closed standard error is no reason not to.
-        let _ =
-            std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("pulling {image}, which is not here yet\n"));
-        let pulled = engine.ask(["pull", "--quiet", image]).await;
-        pulled.map_err(|error| ContainersError::Image { image: image.to_owned(), why: error.why().to_owned() })?;
+/// An image's name in the two parts that testcontainers joins with a colon, which suits a digest too.
+pub(super) fn split(image: &str) -> (&str, &str) {
+    match image.rsplit_once(':') {
+        // After the last colon stands a port if a folder follows.
+        Some((name, tag)) if !tag.contains('/') => (name, tag),
+        _ => (image, "latest"),
     }
-    Ok(())
 }
 
 /// etcd's tag for a version of Kubernetes.
@@ -103,5 +96,13 @@ mod tests {
         let images = Images::new("v1.33.13", &wish);
         assert_eq!(images.of("kube-apiserver"), "mirror.example:5000/k8s/kube-apiserver:v1.33.13");
         assert_eq!(images.of("etcd"), "etcd:mine");
+    }
+    #[rstest]
+    #[case("registry.k8s.io/etcd:3.6.8-0", "registry.k8s.io/etcd", "3.6.8-0")]
+    #[case("mirror.example:5000/etcd", "mirror.example:5000/etcd", "latest")]
+    #[case("etcd", "etcd", "latest")]
+    #[case("etcd@sha256:0123", "etcd@sha256", "0123")]
+    fn image_name_has_two_parts(#[case] image: &str, #[case] name: &str, #[case] tag: &str) {
+        assert_eq!(split(image), (name, tag));
     }
 }
