@@ -65,7 +65,7 @@ fn main() -> ExitCode {
 }
 
 /// The controllers of `tests/subjects`: how each is started, or what it lacks. `scripts/subjects` builds them.
-fn languages() -> [(&'static str, Result<Vec<String>, String>); 4] {
+fn languages() -> [(&'static str, Result<Vec<String>, String>); 5] {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let built = root.join("../target/subjects");
     let words = |path: PathBuf, before: &[&str], language: &str| {
@@ -80,6 +80,7 @@ fn languages() -> [(&'static str, Result<Vec<String>, String>); 4] {
         ("python", words(root.join("tests/subjects/deployment.py"), &["python3"], "python")),
         ("go", words(built.join("go/deployment-controller"), &[], "go")),
         ("rust", words(built.join("rust/deployment-controller"), &[], "rust")),
+        ("javascript", words(built.join("javascript/controller.js"), &["node"], "javascript")),
         ("java", words(built.join("java/deployment-controller.jar"), &["java", "-jar"], "java")),
     ]
 }
