@@ -41,8 +41,8 @@
 //!
 //! | room | what comes in, what goes out, what it may not know |
 //! | --- | --- |
-//! | `clock`, [`collection`], `private`, `state` | time, case files on disk or in the program, files of this user's own; nothing of Kubernetes |
-//! | [`controllers`], [`expect`], [`outcome`], [`output`], [`plain`], `tree` | names, numbers and texts that all use; `tree` is YAML with places |
+//! | `clock`, [`collection`], [`output`], `private`, `state` | time, case files on disk or in the program, what other programs print, files of this user's own; nothing of Kubernetes |
+//! | [`controllers`], [`expect`], [`outcome`], [`plain`], `tree` | names, numbers and texts that all use; `tree` is YAML with places |
 //! | [`workload`] | a table of what another kind has where a Deployment has it; a client that translates |
 //! | [`recording`] | what was seen while a case ran, as a file; not what was expected |
 //! | `secret` | takes the values of Secrets out of a case's text and of a recording |

@@ -53,14 +53,14 @@ const CONTROLLER: Crate = Crate {
 const HARNESS: Crate = Crate {
     sources: "src",
     layers: &[
-        &["causes", "clock", "collection", "private", "state"],
+        &["clock", "collection", "output", "private", "state"],
         &[
+            "causes",
             "controllers",
             "coverage",
             "expect",
             "fingerprint",
             "outcome",
-            "output",
             "plain",
             "pointer",
             "quote",

@@ -85,6 +85,7 @@ pub enum EngineError {
 pub(super) struct Engine {
     program: PathBuf,
     /// Where it listens, as in `unix:///var/run/docker.sock`; empty where the command does not say.
+    #[cfg_attr(not(feature = "containers"), allow(dead_code, reason = "kind asks nothing more of an engine"))]
     host: String,
 }
 
@@ -121,6 +122,25 @@ impl Engine {
         &self.program
     }
 
+    async fn answers(&self) -> Result<(), EngineError> {
+        let version = run(&self.program, ["version", "--format", "{{.Server.Version}}"]);
+        let why = match tokio::time::timeout(PATIENCE, version).await {
+            Ok(answer) => {
+                let answer = answer?;
+                if answer.status.success() {
+                    return Ok(());
+                }
+                output::reason(&answer.stderr)
+            }
+            Err(_) => no_answer(),
+        };
+        let remedy = remedy(&why);
+        Err(EngineError::Silent { engine: self.program.display().to_string(), why, remedy })
+    }
+}
+
+#[cfg_attr(not(feature = "containers"), allow(dead_code, reason = "kind asks nothing more of an engine"))]
+impl Engine {
     /// Where it listens.
     pub(super) fn host(&self) -> &str {
         &self.host
@@ -137,22 +157,6 @@ impl Engine {
     /// The same without a runtime.
     pub(super) fn ask_now(&self, words: &[&str]) -> Result<String, EngineError> {
         ask_now(&self.program, words)
-    }
-
-    async fn answers(&self) -> Result<(), EngineError> {
-        let version = run(&self.program, ["version", "--format", "{{.Server.Version}}"]);
-        let why = match tokio::time::timeout(PATIENCE, version).await {
-            Ok(answer) => {
-                let answer = answer?;
-                if answer.status.success() {
-                    return Ok(());
-                }
-                output::reason(&answer.stderr)
-            }
-            Err(_) => no_answer(),
-        };
-        let remedy = remedy(&why);
-        Err(EngineError::Silent { engine: self.program.display().to_string(), why, remedy })
     }
 }
 

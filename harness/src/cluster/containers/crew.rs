@@ -20,9 +20,7 @@ use crate::supervise::{Child, Exit, ProcessId, Spec, SuperviseError, Supervisor}
 /// Start all three with their folder inside of `parent`; they are the supervisor's to end.
 pub(super) async fn start(parent: &Path, plan: &Plan, wish: &Wish) -> Result<(Facts, Supervisor), ClusterError> {
     let engine = Engine::find(Path::new("docker")).await?;
-    if !engine.host().starts_with("unix://") {
-        return Err(ContainersError::Remote { host: engine.host().to_owned() }.into());
-    }
+    ContainersError::unless_local(&engine)?;
     check_engine(&engine).await?;
     let images = Images::new(&plan.version, wish);
     pull_missing(&images).await?;

@@ -1,5 +1,8 @@
 //! What goes wrong with containers, each with what to do about it.
 
+#[cfg(feature = "containers")]
+use crate::cluster::engine::Engine;
+
 /// Why there is no cluster in containers.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainersError {
@@ -54,4 +57,15 @@ pub enum ContainersError {
         /// What the engine says.
         why: String,
     },
+}
+
+#[cfg(feature = "containers")]
+impl ContainersError {
+    /// Refuse an engine on another machine.
+    pub(super) fn unless_local(engine: &Engine) -> Result<(), Self> {
+        if engine.host().starts_with("unix://") {
+            return Ok(());
+        }
+        Err(Self::Remote { host: engine.host().to_owned() })
+    }
 }

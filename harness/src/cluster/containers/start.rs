@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-#[cfg(not(feature = "containers"))]
-use super::ContainersError;
-use super::Wish;
 #[cfg(feature = "containers")]
 use super::images::Images;
+use super::{ContainersError, Wish};
 #[cfg(feature = "containers")]
 use crate::cluster::engine::{Engine, EngineError};
 use crate::cluster::supervised::Supervised;
@@ -33,6 +31,7 @@ pub(in crate::cluster) async fn start(_: &Path, _: &Plan, _: &Wish) -> Result<Su
 #[cfg(feature = "containers")]
 pub fn available(version: &str, wish: &Wish) -> Result<(), String> {
     let engine = Engine::locate(Path::new("docker")).map_err(|error| error.to_string())?;
+    ContainersError::unless_local(&engine).map_err(|error| error.to_string())?;
     let images = Images::new(version, wish);
     let words = [&["image", "inspect", "--format", "{{.Id}}"], images.all().as_slice()].concat();
     match engine.ask_now(&words) {
@@ -49,4 +48,21 @@ pub fn available(version: &str, wish: &Wish) -> Result<(), String> {
 #[cfg(not(feature = "containers"))]
 pub fn available(_: &str, _: &Wish) -> Result<(), String> {
     Err(ContainersError::NotBuilt.to_string())
+}
+
+#[cfg(all(test, not(feature = "containers")))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn build_without_containers_says_how_to_get_them() {
+        let wish = Wish::default();
+        let plan = Plan::new("v1.36.3");
+        let error = start(Path::new("/nowhere"), &plan, &wish).await.unwrap_err().to_string();
+        assert!(
+            error.contains("built without the feature `containers`; build it with cargo's default features"),
+            "{error}"
+        );
+        assert_eq!(available("v1.36.3", &wish), Err(error));
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::config::Config;
 use super::tool::Tool;
 use super::{Kind, KindError, NAME, Node, Wish, connect, prove};
+use crate::cluster::engine::Engine;
 use crate::cluster::facts::Facts;
 use crate::cluster::keeper::Keeper;
 use crate::cluster::lock::lock;
@@ -13,12 +14,13 @@ use crate::cluster::place::make_private;
 use crate::cluster::{ClusterError, Plan, programs};
 use crate::supervise::{ProcessId, Supervisor};
 
-/// Whether the programs are there, as far as one can tell without starting one; if not, what is missing.
+/// Whether the programs are there and the engine runs; if not, what is missing.
 ///
 /// # Errors
 /// What is missing, and what to do.
 pub fn available() -> Result<(), String> {
-    Tool::on_path().map(drop).map_err(|error| error.to_string())
+    let (_, engine) = Tool::on_path().map_err(|error| error.to_string())?;
+    Engine::locate(&engine).map(drop).map_err(|error| error.to_string())
 }
 
 impl Kind {
