@@ -102,7 +102,7 @@ fn a_subject_that_asks_for_what_is_invalid_is_told_with_the_servers_words() {
     let ran = run(&["web"], "invalid", &["--junit", &path("junit.xml"), "--evidence", &path("evidence")]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     ran.says(&["its requests about this case: create 422 (", "422 create replicasets (", "spec.selector"]);
-    ran.says(&["it printed last:", "| wrong.py starts: invalid"]);
+    ran.says(&["it printed:", "| wrong.py starts: invalid"]);
     let junit = std::fs::read_to_string(path("junit.xml")).expect("written");
     assert!(junit.contains("422 create replicasets") && junit.contains("spec.selector"), "{junit}");
     let report = find(folder.path(), "report.txt");

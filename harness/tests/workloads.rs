@@ -1,8 +1,8 @@
 //! Workloads in place of Deployments, on the controller of Argo Rollouts, where `scripts/argo-rollouts` has built it: that a case
 //! is played on Rollouts, and what differs is what docs/argo-rollouts.md says.
 //!
-//! `cases/rolling/rollout-of-argo` says its kind itself, and is played without a flag; its golden timeline is a Deployment's, recorded
-//! from upstream, and Argo's controller must do the same.
+//! `cases/rolling/rollout-of-argo` says its kind; its golden timeline is a Deployment's, recorded from upstream, and Argo's
+//! controller must do the same.
 //!
 //! Trials `<cluster>::workloads::<what>`, ignored where the controller is not built or no control plane can run.
 
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     ];
     trials.extend(["sim", "control-plane"].map(|cluster| {
         let words = &["conformant      rolling/rollout-of-argo", "1 conformant"];
-        trial(cluster, "a_case_says_its_kind", Played { cases: &["rolling/rollout-of-argo"], flags: &[], words })
+        trial(cluster, "a_case_says_its_kind", Played { cases: &["rolling/rollout-of-argo"], flags: of_argo, words })
     }));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

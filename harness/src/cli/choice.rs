@@ -23,8 +23,8 @@ pub(super) struct Suits<'a> {
     pub(super) is_told: bool,
     /// What stands in for Deployments, whatever a case says.
     pub(super) workload: Option<&'a Workload>,
-    /// Whether a case that is about another kind is played on that; else on Deployments.
-    pub(super) has_workloads: bool,
+    /// Whether it is known to look after Deployments: a case that is about another kind is played on those.
+    pub(super) has_deployments: bool,
     /// The subjects themselves: some have a part of the options.
     pub(super) specs: &'a [Spec],
 }
@@ -46,7 +46,9 @@ enum Unfit {
     Options,
     Workload,
     /// It is about another kind than the one that was asked for.
-    Kind,
+    OtherKind,
+    /// It is about another kind than Deployments, and nobody says that the subject looks after that.
+    NotDeployments,
 }
 
 impl Suits<'_> {
@@ -89,14 +91,23 @@ impl Suits<'_> {
             choice.told.push(line);
         }
         if let Some(cases) = count(Unfit::Workload) {
-            let kinds: BTreeSet<_> = of(Unfit::Workload).filter_map(|case| Some(&*self.about(case)?.kind)).collect();
+            let kinds: BTreeSet<_> = of(Unfit::Workload).filter_map(|_| Some(&*self.workload?.kind)).collect();
             let kinds: Vec<_> = kinds.into_iter().collect();
             choice.told.push(format!("{cases} left out for what a {} does not have", kinds.join(" and a ")));
         }
-        if let Some(cases) = count(Unfit::Kind) {
-            choice.told.push(format!("{cases} about another kind left out: they run without --workload"));
+        if let Some(cases) = count(Unfit::OtherKind) {
+            choice.told.push(format!("{cases} about another kind left out: --workload names that one"));
         }
-        let on_deployments = choice.cases.iter().filter(|case| case.workload.is_some() && !self.has_workloads).count();
+        if let Some(cases) = count(Unfit::NotDeployments) {
+            let kinds: BTreeSet<_> = of(Unfit::NotDeployments).map(own_kind).collect();
+            let kinds: Vec<_> = kinds.into_iter().collect();
+            choice.told.push(format!(
+                "{cases} about another kind ({}) left out: --workload selects them, where the subject looks after that kind",
+                kinds.join(", ")
+            ));
+        }
+        let on_deployments =
+            choice.cases.iter().filter(|case| case.workload.is_some() && self.workload.is_none()).count();
         if on_deployments > 0 {
             let many = if on_deployments == 1 { "1 case".to_owned() } else { format!("{on_deployments} cases") };
             choice
@@ -106,12 +117,6 @@ impl Suits<'_> {
         choice
     }
 
-    /// What stands in for Deployments in a case.
-    fn about<'a>(&'a self, case: &'a Case) -> Option<&'a Workload> {
-        let own = case.workload.as_deref().filter(|_| self.has_workloads);
-        self.workload.or(own)
-    }
-
     fn unfit(&self, case: &Case) -> Option<Unfit> {
         if self.controllers.is_some_and(|brings| brings.lacks(&case.controllers).is_some()) {
             return Some(Unfit::Controllers);
@@ -119,9 +124,12 @@ impl Suits<'_> {
         if let (Some(asked), Some(own)) = (self.workload, &case.workload)
             && !asked.is_of_kind(own)
         {
-            return Some(Unfit::Kind);
+            return Some(Unfit::OtherKind);
         }
-        if let Some(workload) = self.about(case) {
+        if self.workload.is_none() && case.workload.is_some() && !self.has_deployments {
+            return Some(Unfit::NotDeployments);
+        }
+        if let Some(workload) = self.workload {
             let only_deployments = case.controllers == Controllers::default();
             let lacks = workload.lacks.iter().any(|word| labels(case).contains(word) || patches(case, word));
             return (lacks || !only_deployments).then_some(Unfit::Workload);
@@ -150,6 +158,11 @@ fn patches(case: &Case, word: &str) -> bool {
     case.given.iter().chain(&case.steps).any(sets)
 }
 
+/// The kind that a case says it is about.
+fn own_kind(case: &Case) -> &str {
+    case.workload.as_ref().map_or("Deployment", |workload| &workload.kind)
+}
+
 /// Why one case is left out, and what selects it.
 fn one(case: &Case, why: Unfit) -> String {
     match why {
@@ -161,9 +174,10 @@ fn one(case: &Case, why: Unfit) -> String {
             format!("it is of restart profile {profile}; --profile {profile} selects it")
         }
         Unfit::Workload => "the workload has nothing that stands in for what it is about".to_owned(),
-        Unfit::Kind => {
-            let kind = case.workload.as_ref().map_or("", |workload| &workload.kind);
-            format!("it is about a {kind}; it runs without --workload")
+        Unfit::OtherKind => format!("it is about a {}; --workload names another kind", own_kind(case)),
+        Unfit::NotDeployments => {
+            let kind = own_kind(case);
+            format!("it is about a {kind}; --workload selects it, where the subject looks after that kind")
         }
         Unfit::Options => "it sets restart options that the subject cannot be given".to_owned(),
     }
@@ -203,7 +217,7 @@ mod tests {
             profile: Some(profile),
             is_told: false,
             workload: None,
-            has_workloads: true,
+            has_deployments: false,
             specs: &[],
         };
         let Choice { cases, told } = suits.choose(collection(), |case| case.name == named);
@@ -250,7 +264,7 @@ mod tests {
             profile: Some(RestartProfile::Xing),
             is_told: true,
             workload: None,
-            has_workloads: true,
+            has_deployments: false,
             specs: &[],
         };
         let Choice { cases, told } = suits.choose(cases, |case| case.path == "cases/a/both.yaml");
@@ -267,7 +281,7 @@ mod tests {
             profile: None,
             is_told: false,
             workload: Some(&argo),
-            has_workloads: true,
+            has_deployments: false,
             specs: &[],
         };
         let given = |fields: &str, step: &str| {
@@ -288,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_says_its_kind_is_played_on_that() {
+    fn a_case_of_another_kind_is_for_a_subject_that_is_said_to_look_after_that() {
         let text = "description: x\nworkload: argo-rollouts\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\nsteps:\n  - scale: 3\n";
         let case = || vec![case::parse("cases/a/x.yaml", "a/x", text).unwrap()];
         let recreate =
@@ -296,32 +310,44 @@ mod tests {
         let controllers = Controllers::default();
         let fleet = "{\"apiVersion\": \"example.com/v1\", \"kind\": \"Fleet\", \"plural\": \"fleets\"}";
         let fleet = Workload::from_json(serde_json::from_str(fleet).unwrap()).unwrap();
-        let suits = |workload, has_workloads| Suits {
+        let argo: Workload = "argo-rollouts".parse().unwrap();
+        let suits = |workload, has_deployments| Suits {
             controllers: Some(&controllers),
             profile: None,
             is_told: false,
             workload,
-            has_workloads,
+            has_deployments,
             specs: &[],
         };
         let told = |suits: Suits<'_>, cases| {
             let Choice { cases, told } = suits.choose(cases, |_| false);
             (cases.len(), told.join("; "))
         };
-        assert_eq!(told(suits(None, true), case()), (1, String::new()));
+        let unsaid = "1 case about another kind (Rollout) left out: --workload selects them, where the subject looks after that kind";
+        assert_eq!(told(suits(None, false), case()), (0, unsaid.to_owned()));
+        let named = suits(None, false).choose(case(), |_| true);
+        let line = "cases/a/x.yaml is left out: it is about a Rollout; --workload selects it, where the subject looks after that kind";
+        assert_eq!((named.cases.len(), named.told), (0, vec![line.to_owned()]));
+        assert_eq!(told(suits(Some(&argo), false), case()), (1, String::new()));
         let lacks = "1 case left out for what a Rollout does not have".to_owned();
-        assert_eq!(told(suits(None, true), recreate()), (0, lacks));
-        let other = "1 case about another kind left out: they run without --workload".to_owned();
-        assert_eq!(told(suits(Some(&fleet), true), case()), (0, other));
+        assert_eq!(told(suits(Some(&argo), false), recreate()), (0, lacks));
+        let other = "1 case about another kind left out: --workload names that one".to_owned();
+        assert_eq!(told(suits(Some(&fleet), false), case()), (0, other));
         let deployments =
             "1 case about another kind played on Deployments, as the subject looks after those".to_owned();
-        assert_eq!(told(suits(None, false), case()), (1, deployments));
+        assert_eq!(told(suits(None, true), case()), (1, deployments));
     }
 
     #[test]
     fn ours_is_given_all_of_them() {
-        let suits =
-            Suits { controllers: None, profile: None, is_told: true, workload: None, has_workloads: false, specs: &[] };
+        let suits = Suits {
+            controllers: None,
+            profile: None,
+            is_told: true,
+            workload: None,
+            has_deployments: true,
+            specs: &[],
+        };
         let Choice { cases, told } = suits.choose(collection(), |_| true);
         assert_eq!((cases.len(), told.len()), (5, 0));
     }

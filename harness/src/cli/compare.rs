@@ -72,7 +72,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outco
     events.emit(&Event::RunStarted { plays: all * 2 })?;
     let mut outcomes = Vec::new();
     let mut ended: Result<(), CliError> = Ok(());
-    for (setup, under_test, cases) in arguments.place.by_environment(&setup, &specs, cases) {
+    for (setup, under_test, cases) in arguments.place.by_environment(&setup, cases) {
         let mut sides: Vec<Side> = Vec::new();
         let both = setup.with_each(&under_test, &specs, cases.len(), async |spec, player| {
             let number = sides.len() + 1;

@@ -74,7 +74,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     arguments.place.check(&cases, &specs)?;
     places::folder("--out", arguments.out.as_deref())?;
     arguments.sharding.check()?;
-    let environments = arguments.place.by_environment(&arguments.place.setup(Events::default()), &specs, cases);
+    let environments = arguments.place.by_environment(&arguments.place.setup(Events::default()), cases);
     let rounds = [Round { time: 1, seed: None }];
     let parts = arguments.sharding.parts(&environments, &rounds, false);
     let (items, here) = items(&parts, &specs);

@@ -124,7 +124,7 @@ impl Place {
             specs,
             is_told: specs.iter().all(Spec::takes_restart_options),
             workload: self.workload.as_ref(),
-            has_workloads: specs.iter().all(Spec::may_have_a_workload),
+            has_deployments: !specs.iter().any(Spec::may_have_a_workload),
         };
         let Choice { cases, told } = suits.choose(selection.cases()?, |case| selection.names(case));
         told.iter().for_each(|line| note!("{line}"));
@@ -155,13 +155,6 @@ impl Place {
                 "--workload {workload} is for a controller of that kind, which {spec} is not; give it as --subject \
                  command:PROGRAM"
             ));
-        }
-        if let Some(case) = cases.iter().find(|case| case.workload.is_some())
-            && let Some(one) = specs.iter().find(|spec| spec.may_have_a_workload())
-            && let Some(other) = specs.iter().find(|spec| !spec.may_have_a_workload())
-        {
-            let path = &case.path;
-            return usage(format!("{path} is about another kind than Deployments for {one} alone; leave out {other}"));
         }
         for spec in specs {
             match spec {
@@ -235,32 +228,17 @@ impl Place {
         self.controllers.as_ref().unwrap_or(&case.controllers)
     }
 
-    /// The cases by what they are about and by what subjects bring to them, each with a test environment of its own; else in
-    /// their order.
+    /// The cases by what subjects bring to them, each with a test environment of its own; else in their order.
     pub(super) fn by_environment(
         &self,
         setup: &Setup,
-        specs: &[Spec],
         cases: Vec<Arc<Case>>,
     ) -> Vec<(Setup, Controllers, Vec<Arc<Case>>)> {
-        let mut kinds: Vec<(Option<Workload>, Vec<Arc<Case>>)> = Vec::new();
-        for case in cases {
-            let own = case.workload.as_deref().filter(|_| specs.iter().all(Spec::may_have_a_workload));
-            let workload = self.workload.as_ref().or(own);
-            match kinds.iter_mut().find(|(kind, _)| kind.as_ref() == workload) {
-                Some((_, cases)) => cases.push(case),
-                None => kinds.push((workload.cloned(), vec![case])),
-            }
-        }
-        let each = kinds.into_iter().flat_map(|(workload, cases)| {
-            let setup = Setup { workload, ..setup.clone() };
-            let by_controllers = self.by_controllers(cases);
-            by_controllers.into_iter().map(move |(under_test, cases)| (setup.clone(), under_test, cases))
-        });
-        each.collect()
+        let each = self.by_controllers(cases).into_iter();
+        each.map(|(under_test, cases)| (setup.clone(), under_test, cases)).collect()
     }
 
-    /// The cases, about Deployments, by what subjects bring to them.
+    /// The cases by what subjects bring to them.
     pub(super) fn by_controllers(&self, cases: Vec<Arc<Case>>) -> Vec<(Controllers, Vec<Arc<Case>>)> {
         let mut environments: BTreeMap<Controllers, Vec<Arc<Case>>> = BTreeMap::new();
         for case in cases {

@@ -38,7 +38,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let mut cut = false;
     let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
     let specs = std::slice::from_ref(&spec);
-    for (setup, under_test, cases) in arguments.place.by_environment(&setup, specs, cases) {
+    for (setup, under_test, cases) in arguments.place.by_environment(&setup, cases) {
         let recorded = setup.with_each(&under_test, specs, cases.len(), async |_, player| {
             let take = async |played: Played<'_>| {
                 cut |= !played.recording.end.as_ref().is_some_and(|end| end.completed);

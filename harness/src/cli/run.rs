@@ -119,7 +119,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let since = clock::instant();
     let rounds: Vec<Round> = arguments.rounds().collect();
     let timelines = arguments.timelines || cases.len() == 1 && rounds.len() == 1;
-    let environments = arguments.place.by_environment(&arguments.place.setup(Events::default()), &specs, cases);
+    let environments = arguments.place.by_environment(&arguments.place.setup(Events::default()), cases);
     let parts = arguments.sharding.parts(&environments, &rounds, arguments.reports.keeps_evidence());
     let plays = parts.iter().map(|part| part.here().count() * specs.len()).sum();
     let results = match arguments.output {

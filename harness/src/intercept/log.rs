@@ -9,8 +9,9 @@ use crate::clock::Instant;
 
 use hyper::Request;
 use hyper::header::USER_AGENT;
-use kube_apiserver_sim::notify::Notifier;
+use kube_apiserver_sim::notify::{Listener, Notifier};
 
+use super::since_start::SinceStart;
 use super::{Route, Verb};
 use crate::{clock, recording};
 
@@ -71,6 +72,8 @@ pub struct InterceptorLog(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     finished: Notifier,
+    /// Counts arrivals and answers.
+    progress: Notifier,
 }
 
 #[derive(Debug, Default)]
@@ -88,6 +91,7 @@ struct State {
     under_way: BTreeMap<String, u64>,
     /// Until when a client was told to wait before it tries a request again, by namespace.
     retries: BTreeMap<String, Instant>,
+    since_start: SinceStart,
 }
 
 /// What one reader has not taken yet.
@@ -117,7 +121,20 @@ pub struct Connections {
 
 impl InterceptorLog {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Shared { state: Mutex::default(), finished: Notifier::default() }))
+        let (finished, progress) = (Notifier::default(), Notifier::default());
+        Self(Arc::new(Shared { state: Mutex::default(), finished, progress }))
+    }
+
+    /// A log with nothing in it.
+    #[cfg(test)]
+    pub(crate) fn empty() -> Self {
+        Self::new()
+    }
+
+    /// A request was answered.
+    #[cfg(test)]
+    pub(crate) fn passed<B>(&self, request: &Request<B>, status: u16) {
+        self.open(request).answered(status);
     }
 
     /// Take what was finished since the last time while there was no [`reader`](Self::reader): in order of completion, watches when
@@ -193,21 +210,47 @@ impl InterceptorLog {
         self.0.finished.count()
     }
 
+    /// The subject is about to be started: what was asked before is not its own.
+    pub fn subject_starts(&self) {
+        let mut state = self.state();
+        let arrived = state.arrived;
+        state.since_start.start(arrived);
+    }
+
+    /// The subject runs.
+    pub fn subject_runs(&self) {
+        self.state().since_start.run();
+    }
+
+    /// What the subject has asked for since it was started.
+    pub fn since_start(&self) -> SinceStart {
+        self.state().since_start.clone()
+    }
+
+    /// Notified of each request that arrives or is answered.
+    pub fn listen(&self) -> Listener {
+        self.0.progress.listen()
+    }
+
     /// A request arrived.
     pub(super) fn open<B>(&self, request: &Request<B>) -> Ticket {
         let uri = request.uri();
-        let Route { verb, group, namespace, resource, subresource, name } =
-            Route::parse(request.method(), uri.path(), uri.query());
+        let route = Route::parse(request.method(), uri.path(), uri.query());
         let user_agent = request.headers().get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
         let mut state = self.state();
         state.arrived += 1;
+        state.since_start.arrived(&route);
+        let Route { verb, group, namespace, resource, subresource, name } = route;
         if is_awaited(verb, &resource) {
             *state.under_way.entry(namespace.clone()).or_default() += 1;
         }
+        let seq = state.arrived;
+        drop(state);
+        self.0.progress.notify();
         Ticket {
             log: self.clone(),
             request: Some(InterceptedRequest {
-                seq: state.arrived,
+                seq,
                 started: clock::instant(),
                 took: Duration::ZERO,
                 verb,
@@ -229,6 +272,7 @@ impl InterceptorLog {
         {
             let mut state = self.state();
             *state.counts.entry(request.verb).or_default() += 1;
+            state.since_start.answered(&request);
             if request.is_refused() {
                 *state.refused.entry(request.to_string()).or_default() += 1;
             }
@@ -242,6 +286,7 @@ impl InterceptorLog {
             state.hand_out(request);
         }
         self.0.finished.notify();
+        self.0.progress.notify();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -61,6 +61,7 @@ mod passage;
 mod refusal;
 mod sent;
 mod server;
+mod since_start;
 #[cfg(test)]
 mod tests;
 
@@ -74,3 +75,4 @@ pub use passage::WEBHOOK;
 pub(crate) use refusal::object_of;
 pub use sent::{SentLog, SentRequest};
 pub use server::Interceptor;
+pub use since_start::SinceStart;

@@ -135,15 +135,15 @@ impl Probe {
         pod.map(|pod| (Controller::ReplicaSet, format!("made pod {} for the probe", pod.name)))
     }
 
+    /// Whether the subject has taken the probe's Deployment up.
+    pub fn is_taken_up(&self) -> bool {
+        self.pod().is_some() && self.deployment().is_some_and(|deployment| deployment.int("/status/replicas") == 1)
+    }
+
     /// Wait until the subject has taken the probe's Deployment up; false if it did not within the budget.
     pub async fn taken_up(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> bool {
         self.asked.get_or_init(clock::instant);
-        self.world
-            .until(budget, || {
-                exited() || (self.pod().is_some() && self.deployment().is_some_and(|d| d.int("/status/replicas") == 1))
-            })
-            .await
-            && !exited()
+        self.world.until(budget, || exited() || self.is_taken_up()).await && !exited()
     }
 
     /// Flip the pod's readiness and see how far that gets; no further than the test environment once the subject has ended.

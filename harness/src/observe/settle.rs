@@ -28,6 +28,11 @@ const ROUNDS_WITH_HISTORY: u32 = 6;
 /// How long a subject with a request of its own held may take to follow the probe.
 const ANSWER: Duration = Duration::from_secs(3);
 
+/// How it is said that what was to be done was not, by a subject that wrote nothing, and by one that did.
+pub const DID_NOTHING: &str = "did nothing";
+/// See [`DID_NOTHING`].
+pub const WRONG_STATE: &str = "stayed in the wrong state";
+
 /// What settling looks at besides the world.
 pub struct Scene<'a> {
     /// The case's namespace.
@@ -84,6 +89,8 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
     let mut rounds = 0;
     let mut silent = 0;
     let mut stuck = None;
+    // Whether everything was right at some look: then what is wrong in the end need not be why it does not settle.
+    let mut was_right = false;
     let mut changes = world.listen();
     while !left().is_zero() {
         // Marked before the look, so that what comes during it wakes at once.
@@ -96,6 +103,7 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
             break;
         }
         stuck = discrepancy(world, scene);
+        was_right |= stuck.is_none();
         if stuck.is_some() {
             silent = 0;
             tokio::time::timeout(left().min(Duration::from_millis(250)), changes.changed()).await.ok();
@@ -141,7 +149,7 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
             return Rest { unsettled: broken(world, scene), rounds };
         }
     }
-    Rest { unsettled: Some(blame(world, probe, scene, stuck).await), rounds }
+    Rest { unsettled: Some(blame(world, probe, scene, (stuck, was_right)).await), rounds }
 }
 
 /// What the subject has read, where the probe does not travel through it: it may look at one kind after the other before it writes.
@@ -166,8 +174,9 @@ async fn hushed<T: PartialEq>(changes: &mut Listener, happened: &impl Fn() -> T,
     }
 }
 
-/// The budget is spent: who is to blame. `stuck` is what was not right when it was.
-async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: Option<Trouble>) -> Trouble {
+/// The budget is spent: who is to blame. `stuck` is what was not right when it was. What never was right is named however long the subject
+/// goes on trying, so that a longer budget does not give another reason.
+async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: (Option<Trouble>, bool)) -> Trouble {
     if let Some(trouble) = broken(world, scene) {
         return trouble;
     }
@@ -178,6 +187,10 @@ async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: Option<Tr
     clock::pause(Duration::from_millis(500)).await;
     let more = (scene.writes)() - writes;
     let budget = scene.budget;
+    let (stuck, was_right) = stuck;
+    if let Some(never_right) = stuck.as_ref().filter(|it| it.blame == Blame::Subject && !was_right) {
+        return wrong_state(never_right, scene);
+    }
     if more > 0 {
         return subject(format!("never became quiet: {more} more writes after {budget:?}"));
     }
@@ -192,13 +205,16 @@ async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: Option<Tr
         ));
     }
     match stuck {
-        Some(Trouble { blame: Blame::Subject, why, .. }) => {
-            let how = if writes == 0 { "did nothing" } else { "settled in the wrong state" };
-            subject(format!("{how}: {why} (after {budget:?})"))
-        }
-        Some(Trouble { blame: Blame::Environment, why, .. }) => environment(&format!("{why} (after {budget:?})")),
+        Some(trouble) if trouble.blame == Blame::Subject => wrong_state(&trouble, scene),
+        Some(Trouble { why, .. }) => environment(&format!("{why} (after {budget:?})")),
         None => environment("the namespace did not become quiet within the budget; raise --budget"),
     }
+}
+
+/// What is not right when the budget is spent, and whether the subject did anything about it.
+pub(super) fn wrong_state(Trouble { blame, why, .. }: &Trouble, scene: &Scene<'_>) -> Trouble {
+    let how = if (scene.writes)() == 0 { DID_NOTHING } else { WRONG_STATE };
+    Trouble::new(*blame, format!("{how}: {why} (after {:?})", scene.budget))
 }
 
 pub(super) fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {

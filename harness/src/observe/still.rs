@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::settle::{Half, Rest, Scene, broken, discrepancy};
+use super::settle::{Half, Rest, Scene, broken, discrepancy, wrong_state};
 use super::{Kind, World};
 use crate::clock;
 use crate::recording::{Blame, Trouble};
@@ -20,6 +20,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Rest {
     let since = clock::instant();
     let mut rounds = 0;
+    let mut was_right = false;
     loop {
         if let Some(trouble) = broken(world, scene) {
             return Rest { unsettled: Some(trouble), rounds };
@@ -32,6 +33,7 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
         let heard = written.iter().all(|(kind, version)| world.has_seen(*kind, *version));
         let still = still && heard;
         let stuck = discrepancy(world, scene);
+        was_right |= stuck.is_none();
         if still && stuck.is_none() && ((scene.under_way)() == 0 || scene.subject != Half::Whole) {
             return Rest { unsettled: broken(world, scene), rounds };
         }
@@ -40,11 +42,9 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
         }
         let budget = scene.budget;
         let unsettled = match stuck {
+            Some(trouble) if still || !was_right => wrong_state(&trouble, scene),
             _ if !still => Trouble::new(Blame::Subject, format!("never became quiet: still at it after {budget:?}")),
-            Some(Trouble { blame, why, .. }) => {
-                let how = if (scene.writes)() == 0 { "did nothing" } else { "settled in the wrong state" };
-                Trouble::new(blame, format!("{how}: {why} (after {budget:?})"))
-            }
+            Some(trouble) => wrong_state(&trouble, scene),
             None => Trouble::new(Blame::Subject, format!("a request had no answer after {budget:?}")),
         };
         return Rest { unsettled: Some(unsettled), rounds };

@@ -1,5 +1,5 @@
 //! What a subject was at when it went wrong: its requests by verb and status code, what the server refused and why, and what it
-//! printed last. A subject that does the wrong thing is seldom silent about it, and the answers that it got say the rest.
+//! printed. A subject that does the wrong thing is seldom silent about it, and the answers that it got say the rest.
 
 use crate::outcome::Outcome;
 use crate::recording::Diagnosis;
@@ -32,7 +32,7 @@ pub(super) fn conduct(judgement: &Judgement) -> Vec<String> {
         Some(_) if ended => {}
         Some([]) => out.push("  it printed nothing since it was started".to_owned()),
         Some(lines) => {
-            out.push("  it printed last:".to_owned());
+            out.push("  it printed:".to_owned());
             out.extend(lines.iter().map(|line| format!("    | {line}")));
         }
     }

@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::failure::sentence;
+use crate::observe::settle::{DID_NOTHING, WRONG_STATE};
+use crate::recording::{Blame, Trouble};
 use crate::verdict::{Judgement, What};
 
 /// The parts of a case's first finding, without what differs from case to case.
@@ -15,11 +17,27 @@ pub(super) fn parts(judgement: &Judgement) -> BTreeSet<String> {
         return BTreeSet::from([format!("invariant `{}` broken", breach.invariant)]);
     }
     let said = sentence(&finding.what);
-    let parts = match finding.what {
+    let parts = match &finding.what {
         What::Divergence(_) => words(first_line(&said)),
+        What::Unsettled(Trouble { blame: Blame::Subject, why, ended: false }) => vec![unsettled(first_line(why))],
         _ => vec![alike(first_line(&said))],
     };
     parts.into_iter().collect()
+}
+
+/// Why a step did not settle, whichever object and counter it was seen by, and however long it was waited for: a controller that does not
+/// bring a status up to date leaves one of the case's wrong or one of the probe's, as it happens.
+fn unsettled(why: &str) -> String {
+    let what = [DID_NOTHING, WRONG_STATE].iter().find_map(|how| why.strip_prefix(how)?.strip_prefix(": "));
+    let what = what.unwrap_or(why);
+    let what = what.rsplit_once(" (after ").map_or(what, |(what, _)| what);
+    let kinds = [("deployment/", "Deployment"), ("replicaset/", "ReplicaSet")];
+    let stale = kinds.iter().find(|(prefix, _)| what.starts_with(prefix) && what.contains(" has status."));
+    let what = match stale {
+        Some((_, kind)) => format!("the status of a {kind} is not brought up to date"),
+        None => alike(what),
+    };
+    format!("the namespace did not settle: {what}")
 }
 
 /// The words of a difference in short; none where only numbers differ, as each case has its own.
@@ -64,6 +82,33 @@ mod tests {
     #[test]
     fn numbers_do_not_tell_two_findings_apart() {
         assert_eq!(alike("rs12 created 10: max=13 is missing"), "rsN created N: max=N is missing");
+    }
+
+    #[test]
+    fn a_status_that_is_not_written_is_one_cause_whichever_object_shows_it() {
+        let seen = [
+            "did nothing: deployment/web has status.observedGeneration 0, and 1 is right (after 20s)",
+            "stayed in the wrong state: deployment/api has status.observedGeneration 1, and 3 is right (after 5s)",
+            "stayed in the wrong state: deployment/probe, in a namespace of its own, has status.readyReplicas 0, and 1 is right (after 20s)",
+        ];
+        let causes: BTreeSet<_> = seen.into_iter().map(unsettled).collect();
+        assert_eq!(
+            causes,
+            BTreeSet::from([
+                "the namespace did not settle: the status of a Deployment is not brought up to date".to_owned()
+            ])
+        );
+        let others = [
+            "stayed in the wrong state: deployment/probe, in a namespace of its own, has no ReplicaSet (after 20s)",
+            "never became quiet: 12 more writes after 20s",
+            "the subject made no request in the 60 s since it was started again",
+        ];
+        let causes: BTreeSet<_> = others.into_iter().map(unsettled).collect();
+        assert_eq!(causes.len(), 3, "{causes:?}");
+        assert_ne!(
+            unsettled("stayed in the wrong state: replicaset/web-1 has status.replicas 2, and 3 is right"),
+            unsettled(seen[0])
+        );
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub enum Event<'a> {
         identity: &'a Identity,
         /// What it brings.
         under_test: &'a Controllers,
+        /// What it has not done about the probe, if it did not serve it.
+        unserved: Option<&'a str>,
         /// How long that took.
         took: Duration,
     },

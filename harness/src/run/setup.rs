@@ -254,7 +254,8 @@ impl Setup {
         };
         let session = Session::take(environment, spec, &options).await?;
         let (identity, under_test, took) = (session.identity(), environment.under_test(), since.elapsed());
-        self.events.emit(&Event::SessionReady { spec, identity, under_test, took })?;
+        let unserved = session.unserved();
+        self.events.emit(&Event::SessionReady { spec, identity, under_test, unserved, took })?;
         Ok(session)
     }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::play::CASES;
+use super::probes::PROBES;
 use crate::intercept::{InterceptedRequest, InterceptorLog, LogReader};
 use crate::recording::Request;
 
@@ -125,9 +126,28 @@ impl Ledger {
 }
 
 /// Whether it is of use to a case although it is not about the case's namespace: a message to the webhook, or what may be why nothing
-/// comes of the case. Not what is refused in an earlier case's namespace, in which the server refuses to create
-/// anything while it is being deleted.
+/// comes of the case. Not what is refused in an earlier case's namespace, in which the server refuses to create anything while it is
+/// being deleted, nor in a probe's, which is the harness's own: there the subject may begin before its rights have arrived.
 pub(super) fn matters_elsewhere(request: &InterceptedRequest) -> bool {
-    let is_refused = request.is_refused() && !request.namespace.starts_with(CASES);
-    is_refused || request.resource == Request::WEBHOOK
+    let is_of_ours = [CASES, PROBES].iter().any(|prefix| request.namespace.starts_with(prefix));
+    request.is_refused() && !is_of_ours || request.resource == Request::WEBHOOK
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::Request;
+
+    use super::*;
+
+    #[test]
+    fn refusals_in_the_harness_own_namespaces_are_not_counted() {
+        let log = InterceptorLog::empty();
+        for namespace in ["lockstep-probe-1b", "lockstep-probe-1b-2", "ls-rolling-rollover-0-1", "kube-system"] {
+            let path = format!("/api/v1/namespaces/{namespace}/pods");
+            log.passed(&Request::post(path).body(()).unwrap(), 403);
+        }
+        let refused = Refused::default();
+        refused.add(log.drain().iter().filter(|request| matters_elsewhere(request)));
+        assert_eq!(refused.so_far(), BTreeMap::from([("create pods in kube-system".to_owned(), 1)]));
+    }
 }

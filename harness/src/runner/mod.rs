@@ -22,6 +22,7 @@ mod revive;
 mod session;
 mod sharing;
 mod simulated;
+mod start;
 
 pub use environment::{Environment, EnvironmentError};
 pub use hook::StepHook;

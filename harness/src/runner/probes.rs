@@ -14,6 +14,9 @@ use crate::clock;
 use crate::observe::Probe;
 use crate::observe::namespace::remove_namespace;
 
+/// How the names of their namespaces begin.
+pub(super) const PROBES: &str = "lockstep-probe-";
+
 /// See the module.
 pub(super) struct Probes {
     first: Probe,
@@ -37,8 +40,8 @@ impl Probes {
     pub(super) async fn prove(environment: &Environment, options: &SessionOptions) -> Result<Self, EnvironmentError> {
         let (count, now) = (options.lanes.get(), clock::now().as_nanosecond());
         let name = |number: usize| match number {
-            0 => format!("lockstep-probe-{now:x}"),
-            _ => format!("lockstep-probe-{now:x}-{number}"),
+            0 => format!("{PROBES}{now:x}"),
+            _ => format!("{PROBES}{now:x}-{number}"),
         };
         let names: Vec<String> = (0..count).map(name).collect();
         match try_join_all(names.iter().map(|name| prove(environment, options, name))).await {

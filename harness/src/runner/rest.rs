@@ -5,6 +5,7 @@ use super::{Session, middle};
 use crate::case::model::{Bindings, Step};
 use crate::observe::settle::{Half, Rest, Scene, settle};
 use crate::observe::still;
+use crate::recording::Blame;
 
 impl Play<'_> {
     /// Settle; an interception that is met meanwhile is attended to, and settling begins anew.
@@ -28,7 +29,25 @@ impl Play<'_> {
         }
     }
 
+    /// Settle. The budget counts from the moment at which the subject is at work, also where that is in the middle.
     async fn at_rest(&self, scene: &Scene<'_>) -> Rest {
+        if scene.subject == Half::Off {
+            return self.within_budget(scene).await;
+        }
+        loop {
+            let since = match self.session.comes_to_work(self.probe.as_deref()).await {
+                Ok(since) => since,
+                Err(trouble) => return Rest { unsettled: Some(trouble), rounds: 0 },
+            };
+            let rest = self.within_budget(scene).await;
+            let is_blamed = rest.unsettled.as_ref().is_some_and(|it| it.blame == Blame::Subject && !it.ended);
+            if !is_blamed || self.session.at_work_since() == since {
+                return rest;
+            }
+        }
+    }
+
+    async fn within_budget(&self, scene: &Scene<'_>) -> Rest {
         let world = &self.session.environment.world;
         match &self.probe {
             Some(probe) => settle(world, probe, scene, &self.written).await,

@@ -12,6 +12,7 @@ use kube::api::Api;
 
 use super::play::Play;
 use super::session::begin;
+use super::start::until_at_work;
 use super::{Environment, EnvironmentError, Session, SessionOptions};
 use crate::clock;
 use crate::controllers::Controller;
@@ -75,16 +76,18 @@ impl Starting<'_> {
         follows: impl AsyncFn(&Running) -> bool,
     ) -> Result<(Running, bool), EnvironmentError> {
         let Self { environment, spec, interceptor, probe, options } = *self;
+        let (log, was_served) = (interceptor.log(), probe.is_taken_up());
         let mut why = String::new();
         for start in 1..=STARTS {
-            let seen = interceptor.log().counts().values().sum();
             let subject = begin(environment, spec, interceptor, &probe.namespace, options).await?;
+            // A subject that goes past its interceptor serves the probe without a request.
+            let is_served = || !was_served && probe.is_taken_up();
+            let over = || subject.exited().is_some() || is_served();
+            let is_at_work = until_at_work(log, options.budget, over).await;
             // Of a controller that the probe does without, its first request is all that can be waited for.
             let reacts = Controller::UPSTREAM.into_iter().any(|one| environment.under_test().has(one));
-            let follows = match reacts {
-                true => follows(&subject).await,
-                false => requested(interceptor, &subject, seen, options.budget).await,
-            };
+            let acts = is_at_work || is_served() || log.since_start().requests() > 0;
+            let follows = if reacts { acts && follows(&subject).await } else { is_at_work };
             let Some(ended) = subject.exited() else { return Ok((subject, follows)) };
             why = ended.why;
             tracing::debug!(start, why, "the subject ended while it started");
@@ -93,22 +96,6 @@ impl Starting<'_> {
         }
         Err(SubjectError::EndsAtStart { subject: spec.to_string(), times: STARTS, why }.into())
     }
-}
-
-/// Wait for one more request than `seen`; false if none came within the budget or the subject ended.
-async fn requested(interceptor: &Interceptor, subject: &Running, seen: u64, budget: Duration) -> bool {
-    let ended = async {
-        while subject.exited().is_none() {
-            clock::pause(Duration::from_millis(50)).await;
-        }
-    };
-    let one = async {
-        tokio::select! {
-            _ = interceptor.log().beyond(seen) => true,
-            () = ended => false,
-        }
-    };
-    tokio::time::timeout(budget, one).await.unwrap_or_default()
 }
 
 impl Session<'_> {
@@ -189,7 +176,7 @@ impl Session<'_> {
             unsecured,
             handshake: why,
             output: match output {
-                Some(output) => Some(output.last_lines().await),
+                Some(output) => Some(output.excerpt().await),
                 None => None,
             },
         })

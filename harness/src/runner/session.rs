@@ -10,7 +10,7 @@ use super::ledger::{self, Refused};
 use super::options::SessionOptions;
 use super::probes::Probes;
 use super::revive::{Ends, Starting};
-use super::{Environment, EnvironmentError, StepHook};
+use super::{Environment, EnvironmentError, StepHook, start};
 use crate::case::RestartOptions;
 use crate::case::model::{Beside, Case, PodKind};
 use crate::clock;
@@ -41,12 +41,14 @@ pub struct Session<'a> {
     restart: Mutex<RestartOptions>,
     /// The custom resources that its cases brought.
     definitions: Definitions,
-    bypass_interceptor: bool,
+    pub(super) bypass_interceptor: bool,
     in_cluster: bool,
     pub(super) steps: StepHook,
     /// How the subject ended, by itself, in no case.
     pub(super) ends: Mutex<Ends>,
     pub(super) cases: std::sync::atomic::AtomicU32,
+    /// What it has not done about the probe since its first start, if it did not serve it.
+    unserved: Option<String>,
     /// What the server refused the subject so far.
     pub(super) refused: Refused,
     /// How much a simulated server had been asked that it does not know, before.
@@ -61,6 +63,7 @@ struct Begun {
     interceptor: Interceptor,
     subject: Running,
     probes: Option<Probes>,
+    unserved: Option<String>,
     half: Option<Running>,
     alone: Option<Guard>,
     beyond: usize,
@@ -92,7 +95,7 @@ impl<'a> Session<'a> {
             let interceptor = Interceptor::inside(shown(reads));
             options.sent.iter().for_each(|sent| interceptor.keep_requests(sent));
             let subject = begin(environment, spec, &interceptor, "", options).await?;
-            let begun = Begun { interceptor, subject, probes: None, half, alone: None, beyond: 0 };
+            let begun = Begun { interceptor, subject, probes: None, unserved: None, half, alone: None, beyond: 0 };
             return Ok(Self::begun(environment, spec, options, begun));
         }
         let alone = environment.cluster.exclusive().await?;
@@ -120,12 +123,14 @@ impl<'a> Session<'a> {
             subject.stop().await;
             return Err(SubjectError::BypassInterceptor(spec.to_string()).into());
         }
-        let begun = Begun { interceptor, subject, probes: Some(probes), half, alone: Some(alone), beyond };
+        let unserved =
+            (!taken_up).then(|| start::unserved(environment, interceptor.log(), probes.first(), options.budget));
+        let begun = Begun { interceptor, subject, probes: Some(probes), unserved, half, alone: Some(alone), beyond };
         Ok(Self::begun(environment, spec, options, begun))
     }
 
     fn begun(environment: &'a Environment, spec: &Spec, options: &SessionOptions, begun: Begun) -> Self {
-        let Begun { interceptor, subject, probes, half, alone, beyond } = begun;
+        let Begun { interceptor, subject, probes, unserved, half, alone, beyond } = begun;
         let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
         let (budget, most_sub_steps) = (options.budget, options.most_sub_steps);
         let (pods, restart) = (options.pods, Mutex::new(options.restart.clone()));
@@ -146,6 +151,7 @@ impl<'a> Session<'a> {
             steps: options.steps.clone(),
             ends: Mutex::default(),
             cases: 0.into(),
+            unserved,
             refused: Refused::default(),
             beyond,
             half,
@@ -158,7 +164,12 @@ impl<'a> Session<'a> {
         self.probes.as_ref().map_or(1, Probes::count)
     }
 
-    /// Who sits here.
+    /// What is to be known of it where it did not serve the probe.
+    pub fn unserved(&self) -> Option<&str> {
+        self.unserved.as_deref()
+    }
+
+    /// The subject.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -230,6 +241,7 @@ impl<'a> Session<'a> {
             let seen = self.interceptor.log().counts().values().sum();
             self.start().await?;
             // What the case makes shall not be there before the subject has begun to look.
+            start::until_at_work(self.interceptor.log(), self.budget, || self.broken().is_some()).await;
             tokio::time::timeout(self.budget, self.interceptor.log().beyond(seen)).await.ok();
         }
         self.make_namespace(namespace).await
@@ -381,5 +393,8 @@ pub(super) async fn begin(
         service_account,
         interceptor: listener,
     };
-    Ok(spec.start(&stage).await?)
+    interceptor.log().subject_starts();
+    let subject = spec.start(&stage).await?;
+    interceptor.log().subject_runs();
+    Ok(subject)
 }

@@ -84,13 +84,13 @@ pub(super) async fn version(program: &Path) -> String {
     line.unwrap_or_else(|| program.display().to_string())
 }
 
-/// The end of what a subject has printed since a place in its log, to be read after a colon.
+/// What a subject has printed since a place in its log, in short, to be read after a colon.
 pub(super) fn last_words(log: &Path, from: u64) -> String {
-    let lines = super::log_source::last_lines(&super::log_source::tail(log, from).unwrap_or_default());
+    let lines = super::log_source::excerpt(&super::log_source::whole(log, from));
     if lines.is_empty() {
         return "; it printed nothing".to_owned();
     }
-    format!("; it printed last:\n  {}", lines.join("\n  "))
+    format!("; it printed:\n  {}", lines.join("\n  "))
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ impl Spec {
         matches!(self, Self::Command(_) | Self::Virtual(_) | Self::Deployment(_))
     }
 
-    /// Whether it may look after another kind than Deployments: a case that is about one is played on that.
+    /// Whether it may look after another kind than Deployments, as its user says with `--workload`.
     pub fn may_have_a_workload(&self) -> bool {
         matches!(self, Self::Command(_) | Self::Deployment(_))
     }

@@ -20,11 +20,19 @@ impl Subscriber for Notes {
                 };
                 note!("{}: {}, {how} in {:.1} s", identity.name, identity.title(), took.as_secs_f64());
             }
-            Event::SessionReady { spec, identity, under_test, took } => note!(
-                "{spec}: {}, brings {under_test}, the test environment proved and the subject started in {:.1} s",
-                identity.title(),
-                took.as_secs_f64()
-            ),
+            Event::SessionReady { spec, identity, under_test, unserved, took } => {
+                let (title, took) = (identity.title(), took.as_secs_f64());
+                let how = match unserved {
+                    None => format!("the test environment proved and the subject started in {took:.1} s"),
+                    Some(_) => {
+                        format!("the test environment proved; in {took:.1} s the subject has not served the probe")
+                    }
+                };
+                note!("{spec}: {title}, brings {under_test}, {how}");
+                if let Some(why) = unserved {
+                    note!("{spec}: {why}");
+                }
+            }
             Event::RoundEnded { spec, time, seed, conformant, plays } => {
                 let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
                 note!("{spec}: time {time}{seed}: {conformant} of {plays} conformant");

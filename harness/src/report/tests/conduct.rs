@@ -28,7 +28,7 @@ fn what_a_subject_was_at_is_shown_with_its_failure() {
         "  its requests about this case: create 422 (3×); get 200; update 200 (4×)",
         "  the API server refused, the latest last:",
         r"    422 create replicasets x (3×): spec.selector: \x1bRequired value",
-        "  it printed last:",
+        "  it printed:",
         "    | Traceback",
         r"    | ValueError: \x07",
     ];

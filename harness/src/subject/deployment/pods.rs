@@ -12,10 +12,9 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, LogParams, Preconditions};
 use tokio::task::AbortHandle;
 
+use super::super::log_source::{POD_LINES, excerpt};
 use crate::clock;
 
-/// How much of a container's log is quoted.
-const LAST_LINES: i64 = 8;
 /// How long it may take until all are ready: images are there or pulled, and caches filled.
 pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 /// How long they may take to end. Most say themselves; half a minute is the cluster's own default.
@@ -163,20 +162,20 @@ impl Pods {
         said
     }
 
-    /// The end of the log of what is wrong with a pod, to be read after a colon.
+    /// What is wrong with a pod by its log, to be read after a colon.
     async fn last_words(&self, pod: &Pod) -> String {
         let Some(status) = statuses(pod).find(|status| !status.ready) else { return String::new() };
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let running = status.state.as_ref().is_some_and(|state| state.running.is_some());
         let how = LogParams {
             container: Some(status.name.clone()),
-            tail_lines: Some(LAST_LINES),
+            tail_lines: Some(POD_LINES),
             previous: !running && status.restart_count > 0,
             ..LogParams::default()
         };
         match api.logs(&pod.name_any(), &how).await {
             Ok(log) if !log.trim().is_empty() => {
-                format!("; its last words:\n  {}", log.lines().collect::<Vec<_>>().join("\n  "))
+                format!("; it printed:\n  {}", excerpt(&log).join("\n  "))
             }
             // One that never started has no log.
             _ => String::new(),
