@@ -145,6 +145,9 @@ pub struct Request {
     /// What the server said with an error, though not about Secrets; of a message to the webhook, the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Whether it meant to change a status with the object, where the server ignores that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignored_status: bool,
     /// The namespace where it is not the case's; empty for a request about the whole cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
@@ -254,6 +257,11 @@ pub struct Trouble {
 }
 
 impl Trouble {
+    /// What is said of a subject that left something wrong when its time was up, and had written nothing.
+    pub const DID_NOTHING: &'static str = "did nothing";
+    /// The same of one that had written.
+    pub const WRONG_STATE: &'static str = "stayed in the wrong state";
+
     /// Trouble that is this one's fault.
     pub fn new(blame: Blame, why: impl Into<String>) -> Self {
         Self { blame, why: why.into(), ended: false }

@@ -60,7 +60,7 @@ fn lockstep(arguments: &[&str]) -> Ran {
 
 /// Judge a mode on cases. What a right program does in time takes no longer; what never settles takes one budget a case.
 fn run(deployments: &[&str], mode: &str, more: &[&str]) -> Ran {
-    let never = ["invalid", "mute", "distrusts"].contains(&mode);
+    let never = ["invalid", "mute", "distrusts", "status-within"].contains(&mode);
     let budget = if never { "5s" } else { "20s" };
     let folder = cases(deployments);
     let path = folder.path().display().to_string();
@@ -115,8 +115,55 @@ fn a_subject_that_asks_for_what_is_invalid_is_told_with_the_servers_words() {
 fn a_subject_that_never_connects_is_told_so_with_what_it_printed() {
     let ran = run(&["web"], "mute", &[]);
     ran.says(&["it never made a single request, and opened no connection", "$KUBECONFIG", "--in-cluster"]);
+    ran.says(&["the namespace did not settle: the subject made no request in the 6"]);
+    let said = "the subject has not served the probe";
+    assert!(ran.err.contains(said) && ran.err.contains("no step settles and no case is conformant"), "{}", ran.err);
     ran.says(&["| wrong.py starts: mute", "| I am waiting for a war"]);
     assert!(ran.code == 1 && !ran.out.contains(['\u{1b}', '\u{7}']), "{:?}", ran.out);
+}
+
+/// What its own time to start is, is not the time of a step: neither at first, nor after it was stopped.
+#[test]
+fn a_subject_that_starts_slowly_is_not_blamed_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "description: x\ngiven:\n  - deployment: {name: web, replicas: 1, image: \"app:1\"}\n\
+                steps:\n  - subject: stop\n  - scale: 2\n  - subject: start\n  - scale: 3\n";
+    std::fs::write(folder.path().join("away.yaml"), text).expect("writable");
+    let (path, subject) = (folder.path().display().to_string(), subject("slow 8"));
+    let ran = lockstep(&["run", &path, "--budget", "5s", "--subject", &subject, "--output", "json"]);
+    let judged = ran.judgements();
+    let findings = judged[0]["findings"].as_array().expect("a list");
+    let kinds: Vec<_> = findings.iter().filter_map(|finding| finding["kind"].as_str()).collect();
+    assert!(!kinds.contains(&"unsettled") && !kinds.contains(&"trouble"), "{}\n{}", ran.out, ran.err);
+    assert!(ran.err.contains("the subject started in") && !ran.err.contains("not served"), "{}", ran.err);
+}
+
+#[test]
+fn a_subject_that_writes_status_with_the_object_is_told_where_it_belongs() {
+    let ran = run(&["web"], "status-within", &[]);
+    ran.says(&[
+        "hint: the subject wrote status with the object itself: update deployments (",
+        "write to the subresource",
+    ]);
+    ran.says(&["stayed in the wrong state: deployment/web has status.observedGeneration 0, and 1 is right"]);
+    assert_eq!(ran.code, 1);
+}
+
+#[test]
+fn a_subject_that_brings_more_than_was_said_is_told_the_flag() {
+    let ran = run(&["web"], "both", &[]);
+    let said = "the work of a ReplicaSet controller, which the cluster has here: update replicasets/status (";
+    ran.says(&[said, "add --controllers deployment,replicaset"]);
+}
+
+#[test]
+fn a_case_of_another_kind_is_left_out_for_a_subject_without_a_workload() {
+    let named = "cases/rolling/rollout-of-argo.yaml";
+    let ran = lockstep(&["run", named, "--subject", "command:true"]);
+    assert!(ran.err.contains(&format!("{named} is left out: it is about a Rollout; --workload")), "{}", ran.err);
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    let beside = lockstep(&["compare", named, "--subject", "ours", "--subject", "command:true"]);
+    assert!(beside.err.contains("is left out") && beside.code == 4, "{}", beside.err);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::body::{BodyError, Stream};
 use super::control::Control;
 use super::events::Events;
 use super::framing::Framing;
+use super::ignored_status::StatusCheck;
 use super::log::Ticket;
 use super::refusal::Refusal;
 
@@ -17,6 +18,7 @@ use super::refusal::Refusal;
 pub(super) struct Answer {
     content: Content,
     refusal: Option<Refusal>,
+    status: Option<StatusCheck>,
     ticket: Ticket,
 }
 
@@ -34,8 +36,9 @@ enum Content {
 
 impl Answer {
     /// What the server sends.
-    pub(super) fn stream(body: Stream, refusal: Option<Refusal>, ticket: Ticket) -> Self {
-        Self { content: Content::Stream(body), refusal, ticket }
+    pub(super) fn stream(body: Stream, refusal: Option<Refusal>, mut ticket: Ticket) -> Self {
+        let status = ticket.take_sent().filter(|_| refusal.is_none()).map(StatusCheck::new);
+        Self { content: Content::Stream(body), refusal, status, ticket }
     }
 
     /// What the server sends about a kind, on and on.
@@ -52,12 +55,12 @@ impl Answer {
                 Content::Opaque { body, _until_it_ends: Opaque { control: control.clone(), resource } }
             }
         };
-        Self { content, refusal: None, ticket }
+        Self { content, refusal: None, status: None, ticket }
     }
 
     /// What the interceptor itself says.
     pub(super) fn words(text: String, ticket: Ticket) -> Self {
-        Self { content: Content::Words(Some(text.into())), refusal: None, ticket }
+        Self { content: Content::Words(Some(text.into())), refusal: None, status: None, ticket }
     }
 }
 
@@ -66,16 +69,17 @@ impl Body for Answer {
     type Error = BodyError;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let Self { content, refusal, .. } = self.get_mut();
+        let Self { content, refusal, status, .. } = self.get_mut();
         let polled = match content {
             Content::Stream(body) | Content::Opaque { body, .. } => Pin::new(body).poll_frame(cx),
             Content::Watch(events) => events.poll(cx),
             Content::Words(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
         };
-        if let (Poll::Ready(Some(Ok(frame))), Some(refusal)) = (&polled, refusal)
+        if let Poll::Ready(Some(Ok(frame))) = &polled
             && let Some(bytes) = frame.data_ref()
         {
-            refusal.push(bytes);
+            refusal.iter_mut().for_each(|refusal| refusal.push(bytes));
+            status.iter_mut().for_each(|status| status.push(bytes));
         }
         polled
     }
@@ -101,6 +105,9 @@ impl Drop for Answer {
     fn drop(&mut self) {
         if let Some(message) = self.refusal.take().and_then(|refusal| refusal.message()) {
             self.ticket.refused_with(message);
+        }
+        if self.status.take().is_some_and(|status| status.is_ignored()) {
+            self.ticket.status_was_ignored();
         }
     }
 }

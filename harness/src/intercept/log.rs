@@ -1,68 +1,20 @@
 //! What passed the interceptor.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-use crate::clock::Instant;
 
 use hyper::Request;
 use hyper::header::USER_AGENT;
 use kube_apiserver_sim::notify::{Listener, Notifier};
 
+use super::body::Stream;
+use super::ignored_status::{self, Sent};
+use super::request::InterceptedRequest;
 use super::since_start::SinceStart;
 use super::{Route, Verb};
+use crate::clock::Instant;
 use crate::{clock, recording};
-
-/// One request that passed the interceptor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InterceptedRequest {
-    /// In order of arrival at the interceptor, from 1.
-    pub seq: u64,
-    /// When it arrived.
-    pub started: Instant,
-    /// How long it took; for a watch, until its answer began.
-    pub took: Duration,
-    /// What it did.
-    pub verb: Verb,
-    /// The API group; empty for the core group.
-    pub group: String,
-    /// Its namespace, or empty.
-    pub namespace: String,
-    /// The resource, plural; empty for a path that names none.
-    pub resource: String,
-    /// `status`, `scale`, … or empty.
-    pub subresource: String,
-    /// The object's name, or empty.
-    pub name: String,
-    /// The path without its query, as it was sent.
-    pub path: String,
-    /// The HTTP status that the server answered with; `None` if its client went away before.
-    pub status: Option<u16>,
-    /// What the server said with it where it is an error, though not about Secrets; of a message to the webhook, the message.
-    pub message: Option<String>,
-    /// How the client calls itself.
-    pub user_agent: String,
-}
-
-impl InterceptedRequest {
-    /// Whether the server would not have it from this client: 401 or 403. It need not be for want of rights: in a namespace that
-    /// goes, or that is full, nobody may create anything.
-    pub fn is_refused(&self) -> bool {
-        matches!(self.status, Some(401 | 403))
-    }
-}
-
-/// `update deployments/status`, and where: what was asked, without the object's name.
-impl fmt::Display for InterceptedRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.resource.is_empty() { &self.path } else { &self.resource };
-        let slash = if self.subresource.is_empty() { "" } else { "/" };
-        write!(f, "{} {what}{slash}{}", self.verb, self.subresource)?;
-        if self.namespace.is_empty() { Ok(()) } else { write!(f, " in {}", self.namespace) }
-    }
-}
 
 /// The log of an interceptor; clones share it.
 #[derive(Debug, Clone)]
@@ -239,7 +191,8 @@ impl InterceptorLog {
         let user_agent = request.headers().get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
         let mut state = self.state();
         state.arrived += 1;
-        state.since_start.arrived(&route);
+        let about_a_case = state.readers.values().any(|unread| unread.namespace == route.namespace);
+        state.since_start.arrived(&route, about_a_case);
         let Route { verb, group, namespace, resource, subresource, name } = route;
         if is_awaited(verb, &resource) {
             *state.under_way.entry(namespace.clone()).or_default() += 1;
@@ -249,6 +202,7 @@ impl InterceptorLog {
         self.0.progress.notify();
         Ticket {
             log: self.clone(),
+            sent: None,
             request: Some(InterceptedRequest {
                 seq,
                 started: clock::instant(),
@@ -262,6 +216,7 @@ impl InterceptorLog {
                 path: uri.path().to_owned(),
                 status: None,
                 message: None,
+                ignored_status: false,
                 user_agent: user_agent.unwrap_or_default().into_owned(),
             }),
         }
@@ -340,12 +295,37 @@ fn is_awaited(verb: Verb, resource: &str) -> bool {
 pub(super) struct Ticket {
     log: InterceptorLog,
     request: Option<InterceptedRequest>,
+    /// What the subject has sent, where it may have meant to change a status.
+    sent: Option<Sent>,
 }
 
 impl Ticket {
     /// What it is about, plural; empty once it is written down.
     pub(super) fn resource(&self) -> &str {
         self.request.as_ref().map_or("", |request| &request.resource)
+    }
+
+    /// The same request, of whose body a copy is taken where it may mean to change a status.
+    pub(super) fn tap(&mut self, request: Request<Stream>) -> Request<Stream> {
+        if !self.request.as_ref().is_some_and(ignored_status::may_write) {
+            return request;
+        }
+        let (head, body) = request.into_parts();
+        let (body, sent) = ignored_status::tapped(body);
+        self.sent = Some(sent);
+        Request::from_parts(head, body)
+    }
+
+    /// What the subject has sent, where it may have meant to change a status.
+    pub(super) fn take_sent(&mut self) -> Option<Sent> {
+        self.sent.take()
+    }
+
+    /// It meant to change a status, and the server did not.
+    pub(super) fn status_was_ignored(&mut self) {
+        if let Some(request) = &mut self.request {
+            request.ignored_status = true;
+        }
     }
 
     /// The server said why it refuses.

@@ -15,7 +15,8 @@
 //! * A client that goes away takes its request to the server with it, and the other way round.
 //! * Towards the server the connection's flow-control window is as large as it gets: a stream that
 //!   nobody reads (a watch that is held) must not dam up the others on the same connection.
-//! * Of an answer that is an error, the message of the `Status` is read as it passes, and of nothing else (`refusal`).
+//! * Of an answer that is an error, the message of the `Status` is read as it passes (`refusal`), and of a write of an object whether its
+//!   status was ignored (`ignored_status`). Nothing else is read.
 //! * A server that cannot be reached is a 502 with a `Status`, as the server itself would say it.
 //! * `Upgrade` does not pass: no controller runs `exec` or `port-forward`.
 //!
@@ -53,12 +54,14 @@ mod control;
 mod error;
 mod events;
 mod framing;
+mod ignored_status;
 mod inside;
 mod log;
 mod met;
 mod overtaken;
 mod passage;
 mod refusal;
+mod request;
 mod sent;
 mod server;
 mod since_start;
@@ -69,10 +72,11 @@ pub use command::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
 pub use control::{Armed, ArmedWatch, Control};
 pub use error::InterceptorError;
 pub use kube_apiserver_sim::{Route, Verb};
-pub use log::{Connections, InterceptedRequest, InterceptorLog, LogReader};
+pub use log::{Connections, InterceptorLog, LogReader};
 pub use met::Met;
 pub use passage::WEBHOOK;
 pub(crate) use refusal::object_of;
+pub use request::InterceptedRequest;
 pub use sent::{SentLog, SentRequest};
 pub use server::Interceptor;
 pub use since_start::SinceStart;

@@ -87,7 +87,8 @@ impl Passage {
 
     async fn let_through(&self, request: Request<Stream>, connection: &Notify) -> Result<Response<Answer>, Cut> {
         // Arrived: nobody has seen it yet.
-        let ticket = self.log.open(&request);
+        let mut ticket = self.log.open(&request);
+        let request = ticket.tap(request);
         if request.uri().path() == WEBHOOK {
             return message(request, ticket).await;
         }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::log::InterceptedRequest;
+use super::request::InterceptedRequest;
 use super::{Route, Verb};
 use crate::clock::{self, Instant};
 
@@ -23,8 +23,10 @@ pub struct SinceStart {
     before: u64,
     /// Requests that have arrived since.
     requests: u64,
-    /// When it first listed or watched objects of all namespaces.
+    /// When it first listed or watched objects of all namespaces, or asked about a case's.
     asked: Option<Instant>,
+    /// When it first wrote a workload, as no standby does, whichever leases it reads.
+    wrote: Option<Instant>,
     lease: Lease,
 }
 
@@ -41,7 +43,15 @@ enum Lease {
 
 impl Default for SinceStart {
     fn default() -> Self {
-        Self { started: clock::instant(), starts: 0, before: 0, requests: 0, asked: None, lease: Lease::None }
+        Self {
+            started: clock::instant(),
+            starts: 0,
+            before: 0,
+            requests: 0,
+            asked: None,
+            wrote: None,
+            lease: Lease::None,
+        }
     }
 }
 
@@ -50,7 +60,7 @@ impl SinceStart {
     pub fn at_work_since(&self) -> Option<Instant> {
         match self.lease {
             Lease::None => self.asked,
-            Lease::Awaited(_) => None,
+            Lease::Awaited(_) => self.wrote,
             Lease::Acquired(at) => Some(self.asked?.max(at)),
         }
     }
@@ -58,8 +68,8 @@ impl SinceStart {
     /// The lease that it waits for.
     pub fn awaited_lease(&self) -> Option<&str> {
         match &self.lease {
-            Lease::Awaited(name) => Some(name),
-            Lease::None | Lease::Acquired(_) => None,
+            Lease::Awaited(name) if self.wrote.is_none() => Some(name),
+            _ => None,
         }
     }
 
@@ -89,20 +99,27 @@ impl SinceStart {
     }
 
     /// A request has arrived.
-    pub(super) fn arrived(&mut self, route: &Route) {
+    pub(super) fn arrived(&mut self, route: &Route, about_a_case: bool) {
         self.requests += 1;
-        if self.asked.is_none() && is_work(route) {
+        if self.asked.is_none() && (is_search(route) || about_a_case) && route.resource != LEASES {
             self.asked = Some(clock::instant());
         }
     }
 
     /// A request was answered. One that arrived before the start is the last run's.
     pub(super) fn answered(&mut self, request: &InterceptedRequest) {
-        if request.seq <= self.before || request.resource != LEASES || matches!(self.lease, Lease::Acquired(_)) {
+        if request.seq <= self.before {
+            return;
+        }
+        let writes = request.verb.is_write() && matches!(request.status, Some(200..300));
+        if writes && request.group == "apps" && self.wrote.is_none() {
+            self.wrote = Some(clock::instant());
+        }
+        if request.resource != LEASES || matches!(self.lease, Lease::Acquired(_)) {
             return;
         }
         match request.status {
-            Some(200..300) if request.verb.is_write() => self.lease = Lease::Acquired(clock::instant()),
+            Some(200..300) if writes => self.lease = Lease::Acquired(clock::instant()),
             Some(200..300 | 409) if !request.name.is_empty() => {
                 self.lease = Lease::Awaited(format!("{}/{}", request.namespace, request.name));
             }
@@ -111,11 +128,9 @@ impl SinceStart {
     }
 }
 
-/// Whether a request looks for objects in all namespaces, as the cases' have names that nobody knows: not one about the API, a
-/// lease, or what a program keeps of its own.
-fn is_work(route: &Route) -> bool {
-    let looks = matches!(route.verb, Verb::List | Verb::Watch) && route.namespace.is_empty();
-    looks && !route.resource.is_empty() && route.resource != LEASES
+/// Whether a request looks for objects in all namespaces: not one about the API, or about what a program keeps of its own.
+fn is_search(route: &Route) -> bool {
+    matches!(route.verb, Verb::List | Verb::Watch) && route.namespace.is_empty() && !route.resource.is_empty()
 }
 
 #[cfg(test)]
@@ -145,6 +160,7 @@ mod tests {
     #[case::deployments(&[(Method::GET, DEPLOYMENTS, 200)], true)]
     #[case::a_watch(&[(Method::GET, "/apis/apps/v1/deployments?watch=true", 200)], true)]
     #[case::another_has_the_lease(&[(Method::GET, DEPLOYMENTS, 200), (Method::GET, LEASE, 200)], false)]
+    #[case::it_reads_a_lease_and_writes(&[(Method::GET, DEPLOYMENTS, 200), (Method::GET, LEASE, 200), (Method::POST, "/apis/apps/v1/namespaces/a/replicasets", 201)], true)]
     #[case::it_lost_a_race_for_the_lease(&[(Method::GET, DEPLOYMENTS, 200), (Method::PUT, LEASE, 409)], false)]
     #[case::it_has_the_lease(&[(Method::GET, LEASE, 200), (Method::PUT, LEASE, 200), (Method::GET, DEPLOYMENTS, 200)], true)]
     #[case::it_has_the_lease_and_asks_for_nothing(&[(Method::PUT, LEASE, 200)], false)]

@@ -28,11 +28,6 @@ const ROUNDS_WITH_HISTORY: u32 = 6;
 /// How long a subject with a request of its own held may take to follow the probe.
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// How it is said that what was to be done was not, by a subject that wrote nothing, and by one that did.
-pub const DID_NOTHING: &str = "did nothing";
-/// See [`DID_NOTHING`].
-pub const WRONG_STATE: &str = "stayed in the wrong state";
-
 /// What settling looks at besides the world.
 pub struct Scene<'a> {
     /// The case's namespace.
@@ -213,7 +208,7 @@ async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: (Option<T
 
 /// What is not right when the budget is spent, and whether the subject did anything about it.
 pub(super) fn wrong_state(Trouble { blame, why, .. }: &Trouble, scene: &Scene<'_>) -> Trouble {
-    let how = if (scene.writes)() == 0 { DID_NOTHING } else { WRONG_STATE };
+    let how = if (scene.writes)() == 0 { Trouble::DID_NOTHING } else { Trouble::WRONG_STATE };
     Trouble::new(*blame, format!("{how}: {why} (after {:?})", scene.budget))
 }
 

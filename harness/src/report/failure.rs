@@ -1,5 +1,6 @@
 //! One case that did not pass: what went wrong first, in the lines of the timeline and of the case file.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::again::Again;
@@ -8,13 +9,14 @@ use super::hint::hints;
 use super::paint::Paint;
 use super::rows::{Row, in_short, rows, what_differs};
 use super::staircase::staircase;
+use crate::controllers::Controllers;
 use crate::course::Course;
 use crate::outcome::{Outcome, Verdict};
 use crate::plain;
 use crate::recording::{Blame, Trouble};
 use crate::rules::Broken;
 use crate::timeline::fold::Shown;
-use crate::timeline::{Line, State, StepId};
+use crate::timeline::{Line, Metrics, State, StepId};
 use crate::verdict::{Blessing, Difference, Finding, Judgement, Nearest, Place, What};
 
 /// Everything a reader needs to see what went wrong, and the commands that explain the case and run it again.
@@ -39,6 +41,7 @@ pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
     }
     out.extend(conduct(judgement));
     out.extend(refused(judgement));
+    out.extend(advice(judgement));
     out.extend(later_differences(judgement));
     if !again.repeat.is_empty() {
         out.push(String::new());
@@ -303,6 +306,33 @@ fn refused(judgement: &Judgement) -> Option<String> {
     let refused = &judgement.metrics.refused;
     let list: Vec<_> = refused.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
     (!list.is_empty()).then(|| format!("\n  the API server refused the subject (401, 403): {}", list.join(", ")))
+}
+
+/// What the subject's requests say of how it was written or started, where that is a usual cause of failures.
+fn advice(judgement: &Judgement) -> Vec<String> {
+    let counts = |times: &BTreeMap<String, u64>| {
+        let list: Vec<_> = times.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
+        list.join(", ")
+    };
+    let mut out = Vec::new();
+    let Metrics { ignored_status, undeclared, .. } = &judgement.metrics;
+    if !ignored_status.is_empty() {
+        out.push(format!(
+            "\n  hint: the subject wrote status with the object itself: {}; a server ignores that: write to the subresource, …/status",
+            counts(ignored_status)
+        ));
+    }
+    let under_test = judgement.under_test.iter().chain(undeclared.keys().copied());
+    let controllers = Controllers::from_iter(under_test);
+    out.extend(undeclared.iter().map(|(controller, times)| {
+        format!(
+            "\n  hint: the subject also does the work of a {}, which the cluster has here: {}; if it brings that one, add \
+             --controllers {controllers}",
+            controller.title(),
+            counts(times)
+        )
+    }));
+    out
 }
 
 /// How many steps differ after the first; they follow from it.

@@ -1,10 +1,13 @@
 //! Judgements for machines: one JSON object a case, one line each.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::again::Again;
 use super::failure::sentence;
 use super::played::PlaySummary;
+use crate::controllers::Controller;
 use crate::plain;
 use crate::recording::{Blame, Identity};
 use crate::timeline::{Line, Refusal};
@@ -52,6 +55,8 @@ fn object(judgement: &Judgement) -> Value {
             "refused": metrics.refused,
             "answers": metrics.answers,
             "refusals": metrics.refusals.iter().map(refusal).collect::<Vec<_>>(),
+            "ignoredStatus": metrics.ignored_status,
+            "undeclared": undeclared(&metrics.undeclared),
             "wallMilliseconds": metrics.wall,
             "settlingMilliseconds": metrics.settling,
         },
@@ -87,6 +92,10 @@ fn expectation(blessing: &Blessing) -> Value {
             json!({"kind": "changed", "step": changed.step.to_string(), "was": changed.expected, "is": changed.actual})
         }
     }
+}
+
+fn undeclared(undeclared: &BTreeMap<Controller, BTreeMap<String, u64>>) -> Value {
+    undeclared.iter().map(|(controller, times)| (controller.as_str().to_owned(), json!(times))).collect()
 }
 
 fn refusal(refusal: &Refusal) -> Value {

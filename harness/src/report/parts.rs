@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use super::failure::sentence;
-use crate::observe::settle::{DID_NOTHING, WRONG_STATE};
 use crate::recording::{Blame, Trouble};
 use crate::verdict::{Judgement, What};
 
@@ -28,7 +27,8 @@ pub(super) fn parts(judgement: &Judgement) -> BTreeSet<String> {
 /// Why a step did not settle, whichever object and counter it was seen by, and however long it was waited for: a controller that does not
 /// bring a status up to date leaves one of the case's wrong or one of the probe's, as it happens.
 fn unsettled(why: &str) -> String {
-    let what = [DID_NOTHING, WRONG_STATE].iter().find_map(|how| why.strip_prefix(how)?.strip_prefix(": "));
+    let what =
+        [Trouble::DID_NOTHING, Trouble::WRONG_STATE].iter().find_map(|how| why.strip_prefix(how)?.strip_prefix(": "));
     let what = what.unwrap_or(why);
     let what = what.rsplit_once(" (after ").map_or(what, |(what, _)| what);
     let kinds = [("deployment/", "Deployment"), ("replicaset/", "ReplicaSet")];

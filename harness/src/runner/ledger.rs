@@ -78,6 +78,7 @@ impl Ledger {
             name: request.name,
             status: request.status.unwrap_or(0),
             message: request.message,
+            ignored_status: request.ignored_status,
             at,
         }
     }

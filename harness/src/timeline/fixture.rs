@@ -199,7 +199,17 @@ impl Film {
         let (verb, resource) = (verb.to_owned(), resource.to_owned());
         let (subresource, name) = (String::new(), "x".to_owned());
         let (message, elsewhere) = (None, None);
-        self.entry(Entry::Request(Request { verb, resource, subresource, name, status, message, elsewhere, at: 30 }))
+        self.entry(Entry::Request(Request {
+            verb,
+            resource,
+            subresource,
+            name,
+            status,
+            message,
+            ignored_status: false,
+            elsewhere,
+            at: 30,
+        }))
     }
 
     /// The server says this with what it answered last.
@@ -215,7 +225,17 @@ impl Film {
         let (verb, resource, elsewhere) = (verb.to_owned(), resource.to_owned(), Some(elsewhere.to_owned()));
         let (subresource, name) = (String::new(), String::new());
         let (status, message) = (403, None);
-        self.entry(Entry::Request(Request { verb, resource, subresource, name, status, message, elsewhere, at: 30 }))
+        self.entry(Entry::Request(Request {
+            verb,
+            resource,
+            subresource,
+            name,
+            status,
+            message,
+            ignored_status: false,
+            elsewhere,
+            at: 30,
+        }))
     }
 
     fn entry(mut self, entry: Entry) -> Self {

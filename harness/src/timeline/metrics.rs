@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 
+use crate::controllers::{Controller, Controllers};
 use crate::recording::{Entry, Recording, Request};
 
 /// The costs of one recording.
@@ -20,6 +21,10 @@ pub struct Metrics {
     pub errors: u64,
     /// What the server refused, 401 or 403, about the case's namespace or not: what was asked, and how often.
     pub refused: BTreeMap<String, u64>,
+    /// Writes of an object that meant to change its status, which the server ignores there: what was asked, and how often.
+    pub ignored_status: BTreeMap<String, u64>,
+    /// What only a controller does that the subject was not said to bring: which one, and what was asked, how often.
+    pub undeclared: BTreeMap<Controller, BTreeMap<String, u64>>,
     /// From the first entry to the last, in milliseconds.
     pub wall: u64,
     /// The part of it that was spent waiting for the namespace to settle, in milliseconds.
@@ -62,6 +67,19 @@ impl Refusal {
     }
 }
 
+/// The controller whose work a request does, where the subject was not said to bring that one.
+fn undeclared(request: &Request, under_test: &Controllers) -> Option<Controller> {
+    let of_status = request.subresource == "status" && matches!(request.verb.as_str(), "update" | "patch");
+    let controller = match (request.resource.as_str(), request.verb.as_str()) {
+        ("pods", "create") if request.subresource.is_empty() => Controller::ReplicaSet,
+        ("replicasets", _) if of_status => Controller::ReplicaSet,
+        ("replicasets", "create") => Controller::Deployment,
+        ("deployments", _) if of_status => Controller::Deployment,
+        _ => return None,
+    };
+    (!under_test.has(controller)).then_some(controller)
+}
+
 impl Metrics {
     /// Count one recording.
     #[must_use]
@@ -82,6 +100,13 @@ impl Metrics {
                     *metrics.requests.entry(request.verb.clone()).or_default() += 1;
                     let answers = metrics.answers.entry(request.verb.clone()).or_default();
                     *answers.entry(request.status).or_default() += 1;
+                    if request.ignored_status {
+                        *metrics.ignored_status.entry(request.to_string()).or_default() += 1;
+                    }
+                    if let Some(controller) = undeclared(request, &recording.header.under_test) {
+                        let times = metrics.undeclared.entry(controller).or_default();
+                        *times.entry(request.to_string()).or_default() += 1;
+                    }
                     match request.status {
                         409 => metrics.conflicts += 1,
                         0 | 400.. => metrics.errors += 1,

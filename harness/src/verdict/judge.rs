@@ -195,6 +195,7 @@ fn finish(case: &Arc<Case>, account: &Account<'_>, weighed: Weighed) -> Judgemen
         definition: Arc::clone(case),
         subject: header.subject.clone(),
         cluster: header.cluster.clone(),
+        under_test: header.under_test.clone(),
         cluster_controllers: header.cluster_controllers.as_deref().cloned(),
         real_pods: header.real_pods,
         verdict,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::compare::{Comparison, Difference, Place, Relabelled};
 use crate::case::Case;
+use crate::controllers::Controllers;
 use crate::outcome::{Outcome, Verdict};
 use crate::plain::{line, tidy, tidy_lines};
 use crate::recording::{Blame, Diagnosis, Identity, Trouble};
@@ -23,6 +24,8 @@ pub struct Judgement {
     pub subject: Identity,
     /// Where.
     pub cluster: Identity,
+    /// The controllers that the subject was said to bring.
+    pub under_test: Controllers,
     /// Whose the controllers were that the subject did not bring, where that is not what such a cluster has anyway.
     pub cluster_controllers: Option<Identity>,
     /// Whether a kubelet ran the pods there.
@@ -163,7 +166,8 @@ impl Judgement {
             tidy(&mut finding.label);
             finding.what.plain();
         }
-        for counts in [&mut self.metrics.requests, &mut self.metrics.refused] {
+        let Metrics { requests, refused, ignored_status, undeclared, .. } = &mut self.metrics;
+        for counts in [requests, refused, ignored_status].into_iter().chain(undeclared.values_mut()) {
             let all = std::mem::take(counts);
             counts.extend(all.into_iter().map(|(what, times)| (line(&what).into_owned(), times)));
         }

@@ -8,6 +8,9 @@
     in-cluster      rolls Deployments out by what a pod finds
     invalid         rolls out none, as the ReplicaSets that it asks for have no selector
     mute            prints a line with an escape sequence in it and does nothing, not even connect
+    slow SECONDS    rolls Deployments out after so long
+    both            rolls Deployments out, and writes the status of their ReplicaSets as well
+    status-within   writes the status of a Deployment with the Deployment
     distrusts       connects, and does not trust the certificate that it is shown
 """
 
@@ -85,7 +88,7 @@ def event(deployment):
     }
 
 
-def roll_out(cluster, deployment, owned):
+def roll_out(cluster, deployment, owned, mode=None):
     """The least that makes a Deployment settle: one ReplicaSet of its size, and a status that adds up."""
     path = f"/apis/apps/v1/namespaces/{deployment['metadata']['namespace']}"
     if not owned:
@@ -102,11 +105,17 @@ def roll_out(cluster, deployment, owned):
     status["readyReplicas"] = status["availableReplicas"] = counted.get("readyReplicas", 0)
     status["unavailableReplicas"] = max(0, wanted - status["availableReplicas"])
     status = {name: number for name, number in status.items() if number}
+    if mode == "both":
+        cluster.ask("PUT", f"{path}/replicasets/{owned[0]['metadata']['name']}/status", owned[0])
+    if mode == "status-within":
+        cluster.ask("PUT", f"{path}/deployments/{deployment['metadata']['name']}", {**deployment, "status": status})
+        return
     if status != deployment.get("status", {}):
         cluster.ask("PUT", f"{path}/deployments/{deployment['metadata']['name']}/status", {**deployment, "status": status})
 
 
-def follow(cluster, invalid=False, doomed=None):
+def follow(cluster, mode):
+    invalid, doomed = mode == "invalid", "doomed" if mode == "ends-on-doomed" else None
     while True:
         sets = cluster.items("replicasets")
         for deployment in cluster.items("deployments"):
@@ -119,7 +128,7 @@ def follow(cluster, invalid=False, doomed=None):
                 cluster.ask("POST", f"/apis/apps/v1/namespaces/{meta['namespace']}/replicasets", asked)
                 continue
             uids = lambda it: [owner["uid"] for owner in it["metadata"].get("ownerReferences", [])]
-            roll_out(cluster, deployment, [it for it in sets if meta["uid"] in uids(it)])
+            roll_out(cluster, deployment, [it for it in sets if meta["uid"] in uids(it)], mode)
         time.sleep(0.02)
 
 
@@ -136,14 +145,14 @@ def main(mode, *words):
         print("\033[31mI am waiting\033[0m for a war\x07rant", flush=True)
         idle()
     if mode == "in-cluster":
-        return follow(Cluster(*in_cluster()))
+        return follow(Cluster(*in_cluster()), mode)
     found = kubeconfig(read(os.environ["KUBECONFIG"]))
     if mode == "home":
         home = os.path.expanduser("~/.kube/config")
         modes = [oct(os.stat(path).st_mode & 0o777) for path in (home, os.path.dirname(home))]
         print(f"home {os.environ['HOME']}")
         print(f"arguments {words}; modes {modes}; {'KUBERNETES_SERVICE_HOST' in os.environ}", flush=True)
-        return follow(Cluster(*kubeconfig(read(home))))
+        return follow(Cluster(*kubeconfig(read(home))), mode)
     if mode == "distrusts":
         while True:
             try:
@@ -151,7 +160,9 @@ def main(mode, *words):
             except ssl.SSLError as error:
                 print(error, flush=True)
             time.sleep(0.2)
-    follow(Cluster(*found), invalid=mode == "invalid", doomed="doomed" if mode == "ends-on-doomed" else None)
+    if mode == "slow":
+        time.sleep(float(words[0]))
+    follow(Cluster(*found), mode)
 
 
 main(*sys.argv[1:])
