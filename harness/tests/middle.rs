@@ -58,12 +58,7 @@ fn main() -> ExitCode {
         }),
         trial("a-subject-that-hangs-when-started-again", || {
             let (spec, _mark) = once("exec sleep 600")?;
-            plays(
-                &spec,
-                CRASH,
-                Verdict::NonConformant,
-                "the subject made no request in the 6",
-            )
+            plays(&spec, CRASH, Verdict::NonConformant, "the subject made no request in the 6")
         }),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()

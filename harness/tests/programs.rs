@@ -122,7 +122,7 @@ fn a_subject_that_never_connects_is_told_so_with_what_it_printed() {
     assert!(ran.code == 1 && !ran.out.contains(['\u{1b}', '\u{7}']), "{:?}", ran.out);
 }
 
-/// What its own time to start is, is not the time of a step: neither at first, nor after it was stopped.
+/// The time that a subject takes to start is no step's, neither at first nor after it was stopped.
 #[test]
 fn a_subject_that_starts_slowly_is_not_blamed_for_it() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -36,7 +36,7 @@ enum Lease {
     /// It has asked for none.
     #[default]
     None,
-    /// Somebody else has this one.
+    /// Another process has this one.
     Awaited(String),
     Acquired(Instant),
 }
