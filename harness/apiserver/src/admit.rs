@@ -1,7 +1,7 @@
 //! Admission: what upstream's default admission plugins add to an object, and what they refuse.
 //!
-//! NamespaceLifecycle, LimitRanger, Priority, ServiceAccount, DefaultTolerationSeconds, TaintNodesByCondition
-//! and ResourceQuota, for the kinds that are served.
+//! NamespaceLifecycle, LimitRanger, Priority, ServiceAccount, DefaultTolerationSeconds and TaintNodesByCondition,
+//! for the kinds that are served. `quota` is ResourceQuota.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &s
     }
     match kind.built_in() {
         "Pod" => {
-            limits::admit(server, kind, namespace, name, body)?;
+            limits::admit(server, namespace, body);
             priority(kind, name, body)?;
             account(server, kind, namespace, name, body)?;
             tolerations(body);
@@ -138,45 +138,4 @@ fn tolerations(body: &mut Value) {
         }
     }
     spec["tolerations"] = Value::Array(all);
-}
-
-/// Upstream: ResourceQuota, for counts of objects.
-pub(super) fn quota(server: &mut Server, kind: &Kind, namespace: &str, name: &str) -> Outcome<()> {
-    let quotas = built_in("", "resourcequotas").expect("quotas are served");
-    let all: Vec<_> = server.store.list(quotas, namespace).cloned().collect();
-    for found in all {
-        let counted = format!("count/{}", kind.resource());
-        let words = if counts_by_name(kind) { vec![kind.plural.to_owned(), counted] } else { vec![counted] };
-        let mut used = found.body["status"]["used"].clone();
-        for word in &words {
-            let Some(hard) = number(&found.body["spec"]["hard"][word]) else { continue };
-            let quota = found.meta("name");
-            let Some(now) = number(&used[word]) else {
-                let why = format!("status unknown for quota: {quota}, resources: {word}");
-                return Err(Problem::forbidden(kind, name, &why));
-            };
-            if now + 1 > hard {
-                let why =
-                    format!("exceeded quota: {quota}, requested: {word}=1, used: {word}={now}, limited: {word}={hard}");
-                return Err(Problem::forbidden(kind, name, &why));
-            }
-            used[word] = (now + 1).to_string().into();
-        }
-        if used != found.body["status"]["used"] {
-            let mut body = found.body.clone();
-            body["status"]["used"] = used;
-            server.keep(quotas, found.key(), body, found.managers.clone());
-        }
-    }
-    Ok(())
-}
-
-/// Whether a quota can name it without `count/`.
-fn counts_by_name(kind: &Kind) -> bool {
-    matches!(kind.built_in(), "Pod" | "Service" | "ConfigMap" | "Secret" | "ResourceQuota")
-}
-
-/// A whole quantity.
-pub(super) fn number(quantity: &Value) -> Option<i64> {
-    quantity.as_i64().or_else(|| quantity.as_str()?.parse().ok())
 }

@@ -1,15 +1,14 @@
 //! The controllers that run in every cluster: dependents are deleted after their owners, the
 //! content of a namespace with it; a namespace gets its service account; quotas are counted.
 //!
-//! These are upstream's garbage collector and its namespace, service account and resource quota
-//! controllers. Each step is one write, so that the caller decides when it happens.
+//! These are upstream's garbage collector and its namespace and service account controllers; `quota`
+//! has the resource quota controller. Each step is one write, so that the caller decides when it happens.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::admit::number;
 use super::claims::taken_out;
 use super::kinds::{Kind, Kinds, built_in};
 use super::object::Object;
@@ -22,12 +21,12 @@ impl Server {
     /// Does the next thing that is due, of the garbage collector only if it is on; whether there
     /// was one.
     pub(super) fn step_controllers(&mut self, now: Timestamp, collects: bool) -> bool {
-        self.account() || collects && self.owners(now) || self.namespaces(now) || self.quotas()
+        self.account() || collects && self.owners(now) || self.namespaces(now) || self.recount_quota(now)
     }
 
     /// Does what clients rely on right after a write: service accounts and quotas.
-    pub(super) fn run_urgent_controllers(&mut self) {
-        while self.account() || self.quotas() {}
+    pub(super) fn run_urgent_controllers(&mut self, now: Timestamp) {
+        while self.account() || self.recount_quota(now) {}
     }
 
     /// Begins the deletion of a namespace.
@@ -218,46 +217,6 @@ impl Server {
             }
         }
         false
-    }
-
-    fn quotas(&mut self) -> bool {
-        let quotas: Vec<Arc<Object>> = self.store.list(kind("resourcequotas"), "").cloned().collect();
-        for quota in quotas {
-            let hard = quota.body["spec"]["hard"].clone();
-            let mut used = json!({});
-            for word in hard.as_object().into_iter().flat_map(|hard| hard.keys()) {
-                if let Some(count) = self.count(word, quota.meta("namespace")) {
-                    used[word] = count.to_string().into();
-                }
-            }
-            let status = json!({"hard": hard, "used": used});
-            let changed = |name: &str| {
-                let (old, new) = (quota.body["status"][name].as_object(), status[name].as_object());
-                let numbers = |map: Option<&serde_json::Map<String, Value>>| -> Vec<_> {
-                    map.into_iter().flatten().map(|(key, value)| (key.clone(), number(value))).collect()
-                };
-                numbers(old) != numbers(new)
-            };
-            if changed("hard") || changed("used") {
-                let mut body = quota.body.clone();
-                body["status"] = status;
-                return self.write(quota.kind, body, quota.managers.clone()).is_ok();
-            }
-        }
-        false
-    }
-
-    /// The number of objects that a quota counts.
-    fn count(&self, word: &str, namespace: &str) -> Option<usize> {
-        if word == "pods" {
-            let over =
-                |pod: &&Arc<Object>| !matches!(pod.body["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
-            return Some(self.store.list(kind("pods"), namespace).filter(over).count());
-        }
-        let named = ["services", "configmaps", "secrets", "resourcequotas"].contains(&word);
-        let resource = if named { word } else { word.strip_prefix("count/")? };
-        let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
-        Some(self.store.list(self.kinds.of_group(group, plural)?, namespace).count())
     }
 }
 

@@ -120,6 +120,7 @@ mod parts;
 pub mod pointer;
 mod problem;
 pub mod protobuf;
+mod quota;
 mod read;
 mod remove;
 mod response;

@@ -14,12 +14,9 @@ use super::validate::compare;
 /// The annotation that says what was added.
 const ADDED: &str = "kubernetes.io/limit-ranger";
 
-/// Before a new pod is validated.
-pub(super) fn admit(server: &Server, kind: &Kind, namespace: &str, name: &str, pod: &mut Value) -> Outcome<()> {
-    let ranges = built_in("", "limitranges").expect("LimitRanges are served");
-    let all: Vec<Value> = server.store.list(ranges, namespace).map(|one| one.body["spec"]["limits"].clone()).collect();
-    let limits = || all.iter().flat_map(|limits| limits.as_array().into_iter().flatten());
-    for limit in limits() {
+/// Adds defaults to a new pod before it is validated.
+pub(super) fn admit(server: &Server, namespace: &str, pod: &mut Value) {
+    for limit in limits(server, namespace) {
         let mut added = Vec::new();
         for (list, what) in [("containers", "container"), ("initContainers", "init container")] {
             for container in pod["spec"].get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
@@ -39,7 +36,11 @@ pub(super) fn admit(server: &Server, kind: &Kind, namespace: &str, name: &str, p
             annotations[ADDED] = format!("LimitRanger plugin set: {}", added.join("; ")).into();
         }
     }
-    for limit in limits() {
+}
+
+/// Refuses a new pod that is outside of the bounds, after it is validated.
+pub(super) fn validate(server: &Server, kind: &Kind, namespace: &str, name: &str, pod: &Value) -> Outcome<()> {
+    for limit in limits(server, namespace).filter(|_| kind.built_in() == "Pod") {
         let mut wrong = Vec::new();
         for list in ["containers", "initContainers"] {
             for container in pod["spec"][list].as_array().into_iter().flatten() {
@@ -54,6 +55,11 @@ pub(super) fn admit(server: &Server, kind: &Kind, namespace: &str, name: &str, p
         return Err(Problem::forbidden(kind, name, &told));
     }
     Ok(())
+}
+
+fn limits<'a>(server: &'a Server, namespace: &'a str) -> impl Iterator<Item = &'a Value> {
+    let ranges = built_in("", "limitranges").expect("LimitRanges are served");
+    server.store.list(ranges, namespace).flat_map(|one| one.body["spec"]["limits"].as_array().into_iter().flatten())
 }
 
 /// Adds what a container does not say; the names of what was added.

@@ -16,7 +16,7 @@ use super::problem::{Outcome, Problem};
 use super::store::{Key, Store};
 use super::stored::Entry;
 use super::watch::Order;
-use super::{discovery, options, reviews, yaml};
+use super::{discovery, options, quota, reviews, yaml};
 use crate::route::{Route, Verb};
 
 /// The media types of patches.
@@ -57,6 +57,8 @@ pub(super) struct Server {
     pub(super) collected: u64,
     /// Namespaces had their service accounts at this version.
     pub(super) accounted: u64,
+    /// How far quotas are counted.
+    pub(super) quotas: quota::Progress,
     /// The requests that it does not support, each with the reason.
     pub(super) unsupported: Vec<String>,
     /// The warnings of the current request.
@@ -119,6 +121,7 @@ impl Server {
             chance: Chance::new(seed),
             collected: 0,
             accounted: 0,
+            quotas: quota::Progress::starting(now),
             unsupported: Vec::new(),
             warnings: Vec::new(),
             dry: false,

@@ -160,6 +160,8 @@ impl ApiServer {
         let (answer, before, wrote) = {
             let mut server = self.server();
             let before = server.store.version();
+            // The time may have come for quotas to be counted.
+            while self.shared.controllers != Controllers::Off && server.recount_quota(now) {}
             let answer = server.answer(&call, now);
             (answer, before, server.store.version() != before)
         };
@@ -178,7 +180,7 @@ impl ApiServer {
         match self.shared.controllers {
             Controllers::Off => {}
             Controllers::Immediate | Controllers::WithoutGarbageCollector => self.settle_controllers(),
-            Controllers::Background => self.server().run_urgent_controllers(),
+            Controllers::Background => self.server().run_urgent_controllers(self.now()),
         }
         self.tell_watches(before);
     }

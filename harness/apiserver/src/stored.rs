@@ -107,6 +107,7 @@ impl Server {
         if meta["creationTimestamp"].is_null() {
             meta["creationTimestamp"] = stamp(now);
         }
+        self.quotas.restart();
         self.store.restore(kind, key, body, version)
     }
 }

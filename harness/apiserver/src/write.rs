@@ -16,7 +16,7 @@ use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped, with_rollback};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
 use super::store::Key;
-use super::{admit, defaults, rules, services, validate};
+use super::{admit, defaults, limits, quota, rules, services, validate};
 
 /// The longest part of `generateName` that is used.
 const LONGEST_BASE: usize = 58;
@@ -94,11 +94,14 @@ impl Server {
         if kind.built_in() == DEFINITION {
             refuse_definition(self, &body)?;
         }
+        quota::refuse(self, kind, &body)?;
         if let Some(what) = validate::beyond(kind, &body, None) {
             return Err(Problem::unsupported(what));
         }
         self.warnings.extend(validate::warnings(kind, &body, None));
-        admit::quota(self, kind, &namespace, known)?;
+        limits::validate(self, kind, &namespace, &name, &body)?;
+        let charge = quota::Charge { kind, namespace: &namespace, name: &name, new: &body, old: None, now: ask.now };
+        quota::admit(self, &charge)?;
         let numbered = |version: &Value| version.as_str().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) != 0;
         if !self.dry && version.as_ref().is_some_and(numbered) {
             let why = "resourceVersion should not be set on objects to be created";
@@ -327,7 +330,10 @@ impl Server {
             return Err(Problem::unsupported(what));
         }
         if !status {
+            quota::refuse(self, kind, &seen)?;
             self.warnings.extend(validate::warnings(kind, &seen, Some(before)));
+            let (namespace, old) = (old.meta("namespace"), Some(before));
+            quota::admit(self, &quota::Charge { kind, namespace, name, new: &seen, old, now: ask.now })?;
         }
         // Without finalizers an object in deletion is removed, not written; a namespace is removed by
         // its controller.

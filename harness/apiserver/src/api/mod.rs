@@ -11,6 +11,7 @@ mod strict;
 
 pub(super) use decode::{Decoded, decode, decode_loosely};
 pub(super) use merge::strategic;
+pub(crate) use quantity::Quantity;
 pub(super) use strict::{As, strict};
 
 use std::collections::BTreeMap;
