@@ -1,7 +1,9 @@
 //! Admission: what upstream's default admission plugins add to an object, and what they refuse.
 //!
-//! NamespaceLifecycle, LimitRanger, Priority, ServiceAccount, DefaultTolerationSeconds and TaintNodesByCondition,
-//! for the kinds that are served. `quota` is ResourceQuota.
+//! NamespaceLifecycle, LimitRanger, ServiceAccount, Priority, DefaultTolerationSeconds, RuntimeClass,
+//! PodTopologyLabels and TaintNodesByCondition, for the kinds that are served. `quota` is ResourceQuota.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -20,9 +22,12 @@ pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &s
     match kind.built_in() {
         "Pod" => {
             limits::admit(server, namespace, body);
-            priority(kind, name, body)?;
             account(server, kind, namespace, name, body)?;
+            priority(kind, name, body)?;
             tolerations(body);
+            runtime_class(kind, name, body)?;
+            let node = body["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
+            topology(server, &node, body);
         }
         // No kubelet has reported that it is ready.
         "Node" => {
@@ -65,24 +70,75 @@ pub(super) fn namespace_lives(server: &Server, kind: &Kind, namespace: &str, nam
     Ok(())
 }
 
-/// Upstream: Priority, without classes.
+/// Upstream: Priority, with the classes that every cluster has.
 fn priority(kind: &Kind, name: &str, body: &mut Value) -> Outcome<()> {
+    const POLICY: &str = "PreemptLowerPriority";
+    let forbidden = |why: String| Err(Problem::forbidden(kind, name, &why));
     let spec = entry(body, "spec");
-    if let Some(given) = spec["priority"].as_i64().filter(|given| *given != 0) {
-        let why = format!(
-            "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed 0 from the \
-             given PriorityClass name"
-        );
-        return Err(Problem::forbidden(kind, name, &why));
+    let priority = match spec["priorityClassName"].as_str().unwrap_or_default() {
+        "" => 0,
+        "system-cluster-critical" => 2_000_000_000,
+        "system-node-critical" => 2_000_001_000,
+        class => return forbidden(format!("no PriorityClass with name {class} was found")),
+    };
+    let computed = |what: &str, given: &str, computed: &str| {
+        format!(
+            "the {what} ({given}) must not be provided in pod spec; priority admission controller computed {computed} \
+             from the given PriorityClass name"
+        )
+    };
+    if let Some(given) = spec["priority"].as_i64().filter(|given| *given != priority) {
+        return forbidden(computed("integer value of priority", &given.to_string(), &priority.to_string()));
     }
-    spec["priority"] = 0.into();
-    spec["preemptionPolicy"] = "PreemptLowerPriority".into();
+    if let Some(given) = spec["preemptionPolicy"].as_str().filter(|given| *given != POLICY) {
+        return forbidden(computed("string value of PreemptionPolicy", given, POLICY));
+    }
+    spec["priority"] = priority.into();
+    spec["preemptionPolicy"] = POLICY.into();
+    Ok(())
+}
+
+/// Upstream: RuntimeClass. There are no classes.
+fn runtime_class(kind: &Kind, name: &str, pod: &Value) -> Outcome<()> {
+    match pod["spec"]["runtimeClassName"].as_str().unwrap_or_default() {
+        "" => Ok(()),
+        class => Err(Problem::forbidden(kind, name, &format!("pod rejected: RuntimeClass \"{class}\" not found"))),
+    }
+}
+
+/// A pod on a node gets the node's labels of zone and region. Upstream: PodTopologyLabels.
+pub(super) fn topology(server: &Server, node: &str, pod: &mut Value) {
+    let nodes = built_in("", "nodes").expect("nodes are served");
+    let Some(node) = server.store.get(&Key::new(nodes, "", node)) else { return };
+    for label in ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"] {
+        if let Some(value) = node.body["metadata"]["labels"].get(label) {
+            entry(&mut pod["metadata"], "labels")[label] = value.clone();
+        }
+    }
+}
+
+/// After a new object is validated.
+pub(super) fn validate(server: &Server, kind: &Kind, namespace: &str, name: &str, body: &Value) -> Outcome<()> {
+    if kind.built_in() != "Pod" {
+        return Ok(());
+    }
+    limits::validate(server, kind, namespace, name, body)?;
+    if !body["spec"]["overhead"].is_null() {
+        let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+        return Err(Problem::forbidden(kind, name, why));
+    }
     Ok(())
 }
 
 /// Upstream: ServiceAccount.
 fn account(server: &mut Server, kind: &Kind, namespace: &str, name: &str, body: &mut Value) -> Outcome<()> {
     const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+    const MOUNTABLE: &str = "kubernetes.io/enforce-mountable-secrets";
+    // Go's `ParseBool`.
+    let is_true = |value: &Value| matches!(value.as_str(), Some("1" | "t" | "T" | "true" | "TRUE" | "True"));
+    if !body["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null() {
+        return Err(Problem::unsupported("a mirror pod"));
+    }
     let spec = entry(body, "spec");
     let account = match spec["serviceAccountName"].as_str().unwrap_or_default() {
         "" => "default".to_owned(),
@@ -96,6 +152,13 @@ fn account(server: &mut Server, kind: &Kind, namespace: &str, name: &str, body: 
             format!("error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found");
         return Err(Problem::forbidden(kind, name, &why));
     };
+    let found = Arc::clone(found);
+    if spec["imagePullSecrets"].as_array().is_none_or(Vec::is_empty) && !found.body["imagePullSecrets"].is_null() {
+        spec["imagePullSecrets"] = found.body["imagePullSecrets"].clone();
+    }
+    if found.body["metadata"]["annotations"].get(MOUNTABLE).is_some_and(|value| is_true(value)) {
+        return Err(Problem::unsupported(format!("pods of a service account with the annotation {MOUNTABLE}")));
+    }
     let wanted = |of: &Value| of["automountServiceAccountToken"].as_bool();
     if !wanted(spec).or(wanted(&found.body)).unwrap_or(true) {
         return Ok(());

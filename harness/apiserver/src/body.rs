@@ -4,9 +4,10 @@
 use serde_json::{Value, json};
 
 use super::api::{As, TYPES};
+use super::call::Call;
 use super::field::FieldError;
 use super::problem::{Outcome, Problem};
-use super::server::{Ask, Call};
+use super::server::Ask;
 use super::{api, jsonpatch, options, protobuf, syntax};
 
 /// The media type of server-side apply.

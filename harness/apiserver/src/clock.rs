@@ -63,6 +63,13 @@ pub(crate) fn sleep(duration: Duration) -> Sleep {
     tokio::time::sleep(duration)
 }
 
+/// Waits until a future completes, but no longer than this.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub(crate) async fn within(duration: Duration, future: impl Future<Output = ()>) {
+    // That it did not complete in time is not told: the caller looks.
+    drop(tokio::time::timeout(duration, future).await);
+}
+
 /// A time as metadata has it: RFC 3339, UTC, whole seconds.
 pub(crate) fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

@@ -1,8 +1,8 @@
 //! The controllers that run in every cluster: dependents are deleted after their owners, the
 //! content of a namespace with it; a namespace gets its service account; quotas are counted.
 //!
-//! These are upstream's garbage collector and its namespace and service account controllers; `quota`
-//! has the resource quota controller. Each step is one write, so that the caller decides when it happens.
+//! These are upstream's garbage collector and its service account controller; `namespaces` and `quota`
+//! have the namespace and the resource quota controller. Each step is one write, so that the caller decides when it happens.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl Server {
     /// Does the next thing that is due, of the garbage collector only if it is on; whether there
     /// was one.
     pub(super) fn step_controllers(&mut self, now: Timestamp, collects: bool) -> bool {
-        self.account() || collects && self.owners(now) || self.namespaces(now) || self.recount_quota(now)
+        self.account() || collects && self.owners(now) || self.empty_namespaces(now) || self.recount_quota(now)
     }
 
     /// Does what clients rely on right after a write: service accounts and quotas.
@@ -188,35 +188,6 @@ impl Server {
     fn write_without(&mut self, before: &Object, after: &Value) -> bool {
         let (body, managers) = taken_out(before, after);
         self.write(before.kind, body, managers).is_ok()
-    }
-
-    fn namespaces(&mut self, now: Timestamp) -> bool {
-        let going: Vec<Arc<Object>> =
-            self.store.list(kind("namespaces"), "").filter(|one| one.deleting()).cloned().collect();
-        for space in going {
-            let name = space.meta("name");
-            let next = self.store.inside(name).find(|one| !one.deleting()).cloned();
-            if let Some(next) = next {
-                let how = How { propagation: Some("Background".to_owned()), ..How::default() };
-                return self.take(&next, &how, now).is_ok();
-            }
-            if self.store.inside(name).next().is_none() {
-                // It is deleted with its last finalizer.
-                if space.finalizers().next().is_none() {
-                    return self.store.remove(&space.key()).is_some();
-                }
-                let mut body = space.body.clone();
-                if let Some(spec) = body["spec"].as_object_mut() {
-                    spec.remove("finalizers");
-                }
-                let before = self.store.version();
-                self.store.put(space.kind, space.key(), body, space.managers.clone());
-                if self.store.version() != before {
-                    return true;
-                }
-            }
-        }
-        false
     }
 }
 

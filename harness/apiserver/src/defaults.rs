@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::amounts::default_requests;
 use super::kinds::Kind;
 use crate::pointer::At;
 
@@ -69,6 +70,7 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
                     requests_from_limits(container);
                 }
             }
+            requests_of_pod(body);
         }
         "Namespace" => {
             let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -324,6 +326,15 @@ fn requests_from_limits(container: &mut Value) {
     let requests = entry(&mut container["resources"], "requests");
     for (name, limit) in limits {
         set(requests, &name, limit);
+    }
+}
+
+/// Upstream: `defaultPodRequests`.
+fn requests_of_pod(pod: &mut Value) {
+    let defaults = default_requests(pod);
+    if !defaults.is_empty() {
+        let requests = entry(&mut pod["spec"]["resources"], "requests");
+        defaults.into_iter().for_each(|(name, amount)| set(requests, &name, json!(amount.to_string())));
     }
 }
 

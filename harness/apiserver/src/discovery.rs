@@ -37,7 +37,7 @@ pub(super) fn answer(kinds: &Kinds, path: &str, accept: &str) -> Outcome<Answer>
         return aggregated(kinds, path == "/api", coding);
     }
     match path {
-        "/healthz" | "/livez" | "/readyz" => {
+        path if is_health(path) => {
             let (code, form) = (StatusCode::OK, "text/plain; charset=utf-8");
             Ok(Answer::Whole { code, body: "ok".into(), warnings: Vec::new(), form })
         }
@@ -48,6 +48,11 @@ pub(super) fn answer(kinds: &Kinds, path: &str, accept: &str) -> Outcome<Answer>
             None => Ok(nothing()),
         },
     }
+}
+
+/// Whether a path says how the server is.
+pub(super) fn is_health(path: &str) -> bool {
+    matches!(path.trim_end_matches('/'), "/healthz" | "/livez" | "/readyz")
 }
 
 /// All of a path's groups in one answer.

@@ -7,6 +7,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::admit;
+use super::call::Call;
 use super::field::FieldError;
 use super::kinds::{Kind, built_in};
 use super::object::Object;
@@ -14,7 +15,7 @@ use super::problem::{Outcome, Problem};
 use super::read::check_namespace;
 use super::remove::{How, conflicts, how_of};
 use super::select::Selector;
-use super::server::{Answer, Ask, Call, Server, whole};
+use super::server::{Answer, Ask, Server, whole};
 
 /// The first words of a refusal.
 const VIOLATES: &str = "Cannot evict pod as it would violate the pod's disruption budget.";

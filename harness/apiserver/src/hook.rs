@@ -131,10 +131,12 @@ impl ApiServer {
             Reaction::Hang => return std::future::pending().await,
             Reaction::Disconnect => return Err(Disconnected),
             Reaction::LoseAnswer => {
+                self.await_version(&request).await;
                 self.act(request);
                 return Err(Disconnected);
             }
         }
+        self.await_version(&request).await;
         let answer = self.act(request);
         clock::sleep(back).await;
         Ok(self.reply(answer))

@@ -67,10 +67,10 @@
 //!               │          ├ route, discovery, options, body, yaml, syntax, problem
 //!               │          ├ media, table, protobuf: the form of an answer
 //!               │          ├ openapi, reviews: what describes kinds, and rights
-//!    latency, clock        ├ kinds, api (the table of types), defaults, rules, admit, validate
+//!    latency, clock        ├ kinds, api (the table of types), defaults, rules, admit, quota, validate
 //!                          ├ write, remove, evict, parts, watch, select, dry
 //!                          ├ store, object, owned: objects, their owners, and the log of all changes
-//!                          └ controllers: garbage, namespaces, accounts, quotas
+//!                          └ controllers (garbage, accounts), namespaces
 //! ```
 //!
 //! The server proper is a function without side effects: the time comes in with each request and
@@ -80,11 +80,13 @@
 //! `scripts/api-types` of the repository.
 
 mod admit;
+mod amounts;
 mod api;
 mod apply;
 mod autoscalers;
 mod body;
 mod builder;
+mod call;
 mod chance;
 mod claims;
 mod clock;
@@ -111,6 +113,7 @@ mod list;
 mod listen;
 mod managed;
 mod media;
+mod namespaces;
 pub mod notify;
 mod object;
 mod openapi;

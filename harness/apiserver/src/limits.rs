@@ -40,7 +40,7 @@ pub(super) fn admit(server: &Server, namespace: &str, pod: &mut Value) {
 
 /// Refuses a new pod that is outside of the bounds, after it is validated.
 pub(super) fn validate(server: &Server, kind: &Kind, namespace: &str, name: &str, pod: &Value) -> Outcome<()> {
-    for limit in limits(server, namespace).filter(|_| kind.built_in() == "Pod") {
+    for limit in limits(server, namespace) {
         let mut wrong = Vec::new();
         for list in ["containers", "initContainers"] {
             for container in pod["spec"][list].as_array().into_iter().flatten() {

@@ -24,7 +24,7 @@ impl Server {
         let of_one = continued.is_none() && selector.is_of_one();
         let exact = ask.call.param("resourceVersionMatch") == "Exact";
         if let Some(wanted) = wanted.filter(|wanted| *wanted > latest) {
-            return Err(Problem::too_large(wanted, latest));
+            return Err(self.too_large(ask.kind, wanted));
         }
         let mut from = None;
         let mut at = if exact { wanted.unwrap_or(latest) } else { latest };

@@ -12,12 +12,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::autoscalers;
+use super::call::Call;
 use super::kinds::{EVENTS, Kind, Kinds};
 use super::problem::{Outcome, Problem};
 use super::protobuf::{self, Event};
-use super::server::{Answer, Call, JSON};
+use super::server::{Answer, JSON};
 use super::table::{self, Include, Style};
 use super::yaml;
+use crate::route::{Route, Verb};
 
 /// In what form an answer leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,14 +90,14 @@ impl Form {
         let named = |clause: &Clause<'_>| clause.subtype != "*" || clause.kind == "*";
         let found = Self::accepted(&call.accept, offered);
         if found.is_some() && !call.accept.trim().is_empty() && !clauses(&call.accept).iter().any(named) {
-            return Err(nothing_named());
+            return Err(nothing_named(call));
         }
-        found.map(drop).ok_or_else(|| not_acceptable(&call.accept, offered))
+        found.map(drop).ok_or_else(|| not_acceptable(call, offered))
     }
 
     /// The form of the answer to a request.
     pub(super) fn of(call: &Call, offered: Offered) -> Outcome<Self> {
-        let found = Self::accepted(&call.accept, offered).ok_or_else(|| not_acceptable(&call.accept, offered))?;
+        let found = Self::accepted(&call.accept, offered).ok_or_else(|| not_acceptable(call, offered))?;
         Ok(match found.part {
             Part::Table(version, _) => {
                 let include = Include::of(call.param("includeObject"))?;
@@ -296,9 +298,9 @@ pub(super) fn own(object: &Value) -> Value {
 }
 
 /// The refusal of a header that accepts nothing that there is.
-fn not_acceptable(header: &str, offered: Offered) -> Problem {
-    if clauses(header).iter().all(|clause| clause.coding().is_none()) {
-        return nothing_named();
+fn not_acceptable(call: &Call, offered: Offered) -> Problem {
+    if clauses(&call.accept).iter().all(|clause| clause.coding().is_none()) {
+        return nothing_named(call);
     }
     let (forms, streams) = forms();
     let accepted = if offered == Offered::Stream { streams } else { forms };
@@ -306,9 +308,12 @@ fn not_acceptable(header: &str, offered: Offered) -> Problem {
 }
 
 /// The refusal of a header that names no form, before it is known which resource this is about.
-fn nothing_named() -> Problem {
+fn nothing_named(call: &Call) -> Problem {
     let (forms, streams) = forms();
-    Problem::not_served(format!("406: Not Acceptable\n\nAvailable representations: {forms}, {streams}"))
+    // Only a collection can be watched by its own path.
+    let route = Route::of_decoded(&call.method, &call.path, false);
+    let all = if route.verb == Verb::List { format!("{forms}, {streams}") } else { forms };
+    Problem::not_served(format!("406: Not Acceptable\n\nAvailable representations: {all}"))
 }
 
 /// The forms of answers, and of watches.

@@ -1,10 +1,10 @@
 //! Query parameters: upstream's `ListOptions` and their validation, and the options of writes.
 
+use super::call::Call;
 use super::field::FieldError;
 use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
 use super::select::Selector;
-use super::server::Call;
 use super::syntax::raw_base64_fault;
 
 /// The longest name of a field manager.
@@ -19,6 +19,43 @@ pub(super) fn number(call: &Call, name: &str) -> Outcome<Option<i64>> {
             .map(Some)
             .map_err(|_| Problem::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))),
     }
+}
+
+/// Checks `timeout`, the time that a client gives a request. Upstream: `WithRequestDeadline`.
+pub(super) fn time_out(call: &Call) -> Outcome<()> {
+    let refused = |why: String| Problem::bad_request(format!("invalid timeout specified in the request URL - {why}"));
+    match call.param("timeout") {
+        "" => Ok(()),
+        text => duration(text).map_err(refused),
+    }
+}
+
+/// Whether a text is a duration, as `1m30s`. Upstream: Go's `time.ParseDuration`.
+fn duration(text: &str) -> Result<(), String> {
+    const UNITS: [&str; 8] = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return Ok(());
+    }
+    let invalid = || format!("time: invalid duration {text:?}");
+    if rest.is_empty() {
+        return Err(invalid());
+    }
+    while !rest.is_empty() {
+        let is_digit = |c: char| c.is_ascii_digit();
+        let after = rest.trim_start_matches(is_digit);
+        let after = after.strip_prefix('.').map_or(after, |part| part.trim_start_matches(is_digit));
+        if !rest[..rest.len() - after.len()].contains(is_digit) {
+            return Err(invalid());
+        }
+        let unit = &after[..after.find(|c| is_digit(c) || c == '.').unwrap_or(after.len())];
+        match unit {
+            "" => return Err(format!("time: missing unit in duration {text:?}")),
+            unit if !UNITS.contains(&unit) => return Err(format!("time: unknown unit {unit:?} in duration {text:?}")),
+            unit => rest = &after[unit.len()..],
+        }
+    }
+    Ok(())
 }
 
 /// The options of a list, a watch or a deletion of a collection.

@@ -128,6 +128,9 @@ impl Server {
                 bound["metadata"][what][key] = value.clone();
             }
         }
+        if kind == "Node" {
+            admit::topology(self, node, &mut bound);
+        }
         let mut conditions = bound["status"]["conditions"].as_array().cloned().unwrap_or_default();
         if conditions.iter().all(|one| one["type"] != "PodScheduled") {
             conditions.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": ask.stamp()}));

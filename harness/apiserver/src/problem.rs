@@ -35,7 +35,7 @@ impl Problem {
     }
 
     pub(super) fn not_found(kind: &Kind, name: &str) -> Self {
-        let message = format!("{} \"{name}\" not found", kind.resource());
+        let message = format!("{} {} not found", kind.resource(), go_quoted(name));
         Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(kind, name)
     }
 
@@ -192,9 +192,16 @@ impl Problem {
         let message = format!("Too large resource version: {wanted}, current: {current}");
         let mut problem = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", format!("Timeout: {message}"));
         problem.details =
-            Some(json!({"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
-            "retryAfterSeconds": 1}));
+            Some(json!({"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}));
         problem
+    }
+
+    /// Asks the client to try again after some seconds.
+    pub(super) fn again_after(mut self, seconds: u64) -> Self {
+        if let Some(details) = &mut self.details {
+            details["retryAfterSeconds"] = seconds.into();
+        }
+        self
     }
 
     /// Something that the real server supports and this one does not.
@@ -229,4 +236,20 @@ impl Problem {
         }
         status
     }
+}
+
+/// A text in Go's `%q`.
+fn go_quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            _ if letter.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", u32::from(letter))),
+            _ => quoted.push(letter),
+        }
+    }
+    quoted + "\""
 }

@@ -22,6 +22,9 @@ pub(super) const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer that keeps an object until no dependent refers to it.
 pub(super) const ORPHAN: &str = "orphan";
 
+/// The option that deletes what cannot be read.
+const UNSAFE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
 /// The warning of a Job's deletion. Upstream: `jobStrategy.WarningsOnDelete` and its REST storage.
 const PRESERVED: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
                          remove them or set propagationPolicy=Orphan to suppress this warning";
@@ -308,6 +311,15 @@ fn how(kinds: &Kinds, ask: &Ask<'_>) -> Outcome<How> {
         if !ask.call.param("propagationPolicy").is_empty() {
             body["propagationPolicy"] = ask.call.param("propagationPolicy").into();
         }
+        for name in ["uid", "resourceVersion"].into_iter().filter(|name| !ask.call.param(name).is_empty()) {
+            body["preconditions"][name] = ask.call.param(name).into();
+        }
+        if ask.call.query.contains_key("orphanDependents") {
+            body["orphanDependents"] = ask.call.flag("orphanDependents").into();
+        }
+        if ask.call.flag(UNSAFE) {
+            body[UNSAFE] = true.into();
+        }
         body["dryRun"] = json!(options::dry_run(ask.call));
     }
     how_of(&body)
@@ -315,13 +327,19 @@ fn how(kinds: &Kinds, ask: &Ask<'_>) -> Outcome<How> {
 
 /// The options of a deletion, from an object of their type.
 pub(super) fn how_of(body: &Value) -> Outcome<How> {
-    if body.get("orphanDependents").is_some() {
-        return Err(Problem::unsupported("the deprecated option orphanDependents"));
+    if body[UNSAFE] == true {
+        return Err(Problem::unsupported(format!("the option {UNSAFE}")));
     }
+    // The older form of a propagation policy.
+    let orphans = body["orphanDependents"].as_bool();
     let dry: Vec<&str> = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let mut errors = Vec::new();
     let text = |pointer: &str| body.at(pointer).and_then(Value::as_str).map(str::to_owned);
     let propagation = text("/propagationPolicy");
+    if let Some(policy) = propagation.as_deref().filter(|_| orphans.is_some()) {
+        let why = "orphanDependents and deletionPropagation cannot be both set";
+        errors.push(FieldError::invalid("propagationPolicy", policy, why));
+    }
     if let Some(other) = propagation.as_deref().filter(|one| !matches!(*one, "Orphan" | "Background" | "Foreground")) {
         let among = ["Foreground", "Background", "Orphan", "nil"];
         errors.push(FieldError::unsupported("propagationPolicy", other, &among));
@@ -332,11 +350,15 @@ pub(super) fn how_of(body: &Value) -> Outcome<How> {
     }
     Ok(How {
         grace: body["gracePeriodSeconds"].as_i64(),
-        propagation,
+        propagation: propagation.or_else(|| orphans.map(|orphans| policy(orphans).to_owned())),
         uid: text("/preconditions/uid"),
         version: text("/preconditions/resourceVersion"),
         dry: !dry.is_empty(),
     })
+}
+
+fn policy(orphans: bool) -> &'static str {
+    if orphans { "Orphan" } else { "Background" }
 }
 
 /// The Status of a completed deletion.

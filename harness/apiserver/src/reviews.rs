@@ -6,11 +6,12 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::call::Call;
 use super::claims::note_manager;
 use super::field::FieldError;
 use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
-use super::server::{Answer, Ask, Call, Server, whole};
+use super::server::{Answer, Ask, Server, whole};
 use super::write::normal;
 use crate::route::Route;
 
@@ -37,7 +38,7 @@ impl Server {
         if call.method != Method::POST {
             return Err(Problem::method_not_allowed());
         }
-        let route = Route::parse(&call.method, &call.path, None);
+        let route = Route::of_decoded(&call.method, &call.path, false);
         let ask = Ask { kind, route: &route, call, now };
         let mut review = self.read(&ask)?;
         if kind.kind == "SelfSubjectAccessReview" {

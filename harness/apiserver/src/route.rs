@@ -73,10 +73,15 @@ pub struct Route {
 }
 
 impl Route {
-    /// Reads it from a method, a path and a query.
+    /// Reads it from a method, a path and a query, both encoded as in a request.
     pub fn parse(method: &Method, path: &str, query: Option<&str>) -> Self {
+        Self::of_decoded(method, &decoded(path).unwrap_or_else(|_| path.to_owned()), watches(query.unwrap_or_default()))
+    }
+
+    /// Reads it from a decoded path.
+    pub(crate) fn of_decoded(method: &Method, path: &str, watches: bool) -> Self {
         let mut route = Self::target(path);
-        route.verb = verb(method, &route, query.unwrap_or_default());
+        route.verb = verb(method, &route, watches);
         route
     }
 
@@ -113,10 +118,10 @@ impl Route {
     }
 }
 
-fn verb(method: &Method, route: &Route, query: &str) -> Verb {
+fn verb(method: &Method, route: &Route, watches: bool) -> Verb {
     let collection = route.name.is_empty() && !route.resource.is_empty();
     match *method {
-        Method::GET | Method::HEAD if watches(query) && !route.resource.is_empty() => Verb::Watch,
+        Method::GET | Method::HEAD if watches && !route.resource.is_empty() => Verb::Watch,
         Method::GET | Method::HEAD if collection => Verb::List,
         Method::GET | Method::HEAD => Verb::Get,
         Method::POST => Verb::Create,
@@ -128,9 +133,35 @@ fn verb(method: &Method, route: &Route, query: &str) -> Verb {
     }
 }
 
-/// The API server accepts `watch`, `watch=true` and `watch=1`.
 fn watches(query: &str) -> bool {
-    query.split('&').any(|pair| matches!(pair, "watch" | "watch=" | "watch=true" | "watch=1" | "watch=True"))
+    let mut all = form_urlencoded::parse(query.as_bytes());
+    all.find(|(name, _)| name == "watch").is_some_and(|(_, value)| is_true(&value))
+}
+
+/// The value of a parameter that is yes or no. Upstream: `Convert_Slice_string_To_bool`.
+pub(crate) fn is_true(value: &str) -> bool {
+    !matches!(value.to_ascii_lowercase().as_str(), "0" | "false")
+}
+
+/// Why a path cannot be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Undecodable {
+    /// A `%` without two hexadecimal digits after it.
+    Encoding,
+    NotUtf8,
+}
+
+/// A path without percent-encoding.
+pub(crate) fn decoded(path: &str) -> Result<String, Undecodable> {
+    let mut parts = path.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let digits = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or(Undecodable::Encoding)?;
+        bytes.push(byte);
+        bytes.extend_from_slice(part[2..].as_bytes());
+    }
+    String::from_utf8(bytes).map_err(|_| Undecodable::NotUtf8)
 }
 
 #[cfg(test)]
@@ -149,6 +180,13 @@ mod tests {
     #[case("GET /api/v1/pods?limit=500&watch=true&resourceVersion=1", "watch  /pods/ /")]
     #[case("GET /api/v1/pods?watch=1", "watch  /pods/ /")]
     #[case("GET /api/v1/pods?watch=false", "list  /pods/ /")]
+    #[case("GET /api/v1/pods?watch=0", "list  /pods/ /")]
+    #[case("GET /api/v1/pods?watch", "watch  /pods/ /")]
+    #[case("GET /api/v1/pods?watch=TRUE", "watch  /pods/ /")]
+    #[case("GET /api/v1/pods?watch=maybe", "watch  /pods/ /")]
+    #[case("GET /api/v1/namespaces/%64efault/%70ods/%61%2e1", "get  default/pods/a.1 /")]
+    #[case("PUT /apis/apps/v1/namespaces/a/deployments/web%2Fscale", "update apps a/deployments/web /scale")]
+    #[case("GET /api/v1/namespaces/a/pods/50%25", "get  a/pods/50% /")]
     #[case("GET /api/v1/pods?labelSelector=watch%3Dtrue", "list  /pods/ /")]
     #[case("GET /api/v1/namespaces", "list  /namespaces/ /")]
     #[case("POST /api/v1/namespaces", "create  /namespaces/ /")]
@@ -173,5 +211,17 @@ mod tests {
         let Route { verb, group, namespace, resource, subresource, name } =
             Route::parse(&method.parse().unwrap(), path, query);
         assert_eq!(format!("{verb} {group} {namespace}/{resource}/{name} /{subresource}"), expected);
+    }
+
+    #[rstest]
+    #[case("/a%2Fb%C3%A4", Ok("/a/bä"))]
+    #[case("/a%2561", Ok("/a%61"))]
+    #[case("/a%zz", Err(Undecodable::Encoding))]
+    #[case("/a%+1", Err(Undecodable::Encoding))]
+    #[case("/a%4", Err(Undecodable::Encoding))]
+    #[case("/a%", Err(Undecodable::Encoding))]
+    #[case("/%E4", Err(Undecodable::NotUtf8))]
+    fn decodes_a_path_once(#[case] path: &str, #[case] expected: Result<&str, Undecodable>) {
+        assert_eq!(decoded(path).as_deref(), expected.as_ref().copied());
     }
 }

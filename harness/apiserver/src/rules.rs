@@ -5,10 +5,10 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
+use super::amounts::{Amounts, add, amounts};
 use super::autoscalers;
 use super::defaults::entry;
 use super::kinds::{AUTOSCALER, Kind};
-use crate::pointer::At;
 use crate::validate::batch::LABELS;
 
 /// Kinds whose generation counts the changes of their spec.
@@ -297,21 +297,32 @@ fn keep_in(new: &mut Value, old: &Value, name: &str) {
     }
 }
 
-/// A pod's quality of service. Upstream: `GetPodQOS`.
+/// A pod's quality of service. Upstream: `ComputePodQOS`.
 fn quality(spec: &Value) -> &'static str {
     let containers =
-        || ["containers", "initContainers"].into_iter().flat_map(|list| spec[list].as_array().into_iter().flatten());
-    let counted = |container: &Value, which: &str| -> Vec<(String, String)> {
-        let amounts = container.at(&format!("/resources/{which}")).and_then(Value::as_object).into_iter().flatten();
-        let counted = amounts.filter(|(name, amount)| matches!(name.as_str(), "cpu" | "memory") && *amount != "0");
-        counted.map(|(name, amount)| (name.clone(), amount.as_str().unwrap_or_default().to_owned())).collect()
+        ["containers", "initContainers"].into_iter().flat_map(|list| spec[list].as_array().into_iter().flatten());
+    // Where the pod as a whole has resources, those of its containers do not count.
+    let all: Vec<&Value> = match &spec["resources"] {
+        Value::Null => containers.map(|container| &container["resources"]).collect(),
+        own => vec![own],
     };
-    if containers().all(|one| counted(one, "requests").is_empty() && counted(one, "limits").is_empty()) {
+    let counted = |which: &str| -> Vec<Amounts> {
+        let of = |resources: &&Value| {
+            let mut counted = amounts(&resources[which]);
+            counted.retain(|name, amount| matches!(name.as_str(), "cpu" | "memory") && amount.is_positive());
+            counted
+        };
+        all.iter().map(of).collect()
+    };
+    let (requests, limits) = (counted("requests"), counted("limits"));
+    let sum = |all: &[Amounts]| {
+        let mut sum = Amounts::new();
+        all.iter().for_each(|one| add(&mut sum, one));
+        sum
+    };
+    if requests.iter().chain(&limits).all(Amounts::is_empty) {
         return "BestEffort";
     }
-    let full = containers().all(|one| {
-        let limits = counted(one, "limits");
-        limits.len() == 2 && limits == counted(one, "requests")
-    });
+    let full = limits.iter().all(|one| one.len() == 2) && sum(&requests) == sum(&limits);
     if full { "Guaranteed" } else { "Burstable" }
 }

@@ -8,6 +8,7 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::call::Call;
 use super::chance::Chance;
 use super::kinds::{Kind, Kinds};
 use super::media::{self, Form, Offered};
@@ -73,21 +74,6 @@ pub(super) struct Server {
     pub(super) deleting_definitions: bool,
     /// By namespace: the least creation time of new objects.
     pub(super) not_before: BTreeMap<String, Timestamp>,
-}
-
-/// A request with its body.
-#[derive(Debug, Clone)]
-pub(super) struct Call {
-    pub(super) method: Method,
-    pub(super) path: String,
-    pub(super) query: BTreeMap<String, String>,
-    pub(super) content_type: String,
-    pub(super) accept: String,
-    pub(super) user_agent: String,
-    pub(super) body: Bytes,
-    /// The body as it was sent, where that was YAML.
-    pub(super) written: Option<Bytes>,
-    pub(super) managed: ManagedFields,
 }
 
 /// An answer.
@@ -194,8 +180,13 @@ impl Server {
     }
 
     pub(super) fn ask(&mut self, call: &Call, now: Timestamp) -> Outcome<Answer> {
-        let query = if call.flag("watch") { Some("watch=true") } else { None };
-        let route = Route::parse(&call.method, &call.path, query);
+        let route = Route::of_decoded(&call.method, &call.path, call.flag("watch"));
+        if call.path.starts_with("/api") && call.path.trim_end_matches('/').contains("//") {
+            return Err(Problem::no_path());
+        }
+        if call.method == Method::HEAD && !discovery::is_health(&call.path) {
+            return Err(Problem::method_not_allowed());
+        }
         if route.resource.is_empty() {
             return discovery::answer(&self.kinds, &call.path, &call.accept);
         }
@@ -226,9 +217,16 @@ impl Server {
         if !is_served {
             return Err(Problem::no_path());
         }
+        if of_all && named {
+            return Err(Problem::no_path());
+        }
         if of_all && !matches!(route.verb, Verb::List | Verb::Watch) {
             return Err(Problem::method_not_allowed());
         }
+        if route.verb != Verb::Watch {
+            options::time_out(call)?;
+        }
+        names(&route)?;
         let ask = Ask { kind, route: &route, call, now };
         // A deletion has the option in its body.
         self.dry =
@@ -246,6 +244,8 @@ impl Server {
             (Verb::DeleteCollection, _) if kind.built_in() == "Namespace" => Err(Problem::method_not_allowed()),
             (Verb::Get, "scale") => self.scale(&ask),
             (Verb::Get, "" | "status") => self.get(&ask),
+            // Only a collection is watched, and objects by their paths under `/watch`.
+            (Verb::Watch, "" | "status") if named => self.get(&ask),
             (Verb::List, "") => self.list(&ask),
             (Verb::Watch, "") => self.watch(&ask),
             (Verb::Create, "") => self.create(&ask),
@@ -282,13 +282,37 @@ impl Server {
 
     /// The kind that a request is about.
     fn kind_of(&self, call: &Call) -> Option<&'static Kind> {
-        let route = Route::parse(&call.method, &call.path, None);
+        let route = Route::of_decoded(&call.method, &call.path, false);
         self.kinds.served(&route.group, version(&call.path), &route.resource)
     }
 
     fn get(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let wanted = ask.version().map_err(Problem::plain_internal)?;
+        if let Some(wanted) = wanted.filter(|wanted| *wanted > self.store.version()) {
+            return Err(self.too_large(ask.kind, wanted));
+        }
         let object = self.existing(ask)?.at(ask.kind);
         Ok(text(StatusCode::OK, object.text(ask.call.managed)))
+    }
+
+    /// The refusal of a version of the future. A watch cache asks the client to come again; Events have
+    /// none.
+    pub(super) fn too_large(&self, kind: &Kind, wanted: u64) -> Problem {
+        let problem = Problem::too_large(wanted, self.store.version());
+        if kind.has_bookmarks() { problem.again_after(1) } else { problem }
+    }
+
+    /// The version that a read asks for, if it is of the future and upstream waits for it.
+    pub(super) fn awaited(&self, call: &Call) -> Option<u64> {
+        let wanted =
+            call.param("resourceVersion").parse::<u64>().ok().filter(|wanted| *wanted > self.store.version())?;
+        let route = Route::of_decoded(&call.method, &call.path, call.flag("watch"));
+        let reads = match route.verb {
+            Verb::Get | Verb::List => true,
+            Verb::Watch => call.flag("sendInitialEvents"),
+            _ => false,
+        };
+        (reads && self.kind_of(call)?.has_bookmarks()).then_some(wanted)
     }
 
     /// The object that a request names, in the form in which requests are decided.
@@ -305,53 +329,24 @@ fn offered(path: &str) -> Offered {
     if plain && path.contains("/pods/") { Offered::NoTable } else { Offered::Everything }
 }
 
+/// Refuses names that no key in etcd can have. Upstream: `IsValidPathSegmentName`.
+fn names(route: &Route) -> Outcome<()> {
+    if matches!(route.namespace.as_str(), "." | "..") {
+        return Err(Problem::unsupported(format!("the namespace {:?}", route.namespace)));
+    }
+    let name = route.name.as_str();
+    let why = match name {
+        "." | ".." => format!("may not be '{name}'"),
+        _ if name.contains('%') => "may not contain '%'".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(Problem::bad_request(format!("Name parameter invalid: {name:?}: {why}")))
+}
+
 /// The version in a path.
 fn version(path: &str) -> &str {
     let nth = if path.starts_with("/apis") { 2 } else { 1 };
     path.trim_start_matches('/').split('/').nth(nth).unwrap_or_default()
-}
-
-impl Call {
-    /// A parameter of the query, empty if absent.
-    pub(super) fn param(&self, name: &str) -> &str {
-        self.query.get(name).map_or("", String::as_str)
-    }
-
-    /// The body's media type.
-    pub(super) fn form(&self) -> &str {
-        self.content_type.split(';').next().unwrap_or_default().trim()
-    }
-
-    /// The body as the client sent it, where messages quote it.
-    pub(super) fn as_sent(&self) -> &Bytes {
-        self.written.as_ref().unwrap_or(&self.body)
-    }
-
-    /// Whether the body is protobuf.
-    pub(super) fn is_protobuf(&self) -> bool {
-        self.form() == super::protobuf::MEDIA_TYPE
-    }
-
-    /// Who writes: `fieldManager`, or the client's name. Upstream: `managerOrUserAgent`.
-    pub(super) fn manager(&self) -> String {
-        const LONGEST: usize = 128;
-        let given = self.param("fieldManager");
-        if !given.is_empty() {
-            return given.to_owned();
-        }
-        let mut name = String::new();
-        for letter in self.user_agent.split('/').next().unwrap_or_default().chars().filter(|one| !one.is_control()) {
-            if name.len() + letter.len_utf8() > LONGEST {
-                break;
-            }
-            name.push(letter);
-        }
-        name
-    }
-
-    pub(super) fn flag(&self, name: &str) -> bool {
-        matches!(self.param(name), "true" | "1")
-    }
 }
 
 impl Ask<'_> {

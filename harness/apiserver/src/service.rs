@@ -8,13 +8,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use jiff::Timestamp;
 use tower_service::Service;
 
 use crate::builder::{Builder, Controllers};
+use crate::call::{Call, NOT_UTF8, read as call, refusal};
 use crate::clock::{self, Clock};
 use crate::hook::{Disconnected, Hooked, whole};
 use crate::kinds::{Kind, Place};
@@ -23,7 +24,8 @@ use crate::notify::{Listener, Notifier};
 use crate::object::ManagedFields;
 use crate::protobuf;
 use crate::response::{ResponseBody, Watch};
-use crate::server::{Answer, Call, Server};
+use crate::route::Undecodable;
+use crate::server::{Answer, Server};
 use crate::transcript::Transcript;
 use crate::watch::{BEGINS, Event, Order};
 use crate::watches::Steering;
@@ -149,14 +151,41 @@ impl ApiServer {
         // The answer takes time too, so watches mostly deliver a write before its answer arrives.
         let (there, back) = self.trips();
         clock::sleep(there).await;
+        self.await_version(&request).await;
         let answer = self.act(request);
         clock::sleep(back).await;
         self.reply(answer)
     }
 
+    /// Waits a while for a version of the future that a read asks for.
+    pub(crate) async fn await_version(&self, request: &Request<Bytes>) {
+        /// Upstream: `blockTimeout` of the watch cache.
+        const PATIENCE: Duration = Duration::from_secs(3);
+        if !request.uri().query().is_some_and(|query| query.contains("resourceVersion")) {
+            return;
+        }
+        let Ok(call) = call(request.clone(), self.managed) else { return };
+        let mut written = self.shared.written.listen();
+        let reached = async {
+            while self.server().awaited(&call).is_some() {
+                written.changed().await;
+            }
+        };
+        clock::within(PATIENCE, reached).await;
+    }
+
     /// Does what a request asks, at once.
     pub(crate) fn act(&self, request: Request<Bytes>) -> Answer {
-        let (call, now) = (call(request, self.managed), self.now());
+        let now = self.now();
+        let call = match call(request, self.managed) {
+            Ok(call) => call,
+            Err(why) => {
+                if why == Undecodable::NotUtf8 {
+                    self.server().unsupported.push(NOT_UTF8.to_owned());
+                }
+                return refusal(why);
+            }
+        };
         let (answer, before, wrote) = {
             let mut server = self.server();
             let before = server.store.version();
@@ -215,7 +244,9 @@ impl ApiServer {
 
     /// Adds an answer of the hook to the transcript.
     pub(crate) fn note_instead(&self, request: &Request<Bytes>, answer: &Response<Bytes>) {
-        self.note(&call(request.clone(), self.managed), self.now(), answer.status(), answer.body());
+        if let Ok(call) = call(request.clone(), self.managed) {
+            self.note(&call, self.now(), answer.status(), answer.body());
+        }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -361,38 +392,4 @@ fn retry_after(body: &Bytes) -> Option<u64> {
     let status: Option<serde_json::Value> = protobuf::decode(body).ok();
     let status = status.or_else(|| serde_yaml::from_slice(body).ok())?;
     status["details"]["retryAfterSeconds"].as_u64().filter(|seconds| *seconds > 0)
-}
-
-/// A request, as the server reads it.
-fn call(request: Request<Bytes>, managed: ManagedFields) -> Call {
-    let (parts, body) = request.into_parts();
-    let header =
-        |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    Call {
-        path: parts.uri.path().to_owned(),
-        query: query(parts.uri.query().unwrap_or_default()),
-        content_type: header(CONTENT_TYPE),
-        accept: header(ACCEPT),
-        user_agent: header(USER_AGENT),
-        method: parts.method,
-        body,
-        written: None,
-        managed,
-    }
-}
-
-/// The parameters, decoded.
-fn query(text: &str) -> BTreeMap<String, String> {
-    let mut parameters: BTreeMap<String, String> = BTreeMap::new();
-    for (name, value) in form_urlencoded::parse(text.as_bytes()) {
-        // The first counts, except of a list, which is kept line by line.
-        match parameters.get_mut(name.as_ref()) {
-            Some(all) if name == "dryRun" => *all += &format!("\n{value}"),
-            Some(_) => {}
-            None => {
-                parameters.insert(name.into_owned(), value.into_owned());
-            }
-        }
-    }
-    parameters
 }

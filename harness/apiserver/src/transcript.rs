@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http::StatusCode;
 
-use super::server::Call;
+use super::call::Call;
 
 /// One line for each request, once begun.
 #[derive(Debug, Default)]

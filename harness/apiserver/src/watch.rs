@@ -58,10 +58,7 @@ pub enum What {
 
 impl Server {
     pub(super) fn watch(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let mut selector = options::list(ask.call, ask.kind, true)?;
-        if !ask.route.name.is_empty() {
-            selector = Selector::of_query("", &format!("metadata.name={}", ask.route.name))?;
-        }
+        let selector = options::list(ask.call, ask.kind, true)?;
         let latest = self.store.version();
         let wanted = ask.version().map_err(Problem::plain_internal)?;
         let send = ask.call.flag("sendInitialEvents");
@@ -77,16 +74,18 @@ impl Server {
             form: Form::PLAIN,
             managed: ask.call.managed,
         };
-        if wanted.is_some_and(|wanted| wanted > latest) {
-            return Err(Problem::too_large(order.version, latest));
-        }
         order.form = Form::of(ask.call, Offered::Stream)?;
-        if send || wanted.is_none() {
+        if send && order.version > latest {
+            order.gone = true;
+            let status = self.too_large(ask.kind, order.version).status();
+            order.first.push(Event::Line(line(&json!({"type": "ERROR", "object": status}))));
+        } else if send || wanted.is_none() {
             order.version = latest;
             let objects =
                 self.store.list(ask.kind, &order.namespace).filter(|object| order.selector.matches(&object.body));
             order.first = objects.map(|object| Event::Shown(What::Added, object.at(ask.kind))).collect();
-            if send && order.bookmarks {
+            // Upstream's default of `sendInitialEvents` is yes where all versions are wanted.
+            if order.bookmarks {
                 order.first.push(Event::Line(order.bookmark(true)));
             }
         } else if order.version < self.store.forgotten() {

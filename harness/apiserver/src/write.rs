@@ -16,7 +16,7 @@ use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped, with_rollback};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
 use super::store::Key;
-use super::{admit, defaults, limits, quota, rules, services, validate};
+use super::{admit, defaults, quota, rules, services, validate};
 
 /// The longest part of `generateName` that is used.
 const LONGEST_BASE: usize = 58;
@@ -99,7 +99,7 @@ impl Server {
             return Err(Problem::unsupported(what));
         }
         self.warnings.extend(validate::warnings(kind, &body, None));
-        limits::validate(self, kind, &namespace, &name, &body)?;
+        admit::validate(self, kind, &namespace, &name, &body)?;
         let charge = quota::Charge { kind, namespace: &namespace, name: &name, new: &body, old: None, now: ask.now };
         quota::admit(self, &charge)?;
         let numbered = |version: &Value| version.as_str().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) != 0;

@@ -6,8 +6,8 @@
 
 use serde_json::Value;
 
+use super::call::Call;
 use super::problem::{Outcome, Problem};
-use super::server::Call;
 
 /// The media type.
 pub(super) const MEDIA_TYPE: &str = "application/yaml";

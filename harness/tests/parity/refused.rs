@@ -8,7 +8,7 @@ use super::lots::Lots;
 use super::step::Step;
 
 /// What there is, by the verb that the table counts it under.
-pub(crate) const REFUSED: [&str; 4] = ["orphan-dependents", "finalize", "foreign-continue", "delete-some"];
+pub(crate) const REFUSED: [&str; 4] = ["unsafe-delete", "finalize", "foreign-continue", "delete-some"];
 
 /// A last request.
 pub(crate) fn last(kind: &Kind, lots: &mut Lots) -> Step {
@@ -19,7 +19,10 @@ pub(crate) fn last(kind: &Kind, lots: &mut Lots) -> Step {
     let (all, one) = (kind.collection(), format!("{}/{name}", kind.collection()));
     let (method, path, form, accept, body) = match verb {
         "delete-some" => ("DELETE", format!("{all}?limit=1&labelSelector=seq%3D$NS"), "", "", String::new()),
-        "orphan-dependents" => ("DELETE", one, "application/json", "", json!({"orphanDependents": true}).to_string()),
+        "unsafe-delete" => {
+            let option = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
+            ("DELETE", format!("{one}?{option}"), "", "", String::new())
+        }
         "finalize" => (
             "PUT",
             "/api/v1/namespaces/$NS/finalize".to_owned(),

@@ -12,13 +12,14 @@ mod usage;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::amounts::{Amounts, add, amounts};
 use super::api::Quantity;
 use super::kinds::{Kind, built_in};
 use super::problem::{Outcome, Problem};
 use super::server::Server;
 pub(super) use recount::Progress;
 use recount::written;
-use usage::{Amounts, amounts, is_tracked};
+use usage::is_tracked;
 
 /// A create, or a change of an object, that admission compares with quotas.
 pub(super) struct Charge<'a> {
@@ -74,7 +75,7 @@ pub(super) fn admit(server: &mut Server, charge: &Charge<'_>) -> Outcome<()> {
         requested.retain(|name, amount| !amount.is_zero() && hard.contains_key(name));
         let now_used = amounts(&quota.body["status"]["used"]);
         let mut then_used = now_used.clone();
-        usage::add(&mut then_used, &requested);
+        add(&mut then_used, &requested);
         let exceeded: Vec<&String> = requested.keys().filter(|name| then_used.get(*name) > hard.get(*name)).collect();
         if !exceeded.is_empty() {
             let shown = |of: &Amounts| {

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::usage::{Amounts, add, amounts, is_charged, is_tracked, is_unserved, usage};
+use super::usage::{is_charged, is_tracked, is_unserved, usage};
 use super::{quota_kind, scopes};
+use crate::amounts::{Amounts, add, amounts};
 use crate::api::Quantity;
 use crate::kinds::Kind;
 use crate::object::Object;

@@ -1,16 +1,14 @@
 //! What an object uses of a quota. Upstream: the evaluators of pods, of services and of counts of
-//! objects, and `PodRequests` and `PodLimits` of component-helpers.
+//! objects.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use crate::amounts::{Amounts, HUGE_PAGES, amounts, is_native, of_pod, says_resources};
 use crate::api::Quantity;
 use crate::kinds::Kind;
-
-/// Quantities by the names of resources.
-pub(super) type Amounts = BTreeMap<String, Quantity>;
 
 /// What a quota can limit of pods besides resources that have a prefix.
 const OF_PODS: [&str; 11] = [
@@ -31,14 +29,8 @@ const OF_SERVICES: [&str; 4] = ["count/services", "services", "services.nodeport
 const NEEDED: [&str; 6] = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 /// Resources of which a pod names both requests and limits.
 const COMPUTE: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-const HUGE_PAGES: &str = "hugepages-";
 const REQUESTS: &str = "requests.";
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
-
-pub(super) fn amounts(list: &Value) -> Amounts {
-    let all = list.as_object().into_iter().flatten();
-    all.map(|(name, amount)| (name.clone(), Quantity::read(amount.as_str().unwrap_or_default()))).collect()
-}
 
 /// Whether a quota with this name in its limits counts objects of a kind. Upstream:
 /// `MatchingResources`.
@@ -89,7 +81,7 @@ fn counts_of(kind: &Kind) -> Vec<String> {
 /// What an object uses.
 pub(super) fn usage(kind: &Kind, body: &Value, now: Timestamp) -> Amounts {
     match kind.built_in() {
-        "Pod" => of_pod(body, now),
+        "Pod" => usage_of_pod(body, now),
         "Service" => of_service(&body["spec"]),
         _ => counts_of(kind).into_iter().map(|name| (name, Quantity::of(1))).collect(),
     }
@@ -110,10 +102,10 @@ pub(super) fn is_charged(pod: &Value, now: Timestamp) -> bool {
     }
 }
 
-fn of_pod(pod: &Value, now: Timestamp) -> Amounts {
+fn usage_of_pod(pod: &Value, now: Timestamp) -> Amounts {
     let mut used = Amounts::from([("count/pods".to_owned(), Quantity::of(1))]);
     if is_charged(pod, now) {
-        used.extend(by_quota_names(&of_containers(pod, "requests"), &of_containers(pod, "limits")));
+        used.extend(by_quota_names(&of_pod(pod, "requests"), &of_pod(pod, "limits")));
     }
     used
 }
@@ -156,11 +148,6 @@ fn by_quota_names(requests: &Amounts, limits: &Amounts) -> Amounts {
     used
 }
 
-/// Whether a resource is of Kubernetes' own.
-fn is_native(name: &str) -> bool {
-    !name.contains('/') || name.contains("kubernetes.io/")
-}
-
 /// What a pod's containers do not say although a quota limits it; `None` if they say all.
 /// Upstream: `Constraints`.
 pub(super) fn unsaid<'a>(pod: &Value, limited: impl Iterator<Item = &'a str>) -> Option<String> {
@@ -187,83 +174,4 @@ pub(super) fn unsaid<'a>(pod: &Value, limited: impl Iterator<Item = &'a str>) ->
         })
         .collect();
     (!all.is_empty()).then(|| format!("must specify {}", all.join("; ")))
-}
-
-/// Whether a pod as a whole, and not a container of it, names requests or limits. Upstream:
-/// `IsPodLevelRequestsSet` and `IsPodLevelLimitsSet`.
-fn says_resources(spec: &Value, which: &str) -> bool {
-    spec["resources"][which].as_object().into_iter().flatten().any(|(name, _)| is_of_pods(name))
-}
-
-fn is_of_pods(name: &str) -> bool {
-    matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES)
-}
-
-/// The requests or the limits of a whole pod. Upstream: `PodRequests` and `PodLimits`.
-fn of_containers(pod: &Value, which: &str) -> Amounts {
-    let spec = &pod["spec"];
-    let mut sum = Amounts::new();
-    for container in spec["containers"].as_array().into_iter().flatten() {
-        add(&mut sum, &effective(pod, container, "containerStatuses", which));
-    }
-    // An init container runs beside the sidecars before it, and without the containers.
-    let (mut sidecars, mut most) = (Amounts::new(), Amounts::new());
-    for container in spec["initContainers"].as_array().into_iter().flatten() {
-        if container["restartPolicy"] == "Always" {
-            let own = effective(pod, container, "initContainerStatuses", which);
-            add(&mut sum, &own);
-            add(&mut sidecars, &own);
-            maximum(&mut most, &sidecars);
-        } else {
-            let mut meanwhile = amounts(&container["resources"][which]);
-            add(&mut meanwhile, &sidecars);
-            maximum(&mut most, &meanwhile);
-        }
-    }
-    maximum(&mut sum, &most);
-    let of_pod = amounts(&spec["resources"][which]);
-    sum.extend(of_pod.into_iter().filter(|(name, _)| is_of_pods(name)));
-    let mut overhead = amounts(&spec["overhead"]);
-    if which == "limits" {
-        overhead.retain(|name, _| sum.get(name).is_some_and(|limit| !limit.is_zero()));
-    }
-    add(&mut sum, &overhead);
-    sum
-}
-
-/// A container's resources: while it is being resized the larger of what is wanted and what it has.
-/// Upstream: `determineEffectiveRequests` and `determineEffectiveLimits`.
-fn effective(pod: &Value, container: &Value, statuses: &str, which: &str) -> Amounts {
-    let wanted = amounts(&container["resources"][which]);
-    let mut all = pod["status"][statuses].as_array().into_iter().flatten();
-    let status = all.find(|status| status["name"] == container["name"]);
-    let Some(status) = status.filter(|status| status["resources"].is_object()) else { return wanted };
-    let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
-    let mut pending = conditions.filter(|condition| condition["type"] == "PodResizePending");
-    let infeasible = pending.next().is_some_and(|condition| condition["reason"] == "Infeasible");
-    let mut found = if infeasible { Amounts::new() } else { wanted };
-    maximum(&mut found, &amounts(&status["resources"][which]));
-    if which == "requests" {
-        maximum(&mut found, &amounts(&status["allocatedResources"]));
-    }
-    found
-}
-
-/// Adds each amount.
-pub(super) fn add(sum: &mut Amounts, more: &Amounts) {
-    for (name, amount) in more {
-        match sum.get_mut(name) {
-            Some(there) => there.add(amount),
-            None => drop(sum.insert(name.clone(), amount.clone())),
-        }
-    }
-}
-
-/// Keeps the larger of each amount.
-fn maximum(all: &mut Amounts, others: &Amounts) {
-    for (name, amount) in others {
-        if all.get(name).is_none_or(|there| amount > there) {
-            all.insert(name.clone(), amount.clone());
-        }
-    }
 }

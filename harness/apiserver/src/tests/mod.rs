@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 
 mod deletion;
 
+use super::call::Call;
 use super::kinds::KINDS;
 use super::object::ManagedFields;
-use super::server::{Answer, Call, Server};
+use super::server::{Answer, Server};
 use super::store::{Key, LOGGED};
 use super::{ApiServer, Controllers};
 

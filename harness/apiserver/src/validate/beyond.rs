@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::{autoscaler, batch};
+use crate::amounts::{Amounts, amounts, of_containers};
 use crate::kinds::Kind;
 
 /// The same of a status.
@@ -44,7 +45,7 @@ pub(in super::super) fn beyond(kind: &Kind, new: &Value, old: Option<&Value>) ->
     const JOB: [&str; 5] =
         ["podFailurePolicy", "successPolicy", "backoffLimitPerIndex", "maxFailedIndexes", "managedBy"];
     match kind.built_in() {
-        "Job" => has(spec, &JOB).or_else(|| {
+        "Job" => has(spec, &JOB).or_else(|| own_resources(&spec["template"])).or_else(|| {
             let suspended = old.is_some_and(|old| old["spec"]["suspend"] == true);
             let changed = suspended && old.is_some_and(|old| old["spec"]["template"] != spec["template"]);
             changed.then(|| "a change of a suspended Job's template".to_owned())
@@ -54,6 +55,8 @@ pub(in super::super) fn beyond(kind: &Kind, new: &Value, old: Option<&Value>) ->
             (!batch::is_plain_schedule(schedule)).then(|| format!("the schedule {schedule:?}"))
         }),
         "Service" => service(spec, old.map(|old| &old["spec"])),
+        "Pod" => own_resources(new),
+        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => own_resources(&spec["template"]),
         "EndpointSlice" => {
             let all = new["endpoints"].as_array().into_iter().flatten();
             let other = matches!(new["addressType"].as_str(), Some("IPv6" | "FQDN"));
@@ -79,6 +82,32 @@ pub(in super::super) fn beyond(kind: &Kind, new: &Value, old: Option<&Value>) ->
         }
         _ => None,
     }
+}
+
+/// Resources of a pod as a whole that upstream would compare with those of its containers, and may
+/// reject.
+fn own_resources(pod: &Value) -> Option<String> {
+    let own = &pod["spec"]["resources"];
+    let containers = ["containers", "initContainers"].into_iter();
+    let mut containers = containers.flat_map(|list| pod["spec"][list].as_array().into_iter().flatten());
+    if !pod["spec"]["resourceClaims"].is_null() || containers.clone().any(|one| !one["resources"]["claims"].is_null()) {
+        return Some("claims of devices".to_owned());
+    }
+    if own.is_null() {
+        return None;
+    }
+    let (requests, limits) = (amounts(&own["requests"]), amounts(&own["limits"]));
+    let all = || requests.keys().chain(limits.keys());
+    let is_plain = all().all(|name| matches!(name.as_str(), "cpu" | "memory")) && own["claims"].is_null();
+    let within = |one: &Amounts, most: &Amounts| {
+        one.iter().all(|(name, amount)| most.get(name).is_none_or(|most| amount <= most))
+    };
+    let fits = is_plain
+        && all().next().is_some()
+        && within(&requests, &limits)
+        && within(&of_containers(pod, "requests"), &requests)
+        && containers.all(|container| within(&amounts(&container["resources"]["limits"]), &limits));
+    (!fits).then(|| "resources of a pod as a whole that do not cover those of its containers".to_owned())
 }
 
 fn service(spec: &Value, old: Option<&Value>) -> Option<String> {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{choice, nonnegative, quantity, words};
+use super::{choice, nonnegative, quantity, quota, words};
+use crate::amounts::{HUGE_PAGES, is_native};
 use crate::field::FieldError;
 
 /// Validates a list of containers; `names` are those in use.
@@ -108,18 +109,64 @@ fn port_number(number: i64, path: &str) -> Option<FieldError> {
     (!fits).then(|| FieldError::invalid(path, number, "must be between 1 and 65535, inclusive"))
 }
 
+/// Upstream: `validateResourceRequirements`.
 fn resources(errors: &mut Vec<FieldError>, resources: &Value, path: &str) {
+    let is_huge = |name: &str| name.starts_with(HUGE_PAGES);
+    let mut names = Vec::new();
     for which in ["limits", "requests"] {
         for (name, amount) in resources[which].as_object().into_iter().flatten() {
-            errors.extend(quantity::nonnegative(amount, &format!("{path}.{which}[{name}]")));
-            let limit = &resources["limits"][name];
-            if which == "requests" && !limit.is_null() && quantity::compare(amount, limit).is_gt() {
-                let why =
-                    format!("must be less than or equal to {name} limit of {}", limit.as_str().unwrap_or_default());
-                errors.push(FieldError::invalid(&format!("{path}.requests"), amount.clone(), why));
+            names.push(name.as_str());
+            let at = format!("{path}.{which}[{name}]");
+            errors.extend(resource_name(name, &at));
+            errors.extend(quantity::nonnegative(amount, &at));
+            if quota::is_whole(name) {
+                errors.extend(quantity::whole(amount, &at));
+            }
+            let text = amount.as_str().unwrap_or_default();
+            let limit = resources["limits"].get(name);
+            if which == "requests" {
+                let can_exceed = is_native(name) && !is_huge(name);
+                let order = limit.map(|limit| quantity::compare(amount, limit));
+                let told = |how: &str| {
+                    let limit = limit.and_then(Value::as_str).unwrap_or_default();
+                    FieldError::invalid(
+                        &format!("{path}.requests"),
+                        amount.clone(),
+                        format!("must be {how} {name} limit of {limit}"),
+                    )
+                };
+                match order {
+                    None if !can_exceed => {
+                        let why = "Limit must be set for non overcommitable resources";
+                        errors.push(FieldError::required(&format!("{path}.limits"), why));
+                    }
+                    Some(order) if !can_exceed && order.is_ne() => errors.push(told("equal to")),
+                    Some(order) if order.is_gt() => errors.push(told("less than or equal to")),
+                    _ => {}
+                }
+            }
+            if is_huge(name) && !quantity::is_multiple(text, name.strip_prefix(HUGE_PAGES).unwrap_or_default()) {
+                let why = format!("{text} is not positive integer multiple of {name}");
+                errors.push(FieldError::invalid(&at, text, why));
             }
         }
     }
+    if names.iter().any(|name| is_huge(name)) && !names.iter().any(|name| matches!(*name, "cpu" | "memory")) {
+        errors.push(FieldError::forbidden(path, "HugePages require cpu or memory"));
+    }
+}
+
+/// The name of a resource of containers. Upstream: `validateContainerResourceName`.
+pub(super) fn resource_name(name: &str, path: &str) -> Vec<FieldError> {
+    let mut errors = quota::resource_name(name, path);
+    let known = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with(HUGE_PAGES);
+    if !name.contains('/') && !known {
+        errors.push(FieldError::invalid(path, name, "must be a standard resource for containers"));
+    }
+    if !is_native(name) && name.starts_with("requests.") {
+        errors.push(FieldError::invalid(path, name, "doesn't follow extended resource name standard"));
+    }
+    errors
 }
 
 fn probe(errors: &mut Vec<FieldError>, probe: &Value, path: &str) {

@@ -1,6 +1,5 @@
-//! The kinds of core/v1 except pods, and Leases. Upstream: `ValidateConfigMap`, `ValidateSecret`,
-//! `ValidateNode`, `ValidateResourceQuota`, `ValidateNamespaceStatusUpdate`,
-//! `ValidateLease`.
+//! The kinds of core/v1 except pods and quotas, and Leases. Upstream: `ValidateConfigMap`,
+//! `ValidateSecret`, `ValidateNode`, `ValidateNamespaceStatusUpdate`, `ValidateLease`.
 
 use serde_json::Value;
 
@@ -119,55 +118,6 @@ fn taints(taints: &Value) -> Vec<FieldError> {
     }
     errors
 }
-
-/// What a quota allows, or has counted.
-pub(super) fn quota(amounts: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (name, amount) in amounts.as_object().into_iter().flatten() {
-        let path = format!("{path}[{name}]");
-        let wrong = words::key(name);
-        let known = name.contains('/') || COUNTS.contains(&name.as_str()) || AMOUNTS.contains(&name.as_str());
-        if !wrong.is_empty() {
-            errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(&path, name.clone(), wrong)));
-        } else if !known {
-            let why = "must be a standard resource type or fully qualified";
-            errors.push(FieldError::invalid(&path, name.clone(), why));
-        }
-        if !known {
-            errors.push(FieldError::invalid(&path, name.clone(), "must be a standard resource for quota"));
-        }
-        errors.extend(quantity::nonnegative(amount, &path));
-        if COUNTS.contains(&name.as_str()) {
-            errors.extend(quantity::whole(amount, &path));
-        }
-    }
-    errors
-}
-
-/// What is counted, one by one.
-const COUNTS: [&str; 8] = [
-    "pods",
-    "services",
-    "replicationcontrollers",
-    "resourcequotas",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-];
-/// What else has a name without a domain.
-const AMOUNTS: [&str; 10] = [
-    "services.loadbalancers",
-    "cpu",
-    "memory",
-    "ephemeral-storage",
-    "requests.cpu",
-    "requests.memory",
-    "requests.storage",
-    "requests.ephemeral-storage",
-    "limits.cpu",
-    "limits.memory",
-];
 
 pub(super) fn namespace_status(new: &Value) -> Option<FieldError> {
     let phase = new["status"]["phase"].as_str().unwrap_or_default();

@@ -16,6 +16,7 @@ mod network;
 mod pod;
 mod policy;
 mod quantity;
+mod quota;
 mod statuses;
 mod strategies;
 pub(super) mod words;
@@ -50,7 +51,7 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
         "Pod" => errors.extend(whole_pod(new)),
         "ConfigMap" | "Secret" => errors.extend(core::data(kind, new)),
         "Node" => errors.extend(core::node(new, true)),
-        "ResourceQuota" => errors.extend(core::quota(&new["spec"]["hard"], "spec.hard")),
+        "ResourceQuota" => errors.extend(quota::spec(&new["spec"])),
         "Lease" => errors.extend(core::lease(new)),
         "Job" => errors.extend(batch::job(new)),
         "CronJob" => errors.extend(batch::cron_job(new, true)),
@@ -120,7 +121,7 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
         "ServiceAccount" => errors.extend(meta::create(kind, &new["metadata"])),
         "ConfigMap" | "Secret" => errors.extend(core::data_update(kind, new, old)),
         "Node" => errors.extend(core::node_update(new, old)),
-        "ResourceQuota" => errors.extend(core::quota(&new["spec"]["hard"], "spec.hard")),
+        "ResourceQuota" => errors.extend(quota::update(&new["spec"], &old["spec"])),
         "Lease" => errors.extend(core::lease(new)),
         "CustomResourceDefinition" => errors.extend(validate_definition_update(new, old)),
         "CronJob" => errors.extend(batch::cron_job(new, false)),
@@ -182,8 +183,8 @@ pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
         "Ingress" => errors.extend(ingress::status(&new["status"]["loadBalancer"])),
         "Namespace" => errors.extend(core::namespace_status(new)),
         "ResourceQuota" => {
-            errors.extend(core::quota(&new["status"]["hard"], "status.hard"));
-            errors.extend(core::quota(&new["status"]["used"], "status.used"));
+            errors.extend(quota::amounts(&new["status"]["hard"], "status.hard"));
+            errors.extend(quota::amounts(&new["status"]["used"], "status.used"));
         }
         _ => {}
     }
@@ -206,6 +207,9 @@ pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
     }
     if old.is_none() && matches!(kind.built_in(), "Job" | "CronJob") {
         all.extend(batch::name_warning(name));
+    }
+    if old.is_none() && kind.built_in() == "ResourceQuota" {
+        all.extend(quota::warnings(&new["spec"]["hard"]));
     }
     if old.is_none() && kind.built_in() == "Ingress" {
         all.extend(ingress::class_warning(new));

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{apps, nonnegative, quantity, strategies};
+use super::{apps, container, nonnegative, quantity, strategies, words};
 use crate::field::FieldError;
 
 pub(super) fn budget(spec: &Value) -> Vec<FieldError> {
@@ -42,16 +42,27 @@ pub(super) fn counts(status: &Value, names: &[&str]) -> Vec<FieldError> {
 
 /// A LimitRange whose items are all about containers.
 pub(super) fn limit_range(spec: &Value) -> Vec<FieldError> {
+    const STANDARD: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
     let mut errors = Vec::new();
     let mut types: Vec<&str> = Vec::new();
     for (at, limit) in spec["limits"].as_array().into_iter().flatten().enumerate() {
         let path = format!("spec.limits[{at}]");
         let kind = limit["type"].as_str().unwrap_or_default();
+        let wrong = words::key(kind);
+        if wrong.is_empty() && !kind.contains('/') && !STANDARD.contains(&kind) {
+            let why = "must be a standard limit type or fully qualified";
+            errors.push(FieldError::invalid(&format!("{path}.type"), kind, why));
+        }
+        errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(&format!("{path}.type"), kind, wrong)));
         if types.contains(&kind) {
             errors.push(FieldError::duplicate(&format!("{path}.type"), kind));
         }
         types.push(kind);
         let of = |list: &str| limit[list].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        for list in ["max", "min", "default", "defaultRequest"].into_iter().filter(|_| kind == "Container") {
+            let names = of(list).map(|name| container::resource_name(name, &format!("{path}.{list}[{name}]")));
+            errors.extend(names.flatten());
+        }
         let mut names: Vec<&str> =
             ["max", "min", "default", "defaultRequest"].iter().flat_map(|list| of(list)).collect();
         names.sort_unstable();

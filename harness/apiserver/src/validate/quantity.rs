@@ -25,6 +25,12 @@ pub(super) fn whole(amount: &Value, path: &str) -> Option<FieldError> {
     (thousandths % 1000 != 0).then(|| FieldError::invalid(path, format!("{thousandths}m"), "must be an integer"))
 }
 
+/// Whether an amount is a multiple of a size. Upstream: `IsHugePageResourceValueDivisible`.
+pub(super) fn is_multiple(amount: &str, size: &str) -> bool {
+    let (amount, size) = (Quantity::read(amount), Quantity::read(size));
+    size.is_positive() && amount.thousandths() % size.thousandths() == 0
+}
+
 /// Compares two quantities.
 pub(in super::super) fn compare(one: &Value, other: &Value) -> Ordering {
     read(one).cmp(&read(other))

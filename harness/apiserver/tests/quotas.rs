@@ -1,0 +1,93 @@
+//! What a quota counts as time passes, and what it refuses to count.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use kube_apiserver_sim::ApiServer;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
+
+async fn ask(server: &ApiServer, method: &str, path: &str, body: Value) -> (u16, Value) {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    let answer = server.handle(request.body(Full::<Bytes>::from(body)).unwrap()).await;
+    let code = answer.status().as_u16();
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap())
+}
+
+fn pod(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "spec": {"nodeName": "n1", "terminationGracePeriodSeconds": 30,
+        "containers": [{"name": "app", "image": "app:1"}]}})
+}
+
+fn quota(name: &str, hard: Value) -> Value {
+    json!({"metadata": {"name": name}, "spec": {"hard": hard}})
+}
+
+async fn used(server: &ApiServer, name: &str) -> Value {
+    ask(server, "GET", &format!("{QUOTAS}/{name}"), Value::Null).await.1["status"]["used"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminating_pod_counts_until_it_is_overdue_and_quotas_are_counted_again() {
+    let server = ApiServer::new();
+    assert_eq!(ask(&server, "POST", QUOTAS, quota("one", json!({"pods": "1"}))).await.0, 201);
+    assert_eq!(ask(&server, "POST", PODS, pod("a")).await.0, 201);
+    let (code, deleted) = ask(&server, "DELETE", &format!("{PODS}/a"), Value::Null).await;
+    assert_eq!((code, &deleted["metadata"]["deletionGracePeriodSeconds"]), (200, &json!(30)));
+    // Its grace period is over after 30 seconds, and it is overdue after 60.
+    for seconds in [10, 50, 200] {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        assert_eq!(ask(&server, "POST", PODS, pod("b")).await.0, 403);
+    }
+    tokio::time::advance(Duration::from_secs(41)).await;
+    assert_eq!(used(&server, "one").await, json!({"pods": "0"}));
+    assert_eq!(ask(&server, "POST", PODS, pod("b")).await.0, 201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_ends_or_goes_is_free_at_once() {
+    let server = ApiServer::new();
+    ask(&server, "POST", QUOTAS, quota("one", json!({"pods": "1", "count/pods": "2"}))).await;
+    ask(&server, "POST", PODS, pod("a")).await;
+    let (_, mut made) = ask(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
+    made["status"]["phase"] = "Succeeded".into();
+    assert_eq!(ask(&server, "PUT", &format!("{PODS}/a/status"), made).await.0, 200);
+    assert_eq!(used(&server, "one").await, json!({"pods": "0", "count/pods": "1"}));
+    assert_eq!(ask(&server, "DELETE", &format!("{PODS}/a?gracePeriodSeconds=0"), Value::Null).await.0, 200);
+    assert_eq!(used(&server, "one").await, json!({"pods": "0", "count/pods": "0"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_are_stored_without_a_request_are_counted() {
+    let server = ApiServer::new();
+    ask(&server, "POST", QUOTAS, quota("one", json!({"requests.memory": "1Gi"}))).await;
+    server
+        .put_stored(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"},
+            "spec": {"containers": [{"name": "app", "image": "app:1", "resources": {"requests": {"memory": "64Mi"}}}]}}))
+        .unwrap();
+    assert_eq!(used(&server, "one").await, json!({"requests.memory": "64Mi"}));
+}
+
+#[rstest]
+#[case::a_kind_that_is_not_served(QUOTAS, quota("a", json!({"count/roles.rbac.authorization.k8s.io": "1"})), 501)]
+#[case::a_kind_that_is_never_there(QUOTAS, quota("a", json!({"count/persistentvolumeclaims": "1"})), 201)]
+#[case::an_extended_resource(QUOTAS, quota("a", json!({"requests.example.com/gpu": "1"})), 201)]
+#[case::a_pod_larger_than_its_containers(PODS, json!({"metadata": {"name": "a"}, "spec": {
+    "resources": {"requests": {"cpu": "1"}}, "containers": [{"name": "app", "image": "app:1"}]}}), 201)]
+#[case::a_pod_smaller_than_its_containers(PODS, json!({"metadata": {"name": "a"}, "spec": {
+    "resources": {"requests": {"cpu": "1"}},
+    "containers": [{"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "2"}}}]}}), 501)]
+#[tokio::test(start_paused = true)]
+async fn what_is_not_enforced_is_refused(#[case] path: &str, #[case] body: Value, #[case] expected: u16) {
+    let server = ApiServer::new();
+    let (code, answer) = ask(&server, "POST", path, body).await;
+    assert_eq!(code, expected, "{answer}");
+    assert_eq!(server.unsupported().len(), usize::from(expected == 501));
+}
