@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::defaults::entry;
 use super::kinds::{Kind, built_in};
 use super::limits;
+use super::pod_security;
 use super::problem::{Outcome, Problem};
 use super::server::Server;
 use super::store::Key;
@@ -127,7 +128,10 @@ pub(super) fn validate(server: &Server, kind: &Kind, namespace: &str, name: &str
         let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
         return Err(Problem::forbidden(kind, name, why));
     }
-    Ok(())
+    match pod_security::restricted(server, namespace, body) {
+        Some(what) => Err(Problem::unsupported(what)),
+        None => Ok(()),
+    }
 }
 
 /// Upstream: ServiceAccount.

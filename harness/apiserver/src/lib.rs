@@ -120,6 +120,7 @@ mod openapi;
 mod options;
 mod owned;
 mod parts;
+mod pod_security;
 pub mod pointer;
 mod problem;
 pub mod protobuf;

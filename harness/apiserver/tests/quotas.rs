@@ -79,6 +79,17 @@ async fn objects_that_are_stored_without_a_request_are_counted() {
 #[case::a_kind_that_is_not_served(QUOTAS, quota("a", json!({"count/roles.rbac.authorization.k8s.io": "1"})), 501)]
 #[case::a_kind_that_is_never_there(QUOTAS, quota("a", json!({"count/persistentvolumeclaims": "1"})), 201)]
 #[case::an_extended_resource(QUOTAS, quota("a", json!({"requests.example.com/gpu": "1"})), 201)]
+#[case::pod_security("/api/v1/namespaces",
+    json!({"metadata": {"name": "a", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}), 501)]
+#[case::privileged("/api/v1/namespaces",
+    json!({"metadata": {"name": "a", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}), 201)]
+#[case::a_plain_pod("/api/v1/namespaces/baseline/pods",
+    json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}), 201)]
+#[case::a_pod_of_the_hosts("/api/v1/namespaces/baseline/pods",
+    json!({"metadata": {"name": "a"}, "spec": {"hostNetwork": true, "containers": [{"name": "app", "image": "app:1"}]}}), 501)]
+#[case::a_privileged_container("/api/v1/namespaces/baseline/pods",
+    json!({"metadata": {"name": "a"}, "spec": {
+        "containers": [{"name": "app", "image": "app:1", "securityContext": {"privileged": true}}]}}), 501)]
 #[case::a_pod_larger_than_its_containers(PODS, json!({"metadata": {"name": "a"}, "spec": {
     "resources": {"requests": {"cpu": "1"}}, "containers": [{"name": "app", "image": "app:1"}]}}), 201)]
 #[case::a_pod_smaller_than_its_containers(PODS, json!({"metadata": {"name": "a"}, "spec": {
@@ -87,6 +98,9 @@ async fn objects_that_are_stored_without_a_request_are_counted() {
 #[tokio::test(start_paused = true)]
 async fn what_is_not_enforced_is_refused(#[case] path: &str, #[case] body: Value, #[case] expected: u16) {
     let server = ApiServer::new();
+    let labels = json!({"pod-security.kubernetes.io/enforce": "baseline"});
+    let space = json!({"metadata": {"name": "baseline", "labels": labels}});
+    assert_eq!(ask(&server, "POST", "/api/v1/namespaces", space).await.0, 201);
     let (code, answer) = ask(&server, "POST", path, body).await;
     assert_eq!(code, expected, "{answer}");
     assert_eq!(server.unsupported().len(), usize::from(expected == 501));

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{autoscaler, batch};
 use crate::amounts::{Amounts, amounts, of_containers};
 use crate::kinds::Kind;
+use crate::pod_security::unknown_standard;
 
 /// The same of a status.
 pub(in super::super) fn beyond_status(kind: &Kind, new: &Value) -> Option<String> {
@@ -57,6 +58,7 @@ pub(in super::super) fn beyond(kind: &Kind, new: &Value, old: Option<&Value>) ->
         "Service" => service(spec, old.map(|old| &old["spec"])),
         "Pod" => own_resources(new),
         "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => own_resources(&spec["template"]),
+        "Namespace" => unknown_standard(&new["metadata"]["labels"]),
         "EndpointSlice" => {
             let all = new["endpoints"].as_array().into_iter().flatten();
             let other = matches!(new["addressType"].as_str(), Some("IPv6" | "FQDN"));
