@@ -100,7 +100,7 @@ async fn watched() -> Checked {
     let version = client.apiserver_version().await?;
     assert_eq!(version.git_version, cluster::DEFAULT_VERSION);
     let api: Api<ConfigMap> = Api::namespaced(client, "default");
-    let mut events = Box::pin(api.watch(&WatchParams::default(), "0").await?);
+    let mut events = Box::pin(api.watch(&WatchParams::default().disable_bookmarks(), "0").await?);
     let mut object = ConfigMap::default();
     object.metadata.name = Some("a".to_owned());
     api.create(&PostParams::default(), &object).await?;
