@@ -82,6 +82,7 @@
 mod admit;
 mod amounts;
 mod api;
+mod api_type;
 mod apply;
 mod autoscalers;
 mod body;
@@ -148,6 +149,7 @@ mod watches;
 mod write;
 mod yaml;
 
+pub use api_type::{ApiType, UnknownField, custom_apply_patch};
 pub use builder::{Builder, Controllers};
 pub use chance::Chance;
 pub use discovery::VERSION;

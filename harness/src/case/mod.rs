@@ -43,6 +43,7 @@ mod scope;
 mod short;
 mod step;
 mod target;
+mod unknown_fields;
 
 use crate::tree;
 pub use cost::{Cost, cost};

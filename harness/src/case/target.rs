@@ -11,9 +11,30 @@ use super::schema::{any_of, object, reference, told};
 use super::step::Reader;
 use super::tree::{Kind, Node};
 
-/// The kinds of object that `patch` and `delete` know.
-const KINDS: [&str; 10] =
-    ["deployment", "replicaset", "statefulset", "daemonset", "cronjob", "job", "rollout", "pod", "configmap", "secret"];
+/// The kinds of object that `patch` and `delete` know: by their word, with apiVersion and kind.
+const KINDS: [(&str, &str, &str); 10] = [
+    ("deployment", "apps/v1", "Deployment"),
+    ("replicaset", "apps/v1", "ReplicaSet"),
+    ("statefulset", "apps/v1", "StatefulSet"),
+    ("daemonset", "apps/v1", "DaemonSet"),
+    ("cronjob", "batch/v1", "CronJob"),
+    ("job", "batch/v1", "Job"),
+    ("rollout", "argoproj.io/v1alpha1", "Rollout"),
+    ("pod", "v1", "Pod"),
+    ("configmap", "v1", "ConfigMap"),
+    ("secret", "v1", "Secret"),
+];
+/// Their words.
+fn words() -> Vec<&'static str> {
+    KINDS.iter().map(|(word, ..)| *word).collect()
+}
+
+impl Target {
+    /// The apiVersion and the kind of the object.
+    pub(crate) fn type_of(&self) -> Option<(&'static str, &'static str)> {
+        KINDS.iter().find(|(word, ..)| *word == self.kind).map(|(_, version, kind)| (*version, *kind))
+    }
+}
 
 pub(super) const TARGET: Type = Type::Is(|_| reference("target"), "`kind/name`");
 
@@ -25,7 +46,7 @@ pub(super) const ONE_DEPLOYMENT_SHORT: &str = "a Deployment's name, or nothing w
 
 /// `kind/name`, as JSON schema.
 pub(super) fn schema() -> Value {
-    let pattern = format!("^({})/.+$", KINDS.join("|"));
+    let pattern = format!("^({})/.+$", words().join("|"));
     told(
         json!({"type": "string", "pattern": pattern}),
         "`kind/name`, such as `deployment/web`, `replicaset/rs1` (the first that appears) or `pod/a`.",
@@ -63,8 +84,8 @@ impl Reader<'_> {
             self.report.add(node, format!("`{text}` is not a target"), "write `kind/name`, such as `deployment/web`");
             return None;
         };
-        if !KINDS.contains(&kind) {
-            let hint = did_you_mean(kind, KINDS).unwrap_or_else(|| format!("one of {}", read::list(&KINDS)));
+        if !words().contains(&kind) {
+            let hint = did_you_mean(kind, words()).unwrap_or_else(|| format!("one of {}", read::list(&words())));
             self.report.add(node, format!("unknown kind `{kind}`"), hint);
             return None;
         }

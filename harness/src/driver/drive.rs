@@ -8,15 +8,20 @@ use serde_json::Value;
 use super::Driver;
 use crate::case::model::{Cascade, Drive, DriveError, Naming, PatchKind, Performing, PodOperation, Pods, Target};
 use crate::clock;
-use crate::observe::Kind;
 
 impl Drive for Driver {
-    fn apply<'a>(&'a self, manifest: &'a Value) -> Performing<'a> {
-        Box::pin(self.apply(manifest))
+    fn apply<'a>(&'a self, manifest: &'a Value, server_side: bool) -> Performing<'a> {
+        Box::pin(self.apply(manifest, server_side))
     }
 
-    fn patch<'a>(&'a self, target: &'a Target, kind: PatchKind, patch: &'a Value) -> Performing<'a> {
-        Box::pin(self.patch(target, kind, patch))
+    fn patch<'a>(
+        &'a self,
+        target: &'a Target,
+        kind: PatchKind,
+        patch: &'a Value,
+        manager: &'static str,
+    ) -> Performing<'a> {
+        Box::pin(self.patch(target, kind, patch, manager))
     }
 
     fn delete<'a>(&'a self, target: &'a Target, cascade: Cascade) -> Performing<'a> {
@@ -34,13 +39,8 @@ impl Drive for Driver {
         })
     }
 
-    fn change<'a>(&'a self, deployment: &'a str, patch: Value) -> Performing<'a> {
-        Box::pin(self.strategic(deployment, patch))
-    }
-
-    fn replica_sets_of(&self, uid: Option<&str>) -> Vec<Value> {
-        let sets = self.world.list(Kind::ReplicaSet, &self.namespace).into_iter();
-        sets.filter(|set| set.owner() == uid).map(|set| Value::clone(&set.value)).collect()
+    fn replica_sets<'a>(&'a self, deployment: &'a Value) -> BoxFuture<'a, Result<Vec<Value>, DriveError>> {
+        Box::pin(self.replica_sets(deployment))
     }
 
     fn move_pods<'a>(&'a self, operation: PodOperation, pods: &'a Pods) -> Performing<'a> {
@@ -63,6 +63,6 @@ impl Drive for Driver {
     }
 
     fn now(&self) -> String {
-        clock::rfc3339()
+        self.time_of_day()
     }
 }

@@ -1,12 +1,18 @@
-//! The user's half: what kubectl sends, by the same verbs, patch types and bodies.
+//! The user's half: what kubectl sends, by the same verbs, patch types, field managers and bodies.
 //!
-//! `set` and `rollout restart|pause|resume` are strategic merge patches, `scale` is a merge patch of the scale subresource,
-//! `rollout undo` a JSON patch that replaces the template and the annotations. What is in them, and where kubectl itself
-//! refuses before it asks the server, is in the operations' own files.
+//! `apply` is in a file of its own. `set` and `rollout restart|pause|resume` are strategic merge patches of what they
+//! change, `scale` is a merge patch of the scale subresource, `rollout undo` a JSON patch that replaces the template and
+//! the annotations. What is in them, and where kubectl itself refuses before it asks the server, is in the operations'
+//! own files.
 
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PropagationPolicy, ResourceExt,
+};
+use kube::core::Selector;
 use serde_json::{Value, json};
 
+use super::apply::Applied;
 use super::node::nth;
 use super::{DriveError, Driver, namespace};
 use crate::case::model::{Cascade, PatchKind, Target};
@@ -14,7 +20,7 @@ use crate::observe::{Kind, Object};
 use crate::pointer::At;
 
 impl Driver {
-    pub(super) async fn apply(&self, manifest: &Value) -> Result<(), DriveError> {
+    pub(super) async fn apply(&self, manifest: &Value, server_side: bool) -> Result<(), DriveError> {
         let mut manifest = namespace::filled_in(manifest, &self.namespace);
         // On every cluster, so that no scheduler binds before the driver does.
         if let Some(spec) = manifest.pointer_mut("/spec/template/spec").and_then(Value::as_object_mut) {
@@ -24,34 +30,36 @@ impl Driver {
         self.make_real(&mut manifest).await?;
         let text = |pointer: &str| manifest.at(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
         let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
-        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-        let api = self.api(group, version, &kind);
-        let object: DynamicObject =
-            serde_json::from_value(manifest.clone()).map_err(|e| DriveError::Refused(format!("bad manifest: {e}")))?;
-        let exists = api.get_opt(&name).await?.is_some();
-        let answer = if exists {
-            api.patch(&name, &PatchParams::default(), &Patch::Strategic(manifest)).await?
-        } else {
-            api.create(&PostParams::default(), &object).await?
+        let api = self.api(&api_version, &kind);
+        manifest["metadata"]["namespace"] = self.namespace.as_str().into();
+        let applied = Applied { client: &self.client, api, name, manifest };
+        let answers = match server_side {
+            true => applied.on_server_side().await?,
+            false => applied.on_client_side().await?.into_iter().collect(),
         };
-        if let Some(kind) = self.watched(&kind) {
-            self.wrote(kind, &answer);
-        }
+        let kind = self.watched(&kind);
+        answers.iter().for_each(|answer| self.note(kind, answer));
         Ok(())
     }
 
-    pub(super) async fn patch(&self, target: &Target, kind: PatchKind, patch: &Value) -> Result<(), DriveError> {
+    pub(super) async fn patch(
+        &self,
+        target: &Target,
+        kind: PatchKind,
+        patch: &Value,
+        manager: &str,
+    ) -> Result<(), DriveError> {
         let (api, name, watched) = self.resolve(target)?;
         let patch = &namespace::filled_in(patch, &self.namespace);
         self.provide_images(patch).await?;
-        let none = PatchParams::default();
+        let params = managed_by(manager);
         let answer = match kind {
-            PatchKind::Strategic => api.patch(&name, &none, &Patch::Strategic(patch)).await?,
-            PatchKind::Merge => api.patch(&name, &none, &Patch::Merge(patch)).await?,
+            PatchKind::Strategic => api.patch(&name, &params, &Patch::Strategic(patch)).await?,
+            PatchKind::Merge => api.patch(&name, &params, &Patch::Merge(patch)).await?,
             PatchKind::Json => {
                 let patch = serde_json::from_value(patch.clone());
                 let patch = patch.map_err(|e| DriveError::Refused(format!("no JSON patch: {e}")))?;
-                api.patch(&name, &none, &Patch::<Value>::Json(patch)).await?
+                api.patch(&name, &params, &Patch::<Value>::Json(patch)).await?
             }
         };
         self.note(watched, &answer);
@@ -79,7 +87,7 @@ impl Driver {
     pub(super) async fn scale(&self, target: &Target, replicas: i32) -> Result<(), DriveError> {
         let (api, name, watched) = self.resolve(target)?;
         let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        let answer = api.patch_scale(&name, &PatchParams::default(), &patch).await?;
+        let answer = api.patch_scale(&name, &managed_by("kubectl"), &patch).await?;
         let mut object =
             DynamicObject::new(&name, &ApiResource::erase::<k8s_openapi::api::autoscaling::v1::Scale>(&()));
         object.metadata.resource_version = answer.metadata.resource_version;
@@ -87,31 +95,23 @@ impl Driver {
         Ok(())
     }
 
-    /// A strategic merge patch of a Deployment.
-    pub(super) async fn strategic(&self, deployment: &str, patch: Value) -> Result<(), DriveError> {
-        self.provide_images(&patch).await?;
-        let answer = self.deployments().patch(deployment, &PatchParams::default(), &Patch::Strategic(patch)).await?;
-        self.wrote(Kind::Deployment, &answer);
-        Ok(())
+    /// The ReplicaSets of a Deployment, in the order of their names.
+    pub(super) async fn replica_sets(&self, deployment: &Value) -> Result<Vec<Value>, DriveError> {
+        let selector: LabelSelector = serde_json::from_value(deployment["spec"]["selector"].clone())
+            .map_err(|error| DriveError::Server(error.into()))?;
+        let selector = Selector::try_from(selector).map_err(|error| DriveError::Server(error.into()))?;
+        let found = self.api("apps/v1", "ReplicaSet").list(&ListParams::default().labels_from(&selector)).await?;
+        let uid = deployment["metadata"]["uid"].as_str();
+        let is_owner = |owner: &OwnerReference| owner.controller == Some(true) && Some(owner.uid.as_str()) == uid;
+        let owned = found.items.into_iter().filter(|set| set.owner_references().iter().any(is_owner));
+        owned.map(|set| serde_json::to_value(set).map_err(|error| DriveError::Server(error.into()))).collect()
     }
 
     /// The API and the real name behind a target; `replicaset/rs2` is the second ReplicaSet to appear, and `pod/rs2.1` the first
     /// of its pods that is alive.
     fn resolve(&self, target: &Target) -> Result<(Api<DynamicObject>, String, Option<Kind>), DriveError> {
-        let (group, version, kind) = match target.kind.as_str() {
-            "deployment" => ("apps", "v1", "Deployment"),
-            "replicaset" => ("apps", "v1", "ReplicaSet"),
-            "statefulset" => ("apps", "v1", "StatefulSet"),
-            "daemonset" => ("apps", "v1", "DaemonSet"),
-            "cronjob" => ("batch", "v1", "CronJob"),
-            "job" => ("batch", "v1", "Job"),
-            "rollout" => ("argoproj.io", "v1alpha1", "Rollout"),
-            "pod" => ("", "v1", "Pod"),
-            "configmap" => ("", "v1", "ConfigMap"),
-            "secret" => ("", "v1", "Secret"),
-            other => {
-                return Err(DriveError::Refused(format!("the driver does not know the kind {other}")));
-            }
+        let Some((version, kind)) = target.type_of() else {
+            return Err(DriveError::Refused(format!("the driver does not know the kind {}", target.kind)));
         };
         let name = match kind {
             "ReplicaSet" => self.nth_replica_set(&target.name)?.map(|rs| rs.name),
@@ -122,7 +122,7 @@ impl Driver {
             _ => None,
         };
         let name = name.unwrap_or_else(|| target.name.clone());
-        Ok((self.api(group, version, kind), name, self.watched(kind)))
+        Ok((self.api(version, kind), name, self.watched(kind)))
     }
 
     /// The ReplicaSet behind `rs2`; `None` for a name of another form.
@@ -152,8 +152,7 @@ impl Driver {
         for reference in references.into_iter().flatten().filter(|reference| reference["uid"].is_null()) {
             let text = |key: &str| reference[key].as_str().unwrap_or_default().to_owned();
             let (api_version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
-            let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-            if let Some(owner) = self.api(group, version, &kind).get_opt(&name).await? {
+            if let Some(owner) = self.api(&api_version, &kind).get_opt(&name).await? {
                 reference["uid"] = json!(owner.metadata.uid);
             }
         }
@@ -170,4 +169,9 @@ impl Driver {
             self.wrote(kind, object);
         }
     }
+}
+
+/// Written by one of kubectl's field managers.
+fn managed_by(manager: &str) -> PatchParams {
+    PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
 }

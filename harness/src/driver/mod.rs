@@ -10,6 +10,7 @@
 //! namespace; `nodes` are those that held
 //! pods are bound to; `real` is for pods that a kubelet runs.
 
+mod apply;
 pub mod attend;
 pub mod between;
 mod drive;
@@ -65,6 +66,8 @@ pub struct Driver {
     labels: Mutex<BTreeMap<String, clock::Instant>>,
     /// A simulated server in real time, which can be told what time it is.
     served: Option<ApiServer>,
+    /// What it was told last.
+    told_time: Mutex<Option<jiff::Timestamp>>,
 }
 
 /// The real names of pods by the case's names: all of them, and those that nobody has asked for yet.
@@ -88,6 +91,7 @@ impl Driver {
             named: Mutex::default(),
             labels: Mutex::default(),
             served: None,
+            told_time: Mutex::default(),
         }
     }
 
@@ -132,7 +136,7 @@ impl Driver {
     /// An object as it is on the server now, if it is there.
     pub async fn look(&self, resource: &str, name: &str) -> Option<serde_json::Value> {
         let kind = if resource == "deployments" { "Deployment" } else { "ReplicaSet" };
-        let found = self.api("apps", "v1", kind).get_opt(name).await.ok()??;
+        let found = self.api("apps/v1", kind).get_opt(name).await.ok()??;
         serde_json::to_value(found).ok()
     }
 
@@ -152,12 +156,19 @@ impl Driver {
         let Ok(next) = jiff::Timestamp::from_second(newest.as_second() + 1) else { return };
         if let Some(served) = &self.served {
             served.not_before(&self.namespace, next);
+            *self.told_time.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(next);
             return;
         }
         let wait = next.as_millisecond() - clock::now().as_millisecond();
         if let Ok(wait @ 1..=1500) = u64::try_from(wait) {
             clock::pause(Duration::from_millis(wait + 2)).await;
         }
+    }
+
+    /// The time of day, as the server has it.
+    fn time_of_day(&self) -> String {
+        let told = *self.told_time.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        clock::to_rfc3339(told.map_or_else(clock::now, |told| told.max(clock::now())))
     }
 
     /// Before pods become ready in simulated time, where minReadySeconds counts from there: let a second begin. Pods that became
@@ -177,12 +188,13 @@ impl Driver {
     }
 
     /// The API of a kind, in the case's namespace.
-    fn api(&self, group: &str, version: &str, kind: &str) -> Api<DynamicObject> {
+    fn api(&self, api_version: &str, kind: &str) -> Api<DynamicObject> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
         Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
     }
 
     fn deployments(&self) -> Api<DynamicObject> {
-        self.api("apps", "v1", "Deployment")
+        self.api("apps/v1", "Deployment")
     }
 }

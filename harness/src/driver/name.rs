@@ -63,7 +63,7 @@ impl Driver {
         if let Some(Place::On(node)) = &traits.node {
             self.bind(pod, &format!("lockstep-{node}")).await?;
         }
-        let api = self.api("", "v1", "Pod");
+        let api = self.api("v1", "Pod");
         if let Some(cost) = &traits.deletion_cost {
             let patch = Patch::Merge(json!({"metadata": {"annotations": {DELETION_COST: cost}}}));
             self.wrote(Kind::Pod, &api.patch(&pod.name, &PatchParams::default(), &patch).await?);
@@ -80,7 +80,7 @@ impl Driver {
         let pods = kube::Api::namespaced(self.client.clone(), &self.namespace);
         bind_held(&self.nodes, &pods, pod, node).await?;
         // A binding's answer does not say which version of the pod it made.
-        self.wrote(Kind::Pod, &self.api("", "v1", "Pod").get(&pod.name).await?);
+        self.wrote(Kind::Pod, &self.api("v1", "Pod").get(&pod.name).await?);
         Ok(())
     }
 }

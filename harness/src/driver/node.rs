@@ -144,7 +144,7 @@ impl Driver {
             // What runs has a node.
             self.bind(pod, &self.own_node()).await?;
         }
-        let api = self.api("", "v1", "Pod");
+        let api = self.api("v1", "Pod");
         let condition = |kind: &str, ready: bool| {
             let was = pod.value.at("/status/conditions").and_then(Value::as_array).into_iter().flatten();
             let status = if ready { "True" } else { "False" };

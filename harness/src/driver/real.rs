@@ -52,7 +52,7 @@ impl Driver {
             }
         };
         let status = json!({"status": {"conditions": [{"type": GATE, "status": open, "lastTransitionTime": now}]}});
-        let api = self.api("", "v1", "Pod");
+        let api = self.api("v1", "Pod");
         let patch = kube::api::Patch::Strategic(status);
         let answer = api.patch_status(&pod.name, &kube::api::PatchParams::default(), &patch).await?;
         self.wrote(Kind::Pod, &answer);

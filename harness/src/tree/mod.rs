@@ -86,6 +86,15 @@ impl Node {
         }
     }
 
+    /// The same without a key, if this is a map.
+    pub(crate) fn without(&self, key: &str) -> Self {
+        let mut node = self.clone();
+        if let Kind::Map(map) = &mut node.kind {
+            map.retain(|(name, _)| name.as_key() != key);
+        }
+        node
+    }
+
     /// The value of a key, if this is a map.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match &self.kind {

@@ -18,6 +18,8 @@ use super::patch;
 use super::table::Workload;
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/";
+/// What a request asks of unknown fields.
+const VALIDATION: &str = "fieldValidation=";
 /// How often a patch is made again where somebody else wrote in between.
 const ATTEMPTS: usize = 10;
 
@@ -97,6 +99,7 @@ impl Translating {
             Err(refusal) => return Ok(refusal),
         }
         self.workload.as_workload(&mut object);
+        let path = path.split(VALIDATION).next().unwrap_or_default();
         self.send(json_request(Method::POST, path, &object)?, false).await
     }
 
@@ -137,7 +140,10 @@ impl Translating {
         if let Some(fields) = asked.as_object_mut() {
             fields.remove("status");
         }
-        let path = format!("{}?dryRun=All", collection.split('?').next().unwrap_or_default());
+        let (path, query) = collection.split_once('?').unwrap_or((collection, ""));
+        // A Deployment's fields are checked here, those of the workload not at all.
+        let validation = query.split('&').find(|one| one.starts_with(VALIDATION));
+        let path = format!("{path}?dryRun=All&{}", validation.unwrap_or_default());
         let answer = self.inner.send(json_request(Method::POST, &path, &asked)?).await?;
         if !answer.status().is_success() {
             return Ok(Err(answer.map(|body| body.map_err(Error::from).boxed_unsync())));

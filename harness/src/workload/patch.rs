@@ -1,20 +1,8 @@
 //! A patch applied to a Deployment that no server has. A custom resource takes no strategic merge, and a Deployment's paths are not
 //! its own, so the harness reads, patches and replaces.
 
-use serde_json::{Map, Value};
-
-/// What elements of a list are told apart by, of those lists of a Deployment that are merged.
-const MERGED: [(&str, &str); 9] = [
-    ("containers", "name"),
-    ("initContainers", "name"),
-    ("env", "name"),
-    ("volumes", "name"),
-    ("imagePullSecrets", "name"),
-    ("ports", "containerPort"),
-    ("volumeMounts", "mountPath"),
-    ("hostAliases", "ip"),
-    ("ownerReferences", "uid"),
-];
+use kube_apiserver_sim::ApiType;
+use serde_json::Value;
 
 /// Apply a patch of this content type.
 ///
@@ -23,7 +11,8 @@ const MERGED: [(&str, &str); 9] = [
 pub(super) fn apply(object: &mut Value, content_type: &str, patch: &Value) -> Result<(), String> {
     match content_type {
         "application/strategic-merge-patch+json" => {
-            strategic(object, patch);
+            let of_deployment = ApiType::of("apps/v1", "Deployment").expect("the server has Deployments");
+            *object = of_deployment.merge(object, patch)?;
             Ok(())
         }
         "application/merge-patch+json" => {
@@ -38,78 +27,19 @@ pub(super) fn apply(object: &mut Value, content_type: &str, patch: &Value) -> Re
     }
 }
 
-fn strategic(object: &mut Value, patch: &Value) {
-    let Value::Object(changes) = patch else {
-        *object = patch.clone();
-        return;
-    };
-    if !object.is_object() || changes.get("$patch").is_some_and(|how| how == "replace") {
-        *object = Value::Object(Map::new());
-    }
-    let Value::Object(fields) = object else { return };
-    for (key, change) in changes.iter().filter(|(key, _)| !key.starts_with('$')) {
-        match (change, MERGED.iter().find(|(list, _)| list == key)) {
-            (Value::Null, _) => {
-                fields.remove(key);
-            }
-            (Value::Array(items), Some((_, by))) => {
-                let list = fields.entry(key).or_insert_with(|| Value::Array(Vec::new()));
-                items.iter().for_each(|item| element(list, by, item));
-            }
-            (Value::Object(_), _) => strategic(fields.entry(key).or_insert(Value::Null), change),
-            (other, _) => {
-                fields.insert(key.clone(), other.clone());
-            }
-        }
-    }
-}
-
-fn element(list: &mut Value, by: &str, change: &Value) {
-    let Value::Array(items) = list else { return };
-    let at = items.iter().position(|item| item[by] == change[by]);
-    match (at, change["$patch"] == "delete") {
-        (Some(at), true) => {
-            items.remove(at);
-        }
-        (Some(at), false) => strategic(&mut items[at], change),
-        (None, true) => {}
-        (None, false) => {
-            let mut made = Value::Null;
-            strategic(&mut made, change);
-            items.push(made);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
     use serde_json::json;
 
     use super::*;
 
-    #[rstest]
-    #[case::image(
-        json!({"containers": [{"name": "a", "image": "x:1", "env": []}]}),
-        json!({"containers": [{"name": "a", "image": "x:2"}]}),
-        json!({"containers": [{"name": "a", "image": "x:2", "env": []}]})
-    )]
-    #[case::another_container(
-        json!({"containers": [{"name": "a"}]}),
-        json!({"containers": [{"name": "b"}]}),
-        json!({"containers": [{"name": "a"}, {"name": "b"}]})
-    )]
-    #[case::deleted(
-        json!({"containers": [{"name": "a"}, {"name": "b"}]}),
-        json!({"containers": [{"$patch": "delete", "name": "a"}]}),
-        json!({"containers": [{"name": "b"}]})
-    )]
-    #[case::null(json!({"a": 1, "b": {"c": 2, "d": 3}}), json!({"a": null, "b": {"c": null}}), json!({"b": {"d": 3}}))]
-    #[case::a_list_that_is_not_merged(json!({"args": ["a"]}), json!({"args": ["b"]}), json!({"args": ["b"]}))]
-    #[case::replaced(json!({"a": {"b": 1}}), json!({"a": {"$patch": "replace", "c": 2}}), json!({"a": {"c": 2}}))]
-    fn strategic_merges(#[case] mut object: Value, #[case] patch: Value, #[case] expected: Value) {
+    #[test]
+    fn strategic_patch_merges_lists_by_the_keys_of_a_deployment() {
+        let pod = |containers: Value| json!({"spec": {"template": {"spec": {"containers": containers}}}});
+        let mut object = pod(json!([{"name": "a", "image": "x:1", "env": []}, {"name": "b"}]));
+        let patch = pod(json!([{"name": "a", "image": "x:2"}, {"name": "b", "$patch": "delete"}]));
         apply(&mut object, "application/strategic-merge-patch+json", &patch).unwrap();
-        assert_eq!(object, expected);
+        assert_eq!(object, pod(json!([{"name": "a", "image": "x:2", "env": []}])));
     }
 
     #[test]

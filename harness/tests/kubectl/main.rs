@@ -1,8 +1,9 @@
-//! kubectl itself on the simulated cluster: every verb that works there, and what it prints beside a
-//! real server.
+//! kubectl itself on the simulated cluster: every verb that works there, what it prints beside a real
+//! server, and that the operations of a case do the same.
 //!
 //! Trials `sim::kubectl::<verb>`, each with a server of its own; at the end the server must have
-//! refused nothing as unsupported. kubectl is that of `LOCKSTEP_BIN`, else that of `PATH`; without
+//! refused nothing as unsupported. `sim::kubectl::operation::<name>` compares what kubectl makes of an
+//! object with what the operations of a case make of it. kubectl is that of `LOCKSTEP_BIN`, else that of `PATH`; without
 //! one the trials are listed as ignored. `control-plane::kubectl::prints-what-a-real-server-gives`
 //! compares with a real server and needs upstream's programs too:
 //!
@@ -12,8 +13,10 @@
 //! ```
 
 mod beside;
+mod operations;
 mod program;
 mod rollouts;
+mod rows;
 mod verbs;
 
 use std::process::ExitCode;
@@ -78,6 +81,14 @@ fn main() -> ExitCode {
             Trial::test(format!("sim::kubectl::{name}"), run).with_ignored_flag(missing)
         })
         .collect();
+    trials.extend(rows::all().into_iter().map(|row| {
+        let (kubectl, name) = (kubectl.clone(), format!("sim::kubectl::operation::{}", row.name));
+        let run = move || {
+            let program = kubectl.ok_or("there is no kubectl")?;
+            operations::compare(&program, &row).map_err(failed)
+        };
+        Trial::test(name, run).with_ignored_flag(missing)
+    }));
     if let Err(why) = available(DEFAULT_VERSION) {
         eprintln!("ignored: control-plane::kubectl::*: {why}");
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use lockstep::cluster::{self, Plan, Site};
+use lockstep::cluster::{self, Access, Plan, Site};
 use tempfile::TempDir;
 
 use super::{Checked, Play};
@@ -30,20 +30,24 @@ pub(crate) fn found() -> Option<PathBuf> {
 pub(crate) fn on_simulated(program: &Path, play: Play) -> Checked {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let cluster = runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim)))?;
-    let folder = tempfile::tempdir()?;
-    let access = cluster.access();
-    let ca = folder.path().join("ca.crt");
-    std::fs::write(&ca, &access.ca_pem)?;
-    let flag = |name: &str, value: &str| OsString::from(format!("--{name}={value}"));
-    let authority = flag("certificate-authority", &ca.display().to_string());
-    let reach = vec![flag("server", &access.server), flag("token", &access.subject_token), authority];
-    let kubectl = Kubectl { program: program.to_owned(), reach, folder };
+    let kubectl = Kubectl::to(program, cluster.access())?;
     play(&kubectl)?;
     let unsupported = runtime.block_on(cluster.unsupported())?;
     if unsupported.is_empty() { Ok(()) } else { Err(format!("refused as unsupported: {unsupported:#?}").into()) }
 }
 
 impl Kubectl {
+    /// With a token.
+    pub(crate) fn to(program: &Path, access: &Access) -> Checked<Self> {
+        let folder = tempfile::tempdir()?;
+        let ca = folder.path().join("ca.crt");
+        std::fs::write(&ca, &access.ca_pem)?;
+        let flag = |name: &str, value: &str| OsString::from(format!("--{name}={value}"));
+        let authority = flag("certificate-authority", &ca.display().to_string());
+        let reach = vec![flag("server", &access.server), flag("token", &access.subject_token), authority];
+        Ok(Self { program: program.to_owned(), reach, folder })
+    }
+
     /// With a kubeconfig.
     pub(crate) fn with(program: &Path, kubeconfig: &Path) -> Checked<Self> {
         let reach = vec![format!("--kubeconfig={}", kubeconfig.display()).into()];
@@ -60,7 +64,7 @@ impl Kubectl {
     }
 
     /// Runs it to its end, with this as its input and these variables; what it prints.
-    fn run(&self, words: &[&str], input: &str, variables: &[(&str, &str)]) -> Checked<(bool, String)> {
+    pub(crate) fn run(&self, words: &[&str], input: &str, variables: &[(&str, &str)]) -> Checked<(bool, String)> {
         let mut command = self.command(words);
         command.envs(variables.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 
 use super::{Field, Shape, TYPES};
 
-const PATCH: &str = "$patch";
-const RETAIN: &str = "$retainKeys";
-const ORDER: &str = "$setElementOrder/";
-const DELETE: &str = "$deleteFromPrimitiveList/";
+pub(super) const PATCH: &str = "$patch";
+pub(super) const RETAIN: &str = "$retainKeys";
+pub(super) const ORDER: &str = "$setElementOrder/";
+pub(super) const DELETE: &str = "$deleteFromPrimitiveList/";
 
 /// Merges a patch into an object of a type, by the type's index in the table.
 ///
@@ -68,11 +68,28 @@ fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<Stri
         };
         object.insert(name.clone(), merged);
     }
+    for (name, order) in patch.iter().filter_map(|(name, order)| Some((name.strip_prefix(ORDER)?, order))) {
+        if !patch.contains_key(name)
+            && let (Some(Value::Array(items)), Value::Array(order)) = (object.get_mut(name), order)
+        {
+            let key = inner(shape, name).0.and_then(|field| field.key.as_deref());
+            let old = std::mem::take(items);
+            *items = ordered(old.clone(), order, &old, |a, b| is_same_item(a, b, key));
+        }
+    }
     Ok(Value::Object(object))
 }
 
+/// Whether two items of a merged list are the same one.
+fn is_same_item(a: &Value, b: &Value, key: Option<&str>) -> bool {
+    match key {
+        Some(key) => a.get(key).is_some() && a.get(key) == b.get(key),
+        None => a == b,
+    }
+}
+
 /// The field of this name and the shape of its value.
-fn inner<'a>(shape: Option<&'a Shape>, name: &str) -> (Option<&'a Field>, Option<&'a Shape>) {
+pub(super) fn inner<'a>(shape: Option<&'a Shape>, name: &str) -> (Option<&'a Field>, Option<&'a Shape>) {
     match shape {
         Some(Shape::Struct(place)) => {
             let field = TYPES.get(*place).fields.get(name);
@@ -100,11 +117,8 @@ fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> R
             kept.map(|item| item.as_object().map_or(item.clone(), |item| Value::Object(clean(item)))).collect(),
         ));
     }
-    let same = |a: &Value, b: &Value| a.get(key).is_some() && a.get(key) == b.get(key);
-    let shape = match &field.shape {
-        Shape::List(item) => Some(item.as_ref()),
-        _ => None,
-    };
+    let same = |a: &Value, b: &Value| is_same_item(a, b, Some(key));
+    let shape = field.item();
     let mut merged = old.to_vec();
     let mut kept = Vec::new();
     for item in new {
@@ -159,7 +173,7 @@ fn clean(fields: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// A map as Go prints it in errors.
-fn go_map(value: &Value) -> String {
+pub(super) fn go_map(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
             let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}:{}", go_map(value))).collect();
@@ -213,6 +227,14 @@ mod tests {
         let strategy = json!({"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}});
         let patch = json!({"strategy": {"$retainKeys": ["type"], "type": "Recreate"}});
         assert_eq!(patched("DeploymentSpec", &strategy, &patch), json!({"strategy": {"type": "Recreate"}}));
+    }
+
+    #[test]
+    fn order_is_restored_where_no_item_changes() {
+        let object = json!({"containers": [{"name": "a"}, {"name": "x"}, {"name": "b"}], "args": ["a"]});
+        let patch = json!({"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]});
+        let wanted = json!({"containers": [{"name": "x"}, {"name": "b"}, {"name": "a"}], "args": ["a"]});
+        assert_eq!(patched("PodSpec", &object, &patch), wanted);
     }
 
     #[test]

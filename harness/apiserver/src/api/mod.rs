@@ -5,11 +5,13 @@
 //! strict decoding and patches need nothing else to know a type.
 
 mod decode;
+mod diff;
 mod merge;
 mod quantity;
 mod strict;
 
 pub(super) use decode::{Decoded, decode, decode_loosely};
+pub(super) use diff::{difference, three_way, three_way_json};
 pub(super) use merge::strategic;
 pub(crate) use quantity::Quantity;
 pub(super) use strict::{As, strict};
@@ -159,6 +161,21 @@ impl Types {
             }
         }
         Self { types, names }
+    }
+}
+
+impl Field {
+    /// The shape of an item, where it is a list.
+    fn item(&self) -> Option<&Shape> {
+        match &self.shape {
+            Shape::List(item) => Some(item),
+            _ => None,
+        }
+    }
+
+    /// Whether a strategic merge patch names the fields that stay, so that the server clears all others.
+    fn retains(&self) -> bool {
+        self.documented.strategy.as_deref().is_some_and(|strategy| strategy.contains("retainKeys"))
     }
 }
 

@@ -1,19 +1,20 @@
-//! `apply: {apiVersion: …}`: any object, created or replaced. What `deployment` and `replicaset`
+//! `apply: {apiVersion: …}`: any object, as `kubectl apply` makes it. What `deployment` and `replicaset`
 //! stand for, too.
 
 use serde_json::{Value, json};
 
 use super::{Action, By, Change, Drive, Form, Names, Operation, Performing, Written};
-use crate::case::field::{Field, TEXT, Type};
+use crate::case::field::{BOOLEAN, Field, TEXT, Type};
 use crate::case::read;
 use crate::case::schema::text;
 use crate::case::scope::Scope;
 use crate::case::step::Reader;
 use crate::case::tree::{Kind, Node};
+use crate::case::unknown_fields;
 use crate::pointer::At;
 
 /// What every object has; all else is as the API server takes it.
-static FIELDS: [Field; 3] = [
+static FIELDS: [Field; 4] = [
     Field::required("apiVersion", TEXT, "The API's group and version."),
     Field::required("kind", TEXT, "The kind."),
     Field::required(
@@ -24,11 +25,19 @@ static FIELDS: [Field; 3] = [
         ),
         "Its name, labels, annotations and owners; an owner needs no `uid`.",
     ),
+    Field::new(
+        SERVER_SIDE,
+        BOOLEAN,
+        "Not of the manifest: whether it is `kubectl apply --server-side`, which conflicts refuse.",
+    ),
 ];
+
+/// Stands among the fields of the manifest and is none.
+const SERVER_SIDE: &str = "serverSide";
 
 pub(super) static FORM: Form = Form {
     name: "apply",
-    says: "Creates or replaces any object, as `kubectl apply` does. `$(NAMESPACE)` in it is the case's namespace.",
+    says: "`kubectl apply` of any object: creates it, or sets what the manifest says and removes what an earlier one said and this one does not. What others set stays. Unknown fields are errors. `$(NAMESPACE)` in it is the case's namespace.",
     by: By::User,
     short: "",
     fields: &FIELDS,
@@ -38,16 +47,31 @@ pub(super) static FORM: Form = Form {
     refusable: true,
     inner: true,
     only_held: None,
-    examples: &["- apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: debug}}"],
+    examples: &[
+        "- apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: debug}}",
+        "- apply: {serverSide: true, apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}",
+    ],
 };
 
-/// An object is created, or its spec replaced.
+/// A manifest is applied.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Apply(pub(in crate::case) Value);
+pub(in crate::case) struct Apply {
+    /// The manifest.
+    pub(in crate::case) manifest: Value,
+    /// `--server-side`.
+    pub(in crate::case) server_side: bool,
+}
+
+impl Apply {
+    /// On the client's side.
+    pub(super) const fn of(manifest: Value) -> Self {
+        Self { manifest, server_side: false }
+    }
+}
 
 fn schema(_: bool) -> Value {
     let fields = FIELDS.iter().map(|field| (field.name.to_owned(), field.takes.schema(false)));
-    let required: Vec<_> = FIELDS.iter().map(|field| field.name).collect();
+    let required: Vec<_> = FIELDS.iter().filter(|field| field.required).map(|field| field.name).collect();
     json!({"type": "object", "required": required, "properties": Value::Object(fields.collect())})
 }
 
@@ -84,7 +108,15 @@ fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -
     if value.get("kind").and_then(Node::as_text) == Some("Deployment") && !refused {
         name.into_iter().for_each(|name| reader.scope.enter(name));
     }
-    complete.then(|| Operation::new(Apply(value.to_json())))
+    let server_side = match value.get(SERVER_SIDE) {
+        Some(node) => read::boolean(node, SERVER_SIDE, reader.report)?,
+        None => false,
+    };
+    let manifest = value.without(SERVER_SIDE);
+    if complete && !refused {
+        unknown_fields::of_manifest(&manifest, reader.report);
+    }
+    complete.then(|| Operation::new(Apply { manifest: manifest.to_json(), server_side }))
 }
 
 impl Action for Apply {
@@ -93,7 +125,7 @@ impl Action for Apply {
     }
 
     fn label(&self, _: Names) -> String {
-        let Self(manifest) = self;
+        let Self { manifest, server_side } = self;
         let text = |pointer: &str| manifest.at(pointer).and_then(|value| value.as_str()).unwrap_or("?");
         let mut label = format!("{}/{}", text("/kind").to_lowercase(), text("/metadata/name"));
         let shown = [
@@ -110,11 +142,14 @@ impl Action for Apply {
                 None => {}
             }
         }
+        if *server_side {
+            label += " server-side";
+        }
         label
     }
 
     fn words(&self, add: &mut dyn FnMut(&str)) {
-        let Self(manifest) = self;
+        let Self { manifest, .. } = self;
         let spec = &manifest["spec"];
         spec.as_object().into_iter().flatten().for_each(|(field, _)| add(field));
         spec["strategy"]["type"].as_str().into_iter().for_each(&mut *add);
@@ -123,10 +158,10 @@ impl Action for Apply {
     }
 
     fn change(&self) -> Change<'_> {
-        Change::Object(&self.0)
+        Change::Object(&self.manifest)
     }
 
     fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
-        driver.apply(&self.0)
+        driver.apply(&self.manifest, self.server_side)
     }
 }

@@ -47,12 +47,12 @@ static FIELDS: [Field; 13] = [
 
 pub(super) static FORM: Form = Form {
     name: "deployment",
-    says: "Creates a Deployment, or replaces its spec, as `kubectl apply` does.",
+    says: "`kubectl apply` of a Deployment: what an earlier manifest set and this one leaves out goes; what only others set stays.",
     by: By::User,
     short: "",
     fields: &FIELDS,
     schema,
-    read: |reader, written| deployment(reader, written).map(|manifest| Operation::new(Apply(manifest))),
+    read: |reader, written| deployment(reader, written).map(|manifest| Operation::new(Apply::of(manifest))),
     announce,
     refusable: true,
     inner: true,

@@ -31,20 +31,24 @@ pub enum DriveError {
 /// of one case; this side knows no client and no clock, which is what keeps an operation's file
 /// pure.
 pub trait Drive: Send + Sync {
-    /// Create an object, or replace its spec, as `kubectl apply` does.
-    fn apply<'a>(&'a self, manifest: &'a Value) -> Performing<'a>;
-    /// Patch an object.
-    fn patch<'a>(&'a self, target: &'a Target, kind: PatchKind, patch: &'a Value) -> Performing<'a>;
+    /// Apply a manifest as `kubectl apply` does, with or without `--server-side`.
+    fn apply<'a>(&'a self, manifest: &'a Value, server_side: bool) -> Performing<'a>;
+    /// Patch an object, as this field manager.
+    fn patch<'a>(
+        &'a self,
+        target: &'a Target,
+        kind: PatchKind,
+        patch: &'a Value,
+        manager: &'static str,
+    ) -> Performing<'a>;
     /// Delete an object.
     fn delete<'a>(&'a self, target: &'a Target, cascade: Cascade) -> Performing<'a>;
     /// Patch an object's scale subresource.
     fn scale<'a>(&'a self, target: &'a Target, replicas: i32) -> Performing<'a>;
     /// A Deployment as it is on the server now.
     fn deployment<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Value, DriveError>>;
-    /// Patch a Deployment by a strategic merge, as kubectl's own commands do.
-    fn change<'a>(&'a self, deployment: &'a str, patch: Value) -> Performing<'a>;
-    /// The ReplicaSets that an object of this uid controls.
-    fn replica_sets_of(&self, uid: Option<&str>) -> Vec<Value>;
+    /// The ReplicaSets that a Deployment selects and controls, as they are on the server now.
+    fn replica_sets<'a>(&'a self, deployment: &'a Value) -> BoxFuture<'a, Result<Vec<Value>, DriveError>>;
     /// Move all of these pods at once.
     fn move_pods<'a>(&'a self, operation: PodOperation, pods: &'a Pods) -> Performing<'a>;
     /// Give pods names and traits.
@@ -56,6 +60,6 @@ pub trait Drive: Send + Sync {
     /// # Errors
     /// That moment is gone, or no such step was made.
     fn until(&self, to: Duration, since: &str) -> Result<Duration, DriveError>;
-    /// The time of day, as RFC 3339 has it.
+    /// The time of day when the step began, as RFC 3339 has it.
     fn now(&self) -> String;
 }

@@ -9,10 +9,12 @@
 //! All of it is pure, performing too: an operation asks a [`Drive`] for requests, and the driver is
 //! the one that makes them. Only an operation that needs a new kind of request adds a method there.
 //!
+//! * `change` is what `set` and `rollout` commands have in common.
 //! * `form` and `action` are what an operation says of itself, `drive` what it may ask for.
 //! * [`Operation`] is an action whose type does not matter.
 
 mod action;
+mod change;
 mod drive;
 mod form;
 

@@ -11,6 +11,7 @@ use crate::case::schema::{any_of, object};
 use crate::case::step::Reader;
 use crate::case::target::TARGET;
 use crate::case::tree::Kind;
+use crate::case::unknown_fields;
 use crate::secret::masked;
 
 static FIELDS: [Field; 3] = [
@@ -25,7 +26,7 @@ static FIELDS: [Field; 3] = [
 
 pub(super) static FORM: Form = Form {
     name: "patch",
-    says: "Patches an object.",
+    says: "Patches an object, as `kubectl patch` does.",
     by: By::User,
     short: "",
     fields: &FIELDS,
@@ -89,6 +90,9 @@ fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -
         return None;
     }
     let target = target?;
+    if let (Some((version, kind)), false) = (target.type_of(), *refused) {
+        unknown_fields::of_patch(version, kind, patch, reader.report);
+    }
     reader.scope.retemplated |= target.kind == "deployment" && !refused;
     Some(Operation::new(Patch { target, kind, patch: patch.to_json() }))
 }
@@ -111,6 +115,6 @@ impl Action for Patch {
     }
 
     fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
-        driver.patch(&self.target, self.kind, &self.patch)
+        driver.patch(&self.target, self.kind, &self.patch, "kubectl-patch")
     }
 }

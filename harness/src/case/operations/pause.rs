@@ -1,7 +1,8 @@
 //! `pause: web`: no rollout starts until it is resumed.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::change::change;
 use super::form::nothing;
 use super::{Action, By, Change, Drive, DriveError, Form, Names, Operation, Performing};
 use crate::case::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
@@ -50,7 +51,9 @@ pub(super) async fn set_paused(driver: &dyn Drive, deployment: &str, paused: boo
     let is = found.at("/spec/paused").and_then(Value::as_bool).unwrap_or(false);
     if is == paused {
         let not = if paused { "already" } else { "not" };
-        return Err(DriveError::Refused(format!("deployment \"{deployment}\" is {not} paused")));
+        return Err(DriveError::Refused(format!("deployments.apps \"{deployment}\" is {not} paused")));
     }
-    driver.change(deployment, json!({"spec": {"paused": paused}})).await
+    let mut changed = found.clone();
+    changed["spec"]["paused"] = if paused { true.into() } else { Value::Null };
+    change(driver, &found, &changed, "kubectl-rollout").await.map(drop)
 }

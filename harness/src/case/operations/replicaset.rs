@@ -36,7 +36,7 @@ static FIELDS: [Field; 8] = [
 
 pub(super) static FORM: Form = Form {
     name: "replicaset",
-    says: "Creates a ReplicaSet that no Deployment owns, or replaces its spec.",
+    says: "`kubectl apply` of a ReplicaSet that no Deployment owns.",
     by: By::User,
     short: "",
     fields: &FIELDS,
@@ -56,7 +56,7 @@ fn announce(scope: &mut Scope, node: &Node) {
 }
 
 fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -> Option<Operation> {
-    manifest(value, *refused, reader.report).map(|manifest| Operation::new(Apply(manifest)))
+    manifest(value, *refused, reader.report).map(|manifest| Operation::new(Apply::of(manifest)))
 }
 
 /// The manifest. `None` after a finding.

@@ -1,7 +1,8 @@
 //! `restart: web`: a rollout to the same template with a new stamp.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::change::change;
 use super::form::nothing;
 use super::{Action, By, Change, Drive, DriveError, Form, Names, Operation, Performing, Written};
 use crate::case::step::Reader;
@@ -12,7 +13,7 @@ const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
 pub(super) static FORM: Form = Form {
     name: "restart",
-    says: "`kubectl rollout restart`.",
+    says: "`kubectl rollout restart`, which refuses a second restart within one second.",
     by: By::User,
     short: ONE_DEPLOYMENT_SHORT,
     fields: &ONE_DEPLOYMENT,
@@ -53,11 +54,18 @@ impl Action for Restart {
             let Self(deployment) = self;
             let found = driver.deployment(deployment).await?;
             if found.at("/spec/paused") == Some(&Value::Bool(true)) {
-                let why = format!("can't restart paused deployment \"{deployment}\"; resume it first");
-                return Err(DriveError::Refused(why));
+                let why = "can't restart paused deployment (run rollout resume first)";
+                return Err(DriveError::Refused(format!("deployments.apps \"{deployment}\" {why}")));
             }
-            let stamp = json!({RESTARTED_AT: driver.now()});
-            driver.change(deployment, json!({"spec": {"template": {"metadata": {"annotations": stamp}}}})).await
+            let mut changed = found.clone();
+            changed["spec"]["template"]["metadata"]["annotations"][RESTARTED_AT] = driver.now().into();
+            if change(driver, &found, &changed, "kubectl-rollout").await? {
+                return Ok(());
+            }
+            Err(DriveError::Refused(format!(
+                "failed to create patch for {deployment}: if restart has already been triggered within the past second, \
+                 please wait before attempting to trigger another"
+            )))
         })
     }
 }

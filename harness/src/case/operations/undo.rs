@@ -1,7 +1,5 @@
 //! `undo: {}`: back to an earlier template. Where kubectl itself refuses before it asks the server
-//! (an unknown revision, a paused Deployment), so does this, with kubectl's meaning.
-
-use std::collections::BTreeMap;
+//! (an unknown revision, a paused Deployment), so does this, in kubectl's words.
 
 use serde_json::{Value, json};
 
@@ -115,31 +113,30 @@ impl Action for Undo {
 }
 
 impl Undo {
+    /// Upstream: `DeploymentRollbacker.Rollback`, which looks for the revision first.
     async fn undo(&self, driver: &dyn Drive) -> Result<(), DriveError> {
         let Self { deployment, to_revision } = self;
         let found = driver.deployment(deployment).await?;
-        if found.at("/spec/paused") == Some(&Value::Bool(true)) {
-            let why = format!("cannot undo the paused deployment \"{deployment}\"; resume it first");
-            return Err(DriveError::Refused(why));
-        }
-        let mut revisions = BTreeMap::new();
-        for set in driver.replica_sets_of(found["metadata"]["uid"].as_str()) {
-            let revision = set["metadata"]["annotations"][REVISION].as_str().and_then(|text| text.parse::<i64>().ok());
-            revisions.extend(revision.map(|revision| (revision, set)));
-        }
+        let sets = driver.replica_sets(&found).await?;
         let target = match to_revision {
-            0 => revisions.iter().rev().nth(1).map(|(_, set)| set).ok_or_else(|| {
+            0 => previous(&sets, &found).ok_or_else(|| {
                 DriveError::Impossible(format!("no rollout history found for deployment \"{deployment}\""))
             })?,
-            wanted => revisions.get(wanted).ok_or_else(|| {
-                DriveError::Impossible(format!("unable to find specified revision {wanted} in history"))
-            })?,
+            wanted => in_order(&sets, &found)
+                .into_iter()
+                .find(|(revision, _)| revision == wanted)
+                .map(|(_, set)| set)
+                .ok_or_else(|| {
+                    DriveError::Impossible(format!("unable to find specified revision {wanted} in history"))
+                })?,
         };
-        let mut template = target["spec"]["template"].clone();
-        if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
-            labels.remove("pod-template-hash");
+        if found.at("/spec/paused") == Some(&Value::Bool(true)) {
+            let why =
+                "you cannot rollback a paused deployment; resume it first with 'kubectl rollout resume' and try again";
+            return Err(DriveError::Refused(why.to_owned()));
         }
-        if found.at("/spec/template") == Some(&template) {
+        let template = template(target);
+        if template == self::template(&found) {
             return Err(DriveError::Refused(format!(
                 "skipped rollback (current template already matches revision {to_revision})"
             )));
@@ -153,6 +150,73 @@ impl Undo {
             {"op": "replace", "path": "/metadata/annotations", "value": annotations},
         ]);
         let target = Target { kind: "deployment".into(), name: deployment.clone() };
-        driver.patch(&target, PatchKind::Json, &patch).await
+        driver.patch(&target, PatchKind::Json, &patch, "kubectl").await
+    }
+}
+
+/// The template without the label that a controller adds.
+fn template(object: &Value) -> Value {
+    let mut template = object["spec"]["template"].clone();
+    if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
+        labels.remove("pod-template-hash");
+    }
+    template
+}
+
+/// The ReplicaSets with their revisions in kubectl's order: that of the Deployment's template, the oldest of several,
+/// stands last. One without the annotation has revision 0; one whose revision is no number is left out.
+fn in_order<'a>(sets: &'a [Value], deployment: &Value) -> Vec<(i64, &'a Value)> {
+    let wanted = template(deployment);
+    let age = |set: &Value| {
+        let text = |field: &str| set["metadata"][field].as_str().unwrap_or_default().to_owned();
+        (text("creationTimestamp"), text("name"))
+    };
+    let newest = sets.iter().filter(|set| template(set) == wanted).min_by_key(|set| age(set));
+    let is_newest = |set: &&Value| newest.is_some_and(|newest| std::ptr::eq(newest, *set));
+    let all = sets.iter().filter(|set| !is_newest(set)).chain(newest);
+    let revision = |set: &Value| match set["metadata"]["annotations"][REVISION].as_str() {
+        Some(text) => text.parse::<i64>().ok(),
+        None => Some(0),
+    };
+    all.filter_map(|set| Some((revision(set)?, set))).collect()
+}
+
+/// The ReplicaSet of the second newest revision; where two have the newest, the one that kubectl sees last.
+fn previous<'a>(sets: &'a [Value], deployment: &Value) -> Option<&'a Value> {
+    let (mut latest, mut previous): (Option<(i64, &Value)>, Option<(i64, &Value)>) = (None, None);
+    for (revision, set) in in_order(sets, deployment) {
+        let is_above = |other: Option<(i64, &Value)>| other.is_none_or(|(other, _)| other < revision);
+        if is_above(latest) {
+            previous = latest.replace((revision, set));
+        } else if is_above(previous) {
+            previous = Some((revision, set));
+        }
+    }
+    previous.map(|(_, set)| set)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn set(name: &str, revision: Option<&str>, image: &str) -> Value {
+        let annotations = revision.map_or_else(|| json!({}), |revision| json!({REVISION: revision}));
+        json!({"metadata": {"name": name, "annotations": annotations, "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"template": {"metadata": {"labels": {"app": "web", "pod-template-hash": name}}, "image": image}}})
+    }
+
+    #[rstest]
+    #[case::by_number(&[set("a", Some("2"), "2"), set("b", Some("10"), "10"), set("c", Some("9"), "9")], Some("c"))]
+    #[case::no_annotation_is_revision_0(&[set("a", None, "0"), set("b", Some("1"), "10")], Some("a"))]
+    #[case::one_revision_twice(&[set("a", Some("2"), "10"), set("b", Some("2"), "2")], Some("a"))]
+    #[case::only_one(&[set("a", Some("1"), "1")], None)]
+    #[case::unreadable(&[set("a", Some("x"), "1"), set("b", Some("1"), "10")], None)]
+    #[case::none(&[], None)]
+    fn previous_revision(#[case] sets: &[Value], #[case] expected: Option<&str>) {
+        let deployment = set("web", None, "10");
+        let found = previous(sets, &deployment).map(|set| set["metadata"]["name"].as_str().unwrap());
+        assert_eq!(found, expected);
     }
 }

@@ -1,0 +1,25 @@
+//! How `kubectl set` and `kubectl rollout` change a Deployment: they send the difference, as a strategic merge patch.
+
+use kube_apiserver_sim::ApiType;
+use serde_json::{Map, Value};
+
+use super::{Drive, DriveError};
+use crate::case::model::{PatchKind, Target};
+
+/// Makes the changed Deployment of the one that was found; `false` where they do not differ, and nothing is sent.
+pub(super) async fn change(
+    driver: &dyn Drive,
+    found: &Value,
+    changed: &Value,
+    manager: &'static str,
+) -> Result<bool, DriveError> {
+    let of_deployment = ApiType::of("apps/v1", "Deployment").expect("the server has Deployments");
+    let patch = of_deployment.difference(found, changed).map_err(DriveError::Refused)?;
+    if patch.as_object().is_some_and(Map::is_empty) {
+        return Ok(false);
+    }
+    let name = found["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let target = Target { kind: "deployment".to_owned(), name };
+    driver.patch(&target, PatchKind::Strategic, &patch, manager).await?;
+    Ok(true)
+}
