@@ -182,11 +182,11 @@ fn applied() -> Vec<Row> {
             "apply-of-an-unknown-field-is-refused",
             [
                 apply(spec("replicas: 2, ")),
-                Command::ApplyRefused("", spec("replicsa: 3, "), "unknown field \\\"spec.replicsa\\\""),
+                Command::ApplyRefused("", spec("replicsa: 3, "), "unknown field \"spec.replicsa\""),
                 Command::ApplyRefused(
                     "",
                     spec("strategy: {rollingUpdate: {maxSurg: 1}}, "),
-                    "unknown field \\\"spec.strategy.rollingUpdate.maxSurg\\\"",
+                    "unknown field \"spec.strategy.rollingUpdate.maxSurg\"",
                 ),
             ],
         ),
@@ -195,7 +195,7 @@ fn applied() -> Vec<Row> {
             [Command::ApplyRefused(
                 "",
                 more("labls: {a: b}, ", "", "", "imagePullPolice: Always, "),
-                "unknown field \\\"metadata.labls\\\"",
+                "unknown field \"metadata.labls\"",
             )],
         ),
         row(
@@ -439,7 +439,7 @@ fn other_kinds() -> Vec<Row> {
             Command::ApplyRefused(
                 "",
                 widget("size: 4").replace("spec:", "spce: 1, spec:"),
-                "unknown field \\\"spce\\\"",
+                "unknown field \"spce\"",
             ),
         ])),
         of(&["pdb web"], row("apply-of-a-disruption-budget", [

@@ -69,3 +69,88 @@ impl Action for Restart {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::future::BoxFuture;
+    use serde_json::json;
+
+    use super::*;
+    use crate::case::model::{Naming, PatchKind, PodOperation, Pods, Target};
+    use crate::case::operations::change;
+
+    /// A server with one Deployment, at one moment.
+    struct Moment(std::sync::Mutex<Value>);
+
+    impl Drive for Moment {
+        fn deployment<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Value, DriveError>> {
+            Box::pin(async { Ok(self.0.lock().unwrap().clone()) })
+        }
+
+        fn patch<'a>(&'a self, _: &'a Target, _: PatchKind, patch: &'a Value, manager: &'static str) -> Performing<'a> {
+            assert_eq!(manager, "kubectl-rollout");
+            Box::pin(async move {
+                json_patch::merge(&mut self.0.lock().unwrap(), patch);
+                Ok(())
+            })
+        }
+
+        fn now(&self) -> String {
+            "2026-11-26T12:00:00Z".to_owned()
+        }
+
+        fn apply<'a>(&'a self, _: &'a Value, _: bool) -> Performing<'a> {
+            panic!("a restart applies nothing")
+        }
+
+        fn delete<'a>(&'a self, _: &'a Target, _: crate::case::model::Cascade) -> Performing<'a> {
+            panic!("a restart deletes nothing")
+        }
+
+        fn scale<'a>(&'a self, _: &'a Target, _: i32) -> Performing<'a> {
+            panic!("a restart scales nothing")
+        }
+
+        fn replica_sets<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<Vec<Value>, DriveError>> {
+            panic!("a restart looks for no ReplicaSets")
+        }
+
+        fn move_pods<'a>(&'a self, _: PodOperation, _: &'a Pods) -> Performing<'a> {
+            panic!("a restart moves no pods")
+        }
+
+        fn name_pods<'a>(&'a self, _: &'a Naming) -> Performing<'a> {
+            panic!("a restart names no pods")
+        }
+
+        fn wait<'a>(&'a self, _: Duration) -> Performing<'a> {
+            panic!("a restart does not wait")
+        }
+
+        fn until(&self, _: Duration, _: &str) -> Result<Duration, DriveError> {
+            panic!("a restart does not wait")
+        }
+    }
+
+    #[tokio::test]
+    async fn second_restart_within_a_second_is_refused() {
+        let found =
+            json!({"metadata": {"name": "web"}, "spec": {"template": {"metadata": {"labels": {"app": "web"}}}}});
+        let server = Moment(found.into());
+        let restart = Restart("web".to_owned());
+        restart.perform(&server).await.unwrap();
+        let refusal = restart.perform(&server).await.unwrap_err();
+        assert!(refusal.to_string().contains("already been triggered within the past second"), "{refusal}");
+        let found = server.0.lock().unwrap().clone();
+        assert_eq!(found["spec"]["template"]["metadata"]["annotations"][RESTARTED_AT], "2026-11-26T12:00:00Z");
+    }
+
+    #[tokio::test]
+    async fn what_changes_nothing_is_not_sent() {
+        let found = json!({"metadata": {"name": "web"}, "spec": {}});
+        let server = Moment(Value::Null.into());
+        assert!(!change::change(&server, &found, &found, "kubectl-rollout").await.unwrap());
+    }
+}
