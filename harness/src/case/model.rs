@@ -111,6 +111,19 @@ pub struct Step {
     pub expect: Option<Expect>,
 }
 
+impl Step {
+    /// Whether this is the refusal that the step says must come.
+    pub fn expects(&self, error: &DriveError) -> bool {
+        let Some(text) = &self.refused else { return false };
+        match error {
+            DriveError::Refused(said) | DriveError::Impossible(said) => said.contains(text),
+            // Some refusals come as 500: an annotation that the server cannot convert, for one.
+            DriveError::Server(error) => error.to_string().contains(text),
+            DriveError::Environment(_) => false,
+        }
+    }
+}
+
 /// An object by kind and name: `deployment/web`, `replicaset/rs2` (rs2: the Deployment's second ReplicaSet by
 /// first appearance), `pod/rs2.1` (the first of its pods that is alive), `pod/a` (a pod that the case has named).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -309,11 +309,7 @@ impl<'a> Play<'a> {
                 let blame = if operation.depends_on_the_subject() { Blame::Subject } else { Blame::Environment };
                 self.stop(blame, format!("the operation was accepted; the case says that it is refused with '{text}'"))
             }
-            (Err(DriveError::Refused(said) | DriveError::Impossible(said)), Some(text)) if said.contains(text) => {
-                Ok(())
-            }
-            // Some refusals come as 500: an annotation that the server cannot convert, for one.
-            (Err(DriveError::Server(error)), Some(text)) if error.to_string().contains(text) => Ok(()),
+            (Err(error), Some(_)) if step.expects(&error) => Ok(()),
             (Err(DriveError::Impossible(why)), _) if self.session.broken().is_none() => {
                 self.gather();
                 self.entries.push(Entry::Impossible(Impossible { why, never_came: false }));

@@ -76,18 +76,25 @@ impl Command {
                 }
             }
             Self::Both(line, input) => {
-                let uid =
-                    if input.contains("$UID") { kubectl.field("deploy web", ".metadata.uid")? } else { String::new() };
-                kubectl.fed(line, &input.replace("$UID", &uid))?;
+                let mut input = if input.is_empty() { String::new() } else { as_json(input)?.to_string() };
+                if input.contains("$UID") {
+                    input = input.replace("$UID", &kubectl.field("deploy web", ".metadata.uid")?);
+                }
+                kubectl.fed(line, &input)?;
             }
         }
         Ok(())
     }
 }
 
+/// A manifest: kubectl takes what begins with a brace for JSON.
+fn as_json(manifest: &str) -> Checked<Value> {
+    Ok(serde_yaml::from_str(manifest)?)
+}
+
 /// A manifest as the driver sends it, which chooses a scheduler of its own.
 fn as_sent(manifest: &str) -> Checked<String> {
-    let mut manifest: Value = serde_yaml::from_str(manifest)?;
+    let mut manifest = as_json(manifest)?;
     if let Some(pod) = manifest.pointer_mut("/spec/template/spec").and_then(Value::as_object_mut) {
         pod.insert("schedulerName".into(), "lockstep".into());
     }

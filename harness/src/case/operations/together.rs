@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Action, By, Drive, Form, Names, Operation, Performing, Written};
+use super::{Action, By, Drive, DriveError, Form, Names, Operation, Performing, Written};
 use crate::case::model::Step;
 use crate::case::read;
 use crate::case::schema::reference;
@@ -21,7 +21,10 @@ pub(super) static FORM: Form = Form {
     refusable: false,
     inner: false,
     only_held: None,
-    examples: &["- together: [{scale: 5}, {set: {image: \"app:3\"}}]"],
+    examples: &[
+        "- together: [{scale: 5}, {set: {image: \"app:3\"}}]",
+        "- together: [{restart: web}, {restart: web, refused: {message: within the past second}}]",
+    ],
 };
 
 /// Steps that are made one after the other.
@@ -63,7 +66,17 @@ impl Action for Together {
     fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
         Box::pin(async move {
             for step in &self.0 {
-                step.operation.perform(driver).await?;
+                match (step.operation.perform(driver).await, &step.refused) {
+                    (Ok(()), Some(text)) => {
+                        let why = format!(
+                            "`{}` was accepted; the case says that it is refused with '{text}'",
+                            step.operation.form().name
+                        );
+                        return Err(DriveError::Environment(why));
+                    }
+                    (Err(error), _) if !step.expects(&error) => return Err(error),
+                    _ => {}
+                }
             }
             Ok(())
         })
