@@ -72,7 +72,7 @@ pub struct StepMark {
     pub line: usize,
     /// Whether a user's operation is part of it (which may itself break a bound until the next settling).
     pub user: bool,
-    /// Whether it is several operations without settling between them.
+    /// Whether it is a burst: several operations without settling between them, or several pods that become available one by one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub together: bool,
     /// Which of the named pods are alive once this has settled, if the case says so.

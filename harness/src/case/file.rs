@@ -92,7 +92,7 @@ pub(super) static FIELDS: [Field; 15] = [
     Field::new(
         "expectation",
         Type::Words(&["timeline", "outcomes", "rules"]),
-        "What the case is compared with: what upstream did; one of the several things that it does; or, where there is no upstream, its own rules alone.",
+        "What the case is compared with: what upstream did; one of the several things that it does; or its own rules alone, where there is no upstream or where its decisions are chance.",
     ),
     Field::new(
         "rules",

@@ -35,7 +35,11 @@ pub(super) static FIELDS: [Field; 2] = [PODS, WHOSE];
 pub(super) static ATOMIC_FIELDS: [Field; 4] = [
     PODS,
     WHOSE,
-    Field::new("atomic", BOOLEAN, "One step for all of them instead of one each."),
+    Field::new(
+        "atomic",
+        BOOLEAN,
+        "One step for all of them instead of one each; compared by net change, unless minReadySeconds makes them available at one instant.",
+    ),
     Field::new(
         "every",
         SHARE,

@@ -123,15 +123,18 @@ impl Driver {
             }
             pods.truncate(wanted);
         }
-        let common = if choice.atomic { clock::now() + Duration::from_secs(1) } else { clock::now() };
+        let delay = self.world.list(Kind::ReplicaSet, &self.namespace);
+        let delay = delay.iter().map(|rs| rs.int("/spec/minReadySeconds")).max().unwrap_or(0);
+        // All must be written before the first is available.
+        let lead = if delay > 0 { LEAD.max(WRITE * u32::try_from(pods.len()).unwrap_or(u32::MAX)) } else { LEAD };
+        let common = if choice.atomic { clock::now() + lead } else { clock::now() };
         let stamp = clock::to_rfc3339(common);
         for pod in &pods {
             self.touch(operation, pod, &stamp).await?;
         }
         if choice.atomic {
-            let delay = self.world.list(Kind::ReplicaSet, &self.namespace);
-            let delay = delay.iter().map(|rs| rs.int("/spec/minReadySeconds")).max().unwrap_or(0);
-            clock::pause(Duration::from_secs(u64::try_from(delay).unwrap_or(0)) + Duration::from_millis(1100)).await;
+            let delay = Duration::from_secs(u64::try_from(delay).unwrap_or(0));
+            clock::pause(delay + lead + Duration::from_millis(100)).await;
         }
         Ok(())
     }
@@ -172,6 +175,11 @@ impl Driver {
         Ok(())
     }
 }
+
+/// How far ahead the common transition time of pods is that become ready at once.
+const LEAD: Duration = Duration::from_secs(1);
+/// How long the write of one pod may take, so that many are written in time.
+const WRITE: Duration = Duration::from_millis(20);
 
 /// What a kubelet does last: delete with no grace, so that the object goes.
 pub(super) async fn finish(api: &Api<DynamicObject>, pod: &Object) -> Result<(), DriveError> {

@@ -39,6 +39,7 @@ pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
         out.push(String::new());
         out.extend(others.into_iter().map(|finding| format!("  also: {}", brief(finding))));
     }
+    out.extend(recorded_orders(judgement));
     out.extend(conduct(judgement));
     out.extend(refused(judgement));
     out.extend(advice(judgement));
@@ -54,6 +55,14 @@ pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
         out.push(format!("  repeat: {}", paint.strong(&plain::line(&again.repeat))));
     }
     out.join("\n") + "\n"
+}
+
+/// The recording's order of the steps with a finding; of all steps where there is none.
+fn recorded_orders(judgement: &Judgement) -> Vec<String> {
+    let has_finding = |step: StepId| judgement.findings.iter().any(|finding| finding.place == Place::Step(step));
+    let shown = judgement.orders.iter().filter(|order| judgement.findings.is_empty() || has_finding(order.step));
+    let lines: Vec<String> = shown.map(|order| format!("  {}", plain::line(&order.to_string()))).collect();
+    if lines.is_empty() { lines } else { [vec![String::new()], lines].concat() }
 }
 
 /// The outcome and what decided it, in one line: `non-conformant: step 1 (set image=app:2): rs1 10 -> 8 instead of …`.

@@ -6,6 +6,7 @@
 //! writes down what happened; it never decides a verdict: that is `verdict`, which is given the
 //! recording and nothing else.
 
+mod burst;
 mod definitions;
 mod environment;
 mod events;

@@ -258,7 +258,8 @@ impl<'a> Play<'a> {
         // Whatever came since the last settling was not caused by this step.
         self.gather();
         let (line, label) = (step.line, label(self.case, operation));
-        let (expect, together) = (step.expect.clone(), !operation.inner().is_empty());
+        let burst = self.burst(operation);
+        let (expect, together) = (step.expect.clone(), !operation.inner().is_empty() || !burst.is_empty());
         self.entries.push(Entry::Step(StepMark { index, part, label, line, user, together, expect, at: self.now() }));
         self.driver.label(step.label.as_deref());
         let made = match (operation.life(), operation.advance(), operation.moves()) {
@@ -292,7 +293,7 @@ impl<'a> Play<'a> {
         let (took, at) = (clock::millis_since(since), self.now());
         self.entries.push(Entry::Settled(Settling { unsettled: rest.unsettled, rounds: rest.rounds, took, at }));
         self.session.steps.settled(self.case, StepId { index, part });
-        if stopped { Err(Stopped) } else { Ok(()) }
+        if stopped { Err(Stopped) } else { self.check_burst(&burst) }
     }
 
     /// Whether the operation went as the case says that it must.
@@ -362,7 +363,7 @@ impl<'a> Play<'a> {
         self.session.environment.world.elapsed() - self.began
     }
 
-    fn next(&self, operation: PodOperation, pods: &Pods, most: usize) -> Vec<Object> {
+    pub(super) fn next(&self, operation: PodOperation, pods: &Pods, most: usize) -> Vec<Object> {
         let world = &self.session.environment.world;
         next_pods(world, &self.namespace, operation, pods, &self.driver.named(), most)
     }

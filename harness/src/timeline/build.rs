@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::checkpoint::Checkpoint;
-use super::model::{Action, Decision, Invariant, Step, StepId, Timeline};
+use super::model::{Action, Decision, Events, Invariant, Step, StepId, Timeline};
 use super::names::Names;
 use super::object;
 use super::order::{self, Made};
+use super::recorded_order::{Recorded, RecordedOrder};
 use super::replay::{BeforeVersion, Frame, Reader, replay};
 use super::silence::silence;
 use super::times::Times;
@@ -52,9 +53,12 @@ pub(crate) struct Build<'a> {
 struct Draft {
     id: StepId,
     labels: Vec<String>,
+    /// Whether its last part is a burst.
     together: bool,
     meetings: Vec<String>,
     made: Vec<Made>,
+    /// The decisions about ReplicaSets and the broken invariants, in the recording's order.
+    sequence: Vec<Recorded>,
     pods: pods::Moves,
     uncertain: BTreeSet<String>,
     breaches: Vec<super::Breach>,
@@ -83,23 +87,35 @@ impl<'a> Build<'a> {
 
     /// What was shown.
     pub(crate) fn finish(self) -> Timeline {
-        let Self { recording, names, drafts, .. } = self;
+        self.finish_with_orders().0
+    }
+
+    /// What was shown, and the steps whose lines do not stand in the recording's order.
+    pub(crate) fn finish_with_orders(self) -> (Timeline, Vec<RecordedOrder>) {
+        let Self { recording, names, mut drafts, .. } = self;
+        let sequences: Vec<Vec<Recorded>> =
+            drafts.iter_mut().map(|draft| std::mem::take(&mut draft.sequence)).collect();
+        let is_split = drafts.iter().any(Draft::has_split_resizes);
         let mut steps: Vec<Step> = drafts.into_iter().map(|draft| draft.finish(names)).collect();
         if let (Some(step), Some(breach)) = (steps.last_mut(), silence(recording)) {
             step.breaches.push(breach);
         }
         let case = Some(digest::digest(&recording.header.source));
-        let timeline = Timeline { provenance: None, case, steps, events: events::take(recording, names) };
+        let events = if is_split { Events::NotCompared(BURST.to_owned()) } else { events::take(recording, names) };
+        let timeline = Timeline { provenance: None, case, steps, events };
         // Checksums name their configs with the namespace.
         let timeline = match recording.header.judged.has(Controller::ConfigRestart) {
             true => timeline.in_any_namespace(&recording.header.namespace),
             false => timeline,
         }
         .plain();
-        match &recording.header.workload {
+        let timeline = match &recording.header.workload {
             Some(workload) => timeline.shared_with(workload),
             None => timeline,
-        }
+        };
+        let orders = timeline.steps.iter().zip(sequences).filter_map(|(step, all)| RecordedOrder::of(step, all));
+        let orders = orders.collect();
+        (timeline, orders)
     }
 
     /// The parts of `given` are one block; every other step is one of its own.
@@ -108,13 +124,17 @@ impl<'a> Build<'a> {
         let label = one_line(&mark.label);
         self.uncertain.extend(mark.expect.iter().flat_map(Expect::uncertain));
         match self.drafts.last_mut() {
-            Some(draft) if draft.id == id => draft.labels.push(label),
+            Some(draft) if draft.id == id => {
+                draft.labels.push(label);
+                draft.together = mark.together;
+            }
             _ => self.drafts.push(Draft {
                 id,
                 labels: vec![label],
                 together: mark.together,
                 meetings: Vec::new(),
                 made: Vec::new(),
+                sequence: Vec::new(),
                 pods: pods::Moves::default(),
                 uncertain: self.uncertain.clone(),
                 breaches: Vec::new(),
@@ -134,17 +154,23 @@ impl<'a> Build<'a> {
         let Some(draft) = self.drafts.last_mut() else { return };
         let Frame { before, world, names, .. } = *frame;
         let state = invariants::Frame { world, before, version, names };
+        let mut broken = Vec::new();
         for breach in self.watch.judge(&state) {
             if !draft.breaches.contains(&breach) {
-                draft.breaches.push(breach);
+                draft.breaches.push(breach.clone());
+                broken.push(breach);
             }
         }
         if self.judges_pods {
             draft.pods.take(before, version, world, names);
         }
+        let of_set = frame.made.filter(|made| !made.own);
+        draft.sequence.extend(of_set.map(|made| Recorded::Decision(made.decision.clone())));
+        draft.sequence.extend(broken.into_iter().map(Recorded::Breach));
+        let burst = draft.together.then(|| u32::try_from(draft.labels.len()).unwrap_or(u32::MAX));
         draft.made.extend(frame.made.cloned().map(|made| match &mut self.times {
-            Some(times) => Made { decision: times.relative(made.decision, version.at), ..made },
-            None => made,
+            Some(times) => Made { decision: times.relative(made.decision, version.at), burst, ..made },
+            None => Made { burst, ..made },
         }));
     }
 
@@ -195,19 +221,19 @@ pub(super) fn made(before: Option<&Value>, version: &Version, world: &World<'_>,
             let decision = decide::replica_set(before, version, world, names)?;
             let (deployment, number) = names.rank(&version.object);
             let collected = is_collected(&decision, before, world).then_some(number);
-            Some(Made { deployment: deployment.map(str::to_owned), own: false, collected, decision })
+            Some(Made { deployment: deployment.map(str::to_owned), own: false, collected, burst: None, decision })
         }
         DEPLOYMENT => {
             let decision = decide::deployment(before, version)?;
-            Some(Made { deployment: Some(version.name.clone()), own: true, collected: None, decision })
+            Some(Made { deployment: Some(version.name.clone()), own: true, collected: None, burst: None, decision })
         }
         STATEFUL_SET | DAEMON_SET | CRON_JOB | ROLLOUT => {
             let decision = decide::workload(before?, version)?;
-            Some(Made { deployment: Some(decision.object.clone()), own: true, collected: None, decision })
+            Some(Made { deployment: Some(decision.object.clone()), own: true, collected: None, burst: None, decision })
         }
         JOB => {
             let decision = decide::job(before, version)?;
-            Some(Made { deployment: Some(decision.object.clone()), own: true, collected: None, decision })
+            Some(Made { deployment: Some(decision.object.clone()), own: true, collected: None, burst: None, decision })
         }
         _ => None,
     }
@@ -220,12 +246,19 @@ pub(super) fn is_collected(decision: &Decision, before: Option<&Value>, world: &
     gone && matches!(decision.action, Action::Deleted | Action::Released)
 }
 
+/// Why Events are not compared where a burst led to resizes: each reports its sizes.
+const BURST: &str = "how a burst of changes splits a resize is chance";
+
 impl Draft {
+    /// Whether it has resizes that upstream may make in more writes, or in fewer.
+    fn has_split_resizes(&self) -> bool {
+        let is_size = |made: &Made| matches!(made.decision.action, Action::Resized { .. } | Action::Created(_));
+        self.made.iter().any(|made| made.burst.is_some() && is_size(made))
+    }
+
     fn finish(self, names: &Names) -> Step {
         let label = repeated(&self.labels);
-        let decisions = order::canonical(self.made);
-        // Made without settling between them, only their net effect repeats.
-        let mut decisions = if self.together { order::net(decisions) } else { decisions };
+        let mut decisions = order::canonical(self.made);
         decisions.extend(self.pods.decisions(names, &self.uncertain));
         let Self { id, meetings, breaches, checkpoint, .. } = self;
         Step { id, label, joined: false, meetings, decisions, breaches, checkpoint }

@@ -62,8 +62,12 @@ impl Film {
     }
 
     /// A step of several operations of a user's, without settling between them.
-    pub(crate) fn together(mut self, index: u32, label: &str) -> Self {
-        self = self.user(index, label);
+    pub(crate) fn together(self, index: u32, label: &str) -> Self {
+        self.user(index, label).bursting()
+    }
+
+    /// The step that begins is a burst.
+    pub(crate) fn bursting(mut self) -> Self {
         if let Some(Entry::Step(mark)) = self.recording.entries.last_mut() {
             mark.together = true;
         }

@@ -11,7 +11,7 @@
 //!   small function; `bounds` and `invariants` hold the judge's own rollout arithmetic.
 //! * `pods` is for cases that judge the ReplicaSet controller: what it did to pods; `expected` holds a case's own word on the pods that
 //!   it named against what is there.
-//! * `order` puts decisions into the order that upstream repeats, and joins them where it does not.
+//! * `order` puts decisions into the order that upstream repeats, and joins them where it does not; `recorded_order` keeps the recording's.
 //! * `credit` tells where the decisions cannot have been the subject's.
 //! * `golden` holds what upstream did: one timeline, or several.
 //! * `digest` tells one version of a case from another.
@@ -44,6 +44,7 @@ pub(crate) mod object;
 mod order;
 mod parse;
 mod pods;
+mod recorded_order;
 mod replay;
 mod shape;
 mod shared;
@@ -70,6 +71,7 @@ pub use model::{
 pub(crate) use names::Names;
 pub use order::joined;
 pub use parse::TimelineError;
+pub use recorded_order::RecordedOrder;
 pub(crate) use replay::{Frame, Reader, replay};
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub(super) struct Made {
     pub(super) own: bool,
     /// The ReplicaSet's number, where its Deployment is going or gone: then the garbage collector did it.
     pub(super) collected: Option<u32>,
+    /// The burst in which it was made: what came without settling in between, counted within its step.
+    pub(super) burst: Option<u32>,
     /// The decision.
     pub(super) decision: Decision,
 }
@@ -20,17 +22,21 @@ pub(super) struct Made {
 impl Made {
     /// One that is about no Deployment.
     pub(super) const fn alone(decision: Decision) -> Self {
-        Self { deployment: None, own: false, collected: None, decision }
+        Self { deployment: None, own: false, collected: None, burst: None, decision }
     }
 }
 
-/// Decisions in canonical order.
+/// Decisions in canonical order; those of a burst by their net effect, as only that repeats.
 pub(super) fn canonical(mut made: Vec<Made>) -> Vec<Decision> {
     made.sort_by(|a, b| {
         let key = |made: &Made| (made.deployment.clone(), made.own, made.collected);
         key(a).cmp(&key(b))
     });
-    let mut decisions: Vec<_> = made.into_iter().map(|made| made.decision).collect();
+    let mut decisions: Vec<Decision> = Vec::new();
+    for chunk in made.chunk_by(|a, b| a.burst == b.burst) {
+        let made: Vec<Decision> = chunk.iter().map(|made| made.decision.clone()).collect();
+        decisions.extend(if chunk[0].burst.is_some() { net(made) } else { made });
+    }
     // Upstream claims in the order of a map, which is another each time (seen in adoption/orphaned-in-mid-rollout).
     for claims in decisions.chunk_by_mut(|a, b| is_claim(a.action) && a.action == b.action) {
         claims.sort_by_key(|decision| by_number(&decision.object));

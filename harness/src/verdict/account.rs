@@ -3,7 +3,7 @@
 use crate::case::Case;
 use crate::recording::Recording;
 use crate::rules::Asking;
-use crate::timeline::{Build, Credit, Expected, Names, StepId, Timeline, replay};
+use crate::timeline::{Build, Credit, Expected, Names, RecordedOrder, StepId, Timeline, replay};
 
 /// Everything that a recording shows about its subject.
 pub(super) struct Account<'a> {
@@ -11,6 +11,8 @@ pub(super) struct Account<'a> {
     pub(super) recording: &'a Recording,
     /// What the subject did.
     pub(super) timeline: Timeline,
+    /// The steps whose lines stand in another order than in the recording.
+    pub(super) orders: Vec<RecordedOrder>,
     /// The steps at which somebody else did what only the subject may do.
     pub(super) unearned: Vec<StepId>,
     /// The steps after which other named pods are alive than the case says, and what is wrong.
@@ -27,7 +29,8 @@ impl<'a> Account<'a> {
         let (mut credit, mut expected) = (Credit::of(recording), Expected::default());
         let mut rules = Asking::of(&case.rules);
         replay(recording, &names, &mut [&mut timeline, &mut credit, &mut expected, &mut rules]);
-        let (timeline, unearned, unexpected) = (timeline.finish(), credit.unearned(), expected.unexpected());
-        Self { recording, timeline, unearned, unexpected, rules }
+        let (timeline, orders) = timeline.finish_with_orders();
+        let (unearned, unexpected) = (credit.unearned(), expected.unexpected());
+        Self { recording, timeline, orders, unearned, unexpected, rules }
     }
 }

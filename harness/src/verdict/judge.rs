@@ -204,6 +204,7 @@ fn finish(case: &Arc<Case>, account: &Account<'_>, weighed: Weighed) -> Judgemen
         findings,
         comparison,
         timeline: account.timeline.clone(),
+        orders: account.orders.clone(),
         metrics: Metrics::from_recording(recording),
         diagnosis: recording.end.as_ref().and_then(|end| end.diagnosis.clone()),
     }

@@ -9,7 +9,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::plain::{line, tidy, tidy_lines};
 use crate::recording::{Blame, Diagnosis, Identity, Trouble};
 use crate::rules::Broken;
-use crate::timeline::{Breach, Golden, Metrics, Provenance, Timeline};
+use crate::timeline::{Breach, Golden, Metrics, Provenance, RecordedOrder, Timeline};
 
 /// What one recording says about its subject.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,8 @@ pub struct Judgement {
     pub comparison: Option<Comparison>,
     /// What the subject did.
     pub timeline: Timeline,
+    /// The steps whose lines stand in another order than in the recording.
+    pub orders: Vec<RecordedOrder>,
     /// What it cost.
     pub metrics: Metrics,
     /// What helps to find out why it got into trouble.

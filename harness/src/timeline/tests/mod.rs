@@ -221,6 +221,51 @@ fn steps_together_come_to_their_net_effect() {
     assert_eq!(decisions(film), ["rs2 created 3  revision=2 template=differs"]);
 }
 
+/// Upstream makes one write of it, or several.
+#[test]
+fn burst_in_given_is_compared_by_net_change_and_the_parts_around_it_are_not() {
+    let film = |resizes: &[i32]| {
+        let film =
+            Film::rolled_out(10).given("set image=app:2").other(&set("2", 0, 0)).other(&scaled(&set("2", 0, 0), 3));
+        let mut film = film.settled().given("ready 3 atomic").bursting();
+        for size in resizes {
+            film = film.other(&scaled(&set("1", 10, 10), *size));
+        }
+        film.settled()
+            .given("scale")
+            .other(&scaled(&set("1", 10, 10), 8))
+            .other(&scaled(&set("1", 10, 10), 9))
+            .settled()
+            .end()
+    };
+    let (one, several) = (text(&film(&[7])), text(&film(&[9, 8, 7])));
+    assert_eq!(one, several);
+    let lines = ["rs2 0 -> 3", "rs1 10 -> 7", "rs1 7 -> 8", "rs1 8 -> 9", "events  not compared: how a burst"];
+    assert!(lines.iter().all(|line| one.contains(line)), "{one}");
+}
+
+#[test]
+fn burst_without_a_resize_leaves_the_events_compared() {
+    let film = Film::rolled_out(3).given("ready 3 atomic").bursting().settled().end();
+    assert!(!text(&film).contains("how a burst"), "{}", text(&film));
+}
+
+#[test]
+fn report_has_the_recordings_order_where_the_timeline_has_another() {
+    let film = Film::rolled_out(10)
+        .together(1, "together")
+        .other(&set("2", 0, 0))
+        .other(&scaled(&set("1", 10, 10), 9))
+        .other(&scaled(&set("2", 0, 0), 3))
+        .settled()
+        .end();
+    let names = super::Names::of(&film);
+    let mut build = super::Build::of(&film, &names);
+    super::replay(&film, &names, &mut [&mut build]);
+    let orders: Vec<String> = build.finish_with_orders().1.iter().map(ToString::to_string).collect();
+    assert_eq!(orders, ["step 1: the recording has another order: rs2 created 0, rs1 10 -> 9, rs2 0 -> 3"]);
+}
+
 #[test]
 fn given_is_one_block() {
     let film = Film::rolled_out(1).given("ready 1").settled().given("ready 1").settled().end();
