@@ -64,7 +64,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
     let (cases, ruled): (Vec<_>, Vec<_>) =
         arguments.selection.cases()?.into_iter().map(Arc::new).partition(|case| case.expectation.is_blessed());
     for case in ruled {
-        say!("not blessed  {}: its rules are the expectation, as there is no upstream", case.name);
+        say!("not blessed  {}: its rules are the expectation", case.name);
     }
     let spec: Spec = arguments.subject.parse()?;
     let (cases, others): (Vec<_>, Vec<_>) = cases.into_iter().partition(|case| upstream_of(case) == spec.reference());

@@ -69,7 +69,7 @@ pub enum Expectation {
     Timeline,
     /// One of several timelines, as upstream itself does several things; its rules besides.
     Outcomes,
-    /// Its rules alone, as there is no upstream; a timeline may stand beside it all the same.
+    /// Its rules alone, as there is no upstream, or as its decisions are chance; a timeline may stand beside it all the same.
     Rules,
 }
 

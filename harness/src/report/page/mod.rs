@@ -230,7 +230,7 @@ fn expected(judgement: &Judgement) -> String {
         Blessing::Golden(None) => "a golden timeline".to_owned(),
         Blessing::Live(other) => format!("{other}, live"),
         Blessing::Unblessed => "nothing but the invariants: no timeline is blessed".to_owned(),
-        Blessing::Rules => "the case's own rules, as there is no upstream".to_owned(),
+        Blessing::Rules => "the case's own rules".to_owned(),
         Blessing::Changed(_) => "nothing but the invariants: the case has changed since it was blessed".to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use rstest::rstest;
 
 use super::{blessed, film, timeline};
 use crate::recording::{Blame, End, Recording};
-use crate::timeline::fixture::{Film, event};
+use crate::timeline::fixture::{Film, SOURCE, event};
 use crate::timeline::{Line, StepId, Timeline};
 use crate::verdict::compare::{Difference, difference};
 use crate::verdict::fixture::{judge, judge_live};
@@ -102,6 +102,21 @@ fn versions_are_compared_in_the_words_of_the_older(#[case] older: &str, #[case] 
     for (subject, other) in [(&one, &two), (&two, &one)] {
         assert_eq!(judge_live(subject, other).verdict == Verdict::Conformant, same);
     }
+}
+
+/// What upstream leaves to chance may differ between two runs; the rules hold in each.
+#[rstest]
+#[case::other_decisions(&[12], "replicaSets.size() > 0", Verdict::Conformant)]
+#[case::a_broken_rule(&[11], "replicaSets.size() > 9", Verdict::NonConformant)]
+fn case_that_expects_rules_alone_is_not_compared(#[case] sizes: &[i32], #[case] rule: &str, #[case] verdict: Verdict) {
+    let ruled = |mut recording: Recording| {
+        let source = format!("{SOURCE}expectation: rules\nrules: {{finally: [\"{rule}\"]}}\n");
+        recording.header.source = source;
+        recording
+    };
+    let (one, two) = (ruled(film(&[11]).settled().end()), ruled(film(sizes).settled().end()));
+    let judgement = judge_live(&two, &one);
+    assert_eq!((judgement.verdict, judgement.comparison), (verdict, None), "{:?}", judgement.findings);
 }
 
 #[test]
