@@ -1,8 +1,8 @@
 //! What others than the controllers wrote of ReplicaSets: one that they created and the Deployment's selector matches, or the labels,
-//! annotations and template of one of the Deployment's.
+//! annotations, finalizers, owners and template of one of the Deployment's.
 //!
 //! A case selects pods by the label `app`, whatever the recorded Deployment selects them by. So where labels match the recorded selector,
-//! they match that of the case instead. The border: selectors of `matchLabels`; owner references that a user writes.
+//! they match that of the case instead. The border: selectors of `matchLabels`; owners that the recording does not have.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use super::flow::{flow, word};
 use super::live::{self, Live, REVISION, int, text};
 use super::revisions::Revisions;
 use super::template::Shape;
-use super::written::{LAST_APPLIED, Templates, Written};
+use super::written::{FOREIGN, LAST_APPLIED, Templates, Written, finalizers, merged};
 use crate::pointer::At;
 
 /// The label that a case's Deployment selects by.
@@ -43,8 +43,7 @@ impl<'a> Labels<'a> {
 }
 
 /// The step that creates a ReplicaSet which no controller has made.
-pub(super) fn created(set: &Value, live: &Live<'_>, templates: &mut Templates) -> Option<Written> {
-    let deployment = live.deployment()?;
+pub(super) fn created(set: &Value, deployment: &Value, templates: &mut Templates) -> Written {
     let labels = Labels::of(deployment);
     let (own, template) = (live::template(deployment), live::template(set));
     let mut shape = Shape::of(&template);
@@ -70,7 +69,42 @@ pub(super) fn created(set: &Value, live: &Live<'_>, templates: &mut Templates) -
             "template": {"metadata": {"labels": in_template}, "spec": {"containers": [shape.container()]}},
         },
     });
-    Some(Written::noted(format!("apply: {}", flow(&manifest)), Some(note)))
+    Written::noted(format!("apply: {}", flow(&manifest)), Some(note))
+}
+
+/// Whether no controller writes such a change of a ReplicaSet. Managed fields do not name the author of what is removed.
+pub(super) fn is_users(before: &Value, after: &Value, deployment: Option<&Value>) -> bool {
+    let labels = |set: &'_ Value| set.at("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
+    let left = labels(after);
+    labels(before).keys().any(|key| key != HASH && !left.contains_key(key))
+        || finalizers(before) != finalizers(after)
+        || live::template(before) != live::template(after)
+        || is_disowned(before, after, deployment)
+}
+
+/// Whether the Deployment lost a ReplicaSet that its selector matches: its controller lets go only of one that it does not match, and
+/// the garbage collector of those of a Deployment that is deleted.
+fn is_disowned(before: &Value, after: &Value, deployment: Option<&Value>) -> bool {
+    let Some(deployment) = deployment.filter(|one| !live::is_deleting(one)) else { return false };
+    let selector = deployment.at("/spec/selector/matchLabels").and_then(Value::as_object);
+    let labels = after.at("/metadata/labels").and_then(Value::as_object);
+    let matches =
+        selector.zip(labels).is_some_and(|(all, labels)| all.iter().all(|(key, value)| labels.get(key) == Some(value)));
+    live::controller(before) == Some(live::uid(deployment)) && live::controller(after).is_none() && matches
+}
+
+/// The owners of an object as a case has them: without the Deployment's UID, which the driver adds.
+fn owners(object: &Value, deployment: &Value) -> Value {
+    let all = object.at("/metadata/ownerReferences").and_then(Value::as_array);
+    let known = all.into_iter().flatten().filter(|owner| text(owner, "/uid") == live::uid(deployment));
+    let named: Vec<Value> = known
+        .map(|owner| {
+            let mut owner = owner.clone();
+            owner.as_object_mut().into_iter().for_each(|fields| drop(fields.remove("uid")));
+            owner
+        })
+        .collect();
+    if named.is_empty() { Value::Null } else { named.into() }
 }
 
 /// The step that changes what its controller alone should: size, labels, annotations and template of ReplicaSet `number`.
@@ -87,6 +121,15 @@ pub(super) fn patched(
         labels.as_ref().map_or_else(|| own.and_then(Value::as_object).cloned().unwrap_or_default(), |it| it.map(own))
     };
     let mut metadata = Map::new();
+    let mut lists = Map::new();
+    if finalizers(before) != finalizers(after) {
+        lists.insert("finalizers".to_owned(), after.at("/metadata/finalizers").cloned().unwrap_or_default());
+    }
+    if let Some(deployment) = live.deployment()
+        && owners(before, deployment) != owners(after, deployment)
+    {
+        lists.insert("ownerReferences".to_owned(), owners(after, deployment));
+    }
     let changes = [
         ("labels", changed(&labels(before, "/metadata/labels"), &labels(after, "/metadata/labels"))),
         ("annotations", changed(&counted(before, revisions), &counted(after, revisions))),
@@ -117,7 +160,7 @@ pub(super) fn patched(
     }
     let (from, to) = (int(before, "/spec/replicas"), int(after, "/spec/replicas"));
     let target = format!("replicaset/rs{number}");
-    if metadata.is_empty() && spec.is_empty() {
+    if metadata.is_empty() && spec.is_empty() && lists.is_empty() {
         let step = format!("scale: {{replicaset: rs{number}, replicas: {to}}}");
         return (from != to).then(|| Written::noted(step, Some(note)));
     }
@@ -125,18 +168,22 @@ pub(super) fn patched(
         spec.insert("replicas".to_owned(), to.into());
     }
     let mut patch = Map::new();
+    let has_lists = !lists.is_empty();
+    metadata.extend(lists);
     if !metadata.is_empty() {
         patch.insert("metadata".to_owned(), metadata.into());
     }
     if !spec.is_empty() {
         patch.insert("spec".to_owned(), spec.into());
     }
-    let step = format!("patch: {{target: {}, patch: {}}}", word(&target), flow(&Value::Object(patch)));
+    let patch = Value::Object(patch);
+    if has_lists {
+        return Some(merged(&target, &patch, note));
+    }
+    let step = format!("patch: {{target: {}, patch: {}}}", word(&target), flow(&patch));
     Some(Written::noted(step, Some(note)))
 }
 
-/// What is said of a write that is not the controller's.
-const FOREIGN: &str = "written by somebody other than the controller";
 /// What is said of a ReplicaSet that no controller made.
 const CREATED: &str = "created by somebody other than the controller";
 

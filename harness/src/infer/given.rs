@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::live::{self, Live, int, ready_since, text, uid};
 use super::revisions::Revisions;
 use super::template::Shape;
-use super::written::{Written, creation};
+use super::written::{Written, creation, finalized, finalizers};
 use crate::pointer::At;
 
 /// How the case begins.
@@ -55,6 +55,11 @@ impl Given {
         if paused && !sets.is_empty() {
             steps.push(Written::plain(format!("pause: {name}")));
             generation += 1;
+        }
+        let has_finalizers = |object: &Value| !finalizers(object).is_empty();
+        steps.extend(has_finalizers(deployment).then(|| finalized(&format!("deployment/{name}"), deployment)));
+        for (number, set) in (1..).zip(&sets).filter(|(_, set)| has_finalizers(set)) {
+            steps.push(finalized(&format!("replicaset/rs{number}"), set));
         }
         let revisions = Revisions::new(&sets, int(deployment, "/metadata/generation"), generation);
         Self { steps, revisions }

@@ -66,6 +66,7 @@ pub(super) fn marked(recording: &Recording, stage: usize, marking: &Marking<'_>)
     header.case.clone_from(&marking.case.name);
     header.path.clone_from(&marking.case.path);
     header.source.clone_from(&marking.case.source);
+    header.judged.clone_from(&marking.case.controllers);
     // Nothing is known of requests, so none of them is missed.
     header.under_test = Controllers::from_iter([]);
     let end = End { completed: true, events_complete: false, at: now, diagnosis: None };

@@ -47,6 +47,7 @@ use self::marks::{Marking, annotated, marked};
 use self::moves::{Scan, Scanned};
 use self::steps::Step;
 use crate::case::{Case, CaseError, LONGEST_NAME, parse};
+use crate::pointer::At;
 use crate::recording::{Change, Entry, Recording, Settling, Version};
 use crate::timeline::StepId;
 
@@ -192,12 +193,13 @@ fn stage(recording: &Recording) -> usize {
         None => given.iter().position(|entry| matches!(entry, Entry::Settled(_))),
     };
     let stage = settled.map_or(0, |at| at + 1);
-    // A Deployment that no controller has seen yet is about to be created: that is a step.
+    // A Deployment that no controller has seen yet is about to be created: that is a step, and so is what came before it.
     let is_seen = |version: &Version| match version.kind.as_str() {
         DEPLOYMENT => int(&version.object, "/status/observedGeneration") > 0,
         kind => [REPLICA_SET, POD].contains(&kind),
     };
-    if versions(&recording.entries[..stage]).any(is_seen) { stage } else { 0 }
+    let there = || versions(&recording.entries[..stage]);
+    if there().any(|version| version.kind == DEPLOYMENT) && there().any(is_seen) { stage } else { 0 }
 }
 
 /// How many entries show what was there at the beginning, once the controllers have counted it: the recording of a live cluster may
@@ -263,7 +265,8 @@ fn one_deployment(recording: &Recording) -> Result<(), InferError> {
     }
 }
 
-/// Whether a Recreate waits for pods to be gone, so that their end is a step. It is none where they go at once.
+/// Whether a Recreate or a deletion in the foreground waits for pods to be gone, so that their end is a step. It is none where they
+/// go at once.
 fn recreates(recording: &Recording) -> bool {
     let mut going: BTreeMap<&str, u64> = BTreeMap::new();
     let lingers = versions(&recording.entries).filter(|version| version.kind == POD).any(|version| {
@@ -276,8 +279,12 @@ fn recreates(recording: &Recording) -> bool {
         }
         false
     });
-    (lingers || !going.is_empty())
-        && deployments(recording).any(|object| text(object, "/spec/strategy/type") == "Recreate")
+    let waits = |version: &Version| {
+        let finalizers = version.object.at("/metadata/finalizers").and_then(Value::as_array);
+        text(&version.object, "/spec/strategy/type") == "Recreate"
+            || finalizers.is_some_and(|all| all.iter().any(|one| one == "foregroundDeletion"))
+    };
+    (lingers || !going.is_empty()) && versions(&recording.entries).any(waits)
 }
 
 /// A pod that takes longer to go, in milliseconds, is seen going; so is one that is there until the end.

@@ -79,6 +79,8 @@ pub(super) struct Scan<'a> {
     deleted: BTreeSet<&'a str>,
     /// The quota that the ReplicaSets have met.
     quota: Option<Quota>,
+    /// The Deployment as it was first seen: ReplicaSets may come before it.
+    first: Option<&'a Value>,
 }
 
 /// What was done in a recording.
@@ -99,7 +101,8 @@ impl<'a> Scan<'a> {
         for set in live.sets() {
             templates.number(&live::template(set));
         }
-        Self { live, templates, revisions, terminates, deleted: deleted_by_controller(recording), quota: None }
+        let first = super::deployments(recording).next();
+        Self { live, templates, revisions, terminates, deleted: deleted_by_controller(recording), quota: None, first }
     }
 
     /// What was done in the entries from `first` on, and what the controllers did because time had passed.
@@ -182,6 +185,9 @@ impl<'a> Scan<'a> {
                 let before = self.live.deployment();
                 let written = match (version.change, before) {
                     (Change::Deleted, Some(before)) if !is_deleting(before) => vec![written::deleted(after)],
+                    (Change::Deleted, Some(before)) if !written::finalizers(before).is_empty() => {
+                        vec![written::without_finalizers(&format!("deployment/{}", version.name))]
+                    }
                     (Change::Deleted, _) => Vec::new(),
                     (_, None) => vec![Written::plain(written::creation(after, after))],
                     (_, Some(before)) => {
@@ -201,12 +207,21 @@ impl<'a> Scan<'a> {
         let Some(before) = self.live.sets().into_iter().find(|set| uid(set) == uid(&version.object)) else {
             // What a controller makes has an owner from the beginning.
             let is_foreign = version.change == Change::Added && live::controller(&version.object).is_none();
-            return is_foreign.then(|| foreign::created(&version.object, &self.live, &mut self.templates))?;
+            let deployment = self.live.deployment().or(self.first).filter(|_| is_foreign)?;
+            return Some(foreign::created(&version.object, deployment, &mut self.templates));
         };
         let number = self.live.number(uid(before))?;
         let deleted = version.change == Change::Deleted || is_deleting(&version.object) && !is_deleting(before);
-        let is_foreign = if deleted { !self.is_cleaned_up(before) } else { version.by == Writer::Driver };
-        if !is_foreign || version.change == Change::Deleted && is_deleting(before) {
+        if version.change == Change::Deleted && is_deleting(before) {
+            let is_held = !written::finalizers(before).is_empty();
+            return is_held.then(|| written::without_finalizers(&format!("replicaset/rs{number}")));
+        }
+        let is_users = || {
+            let unsigned = version.author.is_none();
+            unsigned && foreign::is_users(before, &version.object, self.live.deployment())
+        };
+        let is_foreign = if deleted { !self.is_cleaned_up(before) } else { version.by == Writer::Driver || is_users() };
+        if !is_foreign {
             return None;
         }
         if deleted {
@@ -224,6 +239,10 @@ impl<'a> Scan<'a> {
         let before = place.map(|at| pods[at]);
         let found = |action, is_next| Some(PodMove { action, set: number, place: place.unwrap_or(0) + 1, is_next });
         let Some(before) = before else {
+            if version.change == Change::Added && live::is_alive(after) && ready_since(after).is_some() {
+                // It was there before, or its beginning was not seen.
+                return found(PodAction::Ready, false);
+            }
             // A Recreate waits no longer for a pod that has ended, though kubelet removes it later.
             let lasted = self.live.pod(&version.name).is_some_and(|pod| !has_ended(pod)) && is_deleting(after);
             let gone = self.terminates && lasted && (version.change == Change::Deleted || has_ended(after));
@@ -232,6 +251,10 @@ impl<'a> Scan<'a> {
         if version.change == Change::Deleted || is_deleting(after) {
             let is_other = version.by == Writer::Driver || !self.is_by_controller(before, set, pods.len());
             return if is_other { found(PodAction::Delete, false) } else { None };
+        }
+        if self.is_selected(before, set) && !self.is_selected(after, set) {
+            // Its ReplicaSet lets go of it, and makes another in its place.
+            return found(PodAction::Delete, false);
         }
         match text(after, "/status/phase") {
             "Failed" => return found(PodAction::Fail, false),
@@ -243,6 +266,15 @@ impl<'a> Scan<'a> {
             (Some(_), None) => found(PodAction::Unready, false),
             _ => None,
         }
+    }
+
+    /// Whether the selector of this ReplicaSet matches a pod.
+    fn is_selected(&self, pod: &Value, set: &str) -> bool {
+        let owner = self.live.sets().into_iter().find(|one| uid(one) == set);
+        let selector = owner.and_then(|set| set.at("/spec/selector/matchLabels")).and_then(Value::as_object);
+        let labels = pod.at("/metadata/labels");
+        selector
+            .is_none_or(|all| all.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value)))
     }
 
     /// Whether a controller deletes this ReplicaSet: the Deployment goes, or there are more old ones without pods than its history keeps.
@@ -270,7 +302,8 @@ impl<'a> Scan<'a> {
         let wanted = owner.map_or(0, |set| int(set, "/spec/replicas"));
         self.deleted.contains(text(pod, "/metadata/name"))
             || goes(owner)
-            || goes(self.live.deployment())
+            // Nothing of what a Deployment left behind goes with it.
+            || owner.is_some_and(|set| live::controller(set).is_some()) && goes(self.live.deployment())
             || i64::try_from(pods).is_ok_and(|pods| pods > wanted)
     }
 }

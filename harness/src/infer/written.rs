@@ -14,6 +14,10 @@ use crate::pointer::At;
 pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The annotation that asks the controller for a rollback; the controller removes it.
 const ROLLBACK: &str = "deprecated.deployment.rollback.to";
+/// What is said of a write that is not the controller's.
+pub(super) const FOREIGN: &str = "written by somebody other than the controller";
+/// What is said of a deleted object that finalizers held.
+const RELEASED: &str = "the finalizers that held it were removed by somebody other than the controller";
 /// What an undo does not copy from a ReplicaSet to its Deployment, beside the revision and what was applied last.
 const NOT_COPIED: [&str; 4] =
     [REVISION_HISTORY, "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas", ROLLBACK];
@@ -113,6 +117,15 @@ pub(super) fn written(
         let patch = flow(&json!({"target": format!("deployment/{name}"), "patch": {"metadata": metadata}}));
         all.push(Written::plain(format!("patch: {patch}")));
     }
+    if let Some(revision) = edited_revision(before, after, live, revisions) {
+        let annotations = json!({REVISION: revision});
+        let patch =
+            json!({"target": format!("deployment/{name}"), "patch": {"metadata": {"annotations": annotations}}});
+        all.push(Written::plain(format!("patch: {}", flow(&patch))));
+    }
+    if finalizers(before) != finalizers(after) {
+        all.push(finalized(&format!("deployment/{name}"), after));
+    }
     let wording = changed.contains("template").then(|| {
         let (old, new) = (live::template(before), live::template(after));
         let number = templates.number(&new);
@@ -140,6 +153,41 @@ pub(super) fn written(
         all.push(Written::plain(format!("patch: {}", flow(&patch))));
     }
     all
+}
+
+/// The Deployment's revision as a user wrote it, or null where it was removed: the controller writes that of a ReplicaSet.
+fn edited_revision(before: &Value, after: &Value, live: &Live<'_>, revisions: &Revisions) -> Option<Value> {
+    let annotation = |object: &'_ Value| object.at("/metadata/annotations").and_then(|all| all.get(REVISION)).cloned();
+    let (old, new) = (annotation(before), annotation(after));
+    let known = live.sets().into_iter().any(|set| annotation(set) == new);
+    if old == new || new.is_some() && known {
+        return None;
+    }
+    let counted = |text: &str| text.parse().map_or_else(|_| text.to_owned(), |number| revisions.of(number).to_string());
+    Some(new.as_ref().and_then(Value::as_str).map_or(Value::Null, |text| counted(text).into()))
+}
+
+/// Finalizers that are not the garbage collector's: no controller of Deployments writes or removes one.
+pub(super) fn finalizers(object: &Value) -> Vec<&str> {
+    let all = object.at("/metadata/finalizers").and_then(Value::as_array);
+    let names = all.into_iter().flatten().filter_map(Value::as_str);
+    names.filter(|name| !["foregroundDeletion", "orphan"].contains(name)).collect()
+}
+
+/// The step that gives this object, `deployment/web`, the finalizers that it has.
+pub(super) fn finalized(target: &str, object: &Value) -> Written {
+    let all = object.at("/metadata/finalizers").cloned().unwrap_or_default();
+    merged(target, &json!({"metadata": {"finalizers": all}}), FOREIGN.to_owned())
+}
+
+/// The step that removes the finalizers for which alone a deleted object was still there.
+pub(super) fn without_finalizers(target: &str) -> Written {
+    merged(target, &json!({"metadata": {"finalizers": null}}), RELEASED.to_owned())
+}
+
+/// Lists as they are written here replace those that are there.
+pub(super) fn merged(target: &str, patch: &Value, note: String) -> Written {
+    Written::noted(format!("patch: {{target: {}, type: merge, patch: {}}}", word(target), flow(patch)), Some(note))
 }
 
 /// The deletion of the Deployment.

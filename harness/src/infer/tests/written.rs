@@ -179,3 +179,66 @@ fn pods_that_are_refused(#[case] why: &str, #[case] pods: Option<&str>) {
         }
     }
 }
+
+/// The same, with the ReplicaSet of `set` and nothing that says who writes what follows.
+fn unsigned() -> Reel {
+    Reel::new()
+        .version(DEPLOYMENT, Change::Modified, &selecting())
+        .set("old", 5, "app:5", (0, 0, 0))
+        .version("ReplicaSet", Change::Modified, &set(&json!({})))
+        .pod("a", "new", true)
+        .pod("b", "new", true)
+        .settled()
+}
+
+#[rstest]
+#[case::finalizer(json!({"metadata": {"finalizers": ["example.com/hold"]}}), r#"finalizers: ["example.com/hold"]"#)]
+#[case::owner(json!({"metadata": {"ownerReferences": null}}), "ownerReferences: null")]
+fn change_that_no_controller_writes_is_a_users(#[case] change: Value, #[case] expected: &str) {
+    let inferred = unsigned().version("ReplicaSet", Change::Modified, &set(&change)).inferred();
+    let expected = format!("- patch: {{target: replicaset/rs2, type: merge, patch: {{metadata: {{{expected}}}}}}}");
+    assert_eq!(steps(&inferred), ["# written by somebody other than the controller", expected.as_str()]);
+}
+
+/// The garbage collector and the Deployment's controller let go of ReplicaSets too.
+#[rstest]
+#[case::labels_no_longer_match(json!({"labels": {"app.kubernetes.io/name": null}}), json!({}))]
+#[case::deployment_is_deleted(json!({}), json!({"deletionTimestamp": "2026-11-24T00:00:09Z", "finalizers": ["orphan"]}))]
+fn release_by_a_controller_is_no_step(#[case] of_set: Value, #[case] of_deployment: Value) {
+    let mut deployment = selecting();
+    json_patch::merge(&mut deployment["metadata"], &of_deployment);
+    let mut released = of_set.clone();
+    released["ownerReferences"] = Value::Null;
+    let inferred = unsigned()
+        .version(DEPLOYMENT, Change::Modified, &deployment)
+        .version("ReplicaSet", Change::Modified, &set(&json!({"metadata": of_set})))
+        .version("ReplicaSet", Change::Modified, &set(&json!({"metadata": released})))
+        .pod("c", "new", true)
+        .inferred();
+    assert!(!inferred.case.source.contains("ownerReferences"), "{}", inferred.case.source);
+}
+
+#[test]
+fn deleted_object_that_a_finalizer_held_goes_by_a_step() {
+    let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    let going = json!({"metadata": {"finalizers": ["example.com/hold"], "deletionTimestamp": "2026-11-24T00:00:09Z"}});
+    let gone = json!({"metadata": {"deletionTimestamp": "2026-11-24T00:00:09Z"}});
+    let inferred = unsigned()
+        .version("ReplicaSet", Change::Modified, &set(&held))
+        .version("ReplicaSet", Change::Modified, &set(&going))
+        .version("ReplicaSet", Change::Deleted, &set(&gone))
+        .inferred();
+    let source = &inferred.case.source;
+    let places = ["finalizers: [\"example.com/hold\"]", "delete: replicaset/rs2", "finalizers: null"];
+    let places = places.map(|text| source.find(text).unwrap_or_else(|| panic!("no `{text}` in\n{source}")));
+    assert!(places.is_sorted(), "{source}");
+}
+
+#[test]
+fn finalizers_that_are_there_at_first_are_given() {
+    let mut deployment = selecting();
+    deployment["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let inferred = begun_with(&deployment).deployment(10, 9, "app:8", (2, 2)).inferred();
+    let (given, _) = inferred.case.source.split_once("\nsteps:\n").unwrap();
+    assert!(given.contains("patch: {target: deployment/web, type: merge, patch: {metadata: {finalizers:"), "{given}");
+}
