@@ -51,6 +51,12 @@ pub(crate) fn redacted(text: &str) -> String {
     if left.unwrap_or(false) { out } else { LEFT_OUT.to_owned() }
 }
 
+/// Whether values of Secrets were taken out of this text of a case.
+pub(crate) fn is_redacted(text: &str) -> bool {
+    let has_stand_in = |root: Node| Found::of(&root).0.iter().any(|(_, value)| is_stand_in(value));
+    text == LEFT_OUT || Node::parse(text).is_ok_and(has_stand_in)
+}
+
 /// A recording without the values that its case writes into Secrets.
 pub(crate) fn redact(recording: &mut Recording) {
     let text = std::mem::take(&mut recording.header.source);

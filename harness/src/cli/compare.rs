@@ -19,7 +19,7 @@ use crate::run::{Event, Events, Judged, Plan, Setup};
 use crate::runner::Player;
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
-use crate::verdict;
+use crate::verdict::{self, Judgement};
 
 /// Run the cases live on two controllers and compare what they did.
 #[derive(Debug, clap::Args)]
@@ -130,8 +130,6 @@ impl Arguments {
         Ok(setup.events.emit(&Event::CasesPlayed { title, plays, took })?)
     }
 
-    /// The left side is judged by what is golden of it (upstream of another version by what that does), if anything is; the right side
-    /// by the left.
     fn judge(
         &self,
         typed: &Typed,
@@ -139,20 +137,7 @@ impl Arguments {
         case: &Arc<Case>,
         [(left, (one, _)), (right, (two, output))]: [Half<'_>; 2],
     ) -> Result<Outcome, CliError> {
-        let golden = blessed(case)?;
-        let by_golden = |recording: &Recording| {
-            let golden = golden.applicable_to(&recording.header, None);
-            verdict::judge(case, recording, golden.for_server(&recording.header.cluster.version))
-        };
-        let first = by_golden(one);
-        let mut second = verdict::judge_live(case, two, one);
-        // Where upstream does several things, two that do different ones are both right.
-        if first.nearest.is_some() {
-            let any = by_golden(two);
-            if any.outcome() == Outcome::Conformant {
-                second = any;
-            }
-        }
+        let [first, second] = judged(case, one, two)?;
         let titles = [left.title.as_str(), right.title.as_str()];
         events.emit(&Event::CaseCompared { titles, judgements: [&first, &second] })?;
         // What is not blessed yet can be compared all the same.
@@ -174,4 +159,23 @@ impl Arguments {
         }))?;
         Ok(Outcome::of([alone, second.outcome()]))
     }
+}
+
+/// The first is judged by what is golden of it (upstream of another version by what that does), if anything is; the second by the first.
+pub(super) fn judged(case: &Arc<Case>, one: &Recording, two: &Recording) -> Result<[Judgement; 2], CliError> {
+    let golden = blessed(case)?;
+    let by_golden = |recording: &Recording| {
+        let golden = golden.applicable_to(&recording.header, None);
+        verdict::judge(case, recording, golden.for_server(&recording.header.cluster.version))
+    };
+    let first = by_golden(one);
+    let mut second = verdict::judge_live(case, two, one);
+    // Where upstream does several things, two that do different ones are both right.
+    if first.nearest.is_some() {
+        let any = by_golden(two);
+        if any.outcome() == Outcome::Conformant {
+            second = any;
+        }
+    }
+    Ok([first, second])
 }

@@ -77,10 +77,7 @@ impl Ways<'_> {
 
 impl Look {
     fn of(inferred: Inferred, played: &Recording) -> Self {
-        let mut live = inferred.recording.clone();
-        if live.header.kind != SubjectKind::Cluster {
-            live.header.subject.name = format!("recorded: {}", live.header.subject.name);
-        }
+        let live = named(&inferred.recording);
         let played = staged(played);
         let judgements = judged(&inferred, &live, &played);
         Self { inferred, live, played, judgements }
@@ -156,6 +153,15 @@ impl Look {
         let things = self.inferred.concurrent.get(&step).copied().unwrap_or(0);
         arrangements(things, &asked).into_iter()
     }
+}
+
+/// The recording, with a name for its subject that tells it apart from the one that plays.
+pub(super) fn named(recording: &Recording) -> Recording {
+    let mut live = recording.clone();
+    if live.header.kind != SubjectKind::Cluster {
+        live.header.subject.name = format!("recorded: {}", live.header.subject.name);
+    }
+    live
 }
 
 /// What is said where the controllers may have seen things in another order.
