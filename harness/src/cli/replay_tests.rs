@@ -1,6 +1,6 @@
 //! The whole collection, recorded with our controller and replayed on it: as played, and as a capture of a live cluster would have it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -98,16 +98,19 @@ fn captured(recording: &Recording, deployment: &str) -> Recording {
     journal.finish(header, recording.end.as_ref().map_or(0, |end| end.at))
 }
 
-/// The only Deployment of a recording.
+/// The only Deployment of a recording, if it is there before the first step: `capture` refuses one that is not.
 fn deployment(recording: &Recording) -> Option<String> {
-    let versions = recording.entries.iter().filter_map(|entry| match entry {
-        Entry::Object(version) if version.kind == "Deployment" => Some(version.name.clone()),
-        _ => None,
-    });
-    let mut names: Vec<String> = versions.collect();
-    names.sort();
-    names.dedup();
-    names.pop().filter(|_| names.is_empty())
+    let names = |entries: &[Entry]| {
+        let versions = entries.iter().filter_map(|entry| match entry {
+            Entry::Object(version) if version.kind == "Deployment" => Some(version.name.clone()),
+            _ => None,
+        });
+        versions.collect::<BTreeSet<String>>()
+    };
+    let first = recording.entries.iter().position(|entry| matches!(entry, Entry::Step(mark) if mark.index > 0));
+    let mut given = names(&recording.entries[..first.unwrap_or(0)]);
+    let is_only = names(&recording.entries).len() == 1;
+    given.pop_first().filter(|_| is_only)
 }
 
 #[derive(Parser)]
