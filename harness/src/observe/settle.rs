@@ -194,10 +194,7 @@ async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: (Option<T
     }
     let kept = (scene.kept)();
     if kept > 0 {
-        return environment(&format!(
-            "the interceptor still keeps {kept} of the subject's requests or events back, as the case says (after {budget:?}); \
-             raise --budget, or let the case say less"
-        ));
+        return still_keeps(kept, budget);
     }
     match stuck {
         Some(trouble) if trouble.blame == Blame::Subject => wrong_state(&trouble, scene),
@@ -210,6 +207,14 @@ async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: (Option<T
 pub(super) fn wrong_state(Trouble { blame, why, .. }: &Trouble, scene: &Scene<'_>) -> Trouble {
     let how = if (scene.writes)() == 0 { Trouble::DID_NOTHING } else { Trouble::WRONG_STATE };
     Trouble::new(*blame, format!("{how}: {why} (after {:?})", scene.budget))
+}
+
+/// The interceptor keeps so many back although the budget is spent.
+pub(super) fn still_keeps(kept: u64, budget: Duration) -> Trouble {
+    environment(&format!(
+        "the interceptor still keeps {kept} of the subject's requests or events back, as the case says (after {budget:?}); \
+         raise --budget, or let the case say less"
+    ))
 }
 
 pub(super) fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {

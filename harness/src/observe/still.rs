@@ -25,10 +25,12 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
         if let Some(trouble) = broken(world, scene) {
             return Rest { unsettled: Some(trouble), rounds };
         }
-        // A subject that waits before it goes on does so once that time is over: only a silence that begins then counts.
-        let waits = (scene.acts_later)();
+        // A subject that waits before it goes on, or that has yet to learn what happened, does so once that time is over: only a
+        // silence that begins then counts.
+        let waits = || (scene.acts_later)() || (scene.kept)() > 0;
+        let waited = waits();
         let quiet = || (world.activity(scene.namespace), (scene.writes)());
-        let still = silence(&quiet).await && !waits && !(scene.acts_later)();
+        let still = silence(&quiet).await && !waited && !waits();
         rounds += 1;
         let heard = written.iter().all(|(kind, version)| world.has_seen(*kind, *version));
         let still = still && heard;
@@ -41,7 +43,9 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
             continue;
         }
         let budget = scene.budget;
+        let kept = (scene.kept)();
         let unsettled = match stuck {
+            _ if kept > 0 => super::settle::still_keeps(kept, budget),
             Some(trouble) if still || !was_right => wrong_state(&trouble, scene),
             _ if !still => Trouble::new(Blame::Subject, format!("never became quiet: still at it after {budget:?}")),
             Some(trouble) => wrong_state(&trouble, scene),
@@ -86,8 +90,9 @@ mod tests {
     use crate::clock::Instant;
     use crate::controllers::Controllers;
 
-    /// How long settling took, where the subject waits for so long because it was told to.
-    async fn settled_after(told: Duration) -> Duration {
+    /// How long settling took, where the subject waits for so long because it was told to, and the interceptor keeps events back
+    /// for so long.
+    async fn settled_after(told: Duration, lag: Duration) -> Duration {
         let (world, under_test, since) = (World::default(), Controllers::default(), clock::instant());
         world.follow("ns");
         let waits = move |since: Instant| since.elapsed() <= told && !told.is_zero();
@@ -101,7 +106,7 @@ mod tests {
             writes: &|| 0,
             answers: &|| 0,
             under_way: &|| 0,
-            kept: &|| 0,
+            kept: &move || u64::from(since.elapsed() < lag),
             acts_later: &move || waits(since),
             budget: Duration::from_secs(20),
         };
@@ -111,9 +116,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_silence_that_counts_begins_when_nobody_waits_any_more() {
-        assert_eq!(settled_after(Duration::ZERO).await, QUIET);
+        assert_eq!(settled_after(Duration::ZERO, Duration::ZERO).await, QUIET);
         let told = Duration::from_secs(1);
-        let took = settled_after(told).await;
+        let took = settled_after(told, Duration::ZERO).await;
         assert!(took >= told + QUIET && took <= told + 2 * QUIET, "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_namespace_settles_after_the_subject_has_received_late_events() {
+        let lag = Duration::from_secs(1);
+        let took = settled_after(Duration::ZERO, lag).await;
+        assert!(took >= lag + QUIET && took <= lag + 2 * QUIET, "{took:?}");
     }
 }
