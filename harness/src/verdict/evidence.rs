@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::recording::{Blame, Entry, Recording, StepMark, Trouble};
+use crate::recording::{Blame, Entry, Recording, Request, StepMark, Trouble};
 use crate::timeline::StepId;
 
 /// Why a step is no evidence at which objects changed that only the subject may change, and the subject wrote none.
@@ -11,6 +11,9 @@ const FOREIGN: &str =
 
 /// Why an impossible step is nobody's fault yet.
 const UNPROVED: &str = "no run of upstream shows that the step is possible; bless the case, or compare with upstream";
+
+/// Why a step that did not settle is nobody's fault yet, where the server refuses what the subject writes.
+const UNSETTLED: &str = "no run of upstream shows that the step settles; bless the case, or compare with upstream";
 
 /// The trouble that a recording tells of.
 #[derive(Debug, Default)]
@@ -40,8 +43,14 @@ pub(super) struct At {
 
 impl Evidence {
     /// Read a recording through, in which at these steps the subject did not do the work. A step that could not be made is the subject's
-    /// fault where `possible` knows that it can be; else the case may be to blame as well.
-    pub(super) fn of(recording: &Recording, unearned: &[StepId], possible: impl Fn(StepId) -> bool) -> Self {
+    /// fault where `possible` knows that it can be; else the case may be to blame as well. So may it where the step did not settle
+    /// because the server refuses what the subject writes, and `settles` does not know that it can.
+    pub(super) fn of(
+        recording: &Recording,
+        unearned: &[StepId],
+        possible: impl Fn(StepId) -> bool,
+        settles: impl Fn(StepId) -> bool,
+    ) -> Self {
         let mut evidence = Self::default();
         let mut now = Now::default();
         for entry in &recording.entries {
@@ -54,7 +63,14 @@ impl Evidence {
                 Entry::Settled(settling) => {
                     now.open = false;
                     if let Some(trouble) = &settling.unsettled {
-                        evidence.add(&now, trouble.clone(), true);
+                        let trouble = match (trouble.blame, &now.refused) {
+                            (Blame::Subject, Some(refused)) if !settles(now.step) => {
+                                let why = format!("{}: {refused}; {UNSETTLED}", trouble.why);
+                                Trouble::new(Blame::Environment, why)
+                            }
+                            _ => trouble.clone(),
+                        };
+                        evidence.add(&now, trouble, true);
                     }
                 }
                 Entry::Trouble(trouble) => {
@@ -65,12 +81,8 @@ impl Evidence {
                     now.open = false;
                     evidence.impossible(&now, &impossible.why, possible(now.step));
                 }
-                Entry::Header(_)
-                | Entry::Named(_)
-                | Entry::Object(_)
-                | Entry::Request(_)
-                | Entry::Met(_)
-                | Entry::End(_) => {}
+                Entry::Request(request) => now.wrote(request),
+                Entry::Header(_) | Entry::Named(_) | Entry::Object(_) | Entry::Met(_) | Entry::End(_) => {}
             }
         }
         evidence.end(recording, &now);
@@ -137,7 +149,7 @@ impl Evidence {
     fn somebody_elses(&mut self, unearned: &[StepId]) {
         for &step in unearned {
             let (line, label) = self.marks.get(&step).cloned().unwrap_or_default();
-            self.environment_broke(&Now { step, line, label, open: false }, FOREIGN);
+            self.environment_broke(&Now { step, line, label, ..Now::default() }, FOREIGN);
         }
         // In the order of the steps; what was recorded at the same step comes first.
         self.troubles.sort_by_key(|at| at.step);
@@ -165,10 +177,30 @@ struct Now {
     label: String,
     /// Begun, and not settled yet.
     open: bool,
+    /// What the server said to the last write, if it refused that write again and again.
+    refused: Option<String>,
+    /// The last write that the server refused.
+    last: Option<(String, String)>,
 }
 
 impl Now {
     fn at(mark: &StepMark) -> Self {
-        Self { step: StepId::of(mark), line: mark.line, label: mark.label.clone(), open: true }
+        let (step, line, label) = (StepId::of(mark), mark.line, mark.label.clone());
+        Self { step, line, label, open: true, refused: None, last: None }
+    }
+
+    /// The subject wrote something. Once is no obstacle, and a conflict, or an object that is gone, is no refusal of what is written.
+    fn wrote(&mut self, request: &Request) {
+        if matches!(request.verb.as_str(), "get" | "list" | "watch") || request.resource == "events" {
+            return;
+        }
+        let is_refused = matches!(request.status, 400 | 403 | 413 | 422);
+        let now = is_refused.then(|| (request.to_string(), request.name.clone()));
+        let again = now.is_some() && now == self.last;
+        self.refused = again.then(|| {
+            let message = request.message.as_deref().unwrap_or("without a reason");
+            format!("the API server refuses to {request} {}, {}: {message}", request.name, request.status)
+        });
+        self.last = now;
     }
 }

@@ -55,7 +55,8 @@ fn judged(case: &Arc<Case>, account: &Account<'_>, golden: Option<&Timeline>) ->
     let by_rules = case.expectation == Expectation::Rules;
     // A golden timeline is of runs that went through; of a case without upstream its rules say that it can be.
     let possible = |step| golden.map_or(by_rules, |golden| golden.step(step).is_some());
-    let evidence = Evidence::of(account.recording, &account.unearned, possible);
+    let settles = |step| golden.is_some_and(|golden| golden.step(step).is_some_and(|step| !step.checkpoint.is_empty()));
+    let evidence = Evidence::of(account.recording, &account.unearned, possible, settles);
     let mut findings = troubles(&evidence);
     let mut blessing = match golden {
         Some(golden) => Blessing::Golden(golden.provenance.clone()),
@@ -125,8 +126,8 @@ pub fn judge_replay(
 fn weighed_live<'a>(case: &Arc<Case>, mut account: Account<'a>, mut expected: Account<'a>) -> Judgement {
     in_words_of_the_older(case, &mut account, &mut expected);
     let (recording, other) = (account.recording, expected.recording);
-    let others = Evidence::of(other, &expected.unearned, |_| false);
-    let evidence = Evidence::of(recording, &account.unearned, |step| others.made(step));
+    let others = Evidence::of(other, &expected.unearned, |_| false, |_| false);
+    let evidence = Evidence::of(recording, &account.unearned, |step| others.made(step), |step| others.made(step));
     let mut findings = troubles(&evidence);
     let mut comparison = None;
     // What such a case leaves to chance may differ; its rules say what must not.

@@ -227,6 +227,28 @@ fn first_trouble(recording: &Recording) -> String {
     format!("{} {}", judgement.verdict.name(), why.unwrap_or_default()).trim_end().to_owned()
 }
 
+/// Without a golden timeline the case itself may ask for what the server refuses.
+#[rstest]
+#[case::again_and_again(&[422, 422], None, Outcome::Inconclusive)]
+#[case::again_and_again_where_upstream_settles(&[422, 422], Some(blessed()), Outcome::NonConformant)]
+#[case::once(&[422], None, Outcome::NonConformant)]
+#[case::until_it_went_through(&[422, 422, 200], None, Outcome::NonConformant)]
+#[case::by_conflicts(&[409, 409], None, Outcome::NonConformant)]
+fn a_subject_whose_writes_the_server_refuses_is_blamed_where_upstream_settles(
+    #[case] answers: &[u16],
+    #[case] golden: Option<Timeline>,
+    #[case] outcome: Outcome,
+) {
+    let film = answers.iter().fold(film(&[11]), |film, status| {
+        film.request("update", "replicasets", *status).with_message("metadata.annotations: Too long")
+    });
+    let judgement = judge(&film.unsettled(Blame::Subject, "settled in the wrong state").aborted(), golden.as_ref());
+    assert_eq!(judgement.outcome(), outcome);
+    let why = format!("{:?}", judgement.findings);
+    let is_named = why.contains("the API server refuses to update replicasets x, 422: metadata.annotations: Too long");
+    assert_eq!(is_named, outcome == Outcome::Inconclusive, "{why}");
+}
+
 const ELSES: &str = "inconclusive step 1 decisions were made here, but not by the subject";
 
 #[rstest]
