@@ -7,13 +7,19 @@
 //!
 //! A terminal obeys control characters, a reader is misled by characters that reorder what stands beside them, and a job of GitHub
 //! Actions obeys a line of standard output that begins with `::command::` or contains `##[`. All of them are shown as escapes
-//! (`\x1b`, `\u{202e}`, `\x3a:error::`), so that a reader sees that they are there. Anything else stays as it is, and plain text costs
-//! one look at each letter. HTML is escaped by [`crate::report::page`], JSON by its own rules.
+//! (`\x1b`, `\u{202e}`, `\x3a:error::`), so that a reader sees that they are there. Of a line that is longer than a reader reads, such
+//! as an annotation of 256 KiB, the beginning and the end are shown. Anything else stays as it is, and plain text costs one look at
+//! each letter. HTML is escaped by [`crate::report::page`], JSON by its own rules.
 //!
 //! Borders: what is *stored* (an object of a recording, a subject's log) stays as it was said; only what is shown is changed.
 
 use std::borrow::Cow;
 use std::fmt::Write;
+
+/// A longer line, in letters, is shown by its beginning and its end.
+const LONGEST: usize = 1_000;
+/// How many letters of it, at the beginning and at the end.
+const SHOWN: [usize; 2] = [250, 100];
 
 /// One line: line breaks and tabs are shown as escapes too.
 #[must_use]
@@ -64,7 +70,40 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A line, or its beginning and its end where it is too long to be read.
+#[must_use]
+pub(crate) fn shortened(line: &str) -> Cow<'_, str> {
+    cut(line, LONGEST)
+}
+
+/// A text, or its beginning and its end where it has more letters than this.
+pub(crate) fn cut(text: &str, longest: usize) -> Cow<'_, str> {
+    // No letter takes less than a byte.
+    let letters = if text.len() > longest { text.chars().count() } else { 0 };
+    if letters <= longest {
+        return Cow::Borrowed(text);
+    }
+    let shown = SHOWN.map(|shown| shown.min(longest / 4));
+    let begin: String = text.chars().take(shown[0]).collect();
+    let end: String = text.chars().skip(letters - shown[1]).collect();
+    let left_out = letters - shown[0] - shown[1];
+    Cow::Owned(format!("{begin}…({left_out} more letters)…{end}"))
+}
+
 fn shown(text: &str, lines: bool) -> Cow<'_, str> {
+    let harmless = harmless(text, lines);
+    let is_long = |line: &str| matches!(shortened(line), Cow::Owned(_));
+    match lines {
+        true if harmless.split('\n').any(is_long) => {
+            Cow::Owned(harmless.split('\n').map(shortened).collect::<Vec<_>>().join("\n"))
+        }
+        false if is_long(&harmless) => Cow::Owned(shortened(&harmless).into_owned()),
+        _ => harmless,
+    }
+}
+
+/// What acts as escapes.
+fn harmless(text: &str, lines: bool) -> Cow<'_, str> {
     let is_plain = |letter: char| !acts(letter) || lines && matches!(letter, '\n' | '\t');
     if text.chars().all(is_plain) && !text.contains("##[") && !text.lines().any(is_command) {
         return Cow::Borrowed(text);
@@ -151,6 +190,17 @@ mod tests {
         let written = said.to_string();
         assert!(!json(&written).chars().any(acts));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&json(&written)).unwrap(), said);
+    }
+
+    #[test]
+    fn a_long_line_is_shown_by_its_ends() {
+        let long = format!("note={}end", "a".repeat(262_000));
+        let shown = line(&long).into_owned();
+        assert!(shown.starts_with("note=aaa") && shown.ends_with("aaend"), "{shown}");
+        assert!(shown.contains("…(261658 more letters)…"), "{shown}");
+        assert_eq!(line(&shown), shown.as_str());
+        let lines = format!("short\n{long}\n{}", "b".repeat(LONGEST));
+        assert_eq!(text(&lines), format!("short\n{shown}\n{}", "b".repeat(LONGEST)));
     }
 
     proptest! {

@@ -7,6 +7,7 @@ use super::staircase::staircase;
 use crate::case::Case;
 use crate::course::{Allowed, Course, Stop, Total, reasons};
 use crate::coverage::Requirement;
+use crate::plain;
 use crate::timeline::{Action, Decision, Events, Step, StepId, Timeline, fold};
 
 /// What is known of a case besides what it says itself.
@@ -68,7 +69,7 @@ fn steps(out: &mut String, case: &Case) {
         let _ = writeln!(out, "\n{title}");
         for step in steps {
             let text = lines.get(step.line.saturating_sub(1)).copied().unwrap_or_default();
-            let _ = writeln!(out, "  line {:<3} {}", step.line, text.trim().trim_start_matches("- "));
+            let _ = writeln!(out, "  line {:<3} {}", step.line, plain::line(text.trim().trim_start_matches("- ")));
         }
     }
 }

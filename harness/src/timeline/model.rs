@@ -1,9 +1,13 @@
 //! The shape of a timeline: plain data, compared with `==`, written by `text` and read by `parse`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::plain::{is_one_line, tidy};
+use serde_json::Value;
+
+use crate::fingerprint::fingerprint;
+use crate::plain::{cut, is_one_line, tidy};
 use crate::recording::StepMark;
 
 /// What stands for the name of the case's namespace, as in a case.
@@ -140,11 +144,11 @@ pub struct Breach {
 pub enum Invariant {
     /// All ReplicaSets together want at most replicas + maxSurge pods.
     Surge,
-    /// The controller never takes availability below replicas − maxUnavailable itself.
+    /// The controller never takes availability below replicas − maxUnavailable itself, unless more pods are wanted than allowed.
     Availability,
     /// No two ReplicaSets of a Deployment have the same template.
     OneTemplate,
-    /// A Deployment's revision never falls.
+    /// A Deployment's revision never falls below that of one of its ReplicaSets.
     Revision,
     /// Nothing that belongs to somebody else is touched.
     Ownership,
@@ -304,7 +308,7 @@ impl Field {
 
     /// A field whose value is written bare if it can be, else as JSON.
     pub(super) fn new(key: &str, value: &str) -> Self {
-        Self { key: key.to_owned(), value: super::token::quote(value) }
+        Self { key: key.to_owned(), value: super::token::quote(&short(value)) }
     }
 
     /// A number.
@@ -313,8 +317,35 @@ impl Field {
     }
 
     /// A field whose value is JSON already.
-    pub(super) fn json(key: &str, value: &serde_json::Value) -> Self {
-        Self { key: key.to_owned(), value: value.to_string() }
+    pub(super) fn json(key: &str, value: &Value) -> Self {
+        let text = shortened(value).to_string();
+        match text.chars().count() {
+            0..=LONGEST_JSON => Self { key: key.to_owned(), value: text },
+            _ => Self { key: key.to_owned(), value: super::token::quote(&short(&text)) },
+        }
+    }
+}
+
+/// The longest text in a value, and the longest value in JSON: more is shown by its ends, and told apart by its fingerprint.
+const LONGEST: usize = 400;
+const LONGEST_JSON: usize = 900;
+
+fn short(text: &str) -> Cow<'_, str> {
+    match cut(text, LONGEST) {
+        Cow::Owned(cut) => Cow::Owned(format!("{cut} ({})", fingerprint(text.bytes()))),
+        whole => whole,
+    }
+}
+
+/// The same with short texts in it.
+fn shortened(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::from(short(text)),
+        Value::Array(items) => items.iter().map(shortened).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (short(key).into_owned(), shortened(value))).collect()
+        }
+        other => other.clone(),
     }
 }
 
@@ -349,9 +380,11 @@ impl Invariant {
     pub const fn says(self) -> &'static str {
         match self {
             Self::Surge => "all ReplicaSets together want at most replicas + maxSurge pods",
-            Self::Availability => "the controller never takes availability below replicas - maxUnavailable",
+            Self::Availability => {
+                "the controller never takes availability below replicas - maxUnavailable, unless more pods are wanted than allowed"
+            }
             Self::OneTemplate => "no two ReplicaSets of a Deployment have the same template",
-            Self::Revision => "a Deployment's revision never falls",
+            Self::Revision => "a Deployment's revision never falls below that of one of its ReplicaSets",
             Self::Ownership => "nothing that belongs to somebody else is touched",
             Self::Paused => "a paused Deployment gets no new ReplicaSet",
             Self::Silence => "nothing is written after the last step has settled",

@@ -27,6 +27,7 @@ use super::failure::{brief, cluster, outcome, sentence};
 use crate::case::Case;
 use crate::course::{Course, Frames};
 use crate::outcome::Outcome;
+use crate::plain;
 use crate::timeline::{StepId, Timeline};
 use crate::verdict::{Blessing, Judgement, Place, What};
 
@@ -178,7 +179,7 @@ fn callout(out: &mut String, judgement: &Judgement) {
         escape(&line)
     );
     if let Some(text) = finding.line.and_then(|line| judgement.definition.source.lines().nth(line - 1)) {
-        let _ = writeln!(out, "<pre>{}</pre>", escape(text.trim()));
+        let _ = writeln!(out, "<pre>{}</pre>", escape(&plain::shortened(text.trim())));
     }
     let _ = writeln!(out, "<p>{}</p>", escape(&sentence(&finding.what)));
     if let What::Breach(breach) = &finding.what {
@@ -266,7 +267,7 @@ fn source(out: &mut String, judgement: &Judgement) {
     let _ = write!(out, "<details class=\"source\"><summary>{}</summary><ol>", escape(&judgement.path));
     for (number, line) in (1..).zip(judgement.definition.source.lines()) {
         let class = if Some(number) == wrong { " class=\"wrong\"" } else { "" };
-        let _ = write!(out, "<li{class}><code>{} </code></li>", escape(line));
+        let _ = write!(out, "<li{class}><code>{} </code></li>", escape(&plain::shortened(line)));
     }
     out.push_str("</ol></details>\n");
 }
