@@ -4,7 +4,10 @@
 //! `cases/rolling/rollout-of-argo` says its kind; its golden timeline is a Deployment's, recorded from upstream, and Argo's
 //! controller must do the same.
 //!
-//! Trials `<cluster>::workloads::<what>`, ignored where the controller is not built or no control plane can run.
+//! What a description does not claim is neither waited for nor judged: `tests/subjects/less.py` is a Deployment controller that
+//! writes no status or publishes no Events. Such a kind is a Deployment, described with less.
+//!
+//! Trials `<cluster>::workloads::<what>`, ignored where the controller is not built, no control plane can run, or Python is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -21,7 +24,7 @@ fn main() -> ExitCode {
         eprintln!("{PROGRAM} is not built: scripts/argo-rollouts builds it; its trials are ignored");
     }
     let no_control_plane = cluster::available(cluster::DEFAULT_VERSION).is_err();
-    let trial = |cluster: &'static str, name: &str, played: Played| {
+    let trial = |cluster: &'static str, name: &str, played: Played<'static>| {
         let run = {
             let program = program.clone();
             move || play(program.as_deref().ok_or("not built")?, cluster, &played)
@@ -54,7 +57,68 @@ fn main() -> ExitCode {
         let words = &["conformant      rolling/rollout-of-argo", "1 conformant"];
         trial(cluster, "a_case_says_its_kind", Played { cases: &["rolling/rollout-of-argo"], flags: of_argo, words })
     }));
+    let no_python = Command::new("python3").arg("--version").output().is_err();
+    trials.extend(LESS.iter().map(|less| {
+        let trial = Trial::test(format!("sim::workloads::{}", less.name), move || play_less(less));
+        trial.with_ignored_flag(no_python)
+    }));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A controller that does less than upstream's, and what is said of it.
+struct Less {
+    name: &'static str,
+    /// What it leaves out.
+    lacks: &'static [&'static str],
+    /// What the description adds.
+    described: &'static str,
+    words: &'static str,
+}
+
+static LESS: [Less; 5] = [
+    Less {
+        name: "a_status_that_is_not_claimed_is_not_waited_for",
+        lacks: &["status"],
+        described: "paths: {/status: null}\n",
+        words: "1 conformant",
+    },
+    Less {
+        name: "a_status_that_is_claimed_is_waited_for",
+        lacks: &["status"],
+        described: "",
+        words: "1 non-conformant",
+    },
+    Less {
+        name: "events_that_are_not_claimed_are_not_waited_for",
+        lacks: &["events"],
+        described: "uncompared: {events: true}\n",
+        words: "1 conformant",
+    },
+    Less {
+        name: "events_that_are_claimed_are_waited_for",
+        lacks: &["events"],
+        described: "",
+        words: "1 non-conformant",
+    },
+    Less {
+        name: "a_controller_that_reports_nothing_is_conformant",
+        lacks: &["status", "events"],
+        described: "paths: {/status: null}\nuncompared: {events: true}\n",
+        words: "1 conformant",
+    },
+];
+
+fn play_less(less: &Less) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let description = folder.path().join("less.yaml");
+    let kind = "apiVersion: apps/v1\nkind: Deployment\nplural: deployments\n";
+    std::fs::write(&description, format!("{kind}{}", less.described))?;
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/less.py");
+    let subject = format!("command:python3 {} {}", program.display(), less.lacks.join(" "));
+    let description = description.to_str().ok_or("a path that is text")?;
+    let played =
+        Played { cases: &["rolling/surge-1-unavailable-0"], flags: &["--workload", description], words: &[less.words] };
+    judge("sim", &subject, "30s", &played)
 }
 
 /// Where the controller is.
@@ -65,25 +129,29 @@ fn controller() -> Option<PathBuf> {
 }
 
 /// Cases that are played, with which flags, and what the harness must say of them.
-struct Played {
-    cases: &'static [&'static str],
-    flags: &'static [&'static str],
-    words: &'static [&'static str],
+struct Played<'a> {
+    cases: &'a [&'a str],
+    flags: &'a [&'a str],
+    words: &'a [&'a str],
 }
 
 /// Play cases on a cluster, and look for what the harness says of them.
-fn play(program: &Path, cluster: &str, played: &Played) -> Result<(), Failed> {
+fn play(program: &Path, cluster: &str, played: &Played<'_>) -> Result<(), Failed> {
     let subject = format!(
         "command:{} --leader-elect=false --metricsPort 0 --healthzPort 0",
         program.to_str().ok_or("a path that is text")?
     );
+    judge(cluster, &subject, "90s", played)
+}
+
+fn judge(cluster: &str, subject: &str, budget: &str, played: &Played<'_>) -> Result<(), Failed> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let output = Command::new(env!("CARGO_BIN_EXE_lockstep"))
         .current_dir(root)
         .arg("run")
         .args(played.cases.iter().map(|case| format!("cases/{case}.yaml")))
         .args(played.flags)
-        .args(["--cluster", cluster, "--budget", "90s", "--subject", &subject])
+        .args(["--cluster", cluster, "--budget", budget, "--subject", subject])
         .output()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     match played.words.iter().find(|words| !said.contains(**words)) {

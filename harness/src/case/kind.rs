@@ -14,13 +14,14 @@ const POINTERS: Type = Type::Is(
     |_| json!({"type": "object", "additionalProperties": {"type": ["string", "null"], "pattern": "^/"}}),
     "a mapping from JSON pointers to JSON pointers or null",
 );
+const BOUNDS: Type = Type::Is(|_| bounds(), "a mapping of `maxSurge` and `maxUnavailable`");
 const MANIFEST: Type = Type::Is(|_| json!({"type": "object"}), "a mapping");
 const LIST: Type = Type::Is(|_| json!({"type": "array", "items": {"type": "string"}}), "a list of strings");
 const UNCOMPARED: Type = Type::Is(|_| uncompared(), "see [workloads](workloads.md#what-is-not-compared)");
 const DEFINITIONS: Type = Type::Is(|_| definitions(), "a list of `{kind: …, plural: …, clusterScoped: true}`");
 
 /// The fields.
-pub(super) static FIELDS: [Field; 11] = [
+pub(super) static FIELDS: [Field; 12] = [
     Field::required("apiVersion", TEXT, "Its group and version, `example.com/v1`."),
     Field::required("kind", TEXT, "Its kind."),
     Field::required("plural", TEXT, "What its paths call it."),
@@ -28,6 +29,11 @@ pub(super) static FIELDS: [Field; 11] = [
         "paths",
         POINTERS,
         "A Deployment's paths to its own, where they differ: replicas, template, bounds, status; null: it has nothing of the kind.",
+    ),
+    Field::new(
+        "bounds",
+        BOUNDS,
+        "The bounds of a rolling update, where it has no fields for them; `maxSurge: 1`, `maxUnavailable: 25%`.",
     ),
     Field::new("manifest", MANIFEST, "What every manifest has besides."),
     Field::new("numbers", LIST, "JSON pointers to numbers that it keeps as text."),
@@ -52,7 +58,13 @@ fn uncompared() -> Value {
     let flag = json!({"type": "boolean"});
     json!({"type": "object", "additionalProperties": false, "properties": {
         "details": list, "status": list, "conditions": flag, "creation": flag, "order": flag, "events": flag,
+        "invariants": list,
     }})
+}
+
+fn bounds() -> Value {
+    let bound = json!({"type": ["integer", "string"]});
+    json!({"type": "object", "additionalProperties": false, "properties": {"maxSurge": bound, "maxUnavailable": bound}})
 }
 
 fn definitions() -> Value {

@@ -8,13 +8,14 @@ use super::estate::Estate;
 use super::facts;
 use crate::observe::{Object, deployment_status, replica_set_status};
 use crate::timeline::object::deleting;
+use crate::workload::Claims;
 
 /// What is wrong with the status of the Deployment or ReplicaSet with this UID.
 pub(super) fn wrong(estate: &Estate, uid: &str) -> Option<String> {
     match estate.groups.get(uid) {
         Some(group) => {
             let sets: Vec<Object> = estate.sets_of(uid, group).map(object).collect();
-            deployment_status(&object(group.deployment.now()?), &sets.iter())
+            deployment_status(&object(group.deployment.now()?), &sets.iter(), Claims::default())
         }
         None => {
             let set = estate.sets.get(uid)?.now().filter(|set| !deleting(set))?;

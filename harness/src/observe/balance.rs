@@ -15,6 +15,7 @@ use super::{Kind, Object};
 use crate::case::model::Terminations;
 use crate::controllers::{Controller, Controllers};
 use crate::recording::{Blame, Trouble};
+use crate::workload::Claims;
 
 /// What the equations are asked for.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,8 @@ pub(super) struct View<'a> {
     pub(super) objects: &'a BTreeMap<Kind, BTreeMap<String, Object>>,
     pub(super) pods: &'a Pods,
     pub(super) sets: &'a Sets,
+    /// What the subject's controller claims of a Deployment's status.
+    pub(super) claims: Claims,
 }
 
 /// What does not hold, by the equation and the object's name.
@@ -108,7 +111,7 @@ impl Balance {
             Kind::Deployment => {
                 let kept = object.and_then(|it| equations::kept(it, "deployment", view.has_sets(it)));
                 self.note(Equation::DeploymentKept, name, kept);
-                let summed = object.and_then(|it| equations::deployment(it, &view.sets_of(it)));
+                let summed = object.and_then(|it| equations::deployment(it, &view.sets_of(it), view.claims));
                 self.note(Equation::Deployment, name, summed);
                 let pending = object.is_some_and(|it| equations::history_pending(it, view.sets_of(it)));
                 self.note(Equation::History, name, pending.then(String::new));

@@ -14,6 +14,7 @@ use super::Object;
 use super::object::Owner;
 use crate::case::model::Terminations;
 use crate::pointer::At;
+use crate::workload::Claims;
 
 /// The readiness gate of pods that run for real: the condition that the case holds, under the project's own name.
 pub const REAL_GATE: &str = "lockstep/ready";
@@ -117,17 +118,24 @@ pub(super) fn kubelet_lags(pod: &Object) -> Option<String> {
     (open != pod.ready()).then(|| format!("the gate of pod {} is {gate}, and the kubelet still has it {is}", pod.name))
 }
 
-/// A Deployment has summed its ReplicaSets up.
-pub(crate) fn deployment<'a>(deployment: &Object, sets: &(impl Iterator<Item = &'a Object> + Clone)) -> Option<String> {
+/// A Deployment has summed its ReplicaSets up, as far as its controller claims to.
+pub(crate) fn deployment<'a>(
+    deployment: &Object,
+    sets: &(impl Iterator<Item = &'a Object> + Clone),
+    claims: Claims,
+) -> Option<String> {
     if deployment.deleting() {
         return None;
     }
-    let sum = |counter: &str| sets.clone().map(|rs| rs.int(counter)).sum::<i64>();
+    let sum = |counter: &str| sets.clone().map(|rs| rs.int(&format!("/status/{counter}"))).sum::<i64>();
+    let counters =
+        [(claims.replicas, "replicas"), (claims.ready, "readyReplicas"), (claims.available, "availableReplicas")];
+    let claimed = || counters.into_iter().filter(|(is_claimed, _)| *is_claimed).map(|(_, counter)| counter);
     let generation = deployment.int("/metadata/generation");
-    differs(deployment, "deployment", "observedGeneration", generation)
-        .or_else(|| differs(deployment, "deployment", "replicas", sum("/status/replicas")))
-        .or_else(|| differs(deployment, "deployment", "readyReplicas", sum("/status/readyReplicas")))
-        .or_else(|| differs(deployment, "deployment", "availableReplicas", sum("/status/availableReplicas")))
+    let unobserved = claims.generation.then(|| differs(deployment, "deployment", "observedGeneration", generation));
+    unobserved
+        .flatten()
+        .or_else(|| claimed().find_map(|counter| differs(deployment, "deployment", counter, sum(counter))))
 }
 
 /// Whether a completed Deployment still has more empty old ReplicaSets than its history limit: history is cut one

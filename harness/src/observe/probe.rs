@@ -6,6 +6,9 @@
 //! subject was sent before the flip it has been sent by then. Two such rounds in silence proved enough in every one of some four
 //! hundred measured runs; one was not.
 //!
+//! A subject that reports no ready pods is asked for sizes instead: the Deployment's replicas change, and so does the size of its
+//! ReplicaSet, which the subject restores.
+//!
 //! Beside it beats the test environment's pulse, which no subject has a part in: a flip that does not travel while the test environment answers is whoever's
 //! leg it stopped at.
 //!
@@ -15,7 +18,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::namespace::make_namespace;
@@ -26,7 +29,9 @@ use crate::clock::{self, Instant};
 use crate::cluster::installation;
 use crate::controllers::{Controller, Controllers};
 use crate::recording::{Blame, Trouble};
+use crate::workload::Claims;
 
+const REPLICAS: &str = "/spec/replicas";
 const DEPLOYMENT: &str = "probe";
 /// The ReplicaSet that must stay without pods while no subject runs.
 const BARE: &str = "bare";
@@ -36,6 +41,7 @@ pub struct Probe {
     client: kube::Client,
     world: Arc<World>,
     under_test: Controllers,
+    claims: Claims,
     pulse: Pulse,
     /// Since when a subject has had the probe's Deployment before it, and with it a reason for its
     /// first Event.
@@ -86,14 +92,14 @@ impl Probe {
         client: &kube::Client,
         world: &Arc<World>,
         namespace: &str,
-        under_test: &Controllers,
+        (under_test, claims): (&Controllers, Claims),
         (budget, doubt): (Duration, Duration),
     ) -> Result<Self, ObserveError> {
         world.follow(namespace);
         let pulse = Pulse::new(client, world, namespace, under_test);
         let (client, world, namespace) = (client.clone(), Arc::clone(world), namespace.to_owned());
         let (under_test, asked, pace) = (under_test.clone(), OnceLock::new(), Pace::default());
-        let probe = Self { client, world, under_test, pulse, asked, pace, namespace };
+        let probe = Self { client, world, under_test, claims, pulse, asked, pace, namespace };
         let made = make_namespace(&probe.client, &probe.namespace, Some(installation())).await;
         made.map_err(|e| ObserveError::Probe(Box::new(e)))?;
         probe.create(Kind::Deployment, DEPLOYMENT).await?;
@@ -137,7 +143,8 @@ impl Probe {
 
     /// Whether the subject has taken the probe's Deployment up.
     pub fn is_taken_up(&self) -> bool {
-        self.pod().is_some() && self.deployment().is_some_and(|deployment| deployment.int("/status/replicas") == 1)
+        let is_counted = |deployment: Object| !self.claims.replicas || deployment.int("/status/replicas") == 1;
+        self.pod().is_some() && self.deployment().is_some_and(is_counted)
     }
 
     /// Wait until the subject has taken the probe's Deployment up; false if it did not within the budget.
@@ -148,6 +155,9 @@ impl Probe {
 
     /// Flip the pod's readiness and see how far that gets; no further than the test environment once the subject has ended.
     pub async fn flip(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
+        if !self.claims.ready {
+            return self.resize(budget, exited).await;
+        }
         self.world.until(budget, || exited() || self.pod().is_some() && self.deployment().is_some()).await;
         let (Some(pod), Some(deployment)) = (self.pod(), self.deployment()) else {
             return self.reach_of_environment(Duration::from_secs(5)).await;
@@ -169,6 +179,40 @@ impl Probe {
         }
     }
 
+    /// The same of a subject that reports no ready pods: it follows the Deployment's replicas, and restores the size of the
+    /// ReplicaSet. So it has received what it was sent before, of Deployments and of ReplicaSets.
+    async fn resize(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
+        self.world.until(budget, || exited() || self.deployment().is_some() && self.replica_set().is_some()).await;
+        let (Some(deployment), Some(set)) = (self.deployment(), self.replica_set()) else {
+            return self.reach_of_environment(Duration::from_secs(5)).await;
+        };
+        let since = clock::instant();
+        // Away from what the ReplicaSet wants now: only then does an arrival prove a journey.
+        let wanted = if set.int(REPLICAS) == 1 { 2 } else { 1 };
+        let size = |replicas: i64| Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        let has_size = || self.replica_set().is_some_and(|set| set.int(REPLICAS) == wanted);
+        let write = async |kind: Kind, name: &str, replicas: i64| {
+            let api = api(&self.client, &self.namespace, kind);
+            let answer = api.patch(name, &PatchParams::default(), &size(replicas)).await.ok()?;
+            answer.metadata.resource_version?.parse::<u64>().ok()
+        };
+        let travelled = async || {
+            write(Kind::Deployment, &deployment.name, wanted).await?;
+            let left = || budget.saturating_sub(since.elapsed());
+            self.world.until(left(), || exited() || has_size()).await;
+            let version = write(Kind::ReplicaSet, &set.name, wanted + 1).await.filter(|_| has_size())?;
+            let restored = || self.world.has_seen(Kind::ReplicaSet, version) && has_size();
+            self.world.until(left(), || exited() || restored()).await;
+            restored().then_some(())
+        };
+        if travelled().await.is_some() {
+            self.pace.took(since.elapsed());
+            Reach::Subject
+        } else {
+            self.reach_of_environment(Duration::from_secs(5)).await
+        }
+    }
+
     /// How long a silence fits the subject, by how fast it has answered so far.
     pub(super) fn silence(&self) -> Duration {
         self.pace.silence()
@@ -176,6 +220,23 @@ impl Probe {
 
     /// What is wrong about the probe when a flip did not travel although the test environment answers, and whose leg that is.
     pub fn discrepancy(&self) -> Trouble {
+        if !self.claims.ready
+            && let (Some(deployment), Some(set)) = (self.deployment(), self.replica_set())
+        {
+            let (wanted, found) = (deployment.int(REPLICAS), set.int(REPLICAS));
+            // A description says nothing of who restores the size of a ReplicaSet.
+            let (blame, what) = match found == wanted + 1 {
+                true => (
+                    Blame::Environment,
+                    "is not restored, and without status.readyReplicas nothing else shows that the subject has settled",
+                ),
+                false => (self.whose(Controller::Deployment), "does not follow"),
+            };
+            let why = format!(
+                "deployment/probe, in a namespace of its own, wants {wanted} replicas, and its ReplicaSet's {found} {what}"
+            );
+            return Trouble::new(blame, why);
+        }
         let sight = Sight {
             deployment: self.deployment().map(|it| it.int(READY)),
             replica_set: self.replica_set().map(|it| (it.int(READY), it.int("/spec/replicas"))),
@@ -355,7 +416,8 @@ mod tests {
         world.follow("probe");
         let pulse = Pulse::new(&client, &world, "probe", &under_test);
         let (asked, pace, namespace) = (OnceLock::new(), Pace::default(), "probe".to_owned());
-        let probe = Probe { client, world, under_test, pulse, asked, pace, namespace };
+        let claims = Claims::default();
+        let probe = Probe { client, world, under_test, claims, pulse, asked, pace, namespace };
         probe.asked.get_or_init(clock::instant);
         probe
     }

@@ -10,6 +10,7 @@ use super::pods::{PodState, Pods};
 use super::sets::Sets;
 use super::{Kind, Object};
 use crate::recording::{Change, Trouble, Version};
+use crate::workload::Claims;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -22,9 +23,15 @@ pub(super) struct Space {
     pub(super) journal: Option<Vec<Version>>,
     /// How many versions of other kinds than Event there have been.
     pub(super) activity: u64,
+    claims: Claims,
 }
 
 impl Space {
+    /// Without objects, where this is claimed of a Deployment.
+    pub(super) fn claiming(claims: Claims) -> Self {
+        Self { claims, ..Self::default() }
+    }
+
     /// All objects of a kind, by name.
     pub(super) fn all(&self, kind: Kind) -> impl Iterator<Item = &Object> {
         self.objects.get(&kind).into_iter().flat_map(BTreeMap::values)
@@ -58,14 +65,14 @@ impl Space {
 
     /// The first equation that does not hold.
     pub(super) fn unmet(&mut self, question: Question<'_>) -> Option<Trouble> {
-        let Self { objects, pods, sets, balance, .. } = self;
-        balance.unmet(&View { objects, pods, sets }, question)
+        let Self { objects, pods, sets, balance, claims, .. } = self;
+        balance.unmet(&View { objects, pods, sets, claims: *claims }, question)
     }
 
     /// Whether a completed Deployment still has more empty old ReplicaSets than its history limit.
     pub(super) fn history_pending(&mut self) -> bool {
-        let Self { objects, pods, sets, balance, .. } = self;
-        balance.history_pending(&View { objects, pods, sets })
+        let Self { objects, pods, sets, balance, claims, .. } = self;
+        balance.history_pending(&View { objects, pods, sets, claims: *claims })
     }
 
     /// Take a version in.

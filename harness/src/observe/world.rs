@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::clock;
 use crate::recording::{Body, Change, Trouble, Version, Writer};
+use crate::workload::Claims;
 
 /// See the module.
 #[derive(Debug)]
@@ -36,6 +37,15 @@ struct Inner {
     /// Kind, namespace and name of what the harness itself deleted.
     own_deletions: BTreeSet<(String, String, String)>,
     gap: Option<String>,
+    claims: Claims,
+}
+
+impl Inner {
+    /// The namespace's objects, kept from now on.
+    fn space(&mut self, namespace: &str) -> &mut Space {
+        let claims = self.claims;
+        self.spaces.entry(namespace.to_owned()).or_insert_with(|| Space::claiming(claims))
+    }
 }
 
 impl Default for World {
@@ -45,6 +55,12 @@ impl Default for World {
 }
 
 impl World {
+    /// Of a cluster where this is claimed of a Deployment.
+    pub fn claiming(claims: Claims) -> Self {
+        let inner = Mutex::new(Inner { claims, ..Inner::default() });
+        Self { inner, ..Self::default() }
+    }
+
     /// Milliseconds since the world was made: the time that versions carry.
     pub fn elapsed(&self) -> u64 {
         clock::millis_since(self.epoch)
@@ -141,12 +157,12 @@ impl World {
     /// From now on keep the latest state of the namespace's objects. To be called before the namespace is made; what is in
     /// namespaces that nobody named is somebody else's, and is not kept.
     pub fn follow(&self, namespace: &str) {
-        self.lock().spaces.entry(namespace.to_owned()).or_default();
+        self.lock().space(namespace);
     }
 
     /// From now on keep every version of the namespace's objects.
     pub fn open_journal(&self, namespace: &str) {
-        self.lock().spaces.entry(namespace.to_owned()).or_default().journal.get_or_insert_default();
+        self.lock().space(namespace).journal.get_or_insert_default();
     }
 
     /// What the journal has gathered since the last call, in the order of resourceVersions.

@@ -17,7 +17,7 @@ use crate::recording::Identity;
 use crate::subject::virtual_time::Virtual;
 use crate::subject::{ClusterControllers, SubjectError};
 use crate::supervise::{SuperviseError, Supervisor};
-use crate::workload::{self, DefinitionError, Workload};
+use crate::workload::{self, Claims, DefinitionError, Workload};
 
 /// A cluster, its watches, and a folder for the subjects' files. Everything is the harness's own and gone with it.
 pub struct Environment {
@@ -102,7 +102,8 @@ impl Environment {
             workload::define(&client, workload).await?;
             client = workload::client(client, Arc::new(workload.clone()));
         }
-        let world = Arc::new(World::default());
+        let claims = workload.as_ref().map_or_else(Claims::default, Workload::claims);
+        let world = Arc::new(World::claiming(claims));
         let watches = match cluster.in_virtual_time().filter(|_| workload.is_none()) {
             Some(server) => observe::open_inside(server, &world),
             None => observe::open(&client, &world).await?,
@@ -146,6 +147,11 @@ impl Environment {
     /// The cluster's name and version.
     pub fn identity(&self) -> &Identity {
         self.cluster.identity()
+    }
+
+    /// What the subject's controller claims of a Deployment.
+    pub(super) fn claims(&self) -> Claims {
+        self.workload.as_ref().map_or_else(Claims::default, Workload::claims)
     }
 
     /// What its cluster leaves to the subject.

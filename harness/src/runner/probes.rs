@@ -99,7 +99,7 @@ impl Drop for Lent<'_> {
 async fn prove(environment: &Environment, options: &SessionOptions, name: &str) -> Result<Probe, EnvironmentError> {
     let (client, world, under_test) = (&environment.client, &environment.world, environment.under_test());
     let patience = (options.budget, environment.cluster.doubt());
-    let probe = Probe::prove(client, world, name, under_test, patience).await?;
+    let probe = Probe::prove(client, world, name, (under_test, environment.claims()), patience).await?;
     environment.cluster.admit(name).await?;
     Ok(probe)
 }

@@ -8,11 +8,14 @@ use super::model::{Action, Events, Field, Timeline};
 use super::order as orders;
 use crate::workload::{Uncompared, Workload};
 
+/// What stands for `status.replicas` where a workload reports none.
+const UNCLAIMED: &str = "-";
+
 impl Timeline {
     /// The same without what is not compared of this workload.
     #[must_use]
     pub fn shared_with(mut self, workload: &Workload) -> Self {
-        let Uncompared { details, status, conditions, creation, order, events } = &workload.uncompared;
+        let Uncompared { details, creation, order, events, .. } = &workload.uncompared;
         let is_shared = |keys: &[String], field: &Field| !keys.contains(&field.key);
         for step in &mut self.steps {
             step.decisions.retain_mut(|decision| {
@@ -32,8 +35,13 @@ impl Timeline {
                 if state.is_replica_set() {
                     state.fields.retain(|field| is_shared(details, field));
                 } else {
-                    let kept = |field: &Field| is_shared(status, field) && !(*conditions && is_condition(field));
-                    state.fields.retain(kept);
+                    state.fields.retain(|field| match is_condition(field) {
+                        true => workload.claims_conditions(),
+                        false => workload.claims_status(&field.key),
+                    });
+                    if !workload.claims_status("replicas") {
+                        UNCLAIMED.clone_into(&mut state.size);
+                    }
                 }
             }
         }
@@ -51,6 +59,7 @@ fn is_condition(field: &Field) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::model::Invariant;
     use super::*;
 
     #[test]
@@ -77,5 +86,18 @@ given   x
         let shared = timeline(before).shared_with(&"argo-rollouts".parse().unwrap());
         assert_eq!(shared.steps, timeline(after).steps);
         assert!(matches!(shared.events, Events::NotCompared(_)));
+        let described =
+            serde_json::json!({"apiVersion": "a/v1", "kind": "X", "plural": "xs", "paths": {"/status": null}});
+        let shared = timeline(before).shared_with(&Workload::from_json(described).unwrap());
+        assert_eq!(shared.steps[0].checkpoint[1].to_string(), "web - revision=1");
+    }
+
+    #[test]
+    fn a_workload_can_leave_out_each_invariant() {
+        let names: Vec<&str> = Invariant::ALL.into_iter().map(Invariant::name).collect();
+        let description = serde_json::json!({"apiVersion": "a/v1", "kind": "X", "plural": "xs",
+            "uncompared": {"invariants": names}});
+        let workload = Workload::from_json(description).unwrap();
+        assert!(names.iter().all(|name| !workload.claims_invariant(name)));
     }
 }

@@ -58,7 +58,8 @@ impl Translating {
         let sent = body.collect().await?.to_bytes();
         let target = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
         let is_watch = parts.uri.query().is_some_and(|query| query.split('&').any(|one| one == "watch=true"));
-        let Some(about) = self.about(&target) else {
+        let about = self.about(&target).filter(|_| !self.workload.is_deployment());
+        let Some(about) = about else {
             let body = self.translated(&sent, Workload::as_workload);
             return self.send(Request::from_parts(parts, Body::from(body)), is_watch).await;
         };

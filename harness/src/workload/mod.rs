@@ -8,18 +8,21 @@
 //!
 //! * `table` is the file that describes a workload, and the ones that the program carries.
 //! * `view` translates one JSON object in either direction; pure.
+//! * `claims` is what of it is waited for and judged; pure.
 //! * `patch` applies a patch to a Deployment that no server has; pure.
 //! * `client` is the translating client; `definition` makes the CustomResourceDefinitions where a cluster lacks them.
 //!
-//! A workload says itself what it has nothing of, and what of its timelines cannot be compared (`lacks`, `uncompared`): no
-//! comparison is left out for any other reason.
+//! A workload says itself what it has nothing of, and what of its timelines cannot be compared (`lacks`, `paths`, `uncompared`):
+//! no comparison is left out for any other reason.
 
+mod claims;
 mod client;
 mod definition;
 mod patch;
 mod table;
 mod view;
 
+pub use claims::Claims;
 pub use client::client;
 pub use definition::{DefinitionError, define};
 pub use table::{Uncompared, Workload, WorkloadError};

@@ -6,10 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::table::{ANNOTATIONS, HASH_LABEL, Workload};
-
-const API_VERSION: &str = "apps/v1";
-const KIND: &str = "Deployment";
+use super::table::{ANNOTATIONS, API_VERSION, HASH_LABEL, KIND, ROLLING, Workload};
 
 impl Workload {
     /// What the API server has, as a Deployment's: an object, a list of them, or what belongs to one.
@@ -22,6 +19,9 @@ impl Workload {
                 if let Some(moved) = own.as_ref().and_then(|own| take(value, own)) {
                     put(value, theirs, moved);
                 }
+            }
+            for (bound, promised) in &self.bounds {
+                put(value, &format!("{ROLLING}{bound}"), promised.clone());
             }
             for number in &self.numbers {
                 if let Some(text) = value.pointer_mut(number)
@@ -190,6 +190,19 @@ mod tests {
             "spec": {"strategy": {"type": "RollingUpdate"}}});
         argo().as_workload(&mut value);
         assert_eq!(value["spec"], json!({"strategy": {"canary": {}}}));
+    }
+
+    #[test]
+    fn bounds_that_a_kind_has_no_fields_for_are_read_and_not_written() {
+        let description = json!({"apiVersion": "example.com/v1", "kind": "Fleet", "plural": "fleets",
+            "paths": {"/spec/strategy": null}, "bounds": {"maxSurge": 1, "maxUnavailable": "50%"}});
+        let fleet = Workload::from_json(description).unwrap();
+        let written = json!({"apiVersion": "example.com/v1", "kind": "Fleet", "spec": {"replicas": 3}});
+        let mut value = written.clone();
+        fleet.as_deployment(&mut value);
+        assert_eq!(value["spec"]["strategy"]["rollingUpdate"], json!({"maxSurge": 1, "maxUnavailable": "50%"}));
+        fleet.as_workload(&mut value);
+        assert_eq!(value, written);
     }
 
     #[rstest]
