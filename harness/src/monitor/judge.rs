@@ -26,7 +26,8 @@ pub(super) fn replica_set(estate: &Estate, id: &str, version: &Version, before: 
 pub(super) fn deployment(estate: &Estate, id: &str, version: &Version, before: Option<&Value>) -> Vec<Found> {
     let Some(group) = estate.groups.get(id) else { return Vec::new() };
     let Some(new) = revision(&version.object) else { return Vec::new() };
-    let suspected = Moment { version, before, deployment: &version.object, others: Vec::new() }.breaches();
+    let others: Vec<&Value> = others(estate, id, group, "").collect();
+    let suspected = Moment { version, before, deployment: &version.object, others }.breaches();
     let lenient = Lenient::new(estate, id, group, version);
     let is_sure = |breach: &Breach| {
         breach.invariant == Invariant::Revision

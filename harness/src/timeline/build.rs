@@ -35,7 +35,7 @@ impl Timeline {
 pub(crate) struct Build<'a> {
     recording: &'a Recording,
     names: &'a Names,
-    /// The Deployments that the driver's version which comes next concerns, and their bounds that were broken before it.
+    /// The Deployments that the operation which comes next concerns, and their bounds that were broken before it.
     concerned: BTreeSet<String>,
     broken: BTreeSet<(String, Invariant)>,
     watch: invariants::Watch,
@@ -73,7 +73,7 @@ impl<'a> Build<'a> {
             names,
             concerned: BTreeSet::new(),
             broken: BTreeSet::new(),
-            watch: invariants::Watch::default(),
+            watch: recording.header.workload.as_deref().map(invariants::Watch::of).unwrap_or_default(),
             checkpoint: Checkpoint::default(),
             drafts: Vec::new(),
             judges_pods: recording.header.judged.has(Controller::ReplicaSet),
@@ -92,12 +92,13 @@ impl<'a> Build<'a> {
 
     /// What was shown, and the steps whose lines do not stand in the recording's order.
     pub(crate) fn finish_with_orders(self) -> (Timeline, Vec<RecordedOrder>) {
-        let Self { recording, names, mut drafts, .. } = self;
+        let Self { recording, names, mut drafts, watch, .. } = self;
         let sequences: Vec<Vec<Recorded>> =
             drafts.iter_mut().map(|draft| std::mem::take(&mut draft.sequence)).collect();
         let is_split = drafts.iter().any(Draft::has_split_resizes);
         let mut steps: Vec<Step> = drafts.into_iter().map(|draft| draft.finish(names)).collect();
-        if let (Some(step), Some(breach)) = (steps.last_mut(), silence(recording)) {
+        let breach = silence(recording).filter(|breach| watch.judges(breach.invariant));
+        if let (Some(step), Some(breach)) = (steps.last_mut(), breach) {
             step.breaches.push(breach);
         }
         let case = Some(digest::digest(&recording.header.source));
@@ -145,8 +146,8 @@ impl<'a> Build<'a> {
     }
 
     fn version(&mut self, version: &Version, frame: &Frame<'_, 'a>) {
-        if invariants::by_driver(version) {
-            self.watch.driver(&self.concerned, &self.broken, frame.world);
+        if invariants::is_operation(version, frame.before) {
+            self.watch.operation((version, frame.before), &self.concerned, &self.broken, frame.world);
         }
         if version.by == Writer::Driver {
             return;
@@ -184,7 +185,7 @@ impl<'a> Build<'a> {
 
 impl<'a> Reader<'a> for Build<'a> {
     fn before(&mut self, version: &Version, world: &BeforeVersion<'_, 'a>) {
-        if invariants::by_driver(version) {
+        if invariants::is_operation(version, world.0.get(&version.kind, &version.name)) {
             self.concerned = invariants::concerned(world.0, version);
             self.broken = invariants::broken(world.0, &self.concerned);
         }

@@ -1,7 +1,8 @@
 //! The invariants that hold at every frame of every case, one small function each.
 //!
-//! An invariant is judged where somebody other than the driver wrote. What a user's operation itself breaks is excused until the
-//! next settling; what upstream's own recording breaks stands in the golden timeline, and is no finding there.
+//! An invariant is judged where another than the driver wrote. Each is as upstream keeps it in every program of a search, and no
+//! wider. A bound that a user's operation breaks is excused until the next settling; what upstream's own recording breaks stands in the
+//! golden timeline, and is no finding there.
 
 use std::collections::BTreeSet;
 
@@ -14,6 +15,7 @@ use super::names::Names;
 use super::object;
 use super::world::{DEPLOYMENT, REPLICA_SET, World};
 use crate::recording::{Change, Request, Version, Writer};
+use crate::workload::Workload;
 
 /// One version that was written, with the world after it.
 pub(super) struct Frame<'a> {
@@ -28,18 +30,31 @@ pub(super) struct Frame<'a> {
 pub(super) struct Watch {
     /// Bounds that a user's operation broke, by Deployment, until the next settling.
     excused: BTreeSet<(String, Invariant)>,
-    /// Deployments that were paused when the step began.
+    /// Deployments that have been paused since before the step.
     paused: BTreeSet<String>,
     /// Deployments that are paused now.
     paused_now: BTreeSet<String>,
     /// Whether the step is a user's.
     user: bool,
+    /// Invariants that the kind in place of Deployments does not promise.
+    unclaimed: BTreeSet<Invariant>,
 }
 
 impl Watch {
     /// Nothing is known of the time before but that these Deployments were paused.
     pub(super) fn while_paused(paused: BTreeSet<String>) -> Self {
         Self { paused, ..Self::default() }
+    }
+
+    /// Of what this kind promises, which is in place of Deployments.
+    pub(super) fn of(workload: &Workload) -> Self {
+        let unclaimed = Invariant::ALL.into_iter().filter(|invariant| !workload.claims_invariant(invariant.name()));
+        Self { unclaimed: unclaimed.collect(), ..Self::default() }
+    }
+
+    /// Whether this invariant is judged.
+    pub(super) fn judges(&self, invariant: Invariant) -> bool {
+        !self.unclaimed.contains(&invariant)
     }
 
     /// A step begins.
@@ -56,7 +71,9 @@ impl Watch {
         if version.change != Change::Deleted && paused(&version.object) {
             self.paused_now.insert(version.name.clone());
         } else {
+            // A decision may be of the moment in which it was resumed.
             self.paused_now.remove(&version.name);
+            self.paused.remove(&version.name);
         }
     }
 
@@ -65,19 +82,29 @@ impl Watch {
         self.excused.clear();
     }
 
-    /// A version by the driver, which concerns these Deployments: remember the bounds that it broke. `before` are those broken before it.
-    pub(super) fn driver(
+    /// A user's version, or another's of what only users change: remember the bounds that it broke. `before` are those broken
+    /// before it, of the Deployments that it concerns.
+    pub(super) fn operation(
         &mut self,
+        (version, was): (&Version, Option<&Value>),
         concerned: &BTreeSet<String>,
         before: &BTreeSet<(String, Invariant)>,
         world: &World<'_>,
     ) {
-        if self.user {
-            self.excused.extend(broken(world, concerned).difference(before).cloned());
+        if version.by == Writer::Driver && !self.user {
+            return;
+        }
+        self.excused.extend(broken(world, concerned).difference(before).cloned());
+        let is_sized = version.kind == REPLICA_SET
+            && was.is_some_and(|was| object::replicas(was) != object::replicas(&version.object));
+        // Upstream goes by annotations, which say nothing of a size that another gave.
+        for name in concerned.iter().filter(|_| is_sized) {
+            let both = [Invariant::Surge, Invariant::Availability];
+            self.excused.extend(both.map(|invariant| (name.clone(), invariant)));
         }
     }
 
-    /// A version by somebody else: the invariants that it breaks.
+    /// A version by another than the driver: the invariants that it breaks.
     pub(super) fn judge(&self, frame: &Frame<'_>) -> Vec<Breach> {
         let excused = |invariant| {
             let deployment = frame.world.deployment_of(&frame.version.object).map(object::name);
@@ -94,7 +121,7 @@ impl Watch {
         invariants
             .into_iter()
             .filter_map(|(invariant, detail)| Some(Breach { invariant, detail: detail? }))
-            .filter(|breach| !excused(breach.invariant))
+            .filter(|breach| self.judges(breach.invariant) && !excused(breach.invariant))
             .collect()
     }
 }
@@ -128,7 +155,7 @@ pub(super) fn broken_bounds(deployment: &Value, sets: &[&Value]) -> impl Iterato
     surge.into_iter().chain(bounds.least.is_some_and(|least| available < least).then_some(Invariant::Availability))
 }
 
-/// Whoever raises a ReplicaSet must leave the total within replicas + maxSurge (Recreate: within replicas).
+/// A write that raises a ReplicaSet leaves the total within replicas + maxSurge (Recreate: within replicas).
 /// Source: the API's documentation of `maxSurge`.
 fn surge(frame: &Frame<'_>) -> Option<String> {
     let after = frame.replica_set()?;
@@ -140,9 +167,10 @@ fn surge(frame: &Frame<'_>) -> Option<String> {
     (total > most).then(|| format!("{name} wants {total} pods in all, at most {most} allowed"))
 }
 
-/// Whoever lowers a ReplicaSet must not thereby take availability below replicas − maxUnavailable, or further below.
-/// What a ReplicaSet keeps available is the lesser of what it has available and what it wants, because a ReplicaSet gives
-/// up pods that are not ready first. Source: the API's documentation of `maxUnavailable`.
+/// A write that lowers a ReplicaSet does not take availability below replicas − maxUnavailable, or further below, unless more pods
+/// are wanted than replicas + maxSurge: while the Deployment is paused or scaled, these are cut in proportion, whichever of them
+/// are available. What a ReplicaSet keeps available is the lesser of what it has available and what it wants, because it gives up
+/// pods that are not ready first. Source: the API's documentation of `maxUnavailable` and of proportional scaling.
 fn availability(frame: &Frame<'_>) -> Option<String> {
     let (before, after) = (frame.before?, &frame.version.object);
     if frame.version.kind != REPLICA_SET {
@@ -150,10 +178,15 @@ fn availability(frame: &Frame<'_>) -> Option<String> {
     }
     let wanted = if frame.version.change == Change::Deleted { 0 } else { object::replicas(after) };
     let deployment = frame.world.deployment_of(before).filter(|it| !object::deleting(it))?;
-    let least = Bounds::of(deployment).least?;
-    let others = frame.world.controlled(REPLICA_SET, deployment).filter(|set| object::uid(set) != object::uid(before));
-    let others: i64 = others.map(|set| kept(set, object::replicas(set))).sum();
-    let (had, keeps) = (others + kept(before, object::replicas(before)), others + kept(before, wanted));
+    let bounds = Bounds::of(deployment);
+    let others = || {
+        let sets = frame.world.controlled(REPLICA_SET, deployment);
+        sets.filter(|set| object::uid(set) != object::uid(before))
+    };
+    let total: i64 = others().chain([before]).map(|set| i64::from(object::replicas(set))).sum();
+    let least = bounds.least.filter(|_| total <= bounds.most)?;
+    let available: i64 = others().map(|set| kept(set, object::replicas(set))).sum();
+    let (had, keeps) = (available + kept(before, object::replicas(before)), available + kept(before, wanted));
     let name = object::name(deployment);
     (keeps < had && keeps < least).then(|| format!("{name} keeps {keeps} pods available, at least {least} promised"))
 }
@@ -176,19 +209,22 @@ fn one_template(frame: &Frame<'_>) -> Option<String> {
     Some(format!("{} has the template of {}", name(after), name(twin)))
 }
 
-/// A Deployment's revision annotation never falls and never goes.
+/// A Deployment's revision annotation never goes, and never falls below the revision of one of its ReplicaSets. It is that of the
+/// ReplicaSet with the Deployment's template, which is the highest; so it falls where a user takes the highest away, or edits it.
+/// No number comes after the largest, so there nothing is promised, and neither is where a user wrote no number.
 /// Source: the API's documentation of `deployment.kubernetes.io/revision`.
 fn revision(frame: &Frame<'_>) -> Option<String> {
     if frame.version.kind != DEPLOYMENT || frame.version.change == Change::Deleted {
         return None;
     }
-    let old = object::revision(frame.before?)?;
-    let name = &frame.version.name;
-    match object::revision(&frame.version.object) {
-        Some(new) if new >= old => None,
-        Some(new) => Some(format!("{name} went from revision {old} to {new}")),
-        None => Some(format!("{name} lost its revision {old}")),
+    let (old, name, after) = (object::revision(frame.before?)?, &frame.version.name, &frame.version.object);
+    if object::annotation(after, object::REVISION).is_none() {
+        return Some(format!("{name} lost its revision {old}"));
     }
+    let new = object::revision(after).filter(|new| *new < old)?;
+    let highest = frame.world.controlled(REPLICA_SET, after).filter_map(object::revision).max()?;
+    (new < highest && highest < i64::MAX)
+        .then(|| format!("{name} went from revision {old} to {new}, and one of its ReplicaSets has {highest}"))
 }
 
 /// A ReplicaSet that no Deployment controls is adopted or left alone.
@@ -208,7 +244,7 @@ fn ownership(frame: &Frame<'_>) -> Option<String> {
     Some(format!("{decision}: it {whose}"))
 }
 
-/// A Deployment that was paused before the step began, and still is, gets no new ReplicaSet.
+/// A Deployment that has been paused since before the step gets no new ReplicaSet.
 /// Source: the API's documentation of `paused`.
 fn while_paused(frame: &Frame<'_>, paused_before: &BTreeSet<String>) -> Option<String> {
     let after = frame.replica_set()?;
@@ -224,9 +260,15 @@ pub(super) fn is_write(request: &Request) -> bool {
         && request.resource != "events"
 }
 
-/// Whether a version is of a kind that the invariants look at, and by the driver.
-pub(super) fn by_driver(version: &Version) -> bool {
-    version.by == Writer::Driver && [DEPLOYMENT, REPLICA_SET].contains(&version.kind.as_str())
+/// Whether a version is an operation that may break bounds: the driver's, or an autoscaler's, as no Deployment controller changes
+/// how many replicas are wanted. `was` is the object before.
+pub(super) fn is_operation(version: &Version, was: Option<&Value>) -> bool {
+    let scales = || was.is_some_and(|was| object::replicas(was) != object::replicas(&version.object));
+    match version.kind.as_str() {
+        DEPLOYMENT => version.by == Writer::Driver || scales(),
+        REPLICA_SET => version.by == Writer::Driver,
+        _ => false,
+    }
 }
 
 impl<'a> Frame<'a> {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
 use super::{Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline};
 use crate::recording::{Entry, Recording, Writer};
+use crate::workload::Workload;
 
 /// A recording's timeline, which is the same where its versions are packed; judging it leaves them packed.
 fn of(recording: &Recording) -> Timeline {
@@ -345,6 +346,18 @@ fn surge(#[case] film: Film, #[case] expected: &str) {
 #[case::deleted_with_pods(
     Film::rolled_out(10).user(1, "x").deleted(&set("1", 10, 10), Writer::Other),
     "availability: web keeps 0 pods available, at least 8 promised")]
+#[case::more_than_allowed_are_cut_whichever_are_available(
+    Film::rolled_out(10).user(1, "x").other(&set("2", 3, 0)).user(2, "y").driver(&scaled(&web(), 8)).other(&set("1", 5, 10)), "")]
+#[case::more_than_allowed_are_cut_after_they_have_settled(
+    Film::rolled_out(10).user(1, "x").other(&set("2", 3, 0)).user(2, "y").driver(&with(&web(), &one_at_a_time()))
+        .settled().user(3, "pause").other(&set("1", 8, 10)), "")]
+#[case::as_many_as_allowed_are_not_cut(
+    Film::rolled_out(10).user(1, "x").other(&set("2", 3, 0)).other(&set("1", 7, 10)),
+    "availability: web keeps 7 pods available, at least 8 promised")]
+#[case::a_user_sized_a_replica_set(
+    Film::rolled_out(10).user(1, "x").driver(&set("1", 9, 10)).other(&set("1", 7, 10)), "")]
+#[case::an_autoscaler_scaled(
+    Film::rolled_out(10).node(1, 0, "x").foreign(&scaled(&web(), 20)).other(&scaled(&set("1", 10, 10), 9)), "")]
 #[case::recreate_promises_nothing(
     Film::rolled_out(10).user(1, "x").driver(&with(&web(), &json!({"spec": {"strategy": {"type": "Recreate"}}}))).other(&set("1", 0, 10)), "")]
 fn availability(#[case] film: Film, #[case] expected: &str) {
@@ -355,9 +368,19 @@ fn availability(#[case] film: Film, #[case] expected: &str) {
 #[case::a_second_set_for_one_template(
     Film::rolled_out(10).user(1, "x").other(&owned_set(&web(), "2", "app:1", 0)),
     "one-template: rs2 has the template of rs1")]
-#[case::revision_falls(
-    Film::rolled_out(10).other(&with(&web(), &revision(3))).user(1, "x").other(&with(&web(), &revision(2))),
-    "revision: web went from revision 3 to 2")]
+#[case::revision_falls_below_a_replica_sets(
+    Film::rolled_out(10).other(&set("3", 0, 0)).other(&with(&web(), &revision(3))).user(1, "x").other(&with(&web(), &revision(2))),
+    "revision: web went from revision 3 to 2, and one of its ReplicaSets has 3")]
+#[case::a_user_deleted_the_highest(
+    Film::rolled_out(10).other(&set("3", 0, 0)).other(&with(&web(), &revision(3))).user(1, "x")
+        .deleted(&set("3", 0, 0), Writer::Driver).other(&with(&web(), &revision(2))),
+    "")]
+#[case::nothing_follows_the_largest(
+    Film::rolled_out(10).user(1, "x").driver(&largest()).other(&with(&web(), &json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": ""}}}))),
+    "")]
+#[case::a_user_wrote_no_number(
+    Film::rolled_out(10).user(1, "x").other(&with(&web(), &json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": "first"}}}))),
+    "")]
 #[case::revision_goes(
     Film::rolled_out(10).user(1, "x").other(&deployment("web", 10, "app:1")),
     "revision: web lost its revision 1")]
@@ -373,10 +396,29 @@ fn availability(#[case] film: Film, #[case] expected: &str) {
 #[case::new_set_while_paused(
     Film::rolled_out(10).driver(&paused()).user(1, "x").other(&set("2", 0, 0)),
     "paused: rs2 created while web is paused")]
+#[case::resumed_for_a_moment(
+    Film::rolled_out(10).driver(&paused()).user(1, "x").driver(&web()).driver(&paused()).other(&set("2", 0, 0)), "")]
 #[case::paused_at_the_same_moment(
     Film::rolled_out(10).user(1, "x").driver(&paused()).other(&set("2", 0, 0)), "")]
 fn the_other_invariants(#[case] film: Film, #[case] expected: &str) {
     assert_eq!(breaches(film).join("; "), expected);
+}
+
+#[test]
+fn an_invariant_that_a_workload_does_not_promise_is_not_judged() {
+    let description = |paths: Value| json!({"apiVersion": "a/v1", "kind": "X", "plural": "xs", "paths": paths});
+    let judged = |paths: Value| {
+        let mut recording = Film::rolled_out(10).user(1, "x").other(&set("2", 4, 0)).settled().end();
+        recording.header.workload = Some(Box::new(Workload::from_json(description(paths)).unwrap()));
+        Timeline::from_recording(&recording).steps.pop().unwrap().breaches.len()
+    };
+    assert_eq!(judged(json!({})), 1);
+    assert_eq!(judged(json!({"/spec/strategy/rollingUpdate/maxSurge": null})), 0);
+}
+
+fn largest() -> Value {
+    let annotations = json!({"deployment.kubernetes.io/revision": i64::MAX.to_string()});
+    with(&set("1", 10, 10), &json!({"metadata": {"annotations": annotations}}))
 }
 
 fn strangers(replicas: i32) -> Value {
@@ -385,6 +427,10 @@ fn strangers(replicas: i32) -> Value {
 
 fn nobodys(replicas: i32) -> Value {
     with(&set("7", replicas, 0), &json!({"metadata": {"ownerReferences": null}}))
+}
+
+fn one_at_a_time() -> Value {
+    json!({"spec": {"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}}})
 }
 
 fn paused() -> Value {
