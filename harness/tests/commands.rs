@@ -501,6 +501,28 @@ fn what_failed_is_remembered_in_the_users_folder_or_not_at_all() {
     assert_eq!(without.expect("it starts").status.code(), Some(0));
 }
 
+/// Where upstream is not built, the invariants alone are checked, and a line says how to get more.
+#[test]
+fn a_search_builds_nothing_that_was_not_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let found = folder.path().join("found").display().to_string();
+    let search = |more: &[&str]| {
+        let arguments = [&["fuzz", "--programs", "2", "--out", &found], more].concat();
+        let output = command(&arguments).env("LOCKSTEP_CACHE", folder.path()).env_remove("LOCKSTEP_BIN").output();
+        let output = output.expect("it starts");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (text(output.stdout), text(output.stderr), output.status.code())
+    };
+    let (said, noted, code) = search(&[]);
+    assert_eq!((said.as_str(), code), ("no difference in 2 programs\n", Some(0)), "{noted}");
+    assert!(
+        noted.starts_with("the invariants alone are checked: ") && noted.contains("scripts/upstream-virtual"),
+        "{noted}"
+    );
+    assert_eq!(search(&["--against", "none"]), (said, String::new(), Some(0)));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0, "nothing was built");
+}
+
 /// What was tried before the end is told, the case at hand included, and summed up.
 #[test]
 fn a_signal_ends_faults_with_what_was_tried() {

@@ -67,17 +67,21 @@ impl Searched {
     /// The last lines of a search.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
+        let programs = |number: usize| if number == 1 { "1 program".to_owned() } else { format!("{number} programs") };
         let mut lines = Vec::new();
-        for (why, programs) in &self.inconclusive {
-            lines.push(format!("inconclusive    {programs} programs: {why}"));
+        for (why, number) in &self.inconclusive {
+            lines.push(format!("inconclusive    {}: {why}", programs(*number)));
         }
         for (cause, found) in &self.found {
             let word = if found.is_chance { "chance        " } else { "non-conformant" };
-            lines.push(format!("{word}  {cause}  {} programs  {}", found.programs, found.file));
+            lines.push(format!("{word}  {cause}  {}  {}", programs(found.programs), found.file));
         }
-        if self.found.is_empty() {
-            lines.push(format!("no difference in {} programs", self.programs));
-        }
+        let all = programs(self.programs);
+        lines.push(match self.found.values().filter(|found| !found.is_chance).count() {
+            0 => format!("no difference in {all}"),
+            1 => format!("1 cause of a difference in {all}"),
+            causes => format!("{causes} causes of a difference in {all}"),
+        });
         lines
     }
 }

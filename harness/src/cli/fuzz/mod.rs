@@ -53,9 +53,10 @@ pub(super) struct Arguments {
     /// The controller to test.
     #[arg(help_heading = "Subject", long, default_value = "ours")]
     subject: String,
-    /// The controller to compare with, or `none`: the invariants alone.
-    #[arg(help_heading = "Subject", long, default_value = "upstream", value_name = "SUBJECT")]
-    against: String,
+    /// The controller to compare with, or `none`: the invariants alone [default: upstream where it is built for virtual time, else
+    /// none].
+    #[arg(help_heading = "Subject", long, value_name = "SUBJECT")]
+    against: Option<String>,
     /// Play this many programs [default: 1000, where --for is absent].
     #[arg(help_heading = "Search", long, value_name = "N")]
     programs: Option<usize>,
@@ -88,9 +89,12 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         return Err(CliError::Usage(why.to_owned()));
     }
     let mut specs = vec![arguments.subject.parse::<Spec>()?];
-    if arguments.against != "none" {
-        specs.insert(0, arguments.against.parse()?);
-    }
+    let against = match arguments.against.as_deref() {
+        Some("none") => None,
+        Some(against) => Some(against.parse()?),
+        None => built(&specs[0]),
+    };
+    specs.splice(0..0, against);
     arguments.place.check(&[], &specs)?;
     places::folder("--out", Some(&arguments.out))?;
     places::folder("--cases", arguments.cases.as_deref())?;
@@ -107,7 +111,6 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let mut search = Search { arguments: &arguments, typed, specs: &specs, stage, ours, hunt, since };
     let ended = search.run().await;
     setup.close_programs().await;
-    search.progress();
     let searched = search.searched();
     searched.lines().iter().for_each(|line| say!("{line}"));
     if let (Some(results), Ok(()), None) = (results, &ended, Interrupt::of_process().cause()) {
@@ -115,6 +118,18 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         results.write(&[searched.outcome()], since.elapsed().as_secs_f64())?;
     }
     ended.map(|()| searched.outcome())
+}
+
+/// Upstream, where it can be played in virtual time as it is: nothing is built that was not asked for.
+fn built(subject: &Spec) -> Option<Spec> {
+    let upstream = Spec::Upstream(None);
+    let why = match upstream.not_built() {
+        None => return Some(upstream),
+        Some(why) => why,
+    };
+    let ours = if *subject == Spec::Ours { "" } else { ", and --against ours compares with Lockstep's own controller" };
+    note!("the invariants alone are checked: {why}{ours}");
+    None
 }
 
 /// A search under way.
