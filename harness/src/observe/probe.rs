@@ -200,7 +200,10 @@ impl Probe {
             write(Kind::Deployment, &deployment.name, wanted).await?;
             let left = || budget.saturating_sub(since.elapsed());
             self.world.until(left(), || exited() || has_size()).await;
-            let version = write(Kind::ReplicaSet, &set.name, wanted + 1).await.filter(|_| has_size())?;
+            if !has_size() {
+                return None;
+            }
+            let version = write(Kind::ReplicaSet, &set.name, wanted + 1).await?;
             let restored = || self.world.has_seen(Kind::ReplicaSet, version) && has_size();
             self.world.until(left(), || exited() || restored()).await;
             restored().then_some(())
