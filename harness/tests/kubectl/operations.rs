@@ -168,6 +168,10 @@ fn normal(kubectl: &Kubectl, object: &str) -> Checked<String> {
     }
     let mut value: Value = serde_json::from_str(&text).map_err(|_| text)?;
     clear(&mut value);
+    // The server sorts them by time, in seconds.
+    if let Some(managers) = value.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut) {
+        managers.sort_by_key(Value::to_string);
+    }
     Ok(serde_json::to_string_pretty(&value)?)
 }
 

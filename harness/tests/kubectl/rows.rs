@@ -106,8 +106,8 @@ fn applied() -> Vec<Row> {
         row(
             "apply-removes-labels-and-annotations",
             [
-                apply(more("labels: {a: '1', b: '2'}, annotations: {x: '1', y: '2'}, ", "", "", "")),
-                apply(more("labels: {b: '3'}, annotations: {y: '2'}, ", "", "", "")),
+                apply(more("labels: {a: '1', b: '2'}, annotations: {x: '1', z: '2'}, ", "", "", "")),
+                apply(more("labels: {b: '3'}, annotations: {z: '2'}, ", "", "", "")),
             ],
         ),
         row("apply-removes-all-annotations", [apply(more("annotations: {x: '1'}, ", "", "", "")), apply(spec(""))]),

@@ -64,6 +64,12 @@ impl Diff {
             match (from.get(name), new) {
                 (Some(Value::Object(old)), Value::Object(new)) => {
                     let (field, inner) = inner(shape, name);
+                    if field.is_some_and(Field::replaces) {
+                        if self.additions {
+                            patch.insert(name.clone(), new.clone().into());
+                        }
+                        continue;
+                    }
                     let changes = self.maps(inner, field.is_some_and(Field::retains), old, new)?;
                     if !changes.is_empty() {
                         patch.insert(name.clone(), changes.into());
@@ -111,11 +117,11 @@ impl Diff {
             return Ok(());
         };
         let (old, new) = (keyed(from, key)?, keyed(to, key)?);
-        let mut changed = self.items(field, key, &old, &new)?;
+        let mut unpaired = old.clone();
+        let mut changed = self.items(field, key, &mut unpaired, &new)?;
         changed.sort_by_key(|item| new.iter().position(|(_, other)| other[key] == item[key]));
         if self.deletions {
-            let gone = old.iter().filter(|(at, _)| !new.iter().any(|(other, _)| other == at));
-            changed.extend(gone.map(|(_, item)| json!({(key): item[key], PATCH: "delete"})));
+            changed.extend(unpaired.iter().map(|(_, item)| json!({(key): item[key], PATCH: "delete"})));
         }
         let is_moved = old.len() != new.len() || old.iter().zip(&new).any(|((one, _), (other, _))| one != other);
         if !changed.is_empty() || self.additions && is_moved {
@@ -131,9 +137,14 @@ impl Diff {
     }
 
     /// What changes of the items that are there, and the new ones. Where several have one key they are paired in
-    /// their order.
-    fn items(self, field: &Field, key: &str, old: &[Keyed<'_>], new: &[Keyed<'_>]) -> Result<Vec<Value>, String> {
-        let mut old = old.to_vec();
+    /// their order, and those that stay unpaired are left in `old`.
+    fn items(
+        self,
+        field: &Field,
+        key: &str,
+        old: &mut Vec<Keyed<'_>>,
+        new: &[Keyed<'_>],
+    ) -> Result<Vec<Value>, String> {
         let mut changed = Vec::new();
         for (at, item) in new {
             match old.iter().position(|(other, _)| other == at).map(|paired| old.remove(paired)) {
@@ -346,6 +357,15 @@ mod tests {
         let wanted = json!({"containers": [{"name": "a", "image": "a:2", "tty": null}, {"name": "b", "$patch": "delete"}],
             "$setElementOrder/containers": [{"name": "a"}]});
         assert_eq!(patch, wanted);
+    }
+
+    /// As kubectl does it: the variable that stays goes with the one that was removed.
+    #[test]
+    fn one_of_two_items_with_one_key_is_deleted_with_both() {
+        let twice = json!({"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]});
+        let manifest = json!({"env": [{"name": "A", "value": "2"}]});
+        let patch = three_way(place("Container"), &twice, &manifest, &twice).unwrap();
+        assert_eq!(strategic(place("Container"), &twice, &patch).unwrap(), json!({"env": []}));
     }
 
     #[test]

@@ -51,6 +51,7 @@ fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<Stri
         let (field, inner) = inner(shape, name);
         let merged = match (object.remove(name), value) {
             (_, Value::Null) => continue,
+            (Some(Value::Object(_)), new @ Value::Object(_)) if field.is_some_and(Field::replaces) => new.clone(),
             (Some(Value::Object(old)), Value::Object(new)) => merge(inner, old, new)?,
             (Some(Value::Array(old)), Value::Array(new)) if field.is_some_and(|field| field.merges) => {
                 let field = field.expect("it was just looked at");
@@ -235,6 +236,13 @@ mod tests {
         let patch = json!({"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]});
         let wanted = json!({"containers": [{"name": "x"}, {"name": "b"}, {"name": "a"}], "args": ["a"]});
         assert_eq!(patched("PodSpec", &object, &patch), wanted);
+    }
+
+    #[test]
+    fn map_is_replaced_where_its_type_says_so() {
+        let object = json!({"selector": {"matchLabels": {"a": "b", "app": "web"}}});
+        let patch = json!({"selector": {"matchLabels": {"app": "web"}}});
+        assert_eq!(patched("PodDisruptionBudgetSpec", &object, &patch), patch);
     }
 
     #[test]

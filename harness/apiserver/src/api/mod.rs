@@ -173,6 +173,11 @@ impl Field {
         }
     }
 
+    /// Whether a strategic merge patch replaces it as a whole, though it is a map.
+    fn replaces(&self) -> bool {
+        self.documented.strategy.as_deref() == Some("replace")
+    }
+
     /// Whether a strategic merge patch names the fields that stay, so that the server clears all others.
     fn retains(&self) -> bool {
         self.documented.strategy.as_deref().is_some_and(|strategy| strategy.contains("retainKeys"))
