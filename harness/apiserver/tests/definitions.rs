@@ -22,9 +22,10 @@ const RECORDED: &str = include_str!("definitions/recorded.jsonl");
 /// An answer: its code, its body and its warnings.
 async fn ask(server: &ApiServer, method: Method, path: &str, body: &Value) -> (StatusCode, Value, Vec<String>) {
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body.to_string())).unwrap()).await;
+    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body.to_string())).expect("a request")).await;
     let (code, headers) = (answer.status(), answer.headers().clone());
-    let warnings = headers.get_all("warning").iter().map(|warning| warning.to_str().unwrap().to_owned()).collect();
+    let warnings =
+        headers.get_all("warning").iter().map(|warning| warning.to_str().expect("text").to_owned()).collect();
     let bytes = answer.into_body().collect().await.unwrap().to_bytes();
     (code, serde_json::from_slice(&bytes).unwrap_or_default(), warnings)
 }
@@ -127,18 +128,22 @@ fn answers(questions: &[Value]) -> Vec<Value> {
         }
     };
     let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("Go is installed");
-    let mut input = child.stdin.take().unwrap();
+    let mut input = child.stdin.take().expect("it is piped");
     let text: String = questions.iter().map(|question| format!("{question}\n")).collect();
     let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let output = child.wait_with_output().expect("the oracle ends");
+    writer.join().expect("it does not panic").expect("the oracle reads");
+    String::from_utf8(output.stdout)
+        .expect("text")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
 fn questions(seed: u64, count: usize) -> Vec<Value> {
     if let Ok(path) = std::env::var("DEFINITIONS_FROM") {
-        let read = |line: &str| json!({"definition": serde_json::from_str::<Value>(line).unwrap()});
-        return std::fs::read_to_string(path).unwrap().lines().map(read).collect();
+        let read = |line: &str| json!({"definition": serde_json::from_str::<Value>(line).expect("JSON")});
+        return std::fs::read_to_string(path).expect("a file of definitions").lines().map(read).collect();
     }
     let mut rng = generate::Rng(seed);
     let question = |_| {
@@ -152,8 +157,8 @@ fn questions(seed: u64, count: usize) -> Vec<Value> {
 #[tokio::test(start_paused = true)]
 #[ignore = "needs Go and upstream's modules; DEFINITIONS and SEED, or DEFINITIONS_FROM, choose which"]
 async fn generated_definitions_get_the_answers_of_upstream() {
-    let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let count = usize::try_from(number("DEFINITIONS", 5000)).unwrap();
+    let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().expect("a number"));
+    let count = usize::try_from(number("DEFINITIONS", 5000)).expect("a number");
     let questions = questions(number("SEED", 1), count);
     let answers = answers(&questions);
     assert_eq!(answers.len(), questions.len());
@@ -171,7 +176,8 @@ async fn generated_definitions_get_the_answers_of_upstream() {
     );
     if let Ok(path) = std::env::var("RECORD") {
         let lines = questions.iter().zip(&answers).map(|(asked, answer)| json!({"asked": asked, "answer": answer}));
-        std::fs::write(path, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        std::fs::write(path, lines.map(|line| format!("{line}\n")).collect::<String>())
+            .expect("the file can be written");
     }
     assert!(found.is_empty(), "{} differences:\n{}", found.len(), found.join("\n"));
 }

@@ -15,10 +15,10 @@ const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
 async fn ask(server: &ApiServer, method: &str, path: &str, body: Value) -> (u16, Value) {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    let answer = server.handle(request.body(Full::<Bytes>::from(body)).unwrap()).await;
+    let answer = server.handle(request.body(Full::<Bytes>::from(body)).expect("a request")).await;
     let code = answer.status().as_u16();
     let bytes = answer.into_body().collect().await.unwrap().to_bytes();
-    (code, serde_json::from_slice(&bytes).unwrap())
+    (code, serde_json::from_slice(&bytes).expect("JSON"))
 }
 
 fn pod(name: &str) -> Value {

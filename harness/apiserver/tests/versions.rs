@@ -15,12 +15,12 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 async fn send(server: &ApiServer, method: &str, path: &str, body: Value) -> Response<ResponseBody> {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    server.handle(request.body(Full::<Bytes>::from(body)).unwrap()).await
+    server.handle(request.body(Full::<Bytes>::from(body)).expect("a request")).await
 }
 
 async fn read(answer: Response<ResponseBody>) -> (u16, Value) {
     let code = answer.status().as_u16();
-    (code, serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).unwrap())
+    (code, serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).expect("JSON"))
 }
 
 #[rstest]

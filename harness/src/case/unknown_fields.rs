@@ -88,9 +88,9 @@ mod tests {
     #[rstest]
     #[case::manifest(&format!("{HEAD}{{replicsa: 4}}}}"), &["5:80 unknown field `replicsa`; did you mean `replicas`?"])]
     #[case::nested(&format!("{HEAD}{{strategy: {{rollingUpdate: {{maxSurg: 1}}}}}}}}"),
-        &["5:106 unknown field `maxSurg`; did you mean `maxSurge`?"])]
+        &["5:107 unknown field `maxSurg`; did you mean `maxSurge`?"])]
     #[case::in_a_list(&format!("{HEAD}{{template: {{spec: {{containers: [{{name: a, foo: 1}}]}}}}}}}}"),
-        &["5:122 unknown field `foo`; Container of Kubernetes v1.36.3 has no such field"])]
+        &["5:121 unknown field `foo`; Container of Kubernetes v1.36.3 has no such field"])]
     #[case::refused(&format!("{HEAD}{{replicsa: 4}}}}\n  refused: {{message: unknown field}}"), &[])]
     #[case::labels(&format!("{HEAD}{{template: {{metadata: {{labels: {{any: thing}}}}}}}}}}"), &[])]
     #[case::custom_resource("- apply: {apiVersion: a.example/v1, kind: Deployment, metadata: {name: x}, spec: {replicsa: 4}}", &[])]

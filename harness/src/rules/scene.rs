@@ -125,6 +125,9 @@ fn seen(kind: &str, name: &str, object: &Value) -> Cel {
     if ["Deployment", "ReplicaSet", "Pod"].contains(&kind) {
         default(&mut object, "status", "conditions", json!([]));
     }
+    if ["Deployment", "ReplicaSet"].contains(&kind) {
+        default(&mut object, "spec", "minReadySeconds", json!(0));
+    }
     if kind == "Deployment" {
         default(&mut object, "spec", "paused", json!(false));
     }

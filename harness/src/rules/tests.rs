@@ -52,6 +52,11 @@ fn first(rules: &[Rule], recording: &Recording) -> Option<Broken> {
 #[case::finally(When::Finally, "replicaSets[0].status.readyReplicas == 3", true)]
 #[case::finally_broken(When::Finally, "replicaSets[0].spec.replicas == 4", false)]
 #[case::zeros_are_there(When::Always, "deployment.status.unavailableReplicas == 0 && !deployment.spec.paused", true)]
+#[case::no_minimum_ready_time(
+    When::Always,
+    "deployment.spec.minReadySeconds == 0 && replicaSets.all(set, set.spec.minReadySeconds == 0)",
+    true
+)]
 #[case::shared_names(When::Finally, "replicaSets[0].name == 'rs1' && deployment.name == 'web'", true)]
 #[case::count(When::Finally, "count('rs1 created 2') == 1 && count('rs1') == 3 && count('rs1 2 -> 4') == 1", true)]
 #[case::count_of_none(When::Finally, "count('deleted') == 0", true)]

@@ -68,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    fn described(more: Value) -> Workload {
+    fn described(more: &Value) -> Workload {
         let mut description = json!({"apiVersion": "example.com/v1", "kind": "Fleet", "plural": "fleets"});
         let fields = description.as_object_mut().unwrap();
         fields.extend(more.as_object().unwrap().clone());
@@ -87,7 +87,7 @@ mod tests {
         #[case] ready: bool,
         #[case] events: bool,
     ) {
-        let claims = described(more).claims();
+        let claims = described(&more).claims();
         assert_eq!((claims.generation, claims.ready, claims.events), (generation, ready, events));
     }
 
@@ -98,7 +98,7 @@ mod tests {
     #[case::other_bounds(json!({"paths": {"/spec/strategy": null}, "bounds": {"maxSurge": 1}}), &["availability"])]
     #[case::no_pause(json!({"paths": {"/spec/paused": null}}), &["paused"])]
     fn an_invariant_about_nothing_is_not_judged(#[case] more: Value, #[case] left_out: &[&str]) {
-        let workload = described(more);
+        let workload = described(&more);
         let found = INVARIANTS.iter().map(|(name, _)| *name).filter(|name| !workload.claims_invariant(name));
         assert_eq!(found.collect::<Vec<_>>(), left_out);
     }

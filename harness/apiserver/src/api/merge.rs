@@ -110,7 +110,8 @@ fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> R
                 merged.push(item.clone());
             }
         }
-        return Ok(Value::Array(ordered(merged, new, old, |a, b| a == b)));
+        let order = order.and_then(Value::as_array).map_or(new, Vec::as_slice);
+        return Ok(Value::Array(ordered(merged, order, old, |a, b| a == b)));
     };
     if new.iter().any(|item| item.get(PATCH).is_some_and(|how| how == "replace")) {
         let kept = new.iter().filter(|item| item.get(PATCH).is_none());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// A source of choices (SplitMix64).
-pub struct Rng(pub u64);
+pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
     fn next(&mut self) -> u64 {
@@ -257,7 +257,7 @@ fn object(rng: &mut Rng, depth: usize) -> Value {
 }
 
 /// A definition that is valid, but for its schema's values.
-pub fn definition(rng: &mut Rng) -> Value {
+pub(crate) fn definition(rng: &mut Rng) -> Value {
     let mut root = json!({"type": "object", "properties": {"spec": object(rng, 3)}});
     if rng.one_in(3) {
         root["properties"]["status"] = object(rng, 1);
@@ -474,7 +474,7 @@ fn change_rest(rng: &mut Rng, definition: &mut Value) {
 }
 
 /// A definition of which something may be wrong, and some of the time one that it replaces.
-pub fn changed(rng: &mut Rng) -> (Value, Value) {
+pub(crate) fn changed(rng: &mut Rng) -> (Value, Value) {
     let mut definition = definition(rng);
     let old = if rng.one_in(5) { definition.clone() } else { Value::Null };
     for _ in 0..rng.below(4) {
@@ -534,7 +534,7 @@ fn value(rng: &mut Rng, schema: &Value, depth: usize) -> Value {
 }
 
 /// An object of a definition's first version.
-pub fn object_of(rng: &mut Rng, definition: &Value) -> Value {
+pub(crate) fn object_of(rng: &mut Rng, definition: &Value) -> Value {
     let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     let spec = &definition["spec"];
     let version = spec["versions"][0]["name"].as_str().unwrap_or_default();

@@ -79,7 +79,6 @@ mod tests {
 
     use super::*;
     use crate::case::model::{Naming, PatchKind, PodOperation, Pods, Target};
-    use crate::case::operations::change;
 
     /// A server with one Deployment, at one moment.
     struct Moment(std::sync::Mutex<Value>);
@@ -151,6 +150,6 @@ mod tests {
     async fn what_changes_nothing_is_not_sent() {
         let found = json!({"metadata": {"name": "web"}, "spec": {}});
         let server = Moment(Value::Null.into());
-        assert!(!change::change(&server, &found, &found, "kubectl-rollout").await.unwrap());
+        assert!(!change(&server, &found, &found, "kubectl-rollout").await.unwrap());
     }
 }

@@ -154,6 +154,9 @@ impl Undo {
     }
 }
 
+/// A ReplicaSet and its revision.
+type Revision<'a> = (i64, &'a Value);
+
 /// The template without the label that a controller adds.
 fn template(object: &Value) -> Value {
     let mut template = object["spec"]["template"].clone();
@@ -165,7 +168,7 @@ fn template(object: &Value) -> Value {
 
 /// The ReplicaSets with their revisions in kubectl's order: that of the Deployment's template, the oldest of several,
 /// stands last. One without the annotation has revision 0; one whose revision is no number is left out.
-fn in_order<'a>(sets: &'a [Value], deployment: &Value) -> Vec<(i64, &'a Value)> {
+fn in_order<'a>(sets: &'a [Value], deployment: &Value) -> Vec<Revision<'a>> {
     let wanted = template(deployment);
     let age = |set: &Value| {
         let text = |field: &str| set["metadata"][field].as_str().unwrap_or_default().to_owned();
@@ -183,9 +186,9 @@ fn in_order<'a>(sets: &'a [Value], deployment: &Value) -> Vec<(i64, &'a Value)> 
 
 /// The ReplicaSet of the second newest revision; where two have the newest, the one that kubectl sees last.
 fn previous<'a>(sets: &'a [Value], deployment: &Value) -> Option<&'a Value> {
-    let (mut latest, mut previous): (Option<(i64, &Value)>, Option<(i64, &Value)>) = (None, None);
+    let (mut latest, mut previous): (Option<Revision<'_>>, Option<Revision<'_>>) = (None, None);
     for (revision, set) in in_order(sets, deployment) {
-        let is_above = |other: Option<(i64, &Value)>| other.is_none_or(|(other, _)| other < revision);
+        let is_above = |other: Option<Revision<'_>>| other.is_none_or(|(other, _)| other < revision);
         if is_above(latest) {
             previous = latest.replace((revision, set));
         } else if is_above(previous) {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;
 
 use super::connection::Connection;
-use super::{OwnError, read};
+use super::read;
 use crate::cluster::proxy_fixture::{Form, TestProxy};
 use crate::cluster::{Authority, Cluster, DEFAULT_VERSION, Plan, Site, boot};
 
@@ -63,8 +63,9 @@ impl Fixture {
 
     /// Lists namespaces by the current context of these files; that context's own namespace.
     async fn list(&self, files: &[PathBuf]) -> Result<String, String> {
-        let connection = Connection::new(&read(files).map_err(says)?, None).map_err(says)?;
-        let client = connection.client(LIMIT).map_err(says)?;
+        let connection = Connection::new(&read(files).map_err(|error| error.to_string())?, None)
+            .map_err(|error| error.to_string())?;
+        let client = connection.client(LIMIT).map_err(|error| error.to_string())?;
         let listed = Api::<Namespace>::all(client).list(&ListParams::default()).await;
         listed.map(|_| connection.namespace().to_owned()).map_err(|error| error.to_string())
     }
@@ -77,10 +78,6 @@ impl Fixture {
         let output = kubectl.args(["get", "namespaces", "--request-timeout=20s"]).output().ok()?;
         Some(output.status.success())
     }
-}
-
-fn says(error: OwnError) -> String {
-    error.to_string()
 }
 
 fn base64(text: &str) -> String {
