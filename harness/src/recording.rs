@@ -13,6 +13,7 @@ mod body;
 mod diagnosis;
 mod header;
 mod names;
+mod trouble;
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use body::Body;
 pub use diagnosis::Diagnosis;
 pub use header::{Header, Identity, SubjectKind};
+pub use trouble::{Blame, Trouble};
 
 use crate::expect::Expect;
 pub(crate) use body::pack_old;
@@ -231,46 +233,6 @@ pub struct Settling {
     pub took: u64,
     /// Milliseconds since the recording began.
     pub at: u64,
-}
-
-/// Whose fault something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Blame {
-    /// The cluster or the harness: the verdict is inconclusive.
-    Environment,
-    /// The controller under test: the verdict is non-conformant.
-    Subject,
-}
-
-/// Something that went wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Trouble {
-    /// Whose fault it is.
-    pub blame: Blame,
-    /// What happened, as a lower-case fragment.
-    pub why: String,
-    /// Whether it is that the subject's process ended.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ended: bool,
-}
-
-impl Trouble {
-    /// What is said of a subject that left something wrong when its time was up, and had written nothing.
-    pub const DID_NOTHING: &'static str = "did nothing";
-    /// The same of one that had written.
-    pub const WRONG_STATE: &'static str = "stayed in the wrong state";
-
-    /// Trouble that is this one's fault.
-    pub fn new(blame: Blame, why: impl Into<String>) -> Self {
-        Self { blame, why: why.into(), ended: false }
-    }
-
-    /// The subject has ended; how.
-    pub fn ended(why: impl Into<String>) -> Self {
-        Self { blame: Blame::Subject, why: why.into(), ended: true }
-    }
 }
 
 /// The last line.

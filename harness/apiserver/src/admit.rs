@@ -160,7 +160,7 @@ fn account(server: &mut Server, kind: &Kind, namespace: &str, name: &str, body: 
     if spec["imagePullSecrets"].as_array().is_none_or(Vec::is_empty) && !found.body["imagePullSecrets"].is_null() {
         spec["imagePullSecrets"] = found.body["imagePullSecrets"].clone();
     }
-    if found.body["metadata"]["annotations"].get(MOUNTABLE).is_some_and(|value| is_true(value)) {
+    if found.body["metadata"]["annotations"].get(MOUNTABLE).is_some_and(is_true) {
         return Err(Problem::unsupported(format!("pods of a service account with the annotation {MOUNTABLE}")));
     }
     let wanted = |of: &Value| of["automountServiceAccountToken"].as_bool();

@@ -110,7 +110,7 @@ fn content_type(method: &Method, header: String) -> String {
     let rest: Vec<&str> = parts.collect();
     let (last, others) = rest.split_last().map_or(("", &[][..]), |(last, others)| (*last, others));
     let fits = |part: &&str| part.split_once('=').is_some_and(|(name, value)| !name.is_empty() && !value.is_empty());
-    if others.iter().all(|part| fits(part)) && (last.is_empty() || fits(&last)) { form } else { "malformed".to_owned() }
+    if others.iter().all(fits) && (last.is_empty() || fits(&last)) { form } else { "malformed".to_owned() }
 }
 
 /// The parameters, decoded.

@@ -64,7 +64,6 @@ pub(crate) fn sleep(duration: Duration) -> Sleep {
 }
 
 /// Waits until a future completes, but no longer than this.
-#[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub(crate) async fn within(duration: Duration, future: impl Future<Output = ()>) {
     // That it did not complete in time is not told: the caller looks.
     drop(tokio::time::timeout(duration, future).await);

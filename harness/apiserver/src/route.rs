@@ -159,7 +159,7 @@ pub(crate) fn decoded(path: &str) -> Result<String, Undecodable> {
         let digits = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or(Undecodable::Encoding)?;
         bytes.push(byte);
-        bytes.extend_from_slice(part[2..].as_bytes());
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
     }
     String::from_utf8(bytes).map_err(|_| Undecodable::NotUtf8)
 }

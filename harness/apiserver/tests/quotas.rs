@@ -26,7 +26,7 @@ fn pod(name: &str) -> Value {
         "containers": [{"name": "app", "image": "app:1"}]}})
 }
 
-fn quota(name: &str, hard: Value) -> Value {
+fn quota(name: &str, hard: &Value) -> Value {
     json!({"metadata": {"name": name}, "spec": {"hard": hard}})
 }
 
@@ -37,7 +37,7 @@ async fn used(server: &ApiServer, name: &str) -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_terminating_pod_counts_until_it_is_overdue_and_quotas_are_counted_again() {
     let server = ApiServer::new();
-    assert_eq!(ask(&server, "POST", QUOTAS, quota("one", json!({"pods": "1"}))).await.0, 201);
+    assert_eq!(ask(&server, "POST", QUOTAS, quota("one", &json!({"pods": "1"}))).await.0, 201);
     assert_eq!(ask(&server, "POST", PODS, pod("a")).await.0, 201);
     let (code, deleted) = ask(&server, "DELETE", &format!("{PODS}/a"), Value::Null).await;
     assert_eq!((code, &deleted["metadata"]["deletionGracePeriodSeconds"]), (200, &json!(30)));
@@ -54,7 +54,7 @@ async fn a_terminating_pod_counts_until_it_is_overdue_and_quotas_are_counted_aga
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_ends_or_goes_is_free_at_once() {
     let server = ApiServer::new();
-    ask(&server, "POST", QUOTAS, quota("one", json!({"pods": "1", "count/pods": "2"}))).await;
+    ask(&server, "POST", QUOTAS, quota("one", &json!({"pods": "1", "count/pods": "2"}))).await;
     ask(&server, "POST", PODS, pod("a")).await;
     let (_, mut made) = ask(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
     made["status"]["phase"] = "Succeeded".into();
@@ -67,7 +67,7 @@ async fn a_pod_that_ends_or_goes_is_free_at_once() {
 #[tokio::test(start_paused = true)]
 async fn objects_that_are_stored_without_a_request_are_counted() {
     let server = ApiServer::new();
-    ask(&server, "POST", QUOTAS, quota("one", json!({"requests.memory": "1Gi"}))).await;
+    ask(&server, "POST", QUOTAS, quota("one", &json!({"requests.memory": "1Gi"}))).await;
     server
         .put_stored(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"},
             "spec": {"containers": [{"name": "app", "image": "app:1", "resources": {"requests": {"memory": "64Mi"}}}]}}))
@@ -76,9 +76,9 @@ async fn objects_that_are_stored_without_a_request_are_counted() {
 }
 
 #[rstest]
-#[case::a_kind_that_is_not_served(QUOTAS, quota("a", json!({"count/roles.rbac.authorization.k8s.io": "1"})), 501)]
-#[case::a_kind_that_is_never_there(QUOTAS, quota("a", json!({"count/persistentvolumeclaims": "1"})), 201)]
-#[case::an_extended_resource(QUOTAS, quota("a", json!({"requests.example.com/gpu": "1"})), 201)]
+#[case::a_kind_that_is_not_served(QUOTAS, quota("a", &json!({"count/roles.rbac.authorization.k8s.io": "1"})), 501)]
+#[case::a_kind_that_is_never_there(QUOTAS, quota("a", &json!({"count/persistentvolumeclaims": "1"})), 201)]
+#[case::an_extended_resource(QUOTAS, quota("a", &json!({"requests.example.com/gpu": "1"})), 201)]
 #[case::pod_security("/api/v1/namespaces",
     json!({"metadata": {"name": "a", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}), 501)]
 #[case::privileged("/api/v1/namespaces",

@@ -91,8 +91,9 @@ async fn ask(
     let form = if form.is_empty() { "application/json" } else { form };
     let request = Request::builder().method(method).uri(path).header("content-type", form);
     let request = if accept.is_empty() { request } else { request.header("accept", accept) };
-    let answer = server.handle(request.body(Full::<Bytes>::from(body)).unwrap()).await;
-    let warnings: Vec<&str> = answer.headers().get_all("warning").iter().map(|value| value.to_str().unwrap()).collect();
+    let answer = server.handle(request.body(Full::<Bytes>::from(body)).expect("a request")).await;
+    let warnings: Vec<&str> =
+        answer.headers().get_all("warning").iter().map(|value| value.to_str().expect("text")).collect();
     let warning = warnings.join(", ");
     let code = answer.status().as_u16();
     let bytes = answer.into_body().collect().await.unwrap().to_bytes();

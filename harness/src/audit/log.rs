@@ -191,7 +191,7 @@ impl<'a> Documents<'a> {
             let bad = |why| AuditError::Line { name: self.name.to_owned(), number: self.begins, why };
             let content = envelope::content(value).map_err(bad)?;
             entries += content.entries.len();
-            content.entries.into_iter().for_each(|entry| self.entry(entry));
+            content.entries.iter().for_each(|entry| self.entry(entry));
             for part in content.texts.iter().filter(|text| matters(text)) {
                 let why = format!("{}: line {} has a part of an entry only", self.name, self.begins);
                 self.gap(time_in(part).or(self.last), why);
@@ -206,10 +206,10 @@ impl<'a> Documents<'a> {
     }
 
     /// Takes in an entry, once.
-    fn entry(&mut self, value: Value) {
+    fn entry(&mut self, value: &Value) {
         self.log.has_entries = true;
         let time = value.get("stageTimestamp").and_then(Value::as_str).and_then(|time| time.parse().ok());
-        match Entry::deserialize(&value) {
+        match Entry::deserialize(value) {
             Ok(entry) if entry.counts() => {
                 if entry.id.is_empty() || self.log.known.insert((entry.id.clone(), entry.time())) {
                     self.log.entries.extend(collection::each(entry));

@@ -1,11 +1,10 @@
 //! The whole collection, recorded with our controller and replayed on it: as played, and as a capture of a live cluster would have it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
+use rstest::rstest;
 
 use super::*;
 use crate::capture::Journal;
@@ -13,33 +12,21 @@ use crate::controllers::Controllers;
 use crate::recording::{Change, Entry, Header, Recording, Version, Writer};
 use crate::runner::{Simulation, simulated};
 
-/// The cases of the collection, one for each profile.
-fn collection() -> Vec<Arc<Case>> {
+/// The test is in so many parts, which run side by side.
+const PARTS: usize = 8;
+
+/// A part of the cases of the collection, one for each profile.
+fn collection(part: usize) -> Vec<Arc<Case>> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
     let files = case::find(&[folder]).unwrap();
-    files.iter().flat_map(|path| case::load(path).unwrap()).map(Arc::new).collect()
+    let cases: Vec<_> = files.iter().flat_map(|path| case::load(path).unwrap()).map(Arc::new).collect();
+    assert!(cases.len() > 500, "{}", cases.len());
+    cases.into_iter().skip(part).step_by(PARTS).collect()
 }
 
 fn play(case: &Case) -> Recording {
     let simulation = Simulation::new(case.controllers.clone(), Duration::from_secs(20));
     simulated(case, &Spec::Ours, &simulation).unwrap_or_else(|error| panic!("{}: {error}", case.name))
-}
-
-/// Ask this of every case, on all cores; what is answered, by the case's name.
-fn of_each<T: Send>(cases: &[Arc<Case>], ask: impl Fn(&Arc<Case>) -> Option<T> + Sync) -> BTreeMap<String, T> {
-    let (next, answers) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let answer = ask(case);
-                    answers.lock().unwrap().extend(answer.map(|answer| (case.name.clone(), answer)));
-                }
-            });
-        }
-    });
-    answers.into_inner().unwrap()
 }
 
 /// What is recorded is read back, as from a file.
@@ -49,16 +36,16 @@ fn read_back(recording: &Recording) -> Recording {
     Recording::read(text.as_slice()).unwrap()
 }
 
-#[test]
-fn every_case_replays_without_a_difference() {
-    let cases = collection();
-    let differing = of_each(&cases, |case| {
-        let recorded = read_back(&play(case));
+#[rstest]
+fn every_case_replays_without_a_difference(#[values(0, 1, 2, 3, 4, 5, 6, 7)] part: usize) {
+    let differing = collection(part).into_iter().filter_map(|case| {
+        let recorded = read_back(&play(&case));
         let again = Arc::new(recorded_case(&recorded.header).unwrap());
         let [_, second] = judged(&again, &play(&again), &named(&recorded)).unwrap();
-        (second.outcome() != Outcome::Conformant).then(|| format!("{:?}", second.findings))
+        (second.outcome() != Outcome::Conformant).then(|| format!("{}: {:?}", case.name, second.findings))
     });
-    assert!(cases.len() > 500 && differing.is_empty(), "{differing:#?}");
+    let differing: Vec<_> = differing.collect();
+    assert!(differing.is_empty(), "{differing:#?}");
 }
 
 /// What `capture` would have seen of a Deployment from the end of `given` on.
@@ -146,23 +133,15 @@ fn meddles(case: &Case) -> bool {
     ["during:", "fault:", "subject:"].iter().any(|word| text.contains(word))
 }
 
-#[test]
-fn no_case_is_a_difference_as_captured() {
-    let cases: Vec<Arc<Case>> =
-        collection().into_iter().filter(|case| !case.name.starts_with("config-restart/")).collect();
-    let answers = of_each(&cases, |case| {
-        let recording = play(case);
-        let deployment = deployment(&recording)?;
-        let answer = replayed_as_captured(&recording, &deployment)?;
-        Some((meddles(case), answer))
+#[rstest]
+fn no_case_is_a_difference_as_captured(#[values(0, 1, 2, 3, 4, 5, 6, 7)] part: usize) {
+    let cases = collection(part).into_iter().filter(|case| !case.name.starts_with("config-restart/"));
+    let differing = cases.filter(|case| !meddles(case)).filter_map(|case| {
+        let recording = play(&case);
+        let answer = replayed_as_captured(&recording, &deployment(&recording)?)?;
+        println!("{}: {answer}", case.name);
+        answer.starts_with("differs").then(|| case.name.clone())
     });
-    for (name, (meddles, answer)) in &answers {
-        println!("{name}{}: {answer}", if *meddles { " (meddles)" } else { "" });
-    }
-    let differing: Vec<&String> = answers
-        .iter()
-        .filter(|(_, (meddles, answer))| !meddles && answer.starts_with("differs"))
-        .map(|(name, _)| name)
-        .collect();
+    let differing: Vec<_> = differing.collect();
     assert!(differing.is_empty(), "{differing:?}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::pointer::At;
-use crate::recording::{Change, Version};
+use crate::recording::{Change, Entry, Recording, Version};
 use crate::timeline::object;
 pub(super) use crate::timeline::object::{
     REVISION, bare_template as template, controller_uid as controller, count as int, deleting as is_deleting, revision,
@@ -17,6 +17,17 @@ pub(super) const REPLICA_SET: &str = "ReplicaSet";
 pub(super) const POD: &str = "Pod";
 /// The annotation of a ReplicaSet with the revisions that it had before.
 pub(super) const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
+
+/// The versions of objects among entries of a recording.
+pub(super) fn versions(entries: &[Entry]) -> impl Iterator<Item = &Version> {
+    entries.iter().filter_map(|entry| if let Entry::Object(version) = entry { Some(version) } else { None })
+}
+
+/// Every version of every Deployment.
+pub(super) fn deployments(recording: &Recording) -> impl Iterator<Item = &Value> {
+    versions(&recording.entries).filter(|version| version.kind == DEPLOYMENT).map(|version| &*version.object)
+}
+
 /// The objects at one moment.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Live<'a> {

@@ -42,7 +42,7 @@ pub use arrange::{Arrangement, Arrangements, arrangements};
 pub use marks::{OTHERS, staged};
 
 use self::given::Given;
-use self::live::{DEPLOYMENT, Live, POD, REPLICA_SET, int, is_deleting, text};
+use self::live::{DEPLOYMENT, Live, POD, REPLICA_SET, deployments, int, is_deleting, text, versions};
 use self::marks::{Marking, annotated, marked};
 use self::moves::{Scan, Scanned};
 use self::steps::Step;
@@ -241,14 +241,6 @@ fn last_part(index: u32, step: &Step) -> StepId {
 fn ends_settled(recording: &Recording) -> bool {
     let last = recording.entries.iter().rev().find(|entry| matches!(entry, Entry::Settled(_) | Entry::Object(_)));
     matches!(last, Some(Entry::Settled(Settling { unsettled: None, .. })))
-}
-
-fn versions(entries: &[Entry]) -> impl Iterator<Item = &Version> {
-    entries.iter().filter_map(|entry| if let Entry::Object(version) = entry { Some(version) } else { None })
-}
-
-fn deployments(recording: &Recording) -> impl Iterator<Item = &Value> {
-    versions(&recording.entries).filter(|version| version.kind == DEPLOYMENT).map(|version| &*version.object)
 }
 
 fn name_of_deployment(recording: &Recording) -> &str {

@@ -101,7 +101,7 @@ impl<'a> Scan<'a> {
         for set in live.sets() {
             templates.number(&live::template(set));
         }
-        let first = super::deployments(recording).next();
+        let first = live::deployments(recording).next();
         Self { live, templates, revisions, terminates, deleted: deleted_by_controller(recording), quota: None, first }
     }
 

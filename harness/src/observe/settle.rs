@@ -144,7 +144,9 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
             return Rest { unsettled: broken(world, scene), rounds };
         }
     }
-    Rest { unsettled: Some(blame(world, probe, scene, (stuck, was_right)).await), rounds }
+    let mut trouble = blame(world, probe, scene, (stuck, was_right)).await;
+    trouble.probe_unserved = trouble.blame == Blame::Subject && !probe.is_taken_up();
+    Rest { unsettled: Some(trouble), rounds }
 }
 
 /// What the subject has read, where the probe does not travel through it: it may look at one kind after the other before it writes.

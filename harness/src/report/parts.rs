@@ -18,7 +18,7 @@ pub(super) fn parts(judgement: &Judgement) -> BTreeSet<String> {
     let said = sentence(&finding.what);
     let parts = match &finding.what {
         What::Divergence(_) => words(first_line(&said)),
-        What::Unsettled(Trouble { blame: Blame::Subject, why, ended: false }) => vec![unsettled(first_line(why))],
+        What::Unsettled(Trouble { blame: Blame::Subject, why, ended: false, .. }) => vec![unsettled(first_line(why))],
         _ => vec![alike(first_line(&said))],
     };
     parts.into_iter().collect()

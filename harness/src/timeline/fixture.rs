@@ -165,7 +165,11 @@ impl Film {
     }
 
     pub(crate) fn unsettled(self, blame: Blame, why: &str) -> Self {
-        let unsettled = Some(Trouble::new(blame, why));
+        self.unsettled_by(Trouble::new(blame, why))
+    }
+
+    pub(crate) fn unsettled_by(self, trouble: Trouble) -> Self {
+        let unsettled = Some(trouble);
         self.entry(Entry::Settled(Settling { unsettled, rounds: 0, took: 10, at: 20 }))
     }
 

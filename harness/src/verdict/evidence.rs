@@ -44,7 +44,8 @@ pub(super) struct At {
 impl Evidence {
     /// Read a recording through, in which at these steps the subject did not do the work. A step that could not be made is the subject's
     /// fault where `possible` knows that it can be; else the case may be to blame as well. So may it where the step did not settle
-    /// because the server refuses what the subject writes, and `settles` does not know that it can.
+    /// because the server refuses what the subject writes, and `settles` does not know that it can; but not where the subject has
+    /// not served the probe either, of which no server refuses anything.
     pub(super) fn of(
         recording: &Recording,
         unearned: &[StepId],
@@ -64,7 +65,7 @@ impl Evidence {
                     now.open = false;
                     if let Some(trouble) = &settling.unsettled {
                         let trouble = match (trouble.blame, &now.refused) {
-                            (Blame::Subject, Some(refused)) if !settles(now.step) => {
+                            (Blame::Subject, Some(refused)) if !trouble.probe_unserved && !settles(now.step) => {
                                 let why = format!("{}: {refused}; {UNSETTLED}", trouble.why);
                                 Trouble::new(Blame::Environment, why)
                             }

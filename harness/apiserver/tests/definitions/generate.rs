@@ -15,7 +15,7 @@ impl Rng {
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(bound).unwrap()).unwrap()
+        usize::try_from(self.next() % u64::try_from(bound).expect("a small bound")).expect("it is below the bound")
     }
 
     fn one_in(&mut self, times: usize) -> bool {
@@ -162,7 +162,7 @@ fn values() -> Value {
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}, {"a": {"b": 1}},
         {"apiVersion": "a/b/c", "kind": "", "metadata": {"labels": {"-": "x"}}}, {"metadata": {"labels": 5}}
     ]);
-    all.as_array_mut().unwrap().extend(more.as_array().unwrap().iter().cloned());
+    all.as_array_mut().expect("a list").extend(more.as_array().expect("a list").iter().cloned());
     all
 }
 
@@ -233,10 +233,10 @@ fn schema(rng: &mut Rng, depth: usize) -> Value {
         node["default"] = rng.pick(&values());
     }
     if node["type"] == "object" && node.get("properties").is_some() && rng.one_in(4) {
-        let name = node["properties"].as_object().unwrap().keys().next().cloned().unwrap_or_default();
+        let name = node["properties"].as_object().expect("an object").keys().next().cloned().unwrap_or_default();
         let inner = rng.pick(&json!([{"maximum": 3}, {"minLength": 1}, {"enum": ["a", 1]}, {"not": {"enum": ["b"]}}]));
         let kind = rng.pick(&json!(["anyOf", "oneOf", "allOf"]));
-        node[kind.as_str().unwrap()] = json!([{"required": [name]}, {"properties": {name: inner}}]);
+        node[kind.as_str().expect("text")] = json!([{"required": [name]}, {"properties": {name: inner}}]);
     }
     node
 }
@@ -413,11 +413,11 @@ fn change_rest(rng: &mut Rng, definition: &mut Value) {
         1 => spec["group"] = rng.pick(&words),
         2 | 3 => {
             let name = rng.pick(&json!(["plural", "singular", "kind", "listKind"]));
-            spec["names"][name.as_str().unwrap()] = rng.pick(&words);
+            spec["names"][name.as_str().expect("text")] = rng.pick(&words);
         }
         4 => {
             let name = rng.pick(&json!(["shortNames", "categories"]));
-            spec["names"][name.as_str().unwrap()] = json!([rng.pick(&words), rng.pick(&words)]);
+            spec["names"][name.as_str().expect("text")] = json!([rng.pick(&words), rng.pick(&words)]);
         }
         5 | 6 => {
             let mut version = spec["versions"][0].clone();
@@ -426,13 +426,13 @@ fn change_rest(rng: &mut Rng, definition: &mut Value) {
             match rng.below(4) {
                 0 => {
                     version["schema"]["openAPIV3Schema"]["properties"]["more"] =
-                        json!({"type": "string", "default": "x"})
+                        json!({"type": "string", "default": "x"});
                 }
                 1 => version["subresources"] = json!({"status": {}}),
                 2 => version["schema"] = Value::Null,
                 _ => {}
             }
-            let versions = spec["versions"].as_array_mut().unwrap();
+            let versions = spec["versions"].as_array_mut().expect("a list");
             let at = rng.below(versions.len() + 1);
             versions.insert(at, version);
         }
@@ -444,12 +444,12 @@ fn change_rest(rng: &mut Rng, definition: &mut Value) {
         8 => {
             spec["versions"][0]["subresources"] = json!({"status": rng.pick(&json!([{}, null])), "scale": {
             "specReplicasPath": rng.pick(&paths), "statusReplicasPath": rng.pick(&paths),
-            "labelSelectorPath": rng.pick(&paths)}})
+            "labelSelectorPath": rng.pick(&paths)}});
         }
         9 => {
             spec["versions"][0]["additionalPrinterColumns"] = json!([{"name": rng.pick(&json!(["", "A"])),
             "type": rng.pick(&json!(["", "string", "date", "text"])), "jsonPath": rng.pick(&paths),
-            "format": rng.pick(&json!(["", "date", "foo"])), "priority": rng.below(2)}])
+            "format": rng.pick(&json!(["", "date", "foo"])), "priority": rng.below(2)}]);
         }
         10 => {
             let fields = (0..=rng.below(10)).map(|_| json!({"jsonPath": rng.pick(&paths)}));
@@ -486,7 +486,7 @@ pub(crate) fn changed(rng: &mut Rng) -> (Value, Value) {
     if old.is_object() {
         definition["metadata"] = old["metadata"].clone();
         if rng.one_in(3) {
-            let versions = definition["spec"]["versions"].as_array_mut().unwrap();
+            let versions = definition["spec"]["versions"].as_array_mut().expect("a list");
             let mut next = versions[0].clone();
             next["name"] = "v2".into();
             if rng.one_in(2) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fixture::{judge, judge_live};
 use super::{Blessing, BothIdle, Disagreement, Place, Verdict, agree, compare};
 use crate::outcome::Outcome;
-use crate::recording::{Blame, Recording};
+use crate::recording::{Blame, Recording, Trouble};
 use crate::timeline::fixture::{Film, deployment, of_case, owned_set, ready, revision, scaled, with};
 use crate::timeline::{StepId, Timeline};
 
@@ -247,6 +247,15 @@ fn a_subject_whose_writes_the_server_refuses_is_blamed_where_upstream_settles(
     let why = format!("{:?}", judgement.findings);
     let is_named = why.contains("the API server refuses to update replicasets x, 422: metadata.annotations: Too long");
     assert_eq!(is_named, outcome == Outcome::Inconclusive, "{why}");
+}
+
+/// A server refuses nothing of the probe, so a subject that has not served that is at fault whatever the case asks for.
+#[test]
+fn a_refused_subject_that_has_not_served_the_probe_is_blamed() {
+    let trouble = Trouble { probe_unserved: true, ..Trouble::new(Blame::Subject, "stayed in the wrong state") };
+    let film = film(&[11]).request("create", "replicasets", 422).request("create", "replicasets", 422);
+    let judgement = judge(&film.unsettled_by(trouble).aborted(), None);
+    assert_eq!(judgement.outcome(), Outcome::NonConformant);
 }
 
 const ELSES: &str = "inconclusive step 1 decisions were made here, but not by the subject";
