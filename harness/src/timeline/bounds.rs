@@ -32,6 +32,13 @@ impl Bounds {
         };
         Self { most: replicas + surge, least: Some((replicas - unavailable).max(0)) }
     }
+
+    /// What is within one of the two is within these.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let least = self.least.zip(other.least).map(|(one, another)| one.min(another));
+        Self { most: self.most.max(other.most), least }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -78,6 +85,13 @@ mod tests {
         let deployment =
             json!({"spec": {"replicas": replicas, "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling}}});
         assert_eq!(Bounds::of(&deployment), Bounds { most, least: Some(least) });
+    }
+
+    #[test]
+    fn the_wider_of_each_bound_counts() {
+        let (high, low) = (Bounds { most: 5, least: Some(4) }, Bounds { most: 4, least: Some(2) });
+        assert_eq!(high.or(low), Bounds { most: 5, least: Some(2) });
+        assert_eq!(low.or(Bounds { least: None, ..high }), Bounds { most: 5, least: None });
     }
 
     #[test]

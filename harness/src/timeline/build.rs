@@ -202,9 +202,11 @@ impl<'a> Reader<'a> for Build<'a> {
                 }
             }
             Entry::Settled(_) => self.settled(frame.world),
-            Entry::Met(meeting) => self.drafts.last_mut().into_iter().for_each(|draft| {
-                draft.meetings.push(one_line(&meeting.what));
-            }),
+            Entry::Met(meeting) => {
+                self.watch.met();
+                let draft = self.drafts.last_mut();
+                draft.into_iter().for_each(|draft| draft.meetings.push(one_line(&meeting.what)));
+            }
             Entry::Request(request) => {
                 if let (Some(draft), Some(text)) = (self.drafts.last_mut(), request.posted()) {
                     draft.made.push(Made::alone(decide::posted(text)));

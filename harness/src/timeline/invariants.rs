@@ -4,7 +4,7 @@
 //! wider. A bound that a user's operation breaks is excused until the next settling; what upstream's own recording breaks stands in the
 //! golden timeline, and is no finding there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -30,6 +30,11 @@ pub(super) struct Frame<'a> {
 pub(super) struct Watch {
     /// Bounds that a user's operation broke, by Deployment, until the next settling.
     excused: BTreeSet<(String, Invariant)>,
+    /// The widest bounds that Deployments had before operations that met the subject at work, until the next settling: what was
+    /// decided by them may be written after.
+    earlier: BTreeMap<String, Bounds>,
+    /// Whether the subject may be at work: there was an operation or an intercepted request since the last settling.
+    busy: bool,
     /// Deployments that have been paused since before the step.
     paused: BTreeSet<String>,
     /// Deployments that are paused now.
@@ -80,6 +85,13 @@ impl Watch {
     /// The namespace has settled: nothing is excused any more.
     pub(super) fn settled(&mut self) {
         self.excused.clear();
+        self.earlier.clear();
+        self.busy = false;
+    }
+
+    /// A request of the subject's was intercepted.
+    pub(super) fn met(&mut self) {
+        self.busy = true;
     }
 
     /// A user's version, or another's of what only users change: remember the bounds that it broke. `before` are those broken
@@ -94,6 +106,11 @@ impl Watch {
         if version.by == Writer::Driver && !self.user {
             return;
         }
+        if let Some(was) = was.filter(|_| self.busy && version.kind == DEPLOYMENT) {
+            let was = Bounds::of(was);
+            self.earlier.entry(version.name.clone()).and_modify(|bounds| *bounds = bounds.or(was)).or_insert(was);
+        }
+        self.busy = true;
         self.excused.extend(broken(world, concerned).difference(before).cloned());
         let is_sized = version.kind == REPLICA_SET
             && was.is_some_and(|was| object::replicas(was) != object::replicas(&version.object));
@@ -111,8 +128,8 @@ impl Watch {
             deployment.is_some_and(|name| self.excused.contains(&(name.to_owned(), invariant)))
         };
         let invariants: [(Invariant, Option<String>); 6] = [
-            (Invariant::Surge, surge(frame)),
-            (Invariant::Availability, availability(frame)),
+            (Invariant::Surge, self.surge(frame)),
+            (Invariant::Availability, self.availability(frame)),
             (Invariant::OneTemplate, one_template(frame)),
             (Invariant::Revision, revision(frame)),
             (Invariant::Ownership, ownership(frame)),
@@ -123,6 +140,50 @@ impl Watch {
             .filter_map(|(invariant, detail)| Some(Breach { invariant, detail: detail? }))
             .filter(|breach| self.judges(breach.invariant) && !excused(breach.invariant))
             .collect()
+    }
+
+    /// The bounds that a Deployment has, and those that it had when what is written now may have been decided.
+    fn bounds(&self, deployment: &Value) -> Bounds {
+        let now = Bounds::of(deployment);
+        self.earlier.get(object::name(deployment)).map_or(now, |earlier| now.or(*earlier))
+    }
+
+    /// A write that raises a ReplicaSet leaves the total within replicas + maxSurge (Recreate: within replicas).
+    /// Source: the API's documentation of `maxSurge`.
+    fn surge(&self, frame: &Frame<'_>) -> Option<String> {
+        let after = frame.replica_set()?;
+        let raised = object::replicas(after) > frame.before.map_or(0, object::replicas);
+        let deployment = frame.world.deployment_of(after).filter(|_| raised)?;
+        let total: i64 =
+            frame.world.controlled(REPLICA_SET, deployment).map(|set| i64::from(object::replicas(set))).sum();
+        let most = self.bounds(deployment).most;
+        let name = object::name(deployment);
+        (total > most).then(|| format!("{name} wants {total} pods in all, at most {most} allowed"))
+    }
+
+    /// A write that lowers a ReplicaSet does not take availability below replicas − maxUnavailable, or further below, unless more pods
+    /// are wanted than replicas + maxSurge: while the Deployment is paused or scaled, these are cut in proportion, whichever of them
+    /// are available. What a ReplicaSet keeps available is the lesser of what it has available and what it wants, because it gives up
+    /// pods that are not ready first. Source: the API's documentation of `maxUnavailable` and of proportional scaling.
+    fn availability(&self, frame: &Frame<'_>) -> Option<String> {
+        let (before, after) = (frame.before?, &frame.version.object);
+        if frame.version.kind != REPLICA_SET {
+            return None;
+        }
+        let wanted = if frame.version.change == Change::Deleted { 0 } else { object::replicas(after) };
+        let deployment = frame.world.deployment_of(before).filter(|it| !object::deleting(it))?;
+        let bounds = self.bounds(deployment);
+        let others = || {
+            let sets = frame.world.controlled(REPLICA_SET, deployment);
+            sets.filter(|set| object::uid(set) != object::uid(before))
+        };
+        let total: i64 = others().chain([before]).map(|set| i64::from(object::replicas(set))).sum();
+        let least = bounds.least.filter(|_| total <= bounds.most)?;
+        let available: i64 = others().map(|set| kept(set, object::replicas(set))).sum();
+        let (had, keeps) = (available + kept(before, object::replicas(before)), available + kept(before, wanted));
+        let name = object::name(deployment);
+        (keeps < had && keeps < least)
+            .then(|| format!("{name} keeps {keeps} pods available, at least {least} promised"))
     }
 }
 
@@ -153,42 +214,6 @@ pub(super) fn broken_bounds(deployment: &Value, sets: &[&Value]) -> impl Iterato
     let available: i64 = sets.iter().map(|set| kept(set, object::replicas(set))).sum();
     let surge = (wanted > bounds.most).then_some(Invariant::Surge);
     surge.into_iter().chain(bounds.least.is_some_and(|least| available < least).then_some(Invariant::Availability))
-}
-
-/// A write that raises a ReplicaSet leaves the total within replicas + maxSurge (Recreate: within replicas).
-/// Source: the API's documentation of `maxSurge`.
-fn surge(frame: &Frame<'_>) -> Option<String> {
-    let after = frame.replica_set()?;
-    let raised = object::replicas(after) > frame.before.map_or(0, object::replicas);
-    let deployment = frame.world.deployment_of(after).filter(|_| raised)?;
-    let total: i64 = frame.world.controlled(REPLICA_SET, deployment).map(|set| i64::from(object::replicas(set))).sum();
-    let most = Bounds::of(deployment).most;
-    let name = object::name(deployment);
-    (total > most).then(|| format!("{name} wants {total} pods in all, at most {most} allowed"))
-}
-
-/// A write that lowers a ReplicaSet does not take availability below replicas − maxUnavailable, or further below, unless more pods
-/// are wanted than replicas + maxSurge: while the Deployment is paused or scaled, these are cut in proportion, whichever of them
-/// are available. What a ReplicaSet keeps available is the lesser of what it has available and what it wants, because it gives up
-/// pods that are not ready first. Source: the API's documentation of `maxUnavailable` and of proportional scaling.
-fn availability(frame: &Frame<'_>) -> Option<String> {
-    let (before, after) = (frame.before?, &frame.version.object);
-    if frame.version.kind != REPLICA_SET {
-        return None;
-    }
-    let wanted = if frame.version.change == Change::Deleted { 0 } else { object::replicas(after) };
-    let deployment = frame.world.deployment_of(before).filter(|it| !object::deleting(it))?;
-    let bounds = Bounds::of(deployment);
-    let others = || {
-        let sets = frame.world.controlled(REPLICA_SET, deployment);
-        sets.filter(|set| object::uid(set) != object::uid(before))
-    };
-    let total: i64 = others().chain([before]).map(|set| i64::from(object::replicas(set))).sum();
-    let least = bounds.least.filter(|_| total <= bounds.most)?;
-    let available: i64 = others().map(|set| kept(set, object::replicas(set))).sum();
-    let (had, keeps) = (available + kept(before, object::replicas(before)), available + kept(before, wanted));
-    let name = object::name(deployment);
-    (keeps < had && keeps < least).then(|| format!("{name} keeps {keeps} pods available, at least {least} promised"))
 }
 
 /// How many of its available pods a ReplicaSet keeps if it wants so many.

@@ -325,6 +325,16 @@ fn events_are_compared_only_if_few_and_complete() {
 #[case::a_node_is_no_excuse(
     Film::rolled_out(10).node(1, 0, "x").driver(&scaled(&web(), 2)).other(&set("2", 1, 0)),
     "surge: web wants 11 pods in all, at most 3 allowed")]
+#[case::decided_before_an_operation_in_the_middle(
+    Film::rolled_out(10).user(1, "x").met("x").driver(&scaled(&web(), 9)).other(&set("2", 3, 0)), "")]
+#[case::decided_before_the_second_of_two_operations(
+    Film::rolled_out(10).user(1, "x").driver(&web()).driver(&scaled(&web(), 9)).other(&set("2", 3, 0)), "")]
+#[case::decided_after_the_only_operation(
+    Film::rolled_out(10).user(1, "x").driver(&scaled(&web(), 9)).other(&set("2", 3, 0)),
+    "surge: web wants 13 pods in all, at most 12 allowed")]
+#[case::decided_after_it_had_settled(
+    Film::rolled_out(10).user(1, "x").met("x").driver(&scaled(&web(), 9)).settled().user(2, "y").other(&set("2", 3, 0)),
+    "surge: web wants 13 pods in all, at most 12 allowed")]
 #[case::recreate_allows_none_above(
     Film::rolled_out(10).user(1, "x").driver(&with(&web(), &json!({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}}))).other(&set("2", 1, 0)),
     "surge: web wants 11 pods in all, at most 10 allowed")]
