@@ -256,6 +256,7 @@ fn recording(
         cluster_controllers: None,
         workload: None,
         real_pods: true,
+        unevaluated: Vec::new(),
         seed: None,
         started: clock::to_rfc3339(begins.time()),
     };

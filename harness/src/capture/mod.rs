@@ -139,6 +139,7 @@ pub async fn capture(client: &Client, wish: &Wish, interrupt: &Interrupt) -> Res
         cluster_controllers: None,
         workload: None,
         real_pods: true,
+        unevaluated: Vec::new(),
         seed: None,
         started,
     };

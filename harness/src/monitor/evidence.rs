@@ -103,6 +103,7 @@ impl Evidence {
             cluster_controllers: None,
             workload: None,
             real_pods: true,
+            unevaluated: Vec::new(),
             seed: None,
             started: to_rfc3339(time(&self.place, began)),
         }

@@ -42,6 +42,9 @@ pub struct Header {
     /// Whether a kubelet ran the pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub real_pods: bool,
+    /// The definitions that the case brought and whose rules in CEL the server did not evaluate, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unevaluated: Vec<String>,
     /// What the simulated cluster's chances were drawn from; `None` where time is real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

@@ -42,6 +42,7 @@ pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
     out.extend(recorded_orders(judgement));
     out.extend(conduct(judgement));
     out.extend(refused(judgement));
+    out.extend(unevaluated(judgement));
     out.extend(advice(judgement));
     out.extend(later_differences(judgement));
     if !again.repeat.is_empty() {
@@ -315,6 +316,17 @@ fn refused(judgement: &Judgement) -> Option<String> {
     let refused = &judgement.metrics.refused;
     let list: Vec<_> = refused.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
     (!list.is_empty()).then(|| format!("\n  the API server refused the subject (401, 403): {}", list.join(", ")))
+}
+
+/// What the server accepted without a look at the definitions' rules.
+fn unevaluated(judgement: &Judgement) -> Option<String> {
+    let names = &judgement.unevaluated;
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!(
+            "\n  the simulated server does not evaluate rules in CEL, and accepts objects that break those of {names}"
+        )
+    })
 }
 
 /// What the subject's requests say of how it was written or started, where that is a usual cause of failures.

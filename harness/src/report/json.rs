@@ -41,6 +41,7 @@ fn object(judgement: &Judgement) -> Value {
         "cluster": identity(&judgement.cluster),
         "clusterControllers": judgement.cluster_controllers.as_ref().map(identity),
         "realPods": judgement.real_pods,
+        "unevaluated": judgement.unevaluated,
         "verdict": judgement.outcome().name(),
         "outcome": judgement.outcome().name(),
         "exitCode": judgement.outcome().code(),

@@ -288,6 +288,17 @@ fn what_the_server_refused_is_told() {
     assert_eq!((&metrics["requests"], &metrics["errors"]), (&json!({"update": 5}), &json!(1)));
 }
 
+#[test]
+fn reports_name_definitions_whose_rules_were_not_evaluated() {
+    let mut recording = recording(13);
+    recording.header.unevaluated = vec!["things.example.com".to_owned()];
+    let judgement = judge(&recording, Some(&blessed()));
+    let text = failure(&judgement, &again(), false);
+    assert!(text.contains("accepts objects that break those of things.example.com\n"), "{text}");
+    let json = serde_json::from_str::<Value>(&as_json(&judgement)).unwrap();
+    assert_eq!(json["unevaluated"], json!(["things.example.com"]));
+}
+
 /// Every text of a recording may be hostile: none of it acts on a terminal, in a job that reads along, or on a page.
 #[test]
 fn nothing_in_a_recording_acts_where_it_is_shown() {

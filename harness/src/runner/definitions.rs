@@ -48,7 +48,7 @@ pub(super) fn warn_of_rules(definitions: &[Value]) {
 }
 
 /// Whether `x-kubernetes-validations` is anywhere in a definition.
-fn has_rules(value: &Value) -> bool {
+pub(super) fn has_rules(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.contains_key("x-kubernetes-validations") || fields.values().any(has_rules),
         Value::Array(items) => items.iter().any(has_rules),

@@ -1,8 +1,10 @@
 //! The header of a recording: which case, which subject, which cluster.
 
 use super::Session;
+use super::definitions::has_rules;
 use crate::case::Case;
 use crate::clock;
+use crate::cluster::SiteName;
 use crate::recording::{FORMAT, Header};
 
 impl Session<'_> {
@@ -22,8 +24,17 @@ impl Session<'_> {
             cluster_controllers: self.cluster_controllers().cloned().map(Box::new),
             workload: self.environment.workload.clone().map(Box::new),
             real_pods,
+            unevaluated: self.unevaluated(case),
             seed: None,
             started: clock::rfc3339(),
         }
+    }
+
+    /// The definitions of a case whose rules this cluster's server does not evaluate. Those that cannot be read never get so far.
+    fn unevaluated(&self, case: &Case) -> Vec<String> {
+        let is_simulated = self.environment.identity().name == SiteName::Sim.as_str();
+        let definitions = case.definitions().unwrap_or_default();
+        let unevaluated = definitions.iter().filter(|definition| is_simulated && has_rules(definition));
+        unevaluated.filter_map(|definition| Some(definition["metadata"]["name"].as_str()?.to_owned())).collect()
     }
 }

@@ -32,6 +32,7 @@ impl Film {
             cluster_controllers: None,
             workload: None,
             real_pods: false,
+            unevaluated: Vec::new(),
             seed: None,
             started: "2026-11-21T01:44:51Z".to_owned(),
         };

@@ -202,6 +202,7 @@ fn finish(case: &Arc<Case>, account: &Account<'_>, weighed: Weighed) -> Judgemen
         under_test: header.under_test.clone(),
         cluster_controllers: header.cluster_controllers.as_deref().cloned(),
         real_pods: header.real_pods,
+        unevaluated: header.unevaluated.clone(),
         verdict,
         blessing,
         nearest: None,

@@ -30,6 +30,8 @@ pub struct Judgement {
     pub cluster_controllers: Option<Identity>,
     /// Whether a kubelet ran the pods there.
     pub real_pods: bool,
+    /// The definitions that the case brought and whose rules in CEL the server did not evaluate.
+    pub unevaluated: Vec<String>,
     /// The verdict.
     pub verdict: Verdict,
     /// What the subject was held against.

@@ -124,6 +124,7 @@ impl Reel {
             cluster_controllers: None,
             workload: None,
             real_pods: true,
+            unevaluated: Vec::new(),
             seed: None,
             started: "2026-11-24T00:00:00Z".to_owned(),
         };
