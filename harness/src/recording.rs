@@ -77,6 +77,9 @@ pub struct StepMark {
     /// Whether it is a burst: several operations without settling between them, or several pods that become available one by one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub together: bool,
+    /// Whether the subject may decide by an old view: the case holds or delays what it watches.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
     /// Which of the named pods are alive once this has settled, if the case says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,

@@ -23,6 +23,15 @@ pub enum Moment {
     Held(String),
 }
 
+impl Step {
+    /// Whether the subject may decide by an old view while it reacts to this step.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        let is_held = self.during.as_ref().is_some_and(|during| matches!(during.moment, Moment::Held(_)));
+        is_held || self.fault.iter().flat_map(Fault::all).any(Fault::is_behind)
+    }
+}
+
 /// A decision, in the words of a timeline: `rs1 5 -> 4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
@@ -74,6 +83,11 @@ impl Fault {
     /// Whether both are in one watch, or at writes of one kind.
     pub(super) fn is_in_stream_of(&self, other: &Self) -> bool {
         self.point.stream() == other.point.stream()
+    }
+
+    /// Whether the subject learns of something later than it would.
+    fn is_behind(&self) -> bool {
+        matches!(self.action, FaultAction::Lag(_) | FaultAction::Old(_) | FaultAction::Overtaken(_))
     }
 
     /// Itself, and what is late besides.

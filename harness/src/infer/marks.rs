@@ -86,7 +86,17 @@ pub(super) fn annotated(recording: &Recording, stage: usize, marking: &Marking<'
     let (there, rest) = recording.entries.split_at(stage);
     if stage > 0 {
         let (label, at) = ("what was there".to_owned(), 0);
-        let none = StepMark { index: 0, part: 0, label, line: 0, user: false, together: false, expect: None, at };
+        let none = StepMark {
+            index: 0,
+            part: 0,
+            label,
+            line: 0,
+            user: false,
+            together: false,
+            stale: false,
+            expect: None,
+            at,
+        };
         entries.push(Entry::Step(none));
         entries.extend(there.iter().map(|entry| match entry {
             Entry::Object(version) if version.kind != "Event" => by_others(version),
@@ -175,7 +185,7 @@ fn mark(case: &Case, step: &CaseStep, (index, part): (u32, u32), at: u64) -> Ste
     let label = if is_sub_step { label(case, &step.operation.part(part)) } else { label(case, &step.operation) };
     let together = !step.operation.inner().is_empty();
     let user = step.operation.by_user();
-    StepMark { index, part, label, line: step.line, user, together, expect: None, at }
+    StepMark { index, part, label, line: step.line, user, together, stale: false, expect: None, at }
 }
 
 /// The version as the case counts revisions, without what a case has not; `None` where nothing is left of it.

@@ -185,6 +185,11 @@ async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: (Option<T
     let more = (scene.writes)() - writes;
     let budget = scene.budget;
     let (stuck, was_right) = stuck;
+    // Whatever is not right may be so because of that.
+    let kept = (scene.kept)();
+    if kept > 0 {
+        return still_keeps(kept, budget);
+    }
     if let Some(never_right) = stuck.as_ref().filter(|it| it.blame == Blame::Subject && !was_right) {
         return wrong_state(never_right, scene);
     }
@@ -193,10 +198,6 @@ async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: (Option<T
     }
     if world.activity(scene.namespace) != activity {
         return environment("somebody other than the subject keeps writing in the case's namespace");
-    }
-    let kept = (scene.kept)();
-    if kept > 0 {
-        return still_keeps(kept, budget);
     }
     match stuck {
         Some(trouble) if trouble.blame == Blame::Subject => wrong_state(&trouble, scene),

@@ -260,7 +260,8 @@ impl<'a> Play<'a> {
         let (line, label) = (step.line, label(self.case, operation));
         let burst = self.burst(operation);
         let (expect, together) = (step.expect.clone(), !operation.inner().is_empty() || !burst.is_empty());
-        self.entries.push(Entry::Step(StepMark { index, part, label, line, user, together, expect, at: self.now() }));
+        let (stale, at) = (step.is_stale(), self.now());
+        self.entries.push(Entry::Step(StepMark { index, part, label, line, user, together, stale, expect, at }));
         self.driver.label(step.label.as_deref());
         let made = match (operation.life(), operation.advance(), operation.moves()) {
             (Some(life), ..) => {

@@ -142,7 +142,7 @@ impl<'a> Build<'a> {
                 checkpoint: Vec::new(),
             }),
         }
-        self.watch.step(mark.user);
+        self.watch.step(mark);
     }
 
     fn version(&mut self, version: &Version, frame: &Frame<'_, 'a>) {

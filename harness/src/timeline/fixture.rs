@@ -98,7 +98,17 @@ impl Film {
         let set = |set: &&[&str]| set.iter().map(|name| (*name).to_owned()).collect();
         let expect = Some(crate::expect::Expect::any_of(sets.iter().map(set).collect()));
         let label = "scale".to_owned();
-        self.entry(Entry::Step(StepMark { index, part: 0, label, line: 5, user: true, together: false, expect, at: 0 }))
+        self.entry(Entry::Step(StepMark {
+            index,
+            part: 0,
+            label,
+            line: 5,
+            user: true,
+            together: false,
+            stale: false,
+            expect,
+            at: 0,
+        }))
     }
 
     /// A version by somebody else that the subject asked for in this way.
@@ -113,7 +123,17 @@ impl Film {
 
     fn mark(self, index: u32, part: u32, label: &str, line: usize, user: bool) -> Self {
         let label = label.to_owned();
-        self.entry(Entry::Step(StepMark { index, part, label, line, user, together: false, expect: None, at: 0 }))
+        self.entry(Entry::Step(StepMark {
+            index,
+            part,
+            label,
+            line,
+            user,
+            together: false,
+            stale: false,
+            expect: None,
+            at: 0,
+        }))
     }
 
     pub(crate) fn driver(self, object: &Value) -> Self {
@@ -194,6 +214,14 @@ impl Film {
     /// The case names a request that the subject never made.
     pub(crate) fn never_came(self, why: &str) -> Self {
         self.entry(Entry::Impossible(Impossible { why: why.to_owned(), never_came: true }))
+    }
+
+    /// In the last step the subject may decide by an old view.
+    pub(crate) fn stale(mut self) -> Self {
+        if let Some(Entry::Step(mark)) = self.recording.entries.last_mut() {
+            mark.stale = true;
+        }
+        self
     }
 
     /// The last of what came between the subject's requests had this effect.

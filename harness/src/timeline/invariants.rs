@@ -14,7 +14,7 @@ use super::model::{Breach, Invariant};
 use super::names::Names;
 use super::object;
 use super::world::{DEPLOYMENT, REPLICA_SET, World};
-use crate::recording::{Change, Request, Version, Writer};
+use crate::recording::{Change, Request, StepMark, Version, Writer};
 use crate::workload::Workload;
 
 /// One version that was written, with the world after it.
@@ -35,6 +35,8 @@ pub(super) struct Watch {
     earlier: BTreeMap<String, Bounds>,
     /// Whether the subject may be at work: there was an operation or an intercepted request since the last settling.
     busy: bool,
+    /// Whether the subject may decide by an old view until the next settling: it counts pods that have gone, or none that came.
+    stale: bool,
     /// Deployments that have been paused since before the step.
     paused: BTreeSet<String>,
     /// Deployments that are paused now.
@@ -63,8 +65,9 @@ impl Watch {
     }
 
     /// A step begins.
-    pub(super) fn step(&mut self, user: bool) {
-        self.user = user;
+    pub(super) fn step(&mut self, mark: &StepMark) {
+        self.user = mark.user;
+        self.stale |= mark.stale;
         self.paused.clone_from(&self.paused_now);
     }
 
@@ -86,7 +89,7 @@ impl Watch {
     pub(super) fn settled(&mut self) {
         self.excused.clear();
         self.earlier.clear();
-        self.busy = false;
+        (self.busy, self.stale) = (false, false);
     }
 
     /// A request of the subject's was intercepted.
@@ -124,6 +127,9 @@ impl Watch {
     /// A version by another than the driver: the invariants that it breaks.
     pub(super) fn judge(&self, frame: &Frame<'_>) -> Vec<Breach> {
         let excused = |invariant| {
+            if self.stale && matches!(invariant, Invariant::Surge | Invariant::Availability) {
+                return true;
+            }
             let deployment = frame.world.deployment_of(&frame.version.object).map(object::name);
             deployment.is_some_and(|name| self.excused.contains(&(name.to_owned(), invariant)))
         };

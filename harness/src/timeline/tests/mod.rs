@@ -329,6 +329,10 @@ fn events_are_compared_only_if_few_and_complete() {
     Film::rolled_out(10).user(1, "x").met("x").driver(&scaled(&web(), 9)).other(&set("2", 3, 0)), "")]
 #[case::decided_before_the_second_of_two_operations(
     Film::rolled_out(10).user(1, "x").driver(&web()).driver(&scaled(&web(), 9)).other(&set("2", 3, 0)), "")]
+#[case::decided_by_an_old_view(Film::rolled_out(10).user(1, "x").stale().other(&set("2", 4, 0)), "")]
+#[case::decided_after_the_old_view_was_gone(
+    Film::rolled_out(10).user(1, "x").stale().settled().user(2, "y").other(&set("2", 4, 0)),
+    "surge: web wants 14 pods in all, at most 13 allowed")]
 #[case::decided_after_the_only_operation(
     Film::rolled_out(10).user(1, "x").driver(&scaled(&web(), 9)).other(&set("2", 3, 0)),
     "surge: web wants 13 pods in all, at most 12 allowed")]
