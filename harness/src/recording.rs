@@ -38,7 +38,7 @@ pub const FORMAT: u32 = 3;
 #[serde(rename_all = "camelCase")]
 pub enum Entry {
     /// The first line.
-    Header(Header),
+    Header(Box<Header>),
     /// A step is about to be made.
     Step(StepMark),
     /// Pods that the case knows by name from now on: their real names by the case's.
@@ -329,7 +329,7 @@ impl Recording {
                 }
                 (Entry::Header(found), None) => {
                     names::check(&found)?;
-                    header = Some(found);
+                    header = Some(*found);
                 }
                 (_, None) => return Err(RecordingError::NoHeader),
                 (Entry::End(found), _) => end = Some(found),
@@ -351,7 +351,7 @@ impl Recording {
             serde_json::to_writer(&mut *out, entry)?;
             out.write_all(b"\n")
         };
-        line(&mut out, &Entry::Header(self.header.clone()))?;
+        line(&mut out, &Entry::Header(Box::new(self.header.clone())))?;
         for entry in &self.entries {
             line(&mut out, entry)?;
         }
