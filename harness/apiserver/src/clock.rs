@@ -65,7 +65,7 @@ pub(crate) fn sleep(duration: Duration) -> Sleep {
 
 /// Waits until a future completes, but no longer than this.
 pub(crate) async fn within(duration: Duration, future: impl Future<Output = ()>) {
-    // That it did not complete in time is not told: the caller looks.
+    // The caller finds out by itself whether it completed in time.
     drop(tokio::time::timeout(duration, future).await);
 }
 

@@ -259,20 +259,12 @@ impl Film {
 
     /// A request about another namespace, or about all, that the server refused.
     pub(crate) fn refused(self, verb: &str, resource: &str, elsewhere: &str) -> Self {
-        let (verb, resource, elsewhere) = (verb.to_owned(), resource.to_owned(), Some(elsewhere.to_owned()));
-        let (subresource, name) = (String::new(), String::new());
-        let (status, message) = (403, None);
-        self.entry(Entry::Request(Request {
-            verb,
-            resource,
-            subresource,
-            name,
-            status,
-            message,
-            ignored_status: false,
-            elsewhere,
-            at: 30,
-        }))
+        let mut film = self.request(verb, resource, 403);
+        if let Some(Entry::Request(request)) = film.recording.entries.last_mut() {
+            request.name.clear();
+            request.elsewhere = Some(elsewhere.to_owned());
+        }
+        film
     }
 
     fn entry(mut self, entry: Entry) -> Self {
