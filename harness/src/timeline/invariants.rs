@@ -35,7 +35,8 @@ pub(super) struct Watch {
     earlier: BTreeMap<String, Bounds>,
     /// Whether the subject may be at work: there was an operation or an intercepted request since the last settling.
     busy: bool,
-    /// Whether the subject may decide by an old view until the next settling: it counts pods that have gone, or none that came.
+    /// Whether the subject may decide by an old view until the next settling: it counts pods that have gone, or none that came,
+    /// and numbers a revision without the newest ReplicaSet.
     stale: bool,
     /// Deployments that have been paused since before the step.
     paused: BTreeSet<String>,
@@ -127,7 +128,7 @@ impl Watch {
     /// A version by another than the driver: the invariants that it breaks.
     pub(super) fn judge(&self, frame: &Frame<'_>) -> Vec<Breach> {
         let excused = |invariant| {
-            if self.stale && matches!(invariant, Invariant::Surge | Invariant::Availability) {
+            if self.stale && matches!(invariant, Invariant::Surge | Invariant::Availability | Invariant::Revision) {
                 return true;
             }
             let deployment = frame.world.deployment_of(&frame.version.object).map(object::name);

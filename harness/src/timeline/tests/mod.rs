@@ -385,6 +385,9 @@ fn availability(#[case] film: Film, #[case] expected: &str) {
 #[case::revision_falls_below_a_replica_sets(
     Film::rolled_out(10).other(&set("3", 0, 0)).other(&with(&web(), &revision(3))).user(1, "x").other(&with(&web(), &revision(2))),
     "revision: web went from revision 3 to 2, and one of its ReplicaSets has 3")]
+#[case::revision_falls_by_an_old_view(
+    Film::rolled_out(10).other(&set("3", 0, 0)).other(&with(&web(), &revision(3))).user(1, "x").stale().other(&with(&web(), &revision(2))),
+    "")]
 #[case::a_user_deleted_the_highest(
     Film::rolled_out(10).other(&set("3", 0, 0)).other(&with(&web(), &revision(3))).user(1, "x")
         .deleted(&set("3", 0, 0), Writer::Driver).other(&with(&web(), &revision(2))),
