@@ -29,7 +29,7 @@ use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchEvent, Wat
 use lockstep::clock;
 use lockstep::cluster::{self, Cluster, DEFAULT_VERSION, Plan};
 use lockstep::observe::namespace::{make_namespace, remove_namespace};
-use lockstep::supervise::{self, Child, Spec, Supervisor};
+use lockstep::supervise::{Child, Spec, Supervisor};
 use process::{Usage, controller, usage};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -54,7 +54,7 @@ const MANIFESTS: &str = "1000 3000";
 const PATIENCE: Duration = Duration::from_secs(280);
 
 fn main() -> Outcome<()> {
-    supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(both())
 }
 

@@ -6,13 +6,14 @@
 //! ```
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockstep::case;
+use lockstep::clock;
 use lockstep::cluster::{self, DEFAULT_VERSION, Plan};
 use lockstep::recording::Entry;
 use lockstep::runner::{Environment, Session, SessionOptions};
-use lockstep::{clock, supervise};
 
 const CASE: &str = "../cases/rolling/quarter-on-ten.yaml";
 /// How often each side sits down, by turns.
@@ -23,7 +24,7 @@ const PLAYS: u32 = 5;
 const BUDGET: Duration = Duration::from_secs(90);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     both()
 }
 
@@ -31,7 +32,8 @@ fn both() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let without = "deployment".parse()?;
-        let environment = Environment::open(cluster::boot(&Plan::new(DEFAULT_VERSION).without(without)).await?).await?;
+        let environment =
+            Arc::new(Environment::open(cluster::boot(&Plan::new(DEFAULT_VERSION).without(without)).await?).await?);
         let measured = measure(&environment).await;
         environment.close().await;
         measured
@@ -49,7 +51,7 @@ struct Side {
     requests: usize,
 }
 
-async fn measure(environment: &Environment) -> Result<(), Box<dyn std::error::Error>> {
+async fn measure(environment: &Arc<Environment>) -> Result<(), Box<dyn std::error::Error>> {
     let case = case::load_one(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE))?;
     let spec = "upstream".parse().map_err(|error| format!("{error}"))?;
     let mut sides = [Side::default(), Side::default()];

@@ -20,7 +20,7 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use lockstep::clock;
 use lockstep::cluster::{self, Cluster, DEFAULT_VERSION, Plan};
 use lockstep::observe::namespace::make_namespace;
-use lockstep::supervise::{self, Spec, Supervisor};
+use lockstep::supervise::{Spec, Supervisor};
 use process::{Usage, controller, usage};
 use serde_json::json;
 
@@ -31,7 +31,7 @@ const PODS: i32 = 5000;
 const PATIENCE: Duration = Duration::from_secs(280);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     both()
 }
 

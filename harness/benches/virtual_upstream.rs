@@ -22,7 +22,6 @@ use lockstep::controllers::{Controller, Controllers};
 use lockstep::golden::GoldenTimelines;
 use lockstep::run::{Plan, Played, RunError, Setup};
 use lockstep::subject::Spec;
-use lockstep::supervise;
 use lockstep::verdict::{self, Verdict};
 
 /// As a process every so many cases.
@@ -32,7 +31,7 @@ const PROCESS_EVERY: usize = 20;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::set_current_dir(root)?;
     let cases = cases()?;

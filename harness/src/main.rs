@@ -24,7 +24,7 @@ static COLLECTION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cases");
 const LAST: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
-    lockstep::supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     // What a subject in this process says of faults that a case makes is no news of the harness's. LOCKSTEP_LOG=warn shows it.
     let quiet = || format!("warn,kube_client=off,{SUBJECT_TARGET}=off").into();
     let filter = tracing_subscriber::EnvFilter::try_from_env("LOCKSTEP_LOG").unwrap_or_else(|_| quiet());

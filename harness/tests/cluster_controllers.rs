@@ -16,7 +16,6 @@ use lockstep::report;
 use lockstep::runner::{Simulation, simulated};
 use lockstep::subject::virtual_time::{PROGRAM, Pool, available};
 use lockstep::subject::{ClusterControllers, Spec};
-use lockstep::supervise;
 use lockstep::verdict::{self, Verdict};
 
 type Outcome = Result<(), Failed>;
@@ -30,7 +29,7 @@ const TAG: &str = "cross-section";
 const REPEATED: [&str; 3] = ["delete/foreground", "recreate/three", "kill-order/ready-time"];
 
 fn main() -> ExitCode {
-    supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let not_built = available(None).is_err();
     let mut trials = vec![
         trial("a_program_that_ends_is_not_the_subjects_failure", false, ends),

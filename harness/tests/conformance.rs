@@ -10,7 +10,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::trials::{Trials, Wish};
 
 fn main() -> ExitCode {
-    lockstep::supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let arguments = Arguments::from_args();
     // So that a failure names `cases/area/name.yaml`, as everything else does.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

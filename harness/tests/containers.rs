@@ -14,7 +14,6 @@ use kube::Client;
 use libtest_mimic::{Arguments, Failed};
 use lockstep::cluster::containers::{Wish, available};
 use lockstep::cluster::{Cluster, DEFAULT_VERSION, Handover, Plan, Site, boot};
-use lockstep::supervise;
 
 use roles::{
     Outcome, Process, alive, check, gone, other, play_if_asked, processes, said, shared_by_trials, start, trial, until,
@@ -24,7 +23,7 @@ use roles::{
 const ETCD: &str = "registry.k8s.io/etcd:3.6.8-0";
 
 fn main() -> ExitCode {
-    supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     if let Some(played) = play_if_asked(plan) {
         return played;
     }

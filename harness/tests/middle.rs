@@ -22,7 +22,7 @@ const BUDGET: Duration = Duration::from_secs(6);
 const IN_ALL: Duration = Duration::from_secs(60 + 60);
 
 fn main() -> ExitCode {
-    lockstep::supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let arguments = Arguments::from_args();
     let unavailable = cluster::available(cluster::DEFAULT_VERSION).is_err();
     let trial = |name: &str, test: fn() -> Result<(), String>| {
@@ -102,7 +102,7 @@ fn played(spec: &Spec, step: &str) -> Result<(Judgement, Duration), String> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
     let played = runtime.block_on(async {
-        let environment = Environment::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
+        let environment = Arc::new(Environment::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?);
         let options = SessionOptions { budget: BUDGET, ..SessionOptions::default() };
         let session = Session::take(&environment, spec, &options).await?;
         let plain = session.play(&plain).await;

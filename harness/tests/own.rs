@@ -15,10 +15,10 @@ use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt};
 use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::clock;
 use lockstep::cluster::own::{self, Wish};
 use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Site, available, boot};
 use lockstep::observe::namespace::make_namespace;
-use lockstep::{clock, supervise};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ const OURS: &str = "app.kubernetes.io/managed-by";
 const HOME: &str = "lockstep-environment";
 
 fn main() -> ExitCode {
-    supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let ignored = available(DEFAULT_VERSION).is_err();
     let trials = vec![
         trial("a_stay_confines_the_subject_and_leaves_nothing", ignored, stay),

@@ -22,7 +22,7 @@ use lockstep::clock;
 use lockstep::cluster::shared::{Run, obtain, obtain_in, release};
 use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Handover, Plan, Standing, available, boot};
 use lockstep::intercept::{Interceptor, Verb};
-use lockstep::supervise::{self, ProcessId};
+use lockstep::supervise::ProcessId;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ use roles::{
 };
 
 fn main() -> ExitCode {
-    supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     if let Some(played) = play_if_asked(plan) {
         return played;
     }

@@ -3,6 +3,7 @@
 //! Trials `sim::served::<what>`; they need no binaries, as the subject is this project's own, through a socket.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use lockstep::cluster::{self, Cluster, Plan, Site};
 use lockstep::golden::GoldenTimelines;
 use lockstep::recording::{Entry, Recording};
 use lockstep::report;
+use lockstep::run::{self, Played, RunError, Setup};
 use lockstep::runner::{Environment, Player, Session, SessionOptions};
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Verdict};
@@ -29,7 +31,7 @@ const CROSS_SECTION: [&str; 5] =
 type Checked = Result<(), Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
-    lockstep::supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let arguments = Arguments::from_args();
     let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let trial = |name: &str, test: fn(tokio::runtime::Runtime) -> Checked| {
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         trial("cases-side-by-side", |runtime| runtime.block_on(side_by_side())),
         trial("cases-side-by-side-at-one-server", |runtime| runtime.block_on(shared())),
         trial("a-subject-that-ends-in-one-of-several-cases", |runtime| runtime.block_on(ended())),
+        trial("a-subject-that-kills-the-server", |runtime| runtime.block_on(killed())),
         trial("writes-reach-a-watch", |runtime| runtime.block_on(watched())),
         trial("a-stranger-is-not-let-in", |runtime| runtime.block_on(strange())),
         trial("what-it-does-not-know-is-kept", |runtime| runtime.block_on(unknown())),
@@ -148,7 +151,8 @@ fn case_of(name: &str, steps: &str) -> Result<Arc<Case>, Box<dyn std::error::Err
 
 /// Each session has a server and a subject of its own: two cases run at once, and a third waits for one of them.
 async fn side_by_side() -> Checked {
-    let environments = [Environment::open(boot().await?).await?, Environment::open(boot().await?).await?];
+    let environments =
+        [Arc::new(Environment::open(boot().await?).await?), Arc::new(Environment::open(boot().await?).await?)];
     let options = SessionOptions::default();
     let sessions =
         try_join_all(environments.iter().map(|environment| Session::take(environment, &Spec::Ours, &options))).await?;
@@ -157,7 +161,7 @@ async fn side_by_side() -> Checked {
         assert_eq!(player.lanes(), 2);
         let case = small()?;
         let (one, two) = (player.turn(&case).await, player.turn(&case).await);
-        assert!(!std::ptr::eq(one.session().ok_or("a session")?, two.session().ok_or("a session")?));
+        assert!(!Arc::ptr_eq(&one.session().ok_or("a session")?, &two.session().ok_or("a session")?));
         let mut third = Box::pin(player.turn(&case));
         assert!(futures::poll!(&mut third).is_pending());
         let (first, second) = futures::join!(one.play(&case, None), two.play(&case, None));
@@ -177,7 +181,7 @@ async fn side_by_side() -> Checked {
 
 /// Cases that leave the subject alone are played at the same time in namespaces of one server; one that stops it is played alone.
 async fn shared() -> Checked {
-    let environment = Environment::open(boot().await?).await?;
+    let environment = Arc::new(Environment::open(boot().await?).await?);
     let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
     let player = Player::Sessions(vec![Session::take(&environment, &Spec::Ours, &options).await?].into());
     assert_eq!(player.lanes(), 3);
@@ -204,9 +208,34 @@ async fn shared() -> Checked {
     Ok(())
 }
 
+/// A server that ends makes one case inconclusive, and says why; the next is played on a new one.
+async fn killed() -> Checked {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/hostile.py");
+    let words = ["python3", &script.display().to_string(), "kill"].map(ToOwned::to_owned);
+    let spec = Spec::Command(words.into());
+    let scaled = "  - scale: 2\n";
+    let cases = [case_of("web", scaled)?, case_of("doomed", scaled)?, case_of("api", scaled)?];
+    let setup = Setup::new(Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim));
+    let mut verdicts = Vec::new();
+    let plan = async |_: &Spec, player: &Player| {
+        let each = async |played: Played<'_>| {
+            let judgement = verdict::judge_live(played.case, &played.recording, &played.recording);
+            let said = report::failure(&judgement, &report::Again::default(), false);
+            verdicts.push((judgement.verdict, said));
+            Ok::<_, RunError>(ControlFlow::Continue(()))
+        };
+        setup.play_each(player, run::Plan::once(&cases), each).await
+    };
+    setup.with_each(&cases[0].controllers, &[spec], cases.len(), plan).await?;
+    let [(first, _), (doomed, said), (last, _)] = &verdicts[..] else { return Err("three cases".into()) };
+    assert_eq!([*first, *doomed, *last], [Verdict::Conformant, Verdict::Inconclusive, Verdict::Conformant], "{said}");
+    assert!(said.contains("the cluster's kube-apiserver ended"), "{said}");
+    Ok(())
+}
+
 /// In which of several cases a subject has ended is found by playing each of them alone.
 async fn ended() -> Checked {
-    let environment = Environment::open(boot().await?).await?;
+    let environment = Arc::new(Environment::open(boot().await?).await?);
     let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/wrong.py");
     let words = ["python3", &script.display().to_string(), "ends-on-doomed"].map(ToOwned::to_owned);
@@ -233,7 +262,7 @@ fn conforms(case: &Arc<Case>, recording: &Recording) {
 /// A controller that shares nothing with this project reaches the server and is judged by what upstream did.
 async fn in_another_language(words: Vec<String>) -> Checked {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let environment = Environment::open(boot().await?).await?;
+    let environment = Arc::new(Environment::open(boot().await?).await?);
     let budget = Duration::from_secs(90);
     let options = SessionOptions { budget, ..SessionOptions::default() };
     let spec = Spec::Command(words);
@@ -261,7 +290,7 @@ async fn played(too_much: bool) -> Checked {
     let case = small()?;
     let cluster = boot().await?;
     let bypass_interceptor = cluster.access().subject_client()?;
-    let environment = Environment::open(cluster).await?;
+    let environment = Arc::new(Environment::open(cluster).await?);
     let session = Session::take(&environment, &Spec::Ours, &SessionOptions::default()).await?;
     if too_much {
         ask_too_much(&bypass_interceptor).await?;

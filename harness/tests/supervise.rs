@@ -22,7 +22,7 @@ const LAST: &str = "LOCKSTEP_TEST_LAST";
 type Outcome = Result<(), Failed>;
 
 fn main() -> ExitCode {
-    supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     if let Some(dir) = std::env::var_os(VICTIM) {
         victim(Path::new(&dir));
     }

@@ -20,7 +20,7 @@ use lockstep::timeline::Timeline;
 use lockstep::verdict::{self, Judgement, Verdict};
 
 fn main() -> ExitCode {
-    lockstep::supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let arguments = Arguments::from_args();
     let unavailable = cluster::available(cluster::DEFAULT_VERSION).is_err();
     let trial = |name: &str, test: fn() -> Result<(), String>| {
@@ -75,7 +75,7 @@ fn options() -> SessionOptions {
 }
 
 /// Play the case and judge it against what is blessed.
-async fn judged(environment: &Environment, spec: &Spec) -> Result<Judgement, EnvironmentError> {
+async fn judged(environment: &Arc<Environment>, spec: &Spec) -> Result<Judgement, EnvironmentError> {
     let path = cases().join(CASE).with_extension("yaml");
     let case = Arc::new(case::load_one(&path).expect("the case is good"));
     let blessed = std::fs::read_to_string(path.with_extension("timeline")).expect("the case is blessed");
@@ -102,7 +102,7 @@ fn broken(name: &str, words: &str) -> Result<(), String> {
 /// The case on a subject, on the control plane that the trials of a run share.
 fn on_shared(spec: &Spec) -> Result<Judgement, String> {
     run(async {
-        let environment = Environment::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
+        let environment = Arc::new(Environment::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?);
         let judgement = judged(&environment, spec).await;
         environment.close().await;
         judgement
@@ -144,7 +144,7 @@ fn stock_left_on() -> Result<(), String> {
             log: folder.path().join("stock.log"),
         })?;
         tokio::time::timeout(Duration::from_secs(2), std::future::pending::<()>()).await.ok();
-        let environment = Environment::open(cluster).await?;
+        let environment = Arc::new(Environment::open(cluster).await?);
         let spec = Spec::Ours;
         let refused = match Session::take(&environment, &spec, &options()).await {
             Err(EnvironmentError::Observe(ObserveError::Proof(why))) => Some(why),
@@ -165,7 +165,7 @@ fn dead_environment() -> Result<(), String> {
     let judgement = run(async {
         let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)).await?;
         let victim = cluster.programs()["kube-controller-manager"];
-        let environment = Environment::open(cluster).await?;
+        let environment = Arc::new(Environment::open(cluster).await?);
         let spec = Spec::Upstream(None);
         let case = case::load_one(&cases().join(CASE).with_extension("yaml")).expect("the case is good");
         let case = Arc::new(case);

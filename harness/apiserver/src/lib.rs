@@ -157,7 +157,7 @@ pub use follow::{Follow, Seen, What};
 pub use hook::{Disconnected, Reaction};
 pub use latency::Latency;
 #[cfg(feature = "listen")]
-pub use listen::{Listen, Listening, UNSUPPORTED_PATH};
+pub use listen::{Listen, Listening, NOT_BEFORE_PATH, UNSUPPORTED_PATH};
 pub use response::ResponseBody;
 pub use route::{Route, Verb};
 pub use service::ApiServer;

@@ -15,6 +15,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use jiff::Timestamp;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -30,6 +31,9 @@ use crate::service::ApiServer;
 /// The path where a client over HTTP reads [`ApiServer::unsupported`], as a JSON list of strings.
 /// It is not one of Kubernetes' paths.
 pub const UNSUPPORTED_PATH: &str = "/kube-apiserver-sim/unsupported";
+/// The path where a client over HTTP calls [`ApiServer::not_before`], before `NAMESPACE/SECONDS`:
+/// the time is in seconds since 1970. It is not one of Kubernetes' paths.
+pub const NOT_BEFORE_PATH: &str = "/kube-apiserver-sim/not-before/";
 
 /// Where and how to listen.
 #[derive(Debug, Clone)]
@@ -132,7 +136,20 @@ impl Door {
         if request.uri().path() == UNSUPPORTED_PATH {
             return Ok(whole(StatusCode::OK, &json!(self.server.unsupported())));
         }
+        if let Some(words) = request.uri().path().strip_prefix(NOT_BEFORE_PATH) {
+            return Ok(self.not_before(words));
+        }
         self.server.receive(request).await
+    }
+
+    fn not_before(&self, words: &str) -> Response<ResponseBody> {
+        let time = |seconds: &str| Timestamp::from_second(seconds.parse().ok()?).ok();
+        let Some((namespace, time)) = words.split_once('/').and_then(|(name, seconds)| Some((name, time(seconds)?)))
+        else {
+            return whole(StatusCode::BAD_REQUEST, &json!("wanted: NAMESPACE/SECONDS"));
+        };
+        self.server.not_before(namespace, time);
+        whole(StatusCode::OK, &json!(null))
     }
 }
 

@@ -1,7 +1,5 @@
 //! `lockstep cluster up|down`: a cluster that stays, for kubectl and for runs that need not boot one.
 
-use std::path::PathBuf;
-
 use clap::Subcommand;
 
 use super::CliError;
@@ -9,13 +7,10 @@ use super::again::Typed;
 use super::out::{note, say};
 use super::place::unless_interrupted;
 use super::site::SiteArguments;
-use crate::cluster::{self, SimulatedServer, Site, SiteName, Standing, kind, own};
-use crate::controllers::Controllers;
+use crate::cluster::{self, Site, SiteName, Standing, kind, own};
 use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::runner::EnvironmentError;
-use crate::subject::ClusterControllers;
-use crate::supervise::Interrupt;
 
 /// A cluster of one's own.
 #[derive(Debug, clap::Args)]
@@ -30,28 +25,12 @@ enum Command {
     Up(SiteArguments),
     /// Stop the cluster and remove all of it.
     Down(SiteArguments),
-    /// What `up --cluster sim` leaves running.
-    #[command(hide = true)]
-    Serve {
-        /// Where to say how to be reached.
-        folder: PathBuf,
-        /// The controllers that are left to the subject.
-        without: Controllers,
-    },
 }
 
 pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
-    if let Command::Up(site) | Command::Down(site) = &arguments.command {
-        site.check()?;
-    }
+    let (Command::Up(site) | Command::Down(site)) = &arguments.command;
+    site.check()?;
     match &arguments.command {
-        Command::Serve { folder, without } => {
-            let served = SimulatedServer::start().map_err(EnvironmentError::from)?;
-            let _half = ClusterControllers::Simulated.start(served.client(), without, None)?;
-            served.say(folder).map_err(EnvironmentError::from)?;
-            // Until its supervisor ends it.
-            Interrupt::of_process().raised().await;
-        }
         Command::Up(site) if site.cluster() == SiteName::Kubeconfig => {
             let (program, words) = (&typed.program, site.words(SiteName::Sim));
             let why = format!("a cluster of your own needs no up; `{program} run{words}` uses it as it is");

@@ -110,7 +110,7 @@ impl Arguments {
         &self,
         (number, side): (usize, &mut Side),
         setup: &Setup,
-        player: &Player<'_>,
+        player: &Player,
         cases: &[Arc<Case>],
     ) -> Result<(), CliError> {
         let since = clock::instant();

@@ -133,7 +133,7 @@ struct Explored {
 async fn explored(
     arguments: &Arguments,
     setup: &Setup,
-    player: &Player<'_>,
+    player: &Player,
     (spec, case): (&Spec, &Arc<Case>),
 ) -> Result<(Outcomes, Explored), CliError> {
     let since = clock::instant();
@@ -186,7 +186,7 @@ fn with_late(case: &Case, order: &[Late]) -> Result<Arc<Case>, CliError> {
     Ok(Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?))
 }
 
-async fn played(setup: &Setup, player: &Player<'_>, cases: &[Arc<Case>]) -> Result<Vec<Option<Recording>>, CliError> {
+async fn played(setup: &Setup, player: &Player, cases: &[Arc<Case>]) -> Result<Vec<Option<Recording>>, CliError> {
     let mut recordings: Vec<Option<Recording>> = cases.iter().map(|_| None).collect();
     let playing = setup.play_each(player, Plan::once(cases), async |played| {
         recordings[played.number] = Some(played.recording);

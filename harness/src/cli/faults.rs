@@ -129,7 +129,7 @@ impl Sweep<'_> {
     async fn subject(
         &mut self,
         spec: &Spec,
-        player: &Player<'_>,
+        player: &Player,
         (plan, first): (&Plan<'_>, usize),
     ) -> Result<(), CliError> {
         let (since, before) = (clock::instant(), self.outcomes.len());
@@ -165,7 +165,7 @@ impl Sweep<'_> {
     /// One case and its points.
     async fn case(
         &mut self,
-        (spec, player): (&Spec, &Player<'_>),
+        (spec, player): (&Spec, &Player),
         (case, item): (&Arc<Case>, usize),
         since: Instant,
     ) -> Result<(), CliError> {
@@ -212,7 +212,7 @@ impl Arguments {
     /// Try one point of a case: what came of it, and the file that repeats it where it was not withstood.
     async fn point(
         &self,
-        player: &Player<'_>,
+        player: &Player,
         case: &Arc<Case>,
         reference: &Recording,
         point: Point,

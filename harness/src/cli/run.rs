@@ -20,7 +20,7 @@ use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::report::Again;
 use crate::run::{Event, Events, Judged, Plan, Played, Round, Setup};
-use crate::runner::{Player, Session};
+use crate::runner::Player;
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
 use crate::verdict;
@@ -211,13 +211,7 @@ impl Run<'_> {
     }
 
     /// One subject on every case.
-    async fn subject(
-        &mut self,
-        setup: &Setup,
-        spec: &Spec,
-        player: &Player<'_>,
-        plan: Plan<'_>,
-    ) -> Result<(), CliError> {
+    async fn subject(&mut self, setup: &Setup, spec: &Spec, player: &Player, plan: Plan<'_>) -> Result<(), CliError> {
         let (since, before) = (clock::instant(), self.outcomes.len());
         let mut good: BTreeMap<(u32, Option<u64>), (usize, usize)> = BTreeMap::new();
         let mut due: BTreeMap<(u32, Option<u64>), usize> = BTreeMap::new();
@@ -242,7 +236,7 @@ impl Run<'_> {
         let plays = self.outcomes.len() - before;
         self.events.emit(&Event::CasesPlayed { title: &spec.to_string(), plays, took: since.elapsed() })?;
         // No case shows an end between two of them; it is the subject's failure all the same.
-        let between = player.sessions().iter().flat_map(Session::ended_between);
+        let between = player.sessions().into_iter().flat_map(|session| session.ended_between());
         self.outcomes.extend(between.map(|_| Outcome::NonConformant));
         if self.outcomes[before..].contains(&Outcome::Inconclusive)
             && let Some(logs) = player.keep_logs().await

@@ -250,7 +250,7 @@ impl Films {
     async fn version(
         &mut self,
         setup: &Setup,
-        player: &Player<'_>,
+        player: &Player,
         version: usize,
         plan: Plan<'_>,
     ) -> Result<(), CliError> {

@@ -12,11 +12,7 @@ use super::{Cluster, ClusterError, Plan, Site, containers, place, processes};
 /// # Errors
 /// See [`ClusterError`]; nothing is left behind then.
 pub async fn boot(plan: &Plan) -> Result<Cluster, ClusterError> {
-    let parent = place::of_user()?;
-    if plan.site == Site::Sim {
-        return Served::start_here(&parent, plan).map(Cluster::Served);
-    }
-    boot_in(&parent, plan).await
+    boot_in(&place::of_user()?, plan).await
 }
 
 /// The same with its files in a new folder inside of `parent`, and always so that it can be

@@ -3,7 +3,7 @@
 //! | backend | start | prove | connect | end |
 //! | --- | --- | --- | --- | --- |
 //! | `simulated`: `sim`, virtual time | a server in memory for each case | nothing: it is part of this process | calls, no socket | with its last clone |
-//! | `served`: `sim`, real time | the same server over HTTP, in this process or a program | the program says that it listens | TLS on loopback, its own tokens | with its last clone; by its supervisor |
+//! | `served`: `sim`, real time | the same server over HTTP, a program | the program says that it listens | TLS on loopback, its own tokens | by its supervisor |
 //! | `processes`: `control-plane` | etcd, kube-apiserver, kube-controller-manager | the server is ready; the harness wrote the command lines | TLS on loopback, the harness's tokens | by their supervisor |
 //! | `containers` | the same three from upstream's images | the same, and the server names its version | a port published on 127.0.0.1 | by their supervisor, which runs the engine's command |
 //! | `kind` | `kind create`, or the cluster of that name | its mark, the controller manager's command line, a ready node | two service accounts | by its supervisor; one that stays loses the accounts |
@@ -105,5 +105,5 @@ pub use plan::{Plan, Site, SiteName};
 pub use processes::{Binaries, available, binaries, cache, controller_manager, found};
 pub use proxy::Proxy;
 pub use running::Cluster;
-pub use served::SimulatedServer;
+pub use served::{ROLE as SERVER_ROLE, SimulatedServer};
 pub use standing::{Raised, Standing};

@@ -46,9 +46,9 @@ pub(super) trait Connect {
         None
     }
 
-    /// The simulated server, where it is in this process and listens.
-    fn in_real_time(&self) -> Option<&ApiServer> {
-        None
+    /// From now on create the objects of a namespace at this time or later. Says whether the server can do that.
+    async fn creates_not_before(&self, _namespace: &str, _time: jiff::Timestamp) -> Result<bool, ClusterError> {
+        Ok(false)
     }
 
     /// The node that runs pods for real.

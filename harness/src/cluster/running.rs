@@ -17,6 +17,7 @@ use super::simulated::Simulated;
 use super::supervised::Supervised;
 use super::{Access, ClusterError, programs};
 use crate::controllers::Controllers;
+use crate::output;
 use crate::recording::Identity;
 use crate::supervise::{ProcessId, Until};
 
@@ -98,6 +99,19 @@ impl Cluster {
         each!(self, backend => backend.is_alive())
     }
 
+    /// What of it has ended, and the lines of its log that say why; `None` while every process of it runs.
+    pub fn ended(&self) -> Option<String> {
+        if self.is_alive() {
+            return None;
+        }
+        let ended = self.programs().iter().find(|(_, process)| !process.is_alive()).map(|(name, _)| name.as_str());
+        let program = ended.unwrap_or("supervisor");
+        let log = std::fs::read_to_string(self.log(program)).unwrap_or_default();
+        let excerpt: Vec<String> = output::excerpt(&log);
+        let says = if excerpt.is_empty() { "nothing".to_owned() } else { excerpt.join("; ") };
+        Some(format!("the cluster's {program} ended; its log says: {says}"))
+    }
+
     /// Whether somebody on it watches for nodes that died.
     pub fn watches_nodes(&self) -> bool {
         each!(self, backend => backend.watches_nodes())
@@ -162,19 +176,18 @@ impl Cluster {
         each!(self, backend => backend.client().await)
     }
 
-    /// A client for the test environment's controllers, where that is for this process to run.
-    pub fn half(&self) -> Option<kube::Client> {
-        self.in_virtual_time().or(self.in_real_time()).map(ApiServer::client)
-    }
-
     /// The simulated server, where it is in this process, on virtual time and without a socket.
     pub(crate) fn in_virtual_time(&self) -> Option<&ApiServer> {
         each!(self, backend => backend.in_virtual_time())
     }
 
-    /// The simulated server, where it is in this process and listens.
-    pub(crate) fn in_real_time(&self) -> Option<&ApiServer> {
-        each!(self, backend => backend.in_real_time())
+    /// From now on create the objects of a namespace at this time or later, which are ordered by the second. Says whether the
+    /// server can do that; else somebody has to wait.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn creates_not_before(&self, namespace: &str, time: jiff::Timestamp) -> Result<bool, ClusterError> {
+        each!(self, backend => backend.creates_not_before(namespace, time).await)
     }
 
     /// The node that runs pods for real, where there is one.

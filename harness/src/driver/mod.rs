@@ -28,11 +28,11 @@ use std::time::Duration;
 
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
-use kube_apiserver_sim::ApiServer;
 
 use crate::case::model::Operation;
 pub use crate::case::model::{DriveError, PodOperation, label};
 use crate::clock;
+use crate::cluster::Cluster;
 use crate::observe::{Kind, World};
 pub use node::next_pods;
 pub use real::Stillness;
@@ -64,8 +64,7 @@ pub struct Driver {
     named: Mutex<Named>,
     /// When the steps that carry a label began.
     labels: Mutex<BTreeMap<String, clock::Instant>>,
-    /// A simulated server in real time, which can be told what time it is.
-    served: Option<ApiServer>,
+    cluster: Cluster,
     /// What it was told last.
     told_time: Mutex<Option<jiff::Timestamp>>,
 }
@@ -79,7 +78,13 @@ struct Named {
 
 impl Driver {
     /// A driver for a namespace that exists.
-    pub fn new(world: Arc<World>, nodes: Arc<nodes::Nodes>, namespace: &str, stillness: Stillness) -> Self {
+    pub fn new(
+        cluster: Cluster,
+        world: Arc<World>,
+        nodes: Arc<nodes::Nodes>,
+        namespace: &str,
+        stillness: Stillness,
+    ) -> Self {
         Self {
             client: nodes.client.clone(),
             world,
@@ -90,15 +95,9 @@ impl Driver {
             written: Mutex::default(),
             named: Mutex::default(),
             labels: Mutex::default(),
-            served: None,
+            cluster,
             told_time: Mutex::default(),
         }
-    }
-
-    /// On a simulated server in real time.
-    #[must_use]
-    pub fn on(self, served: Option<ApiServer>) -> Self {
-        Self { served, ..self }
     }
 
     /// The name of a node that no other pod of the case's is on.
@@ -154,8 +153,8 @@ impl Driver {
             return;
         };
         let Ok(next) = jiff::Timestamp::from_second(newest.as_second() + 1) else { return };
-        if let Some(served) = &self.served {
-            served.not_before(&self.namespace, next);
+        // A server that does not answer shows in the step.
+        if self.cluster.creates_not_before(&self.namespace, next).await.unwrap_or(false) {
             *self.told_time.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(next);
             return;
         }

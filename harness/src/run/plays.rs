@@ -88,7 +88,7 @@ impl Setup {
     /// What keeps a case from being played, and whatever `take` says.
     pub async fn play_each<E: From<RunError>>(
         &self,
-        player: &Player<'_>,
+        player: &Player,
         plan: Plan<'_>,
         mut take: impl AsyncFnMut(Played<'_>) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {

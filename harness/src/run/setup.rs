@@ -1,8 +1,10 @@
 //! What a run needs, brought up for each subject in turn and taken down whatever comes of it.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::{join_all, select_all, try_join_all};
 
 use super::event::{Event, Events, FileError, HowReady};
@@ -14,7 +16,8 @@ use crate::controllers::Controllers;
 use crate::intercept::SentLog;
 use crate::outcome::Cause;
 use crate::runner::{
-    Environment, EnvironmentError, MOST_SUB_STEPS, Player, Session, SessionOptions, Simulation, StepHook,
+    Environment, EnvironmentError, MOST_SUB_STEPS, Player, Renewal, Session, SessionOptions, Sessions, Simulation,
+    StepHook,
 };
 use crate::subject::virtual_time::Pool;
 use crate::subject::{ClusterControllers, Spec};
@@ -124,7 +127,7 @@ impl Setup {
         under_test: &Controllers,
         specs: &[Spec],
         most: usize,
-        work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, E>,
+        work: impl AsyncFnMut(&Spec, &Player) -> Result<T, E>,
     ) -> Result<Vec<T>, E> {
         let done = self.with_each_kept(under_test, specs, most, work).await;
         self.close_programs().await;
@@ -141,17 +144,18 @@ impl Setup {
         under_test: &Controllers,
         specs: &[Spec],
         most: usize,
-        mut work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, E>,
+        mut work: impl AsyncFnMut(&Spec, &Player) -> Result<T, E>,
     ) -> Result<Vec<T>, E> {
         self.cluster_controllers.check(specs).map_err(|error| RunError::from(EnvironmentError::from(error)))?;
         let simulation = self.simulation(under_test);
-        let mut each = async |environments: &[Environment]| {
+        let mut each = async |environments: &[Arc<Environment>]| {
             let mut done = Vec::new();
             for spec in specs {
                 let player = match environments {
                     [_, ..] if !self.is_virtual(spec) => {
                         let sessions = environments.iter().map(|environment| self.session(environment, spec));
-                        Player::Sessions(try_join_all(sessions).await?.into())
+                        let sessions = Sessions::from(try_join_all(sessions).await?);
+                        Player::Sessions(sessions.renewed_by(self.renewal(under_test, spec)))
                     }
                     _ => Player::Simulated { spec: spec.clone(), simulation: simulation.clone(), lanes: self.lanes },
                 };
@@ -189,14 +193,14 @@ impl Setup {
     ///
     /// # Errors
     /// When it cannot be had.
-    pub async fn open(&self, under_test: &Controllers) -> Result<Environment, RunError> {
+    pub async fn open(&self, under_test: &Controllers) -> Result<Arc<Environment>, RunError> {
         let site = self.plan.site.name();
         let stands = matches!(site, SiteName::Sim | SiteName::ControlPlane | SiteName::Containers);
         match self.source {
             Source::Shared => {
                 let plan = self.plan.clone().without(under_test.clone());
                 let cluster = shared::obtain_for(&plan).await.map_err(EnvironmentError::from)?;
-                return Ok(Environment::open_with(cluster, self.workload.clone()).await?);
+                return Ok(Environment::open_with(cluster, self.workload.clone()).await?.into());
             }
             Source::Standing if stands => {}
             Source::Standing | Source::Boot => return self.boot(under_test).await,
@@ -212,7 +216,7 @@ impl Setup {
     }
 
     /// Boot a cluster of this run's own, whatever else is running, and watch it.
-    async fn boot(&self, under_test: &Controllers) -> Result<Environment, RunError> {
+    async fn boot(&self, under_test: &Controllers) -> Result<Arc<Environment>, RunError> {
         let since = clock::instant();
         let plan = self.plan.clone().without(under_test.clone());
         let cluster = cluster::boot(&plan).await.map_err(EnvironmentError::from)?;
@@ -224,23 +228,46 @@ impl Setup {
         self.watch(cluster, how, since).await
     }
 
-    async fn watch(&self, cluster: Cluster, how: HowReady, since: Instant) -> Result<Environment, RunError> {
+    async fn watch(&self, cluster: Cluster, how: HowReady, since: Instant) -> Result<Arc<Environment>, RunError> {
         let environment = Environment::open_with(cluster, self.workload.clone()).await?;
         let (identity, took) = (environment.identity(), since.elapsed());
         self.events.emit(&Event::EnvironmentReady { identity, how, took })?;
-        Ok(environment)
+        Ok(environment.into())
     }
 
     /// Put a subject to work.
     ///
     /// # Errors
     /// When the test environment does not prove itself, or the subject cannot be started.
-    pub async fn session<'a>(&self, environment: &'a Environment, spec: &Spec) -> Result<Session<'a>, RunError> {
+    pub async fn session(&self, environment: &Arc<Environment>, spec: &Spec) -> Result<Session, RunError> {
         let since = clock::instant();
+        let session = Session::take(environment, spec, &self.session_options(spec)).await?;
+        let (identity, under_test, took) = (session.identity(), environment.under_test(), since.elapsed());
+        let unserved = session.unserved();
+        self.events.emit(&Event::SessionReady { spec, identity, under_test, unserved, took })?;
+        Ok(session)
+    }
+
+    /// The same on a new cluster, in place of one that has ended.
+    fn renewal(&self, under_test: &Controllers, spec: &Spec) -> Renewal {
+        let (plan, workload) = (self.plan.clone().without(under_test.clone()), self.workload.clone());
+        let (spec, options) = (spec.clone(), self.session_options(spec));
+        Box::new(move || {
+            let (plan, workload, spec, options) = (plan.clone(), workload.clone(), spec.clone(), options.clone());
+            let renewed = async move {
+                let cluster = cluster::boot(&plan).await?;
+                let environment = Arc::new(Environment::open_with(cluster, workload).await?);
+                Session::take(&environment, &spec, &options).await
+            };
+            renewed.boxed_local()
+        })
+    }
+
+    fn session_options(&self, spec: &Spec) -> SessionOptions {
         // Where it cannot be told, its user has.
         let profile = self.profile.filter(|_| !spec.takes_restart_options());
         let profile = profile.or_else(|| Some(spec.reference()?.profile())).unwrap_or_default();
-        let options = SessionOptions {
+        SessionOptions {
             budget: self.budget,
             most_sub_steps: self.most_sub_steps,
             pods: self.pods,
@@ -251,12 +278,7 @@ impl Setup {
             steps: self.steps(),
             sent: self.sent.clone(),
             ..SessionOptions::default()
-        };
-        let session = Session::take(environment, spec, &options).await?;
-        let (identity, under_test, took) = (session.identity(), environment.under_test(), since.elapsed());
-        let unserved = session.unserved();
-        self.events.emit(&Event::SessionReady { spec, identity, under_test, unserved, took })?;
-        Ok(session)
+        }
     }
 
     /// What a simulated cluster begins with.
@@ -274,7 +296,7 @@ impl Setup {
         StepHook::new(move |case, step| drop(events.emit(&Event::StepSettled { case, step })))
     }
 
-    fn ended(&self, spec: &Spec, session: &Session<'_>) -> Result<(), RunError> {
+    fn ended(&self, spec: &Spec, session: &Session) -> Result<(), RunError> {
         let (requests, refused) = session.requests();
         let refused: Vec<(String, u64)> = refused.into_iter().collect();
         let ended = session.ended_between();
@@ -293,8 +315,8 @@ impl Setup {
 /// Whatever the work says; [`RunError::Interrupted`] and [`RunError::Lost`].
 pub async fn on_environment<T, E: From<RunError>>(
     interrupt: &Interrupt,
-    environment: Environment,
-    work: impl AsyncFnOnce(&Environment) -> Result<T, E>,
+    environment: Arc<Environment>,
+    work: impl AsyncFnOnce(&Arc<Environment>) -> Result<T, E>,
 ) -> Result<T, E> {
     on_each(interrupt, vec![environment], async |environments| work(&environments[0]).await).await
 }
@@ -302,8 +324,8 @@ pub async fn on_environment<T, E: From<RunError>>(
 /// The same on several at once.
 async fn on_each<T, E: From<RunError>>(
     interrupt: &Interrupt,
-    environments: Vec<Environment>,
-    work: impl AsyncFnOnce(&[Environment]) -> Result<T, E>,
+    environments: Vec<Arc<Environment>>,
+    work: impl AsyncFnOnce(&[Arc<Environment>]) -> Result<T, E>,
 ) -> Result<T, E> {
     let mut cut = None;
     let worked = tokio::select! {

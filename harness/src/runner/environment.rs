@@ -1,10 +1,15 @@
 //! A cluster, watched.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 
+use crate::clock;
 use crate::cluster::kind::Images;
 use crate::cluster::{Cluster, ClusterError};
 use crate::controllers::Controllers;
@@ -16,7 +21,7 @@ use crate::outcome::Cause;
 use crate::recording::Identity;
 use crate::subject::virtual_time::Virtual;
 use crate::subject::{ClusterControllers, SubjectError};
-use crate::supervise::{SuperviseError, Supervisor};
+use crate::supervise::{ProcessId, SuperviseError, Supervisor};
 use crate::workload::{self, Claims, DefinitionError, Workload};
 
 /// A cluster, its watches, and a folder for the subjects' files. Everything is the harness's own and gone with it.
@@ -38,7 +43,16 @@ pub struct Environment {
     pub(super) folder: PathBuf,
     _watches: Watches,
     _temporary: Option<TempDir>,
+    /// Says that the server was ended because it did not answer.
+    silent: Arc<AtomicBool>,
+    /// Looks whether it does.
+    _watchdog: Option<JoinSet<()>>,
 }
+
+/// Between two looks whether the server answers.
+const LOOK: Duration = Duration::from_secs(2);
+/// A server that has not said its version by then is taken to hang.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a test environment could not be set up. Unless it is the subject's own absence, all of it is the test environment's: inconclusive.
 #[derive(Debug, thiserror::Error)]
@@ -115,6 +129,10 @@ impl Environment {
         let folder = temporary.as_ref().map_or_else(PathBuf::new, |temporary| temporary.path().to_owned());
         let supervisor = if virtual_time { None } else { Some(Supervisor::start(&folder, true)?) };
         let nodes = Nodes::new(client.clone(), cluster.watches_nodes());
+        let silent = Arc::default();
+        let own = cluster.belongs_here() && !virtual_time;
+        let watchdog = own
+            .then(|| JoinSet::from_iter([watch_over(cluster.programs().clone(), client.clone(), Arc::clone(&silent))]));
         let images = cluster.node().cloned().map(|node| Arc::new(Images::new(node)));
         Ok(Self {
             cluster,
@@ -129,7 +147,18 @@ impl Environment {
             folder,
             _watches: watches,
             _temporary: temporary,
+            silent,
+            _watchdog: watchdog,
         })
+    }
+
+    /// Why nothing more can come of its cluster, if it has ended.
+    pub(super) fn ended(&self) -> Option<String> {
+        if self.silent.load(Ordering::Relaxed) {
+            let seconds = PATIENCE.as_secs();
+            return Some(format!("the cluster's kube-apiserver did not answer for {seconds} s and was ended"));
+        }
+        self.cluster.ended()
     }
 
     /// The same for subjects that are programs in virtual time.
@@ -171,34 +200,49 @@ impl Environment {
 
     /// The same after an interruption, when nobody has tidied up behind a case: what is left of it on a cluster that stays goes too. Whoever
     /// has no time for all of it drops it in the middle: a cluster that is being removed, and programs that are told to end, do without.
-    pub async fn abandon(self) {
-        if !self.cluster.belongs_here() && !self.cluster.sweeps() {
+    pub async fn abandon(self: Arc<Self>) {
+        let Some(this) = Arc::into_inner(self) else { return };
+        if !this.cluster.belongs_here() && !this.cluster.sweeps() {
             // Alone on the cluster, or another harness is by now, and has done it.
-            let alone = self.cluster.exclusive().await;
-            if let Err(error) = remove_leftovers(&self.client).await {
+            let alone = this.cluster.exclusive().await;
+            if let Err(error) = remove_leftovers(&this.client).await {
                 tracing::warn!(%error, "what the interrupted case has left was not removed");
             }
             drop(alone);
-            self.nodes.remove().await;
+            this.nodes.remove().await;
         }
-        let supervisor = self.supervisor.map(Supervisor::shutdown);
+        let supervisor = this.supervisor.map(Supervisor::shutdown);
         tokio::join!(futures::future::OptionFuture::from(supervisor), async {
-            drop(self.nodes);
-            self.cluster.end().await;
+            drop(this.nodes);
+            this.cluster.end().await;
         });
     }
 
-    /// End the subjects' processes, then the cluster if it is this process's own, or what the harness has on it.
-    pub async fn close(self) {
-        if let Some(supervisor) = self.supervisor {
+    /// End the subjects' processes, then the cluster if it is this process's own, or what the harness has on it. Does nothing while
+    /// somebody else uses it.
+    pub async fn close(self: Arc<Self>) {
+        let Some(this) = Arc::into_inner(self) else { return };
+        if let Some(supervisor) = this.supervisor {
             supervisor.shutdown().await;
         }
-        if self.cluster.sweeps() {
+        if this.cluster.sweeps() {
             // Dropped, so that nobody keeps alive what is being removed.
-            drop(self.nodes);
+            drop(this.nodes);
         } else {
-            self.nodes.remove().await;
+            this.nodes.remove().await;
         }
-        self.cluster.end().await;
+        this.cluster.end().await;
+    }
+}
+
+/// End a cluster of the harness's own whose server hangs: whatever waits for an answer then fails at once.
+async fn watch_over(programs: BTreeMap<String, ProcessId>, client: kube::Client, silent: Arc<AtomicBool>) {
+    while programs.values().all(ProcessId::is_alive) {
+        clock::pause(LOOK).await;
+        if tokio::time::timeout(PATIENCE, client.apiserver_version()).await.is_err() {
+            silent.store(true, Ordering::Relaxed);
+            programs.values().for_each(ProcessId::kill_group);
+            return;
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::clock;
 use crate::cluster::SiteName;
 use crate::recording::{FORMAT, Header};
 
-impl Session<'_> {
+impl Session {
     /// What a play of this case in this namespace begins with. Who plays in virtual time adds the seed.
     pub(super) fn header(&self, case: &Case, namespace: &str, real_pods: bool) -> Header {
         Header {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::Session;
 use super::ledger::Ledger;
 use super::middle::Interception;
 use super::probes::Lent;
+use super::{Environment, Session};
 use crate::case::cost;
 use crate::case::model::{Case, Count, Operation, Pods, Share, Step};
 use crate::clock;
@@ -25,7 +25,7 @@ pub(super) const CASES: &str = "ls-";
 
 /// One case being played.
 pub(super) struct Play<'a> {
-    pub(super) session: &'a Session<'a>,
+    pub(super) session: &'a Session,
     pub(super) case: &'a Case,
     pub(super) namespace: String,
     pub(super) driver: Driver,
@@ -48,7 +48,7 @@ pub(super) struct Play<'a> {
 #[derive(Debug)]
 pub(super) struct Stopped;
 
-impl Session<'_> {
+impl Session {
     /// Play a case in a namespace of its own. Whatever happens stands in the recording; the namespace goes after it.
     pub async fn play(&self, case: &Case) -> Recording {
         self.play_with(case, false).await
@@ -66,9 +66,8 @@ impl Session<'_> {
         let began = world.elapsed();
         let stillness = self.stillness(case);
         let header = self.header(case, &namespace, matches!(stillness, Stillness::Real(_)));
-        let served = self.environment.cluster.in_real_time().cloned();
-        let driver =
-            Driver::new(world.clone(), self.environment.nodes.clone(), &namespace, stillness.clone()).on(served);
+        let Environment { cluster, nodes, .. } = &*self.environment;
+        let driver = Driver::new(cluster.clone(), world.clone(), nodes.clone(), &namespace, stillness.clone());
         let ledger = Ledger::open(self.interceptor.log(), &namespace);
         let mut play = Play {
             session: self,

@@ -5,9 +5,9 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::future::join_all;
+use futures::future::{LocalBoxFuture, join_all};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::sharing::can_share;
@@ -17,9 +17,9 @@ use crate::recording::Recording;
 use crate::subject::Spec;
 
 /// A subject that plays cases.
-pub enum Player<'a> {
+pub enum Player {
     /// At clusters that outlive a case.
-    Sessions(Sessions<'a>),
+    Sessions(Sessions),
     /// On a new simulated cluster for each case.
     Simulated {
         /// The subject.
@@ -33,15 +33,20 @@ pub enum Player<'a> {
 
 /// The sessions of one subject, each at a cluster of its own, as one subject at a time acts on a
 /// cluster. Either one with several lanes, or several with one each.
-pub struct Sessions<'a> {
-    sessions: Vec<Session<'a>>,
+pub struct Sessions {
+    sessions: Vec<Mutex<Arc<Session>>>,
     /// How many lanes each has.
     lanes: usize,
     /// Those with a free lane, once for each.
     free: Mutex<Vec<usize>>,
     /// As many as are free.
     permits: Semaphore,
+    /// What takes the place of a session whose cluster has ended.
+    renewal: Option<Renewal>,
 }
+
+/// Takes a session of the same subject at a new cluster.
+pub type Renewal = Box<dyn Fn() -> LocalBoxFuture<'static, Result<Session, EnvironmentError>>>;
 
 /// The right to play one case.
 pub struct Turn<'a>(Table<'a>);
@@ -54,37 +59,44 @@ enum Table<'a> {
 
 /// Lanes of a session that are taken until this is dropped.
 struct Taken<'a> {
-    sessions: &'a Sessions<'a>,
+    sessions: &'a Sessions,
     which: usize,
     /// All that the session has, or one.
     lanes: usize,
     _permit: SemaphorePermit<'a>,
 }
 
-impl<'a> From<Vec<Session<'a>>> for Sessions<'a> {
-    fn from(sessions: Vec<Session<'a>>) -> Self {
+impl From<Vec<Session>> for Sessions {
+    fn from(sessions: Vec<Session>) -> Self {
         // The first is the first to be taken.
         let lanes = if let [session] = sessions.as_slice() { session.lanes() } else { 1 };
         let free: Vec<usize> = (0..sessions.len()).rev().flat_map(|which| std::iter::repeat_n(which, lanes)).collect();
         let permits = Semaphore::new(free.len());
-        Self { sessions, lanes, free: Mutex::new(free), permits }
+        let sessions = sessions.into_iter().map(|session| Mutex::new(Arc::new(session))).collect();
+        Self { sessions, lanes, free: Mutex::new(free), permits, renewal: None }
     }
 }
 
-impl<'a> Sessions<'a> {
+impl Sessions {
+    /// The same, which go on where a cluster ends.
+    #[must_use]
+    pub fn renewed_by(self, renewal: Renewal) -> Self {
+        Self { renewal: Some(renewal), ..self }
+    }
+
     /// Wait for a session that has a lane free, or, if the case must be `alone`, for one that plays no case. A subject that has ended is started
-    /// again while no case is played.
-    async fn take(&'a self, alone: bool) -> Taken<'a> {
+    /// again while no case is played, and so is a cluster.
+    async fn take(&self, alone: bool) -> Taken<'_> {
         if !alone {
             let taken = self.lanes(1).await;
-            if taken.is_alone() || taken.session().exited().is_none() {
+            if taken.is_alone() || taken.session().has_all() {
                 return taken;
             }
         }
         self.lanes(self.lanes).await
     }
 
-    async fn lanes(&'a self, lanes: usize) -> Taken<'a> {
+    async fn lanes(&self, lanes: usize) -> Taken<'_> {
         let wanted = u32::try_from(lanes).expect("fewer lanes than cases");
         let permit = self.permits.acquire_many(wanted).await.expect("it is never closed");
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,12 +113,12 @@ impl Drop for Taken<'_> {
     }
 }
 
-impl<'a> Player<'a> {
+impl Player {
     /// Play one case.
     ///
     /// # Errors
     /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
-    pub async fn play(&'a self, case: &Case) -> Result<Recording, EnvironmentError> {
+    pub async fn play(&self, case: &Case) -> Result<Recording, EnvironmentError> {
         let turn = self.turn(case).await;
         let recording = turn.play(case, None).await?;
         match turn.alone().await {
@@ -117,7 +129,7 @@ impl<'a> Player<'a> {
 
     /// Wait until there is a cluster to play this case on. Where each case has its own, there always
     /// is.
-    pub async fn turn(&'a self, case: &Case) -> Turn<'a> {
+    pub async fn turn(&self, case: &Case) -> Turn<'_> {
         Turn(match self {
             Self::Sessions(sessions) => Table::Session(sessions.take(!can_share(case)).await),
             Self::Simulated { spec, simulation, .. } => Table::Simulated { spec, simulation },
@@ -133,10 +145,10 @@ impl<'a> Player<'a> {
     }
 
     /// The sessions, at clusters that outlive a case.
-    pub fn sessions(&self) -> &[Session<'a>] {
+    pub fn sessions(&self) -> Vec<Arc<Session>> {
         match self {
-            Self::Sessions(sessions) => &sessions.sessions,
-            Self::Simulated { .. } => &[],
+            Self::Sessions(sessions) => sessions.sessions.iter().map(current).collect(),
+            Self::Simulated { .. } => Vec::new(),
         }
     }
 
@@ -148,7 +160,9 @@ impl<'a> Player<'a> {
     /// Stop the subject and wait until it is gone.
     pub async fn leave(self) {
         if let Self::Sessions(sessions) = self {
-            join_all(sessions.sessions.into_iter().map(Session::leave)).await;
+            let sessions = sessions.sessions.into_iter();
+            let sessions = sessions.map(|session| session.into_inner().unwrap_or_else(PoisonError::into_inner));
+            join_all(sessions.filter_map(Arc::into_inner).map(Session::leave)).await;
         }
     }
 }
@@ -158,7 +172,7 @@ impl<'a> Turn<'a> {
     /// is played again, alone.
     pub async fn alone(self) -> Option<Turn<'a>> {
         let Table::Session(taken) = self.0 else { return None };
-        if taken.is_alone() || taken.session().exited().is_none() {
+        if taken.is_alone() || taken.session().has_all() {
             return None;
         }
         let sessions = taken.sessions;
@@ -167,7 +181,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The session, at a cluster that outlives the case.
-    pub fn session(&self) -> Option<&Session<'_>> {
+    pub fn session(&self) -> Option<Arc<Session>> {
         match &self.0 {
             Table::Session(taken) => Some(taken.session()),
             Table::Simulated { .. } => None,
@@ -195,9 +209,9 @@ impl<'a> Turn<'a> {
     ) -> Result<(Recording, Option<String>), EnvironmentError> {
         match &self.0 {
             Table::Session(taken) => {
-                let log_source = taken.session().log_source().filter(|_| output);
-                taken.session().revive().await?;
-                let recording = taken.session().play_with(case, !taken.is_alone()).await;
+                let session = taken.ready().await?;
+                let log_source = session.log_source().filter(|_| output);
+                let recording = session.play_with(case, !taken.is_alone()).await;
                 let output = match log_source {
                     Some(log_source) => Some(log_source.read().await),
                     None => None,
@@ -222,7 +236,28 @@ impl<'a> Taken<'a> {
         self.lanes == self.sessions.lanes
     }
 
-    fn session(&self) -> &Session<'a> {
-        &self.sessions.sessions[self.which]
+    fn session(&self) -> Arc<Session> {
+        current(&self.sessions.sessions[self.which])
     }
+
+    /// The session with a cluster and a subject that run.
+    async fn ready(&self) -> Result<Arc<Session>, EnvironmentError> {
+        let mut session = self.session();
+        if let Some(renewal) = self.sessions.renewal.as_ref().filter(|_| self.is_alone() && !session.has_cluster()) {
+            tracing::warn!("the cluster has ended; the next case is played on a new one");
+            session = Arc::new(renewal().await?);
+            let place = &self.sessions.sessions[self.which];
+            let ended =
+                std::mem::replace(&mut *place.lock().unwrap_or_else(PoisonError::into_inner), Arc::clone(&session));
+            if let Some(ended) = Arc::into_inner(ended) {
+                ended.leave().await;
+            }
+        }
+        session.revive().await?;
+        Ok(session)
+    }
+}
+
+fn current(session: &Mutex<Arc<Session>>) -> Arc<Session> {
+    Arc::clone(&session.lock().unwrap_or_else(PoisonError::into_inner))
 }

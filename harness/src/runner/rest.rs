@@ -88,7 +88,7 @@ impl Play<'_> {
     }
 }
 
-impl Session<'_> {
+impl Session {
     /// Events of a namespace that the interceptor keeps from the subject.
     fn kept(&self, namespace: &str) -> u64 {
         self.interceptor.control().kept(namespace)

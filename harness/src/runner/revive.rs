@@ -98,7 +98,7 @@ impl Starting<'_> {
     }
 }
 
-impl Session<'_> {
+impl Session {
     /// Before a case: start the subject again if it has ended.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Session<'_> {
         self.swept().await;
         let options = self.options();
         let starting = Starting {
-            environment: self.environment,
+            environment: &self.environment,
             spec: &self.spec,
             interceptor: &self.interceptor,
             probe: probes.first(),

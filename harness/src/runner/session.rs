@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::definitions::{Definitions, warn_of_rules};
@@ -20,14 +20,12 @@ use crate::driver::Stillness;
 use crate::intercept::Interceptor;
 use crate::observe::ObserveError;
 use crate::observe::namespace::{make_namespace, remove_leftovers};
-use crate::recording::{Identity, Trouble};
-use crate::subject::{
-    ClusterControllers, HEAD_START, Inside, Listener, LogSource, Running, ServiceAccount, Spec, Stage, SubjectError,
-};
+use crate::recording::{Blame, Identity, Trouble};
+use crate::subject::{HEAD_START, Inside, Listener, LogSource, Running, ServiceAccount, Spec, Stage, SubjectError};
 
 /// A subject, behind its own interceptor, on a test environment that has proved itself. It brings just what the test environment's cluster leaves out.
-pub struct Session<'a> {
-    pub(super) environment: &'a Environment,
+pub struct Session {
+    pub(super) environment: Arc<Environment>,
     pub(super) interceptor: Interceptor,
     identity: Identity,
     pub(super) spec: Spec,
@@ -69,7 +67,7 @@ struct Begun {
     beyond: usize,
 }
 
-impl<'a> Session<'a> {
+impl Session {
     /// Prove the test environment while no subject runs, then start the subject. Waits while another process's subject is at work
     /// on the same cluster: two would act on each other's cases.
     ///
@@ -78,10 +76,10 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When the test environment does not prove itself or the subject cannot be started.
     pub async fn take(
-        environment: &'a Environment,
+        environment: &Arc<Environment>,
         spec: &Spec,
         options: &SessionOptions,
-    ) -> Result<Session<'a>, EnvironmentError> {
+    ) -> Result<Self, EnvironmentError> {
         spec.can_bring(environment.under_test())?;
         if let Some(sim) = environment.cluster.in_virtual_time() {
             let (whose, virtual_time) = (&environment.cluster_controllers, environment.virtual_time.as_ref());
@@ -99,10 +97,6 @@ impl<'a> Session<'a> {
             return Ok(Self::begun(environment, spec, options, begun));
         }
         let alone = environment.cluster.exclusive().await?;
-        let half = match environment.cluster.half() {
-            Some(client) => ClusterControllers::Simulated.start(client, environment.under_test(), None)?,
-            None => None,
-        };
         let beyond = environment.cluster.unsupported().await?.len();
         remove_leftovers(&environment.client).await.map_err(|error| ObserveError::Probe(Box::new(error)))?;
         let probes = Probes::prove(environment, options).await?;
@@ -125,17 +119,18 @@ impl<'a> Session<'a> {
         }
         let unserved =
             (!taken_up).then(|| start::unserved(environment, interceptor.log(), probes.first(), options.budget));
-        let begun = Begun { interceptor, subject, probes: Some(probes), unserved, half, alone: Some(alone), beyond };
+        let begun =
+            Begun { interceptor, subject, probes: Some(probes), unserved, half: None, alone: Some(alone), beyond };
         Ok(Self::begun(environment, spec, options, begun))
     }
 
-    fn begun(environment: &'a Environment, spec: &Spec, options: &SessionOptions, begun: Begun) -> Self {
+    fn begun(environment: &Arc<Environment>, spec: &Spec, options: &SessionOptions, begun: Begun) -> Self {
         let Begun { interceptor, subject, probes, unserved, half, alone, beyond } = begun;
         let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
         let (budget, most_sub_steps) = (options.budget, options.most_sub_steps);
         let (pods, restart) = (options.pods, Mutex::new(options.restart.clone()));
         Session {
-            environment,
+            environment: Arc::clone(environment),
             interceptor,
             identity,
             spec,
@@ -184,9 +179,21 @@ impl<'a> Session<'a> {
         self.subject().as_ref().and_then(Running::log_source)
     }
 
-    /// Why nothing more can come of a case: the subject has ended by itself, or its neighbours have.
+    /// Why nothing more can come of a case: the cluster has ended, or the subject by itself, or its neighbours have.
     pub(super) fn broken(&self) -> Option<Trouble> {
-        self.exited().or_else(|| self.half.as_ref().and_then(Running::neighbours_ended))
+        // A subject may end because its server has.
+        let ended = self.environment.ended().map(|why| Trouble::new(Blame::Environment, why));
+        ended.or_else(|| self.exited()).or_else(|| self.half.as_ref().and_then(Running::neighbours_ended))
+    }
+
+    /// Whether nothing of it has ended.
+    pub(super) fn has_all(&self) -> bool {
+        self.has_cluster() && self.exited().is_none()
+    }
+
+    /// Whether its cluster still runs.
+    pub(super) fn has_cluster(&self) -> bool {
+        self.environment.cluster.is_alive()
     }
 
     /// What the cluster's controllers call themselves, where they are other than a cluster of this kind has anyway.
@@ -202,7 +209,7 @@ impl<'a> Session<'a> {
 
     /// Why its restarts, or the controllers beside it, are not those of the case, if they are not.
     pub(super) fn decides_otherwise(&self, case: &Case) -> Option<String> {
-        let Environment { cluster, cluster_controllers, .. } = self.environment;
+        let Environment { cluster, cluster_controllers, .. } = &*self.environment;
         let is_ours = cluster.in_virtual_time().is_some() && !cluster_controllers.are_upstream();
         let here = if is_ours { Beside::Ours } else { Beside::Upstream };
         if case.beside.is_some_and(|beside| beside != here) {
@@ -230,7 +237,7 @@ impl<'a> Session<'a> {
             self.environment.under_test().has(Controller::ConfigRestart) && self.spec.takes_restart_options();
         let brought = case.definitions().map_err(EnvironmentError::CustomResourceFile)?;
         // A controller that began without its kinds may never look for them again.
-        let Environment { client, world, .. } = self.environment;
+        let Environment { client, world, .. } = &*self.environment;
         let new = self.definitions.bring(client, world, &brought).await?;
         if new && self.environment.identity().name == SiteName::Sim.as_str() {
             warn_of_rules(&brought);
@@ -267,7 +274,7 @@ impl<'a> Session<'a> {
     pub(super) async fn start(&self) -> Result<(), EnvironmentError> {
         if self.is_off() {
             let folder = self.probes.as_ref().map_or("", |probes| &probes.first().namespace);
-            let subject = begin(self.environment, &self.spec, &self.interceptor, folder, &self.options()).await?;
+            let subject = begin(&self.environment, &self.spec, &self.interceptor, folder, &self.options()).await?;
             *self.subject() = Some(subject);
         }
         Ok(())
@@ -333,7 +340,8 @@ impl<'a> Session<'a> {
         Ok(self.environment.cluster.admit(name).await?)
     }
 
-    /// Stop the subject and wait until it is gone; its probe goes too, and the controllers that were started with it.
+    /// Stop the subject and wait until it is gone; its probe goes too, and the controllers that were started with it. A test
+    /// environment that is only this session's is closed.
     pub async fn leave(self) {
         self.stop().await;
         if let Some(half) = self.half {
@@ -343,6 +351,7 @@ impl<'a> Session<'a> {
             probes.remove(&self.environment.client).await;
             self.definitions.remove(&self.environment.client).await;
         }
+        self.environment.close().await;
     }
 }
 

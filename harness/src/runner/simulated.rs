@@ -4,6 +4,7 @@
 //! Upstream's controllers are a program beside it that has no clock of its own (`subject::virtual_time`).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Environment, EnvironmentError, MOST_SUB_STEPS, Session, SessionOptions, StepHook};
@@ -160,7 +161,7 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Simulated
         }
         let programs = Virtual { pool: simulation.programs.clone(), seed: simulation.seed };
         let environment = Environment::open(cluster).await?.with_programs(programs);
-        let environment = environment.with_cluster_controllers(simulation.cluster_controllers.clone());
+        let environment = Arc::new(environment.with_cluster_controllers(simulation.cluster_controllers.clone()));
         let options = SessionOptions {
             budget: simulation.budget,
             most_sub_steps: simulation.most_sub_steps,

@@ -69,7 +69,7 @@ pub(super) fn unserved(environment: &Environment, log: &InterceptorLog, probe: &
     format!("{why}; until the subject serves the probe, no step settles and no case is conformant")
 }
 
-impl Session<'_> {
+impl Session {
     /// Wait until the subject is at work. Since when it is; `None` where only its objects can tell, or how it ended.
     ///
     /// # Errors

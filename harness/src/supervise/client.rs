@@ -256,7 +256,7 @@ fn listen(output: ChildStdout, programs: &Mutex<Programs>, answer: &Sender<Repor
 }
 
 /// On Linux this finds the executable even after it was replaced on disk.
-pub(super) fn own_executable() -> std::io::Result<PathBuf> {
+pub(crate) fn own_executable() -> std::io::Result<PathBuf> {
     let running = Path::new("/proc/self/exe");
     if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }

@@ -7,8 +7,8 @@
 //! supervisor then ends every program with its whole process group, removes the temporary folder and
 //! is gone itself.
 //!
-//! * The supervisor is our own executable, started again with [`MARK`] in its environment: every
-//!   `main` that may start one calls [`main_if_asked`] first.
+//! * The supervisor is our own executable, started again with [`MARK`] in its environment, which names its role:
+//!   every `main` that may start one calls [`main_if_asked`] first.
 //! * It leads a process group of its own, so a Ctrl-C at the terminal does not reach it before the
 //!   harness is gone, and it shrugs off SIGINT, SIGHUP and SIGQUIT; SIGTERM makes it clean up and end.
 //! * Programs get exactly the environment that their [`Spec`] names, no standard input and a log file
@@ -35,13 +35,14 @@ mod process;
 mod protocol;
 mod server;
 
+pub(crate) use client::own_executable;
 pub use client::{Child, Supervisor};
 pub use error::SuperviseError;
 pub use interrupt::Interrupt;
 pub use mounted::{can_mount, mounted};
 pub use process::ProcessId;
 pub use protocol::{Exit, Spec, Until};
-pub use server::main_if_asked;
+pub use server::{in_role, main_if_asked, role};
 
 /// The environment variable that makes an executable of ours a supervisor, or the first moment of a program that is [`mounted()`].
 pub const MARK: &str = "LOCKSTEP_SUPERVISOR";

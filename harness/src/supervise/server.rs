@@ -1,5 +1,7 @@
 //! The supervisor's process.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(200);
 ///
 /// To be called as the first thing in `main` of every executable that may start a [`super::Supervisor`].
 pub fn main_if_asked() {
-    let Some(role) = std::env::var_os(MARK) else { return };
+    let Some(role) = role() else { return };
     if role == mounted::ROLE {
         // Before any thread is there: a process with several cannot change its user namespace.
         eprintln!("{}", mounted::become_mounted());
@@ -43,6 +45,16 @@ pub fn main_if_asked() {
         Err(_panicked) => 70,
     };
     std::process::exit(code);
+}
+
+/// What this process was started as, if it was started by a harness: the value of [`MARK`].
+pub fn role() -> Option<OsString> {
+    std::env::var_os(MARK)
+}
+
+/// The environment in which this executable is started in a role.
+pub fn in_role(role: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(MARK.to_owned(), role.to_owned())])
 }
 
 fn complain(error: &std::io::Error) -> i32 {

@@ -62,7 +62,7 @@ const VERBS: [(&str, Play); 26] = [
 ];
 
 fn main() -> ExitCode {
-    lockstep::supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let arguments = Arguments::from_args();
     let kubectl = found();
     if kubectl.is_none() {

@@ -112,7 +112,13 @@ pub(crate) fn compare(program: &Path, row: &Row) -> Checked {
     }
     let other = Kubectl::to(program, by_driver.access())?;
     let client = runtime.block_on(by_driver.client())?;
-    let driver = Driver::new(Arc::new(World::default()), Nodes::new(client, false), "default", Stillness::Held);
+    let driver = Driver::new(
+        by_driver.clone(),
+        Arc::new(World::default()),
+        Nodes::new(client, false),
+        "default",
+        Stillness::Held,
+    );
     let case = case(row)?;
     let mut steps = case.steps.iter();
     for command in &row.commands {

@@ -61,7 +61,7 @@ const MOST: usize = 60;
 const FURTHEST: u64 = 20_000;
 
 fn main() -> ExitCode {
-    lockstep::supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     for path in kept_files() {

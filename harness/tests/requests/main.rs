@@ -28,7 +28,6 @@ use lockstep::recording::{Entry, Recording};
 use lockstep::run::{Event, Events, FileError, Plan as Plays, RunError, Setup, Subscriber};
 use lockstep::runner::{Simulation, StepHook, simulated};
 use lockstep::subject::Spec;
-use lockstep::supervise;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -60,7 +59,7 @@ const CASES: [&str; 20] = [
 ];
 
 fn main() -> ExitCode {
-    supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let trials = CASES.map(|name| {
         let title = format!("requests::{}", name.replace('/', "::"));
         // Real time: seconds for each, and as many again on a busy machine.

@@ -165,4 +165,5 @@ def main(mode, *words):
     follow(Cluster(*found), mode)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

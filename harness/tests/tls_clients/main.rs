@@ -65,7 +65,7 @@ struct Listening {
 }
 
 fn main() -> ExitCode {
-    lockstep::supervise::main_if_asked();
+    lockstep::runner::main_if_asked();
     let arguments = Arguments::from_args();
     let servers = [
         ("interceptor", Server::Interceptor),

@@ -1,12 +1,12 @@
-//! Connect: over TLS on loopback, with tokens of its own; in this process also past the socket.
+//! Connect: over TLS on loopback, with tokens of its own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kube_apiserver_sim::{ApiServer, UNSUPPORTED_PATH};
+use kube_apiserver_sim::{NOT_BEFORE_PATH, UNSUPPORTED_PATH};
 
+use super::Served;
 use super::server::SAID;
-use super::{At, Served};
 use crate::cluster::facts::Facts;
 use crate::cluster::place::write_private;
 use crate::cluster::questions::Connect;
@@ -41,20 +41,18 @@ impl Connect for Served {
         &self.facts
     }
 
-    fn in_real_time(&self) -> Option<&ApiServer> {
-        match &self.at {
-            At::Here(here) => Some(here.0.server()),
-            At::Program(_) => None,
-        }
-    }
-
     async fn unsupported(&self) -> Result<Vec<String>, ClusterError> {
-        if let At::Here(here) = &self.at {
-            return Ok(here.0.server().unsupported());
-        }
         let request =
             hyper::Request::get(UNSUPPORTED_PATH).body(Vec::new()).expect("a constant request is well-formed");
         let answer = self.client().await?.request(request).await;
         answer.map_err(ClusterError::request("asking the simulated server what it does not support"))
+    }
+
+    async fn creates_not_before(&self, namespace: &str, time: jiff::Timestamp) -> Result<bool, ClusterError> {
+        let path = format!("{NOT_BEFORE_PATH}{namespace}/{}", time.as_second());
+        let request =
+            hyper::Request::put(path).body(Vec::new()).expect("names of namespaces are well-formed in a path");
+        let answer: Result<(), kube::Error> = self.client().await?.request(request).await;
+        answer.map_err(ClusterError::request("setting the simulated server's time")).map(|()| true)
     }
 }

@@ -1,9 +1,9 @@
 //! `sim` where another process is to reach it: the simulated server over HTTP, in real time.
 //!
-//! For a subject that is a process of its own it listens in this process ([`Served::start_here`]),
-//! and ends with its last clone. As a program of its own it stands until `lockstep cluster down`:
-//! [`Served::start`] starts this executable again, that calls [`SimulatedServer::start`] and writes
-//! into a file where it listens.
+//! It is a program of its own under a supervisor, so that whatever a subject makes of it, its end is
+//! not the harness's. The program is this executable, started again in the role [`ROLE`]: that calls
+//! [`SimulatedServer::start`] and writes into a file where it listens. It ends with this process, or
+//! stands until `lockstep cluster down`.
 
 mod connect;
 mod end;
@@ -11,14 +11,12 @@ mod prove;
 mod server;
 mod start;
 
-use std::sync::Arc;
-
-use tempfile::TempDir;
-
 use super::facts::Facts;
 use super::keeper::Keeper;
 pub use server::SimulatedServer;
 
+/// The role of the program; see `supervise::role`.
+pub const ROLE: &str = "simulated-server";
 /// What the program is called in lists and logs.
 const PROGRAM: &str = "kube-apiserver";
 
@@ -26,14 +24,5 @@ const PROGRAM: &str = "kube-apiserver";
 #[derive(Debug, Clone)]
 pub struct Served {
     facts: Facts,
-    at: At,
-}
-
-/// Which process listens.
-#[derive(Debug, Clone)]
-enum At {
-    /// This one, with the folder for its files.
-    Here(Arc<(SimulatedServer, TempDir)>),
-    /// A program.
-    Program(Keeper),
+    keeper: Keeper,
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{At, PROGRAM, Served, connect};
+use super::{PROGRAM, Served, connect};
 use crate::clock;
 use crate::cluster::questions::Prove;
 use crate::cluster::{Access, ClusterError, DEFAULT_VERSION, Plan, programs};
@@ -40,9 +40,6 @@ pub(super) async fn prove(child: &Child, dir: &Path) -> Result<Access, ClusterEr
 
 impl Prove for Served {
     fn is_alive(&self) -> bool {
-        match &self.at {
-            At::Here(_) => true,
-            At::Program(keeper) => keeper.is_alive(&self.facts),
-        }
+        self.keeper.is_alive(&self.facts)
     }
 }

@@ -59,16 +59,6 @@ impl SimulatedServer {
         write_private(&folder.join(SAID), &serde_json::to_vec(&self.access).expect("an access is plain data"))
     }
 
-    /// How to reach it.
-    pub(super) fn access(&self) -> &Access {
-        &self.access
-    }
-
-    /// The server itself.
-    pub(super) fn server(&self) -> &ApiServer {
-        &self.server
-    }
-
     /// A client in this process, past the socket.
     pub fn client(&self) -> kube::Client {
         self.server.client()
