@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::api::{Decoded, TYPES, decode};
+use super::call::DEEPEST;
 use super::claims::writer;
 use super::convert::converted;
 use super::managed::{Atom, Managers, Refused, Writer, told};
@@ -11,7 +12,7 @@ use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped};
 use super::server::{Answer, Ask, Server};
 use super::write::{normal, typed};
-use super::{defaults, rules};
+use super::{defaults, rules, syntax, yaml};
 
 impl Server {
     /// An object that is not there is created.
@@ -131,8 +132,12 @@ fn refused(why: Refused, config: &Value, what: (&str, &str)) -> Problem {
 
 /// What is applied, from YAML or JSON.
 pub(super) fn config(ask: &Ask<'_>) -> Outcome<Value> {
+    yaml::check_nesting(&ask.call.body)?;
     let decoded = serde_yaml::from_slice::<Value>(&ask.call.body);
     let config = decoded.map_err(|error| Problem::bad_request(format!("error decoding YAML: {error}")))?;
+    if syntax::is_deeper(&config, DEEPEST) {
+        return Err(Problem::too_deep());
+    }
     if config.is_object() { Ok(config) } else { Err(Problem::unsupported("an apply of something that is no object")) }
 }
 

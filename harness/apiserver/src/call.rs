@@ -7,8 +7,17 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::{Method, Request, StatusCode};
 
 use super::object::ManagedFields;
+use super::problem::{Outcome, Problem};
 use super::server::Answer;
+use super::syntax;
 use crate::route::{Undecodable, decoded, is_true};
+
+/// The bytes of the longest body. Upstream: `MaxRequestBodyBytes`.
+pub(super) const LONGEST_BODY: usize = 3 << 20;
+
+/// How deep the values of an object may be nested. Values are read, written and dropped on the stack, and serde_json reads no more
+/// than 127: the difference is for what contains the object, as lists and `managedFields`.
+pub(super) const DEEPEST: usize = 100;
 
 /// What of a path is refused as unsupported.
 pub(super) const NOT_UTF8: &str = "kube-apiserver-sim does not support a path that is not UTF-8";
@@ -42,6 +51,19 @@ impl Call {
     /// The body as the client sent it, where messages quote it.
     pub(super) fn as_sent(&self) -> &Bytes {
         self.written.as_ref().unwrap_or(&self.body)
+    }
+
+    /// Checks the length of the body, and that its values are not nested deeper than this server reads. What applies is YAML, which
+    /// is checked when it has been read.
+    pub(super) fn check_body(&self) -> Outcome<()> {
+        if self.as_sent().len() > LONGEST_BODY {
+            return Err(Problem::body_too_large(&format!("limit is {LONGEST_BODY}")));
+        }
+        let is_json = !self.is_protobuf() && self.form() != super::body::APPLY;
+        if is_json && syntax::depth(&self.body) > DEEPEST && syntax::fault(&self.body).is_none() {
+            return Err(Problem::too_deep());
+        }
+        Ok(())
     }
 
     /// Whether the body is protobuf.

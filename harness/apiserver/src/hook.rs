@@ -14,10 +14,10 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body::Body;
-use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
 use crate::clock;
+use crate::handle::whole;
 use crate::response::ResponseBody;
 use crate::server::JSON;
 use crate::service::{ApiServer, locked};
@@ -117,7 +117,8 @@ impl ApiServer {
 
     /// Answers a request of a client, as the hook decides.
     pub(crate) async fn receive<B: Body>(&self, request: Request<B>) -> Result<Response<ResponseBody>, Disconnected> {
-        let request = whole(request).await;
+        // A body that breaks off is a client that is gone: nothing is done.
+        let request = whole(request).await.map_err(|_| Disconnected)?;
         let (there, back) = self.trips();
         clock::sleep(there).await;
         match self.shared.hooked.react(&request) {
@@ -141,11 +142,4 @@ impl ApiServer {
         clock::sleep(back).await;
         Ok(self.reply(answer))
     }
-}
-
-/// A request with its complete body, which is empty if it ends with an error.
-pub(crate) async fn whole<B: Body>(request: Request<B>) -> Request<Bytes> {
-    let (parts, body) = request.into_parts();
-    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    Request::from_parts(parts, body)
 }

@@ -1,13 +1,31 @@
 //! JSON patches (RFC 6902), operation by operation, with the errors of upstream's library.
 
+use json_patch::PatchOperation;
 use serde_json::Value;
 
+use super::call::DEEPEST;
+use super::object::written;
 use super::problem::{Outcome, Problem};
+use super::syntax;
 use crate::pointer::At;
+
+/// Upstream: `maxJSONPatchOperations`.
+const MOST_OPERATIONS: usize = 10_000;
+/// The bytes that all `copy` operations of a patch may add. Upstream: `JSONPatchMaxCopyBytes`.
+const MOST_COPIED: usize = 3 << 20;
+/// The bytes that all `move` operations of a patch may move. Upstream has no such limit; it is far above that of copies, and keeps a
+/// patch from measuring one large value ten thousand times.
+const MOST_MOVED: usize = 64 << 20;
 
 /// Apply all operations to an object.
 pub(super) fn apply(operations: &[Value], object: &Value) -> Outcome<Value> {
+    if operations.len() > MOST_OPERATIONS {
+        let found = operations.len();
+        let why = format!("The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {found}");
+        return Err(Problem::body_too_large(&why));
+    }
     let mut object = object.clone();
+    let (mut copied, mut moved) = (0, 0);
     for operation in operations {
         let text = |name: &str| operation[name].as_str().unwrap_or_default().to_owned();
         let (op, path) = (text("op"), text("path"));
@@ -20,8 +38,32 @@ pub(super) fn apply(operations: &[Value], object: &Value) -> Outcome<Value> {
             // What is not there is replaced all the same.
             operation["op"] = "add".into();
         }
-        let one = serde_json::from_value::<json_patch::PatchOperation>(operation);
+        let one = serde_json::from_value::<PatchOperation>(operation);
         let one = one.map_err(|_| Problem::bad_patch(""))?;
+        let added = match &one {
+            PatchOperation::Add(add) => Some(&add.value),
+            PatchOperation::Replace(replace) => Some(&replace.value),
+            PatchOperation::Copy(copy) => object.pointer(copy.from.as_str()),
+            PatchOperation::Move(moving) => object.pointer(moving.from.as_str()),
+            PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
+        };
+        // Checked before each operation: copies double the depth of an object, so that few of them are enough to exhaust the stack.
+        let levels = path.matches('/').count();
+        if added.is_some_and(|value| levels > DEEPEST || syntax::is_deeper(value, DEEPEST - levels)) {
+            return Err(Problem::too_deep());
+        }
+        let size = || added.map_or(0, |value| written(value).len());
+        match &one {
+            PatchOperation::Copy(_) => copied += size(),
+            PatchOperation::Move(_) => moved += size(),
+            _ => {}
+        }
+        if copied > MOST_COPIED {
+            return Err(Problem::bad_patch(""));
+        }
+        if moved > MOST_MOVED {
+            return Err(Problem::unsupported(format!("a JSON patch that moves more than {MOST_MOVED} bytes")));
+        }
         json_patch::patch(&mut object, &[one]).map_err(|_| Problem::bad_patch(""))?;
     }
     Ok(object)

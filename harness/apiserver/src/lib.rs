@@ -103,6 +103,7 @@ mod evict;
 mod field;
 mod follow;
 mod go_format;
+mod handle;
 mod hook;
 mod jsonpatch;
 mod kinds;

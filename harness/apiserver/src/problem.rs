@@ -3,6 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use super::call::DEEPEST;
 use super::field::FieldError;
 use super::kinds::Kind;
 
@@ -170,6 +171,17 @@ impl Problem {
         let message =
             format!("the body of the request was in an unknown format - accepted media types include: {supported}");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    /// Upstream: `NewRequestEntityTooLargeError`.
+    pub(super) fn body_too_large(why: &str) -> Self {
+        let message = format!("Request entity too large: {why}");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    }
+
+    /// A body or an object that is nested deeper than this server reads. Upstream reads 10,000 levels.
+    pub(super) fn too_deep() -> Self {
+        Self::unsupported(format!("values nested deeper than {DEEPEST} levels"))
     }
 
     /// A disruption budget does not allow it. Upstream: `NewTooManyRequests`, with a cause.

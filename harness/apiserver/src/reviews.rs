@@ -38,6 +38,7 @@ impl Server {
         if call.method != Method::POST {
             return Err(Problem::method_not_allowed());
         }
+        call.check_body()?;
         let route = Route::of_decoded(&call.method, &call.path, false);
         let ask = Ask { kind, route: &route, call, now };
         let mut review = self.read(&ask)?;

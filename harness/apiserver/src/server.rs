@@ -237,6 +237,9 @@ impl Server {
         if !kind.has_protobuf() && call.is_protobuf() && matches!(sub, "" | "status") && route.verb != Verb::Delete {
             return Err(Problem::unsupported(format!("a {} in protobuf", kind.kind)));
         }
+        if !matches!(route.verb, Verb::Get | Verb::List | Verb::Watch) {
+            call.check_body()?;
+        }
         match (route.verb, sub) {
             (Verb::Create, "") if named && kind.custom.is_none() => Err(Problem::method_not_allowed()),
             (Verb::Update | Verb::Patch, _) if !named => Err(Problem::method_not_allowed()),

@@ -15,16 +15,15 @@ use jiff::Timestamp;
 use tower_service::Service;
 
 use crate::builder::{Builder, Controllers};
-use crate::call::{Call, NOT_UTF8, read as call, refusal};
+use crate::call::{Call, read as call};
 use crate::clock::{self, Clock};
-use crate::hook::{Disconnected, Hooked, whole};
+use crate::hook::{Disconnected, Hooked};
 use crate::kinds::{Kind, Place};
 use crate::latency::LatencyModel;
 use crate::notify::{Listener, Notifier};
 use crate::object::ManagedFields;
 use crate::protobuf;
 use crate::response::{ResponseBody, Watch};
-use crate::route::Undecodable;
 use crate::server::{Answer, Server};
 use crate::transcript::Transcript;
 use crate::watch::{BEGINS, Event, Order};
@@ -34,12 +33,12 @@ use crate::watches::Steering;
 #[derive(Clone)]
 pub struct ApiServer {
     pub(crate) shared: Arc<Shared>,
-    managed: ManagedFields,
+    pub(crate) managed: ManagedFields,
 }
 
 pub(crate) struct Shared {
     server: Mutex<Server>,
-    controllers: Controllers,
+    pub(crate) controllers: Controllers,
     latency: Mutex<LatencyModel>,
     transcript: Mutex<Transcript>,
     pub(crate) hooked: Hooked,
@@ -143,67 +142,6 @@ impl ApiServer {
         locked(&self.shared.transcript).lines()
     }
 
-    /// Answers one request. The answer of a watch is a body that does not end before the watch.
-    /// A request body that ends with an error is taken for empty. [`ApiServer::on_request`] does not
-    /// apply.
-    pub async fn handle<B: Body>(&self, request: Request<B>) -> Response<ResponseBody> {
-        let request = whole(request).await;
-        // The answer takes time too, so watches mostly deliver a write before its answer arrives.
-        let (there, back) = self.trips();
-        clock::sleep(there).await;
-        self.await_version(&request).await;
-        let answer = self.act(request);
-        clock::sleep(back).await;
-        self.reply(answer)
-    }
-
-    /// Waits a while for a version of the future that a read asks for.
-    pub(crate) async fn await_version(&self, request: &Request<Bytes>) {
-        /// Upstream: `blockTimeout` of the watch cache.
-        const PATIENCE: Duration = Duration::from_secs(3);
-        if !request.uri().query().is_some_and(|query| query.contains("resourceVersion")) {
-            return;
-        }
-        let Ok(call) = call(request.clone(), self.managed) else { return };
-        let mut written = self.shared.written.listen();
-        let reached = async {
-            while self.server().awaited(&call).is_some() {
-                written.changed().await;
-            }
-        };
-        clock::within(PATIENCE, reached).await;
-    }
-
-    /// Does what a request asks, at once.
-    pub(crate) fn act(&self, request: Request<Bytes>) -> Answer {
-        let now = self.now();
-        let call = match call(request, self.managed) {
-            Ok(call) => call,
-            Err(why) => {
-                if why == Undecodable::NotUtf8 {
-                    self.server().unsupported.push(NOT_UTF8.to_owned());
-                }
-                return refusal(why);
-            }
-        };
-        let (answer, before, wrote) = {
-            let mut server = self.server();
-            let before = server.store.version();
-            // The time may have come for quotas to be counted.
-            while self.shared.controllers != Controllers::Off && server.recount_quota(now) {}
-            let answer = server.answer(&call, now);
-            (answer, before, server.store.version() != before)
-        };
-        match &answer {
-            Answer::Whole { code, body, .. } => self.note(&call, now, *code, body),
-            Answer::Watch(_) => self.note(&call, now, BEGINS, &Bytes::new()),
-        }
-        if wrote {
-            self.wrote(before);
-        }
-        answer
-    }
-
     /// Lets controllers and watches know of what is written after a version.
     pub(crate) fn wrote(&self, before: u64) {
         match self.shared.controllers {
@@ -263,7 +201,7 @@ impl ApiServer {
         locked(&self.shared.latency).lag()
     }
 
-    fn note(&self, call: &Call, now: Timestamp, code: StatusCode, body: &Bytes) {
+    pub(crate) fn note(&self, call: &Call, now: Timestamp, code: StatusCode, body: &Bytes) {
         locked(&self.shared.transcript).note(call, now.as_microsecond(), code, body);
     }
 
@@ -382,7 +320,7 @@ impl fmt::Debug for ApiServer {
     }
 }
 
-/// Only a test's hook can panic while such a lock is held, and it is called again all the same.
+/// A request or a test's hook that panics while such a lock is held is answered for; others go on.
 pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -390,6 +328,6 @@ pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The seconds after which a refused request may be sent again, if its Status says so.
 fn retry_after(body: &Bytes) -> Option<u64> {
     let status: Option<serde_json::Value> = protobuf::decode(body).ok();
-    let status = status.or_else(|| serde_yaml::from_slice(body).ok())?;
+    let status = status.or_else(|| serde_json::from_slice(body).ok()).or_else(|| serde_yaml::from_slice(body).ok())?;
     status["details"]["retryAfterSeconds"].as_u64().filter(|seconds| *seconds > 0)
 }

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// How deep Go's decoder reads.
+const DEEPEST: usize = 10_000;
+
 /// Why a text is not JSON; `None` if it is.
 pub(super) fn fault(text: &[u8]) -> Option<String> {
     let mut reader = Reader { text, at: 0 };
@@ -17,21 +20,51 @@ pub(super) fn repeats(text: &[u8], value: &serde_json::Value) -> bool {
     names(text) > members(value)
 }
 
+/// How deep the containers of a JSON text are nested.
+pub(super) fn depth(text: &[u8]) -> usize {
+    let (mut bytes, mut depth, mut deepest) = (text.iter(), 0_usize, 0);
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => skip_string(&mut bytes),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Whether the containers of a value are nested deeper than this.
+pub(super) fn is_deeper(value: &serde_json::Value, most: usize) -> bool {
+    let below = |value: &serde_json::Value| is_deeper(value, most - 1);
+    match value {
+        serde_json::Value::Object(fields) => most == 0 || fields.values().any(below),
+        serde_json::Value::Array(items) => most == 0 || items.iter().any(below),
+        _ => false,
+    }
+}
+
 /// How many names a JSON text has, which are as many as colons outside its strings.
 fn names(text: &[u8]) -> usize {
     let (mut bytes, mut names) = (text.iter(), 0);
     while let Some(byte) = bytes.next() {
         match byte {
             b':' => names += 1,
-            b'"' => {
-                while let Some(b'\\') = bytes.find(|byte| matches!(byte, b'"' | b'\\')) {
-                    bytes.next();
-                }
-            }
+            b'"' => skip_string(&mut bytes),
             _ => {}
         }
     }
     names
+}
+
+/// Goes to the end of a string whose first quote has been read.
+fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
+    while let Some(b'\\') = bytes.find(|byte| matches!(byte, b'"' | b'\\')) {
+        bytes.next();
+    }
 }
 
 fn members(value: &serde_json::Value) -> usize {
@@ -113,70 +146,81 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads one value. The containers that it is in are a list of their closing brackets, so that
+    /// deep nesting takes no stack.
     fn value(&mut self) -> Result<(), End> {
+        let mut open = Vec::new();
+        loop {
+            self.space();
+            match self.peek()? {
+                bracket @ (b'{' | b'[') => {
+                    open.push(if bracket == b'{' { b'}' } else { b']' });
+                    if open.len() > DEEPEST {
+                        return Err(odd(bracket, "exceeded max depth"));
+                    }
+                    self.at += 1;
+                    self.space();
+                    if self.peek()? == open[open.len() - 1] {
+                        self.at += 1;
+                        open.pop();
+                    } else if bracket == b'{' {
+                        self.key()?;
+                        continue;
+                    } else {
+                        continue;
+                    }
+                }
+                b'"' => self.string()?,
+                b'-' | b'0'..=b'9' => self.number()?,
+                b't' => self.literal(b"true")?,
+                b'f' => self.literal(b"false")?,
+                b'n' => self.literal(b"null")?,
+                other => return Err(odd(other, "looking for beginning of value")),
+            }
+            if !self.next(&mut open)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Goes on after a value: closes the containers that end here. Whether another value follows.
+    fn next(&mut self, open: &mut Vec<u8>) -> Result<bool, End> {
+        while let Some(closing) = open.last() {
+            self.space();
+            match (self.peek()?, closing) {
+                (b',', b'}') => {
+                    self.at += 1;
+                    self.key()?;
+                    return Ok(true);
+                }
+                (b',', _) => {
+                    self.at += 1;
+                    return Ok(true);
+                }
+                (byte, closing) if byte == *closing => {
+                    self.at += 1;
+                    open.pop();
+                }
+                (other, b'}') => return Err(odd(other, "after object key:value pair")),
+                (other, _) => return Err(odd(other, "after array element")),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads the key of an object's member, and the colon.
+    fn key(&mut self) -> Result<(), End> {
         self.space();
         match self.peek()? {
-            b'{' => self.object(),
-            b'[' => self.array(),
-            b'"' => self.string(),
-            b'-' | b'0'..=b'9' => self.number(),
-            b't' => self.literal(b"true"),
-            b'f' => self.literal(b"false"),
-            b'n' => self.literal(b"null"),
-            other => Err(odd(other, "looking for beginning of value")),
+            b'"' => self.string()?,
+            other => return Err(odd(other, "looking for beginning of object key string")),
         }
-    }
-
-    fn object(&mut self) -> Result<(), End> {
-        self.at += 1;
         self.space();
-        if self.peek()? == b'}' {
-            self.at += 1;
-            return Ok(());
+        match self.peek()? {
+            b':' => self.at += 1,
+            other => return Err(odd(other, "after object key")),
         }
-        loop {
-            self.space();
-            match self.peek()? {
-                b'"' => self.string()?,
-                other => return Err(odd(other, "looking for beginning of object key string")),
-            }
-            self.space();
-            match self.peek()? {
-                b':' => self.at += 1,
-                other => return Err(odd(other, "after object key")),
-            }
-            self.value()?;
-            self.space();
-            match self.peek()? {
-                b',' => self.at += 1,
-                b'}' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                other => return Err(odd(other, "after object key:value pair")),
-            }
-        }
-    }
-
-    fn array(&mut self) -> Result<(), End> {
-        self.at += 1;
-        self.space();
-        if self.peek()? == b']' {
-            self.at += 1;
-            return Ok(());
-        }
-        loop {
-            self.value()?;
-            self.space();
-            match self.peek()? {
-                b',' => self.at += 1,
-                b']' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                other => return Err(odd(other, "after array element")),
-            }
-        }
+        Ok(())
     }
 
     fn string(&mut self) -> Result<(), End> {
@@ -302,6 +346,20 @@ mod tests {
     #[case("[\"\\u00e9\\n\"]", None)]
     fn faults(#[case] text: &str, #[case] wanted: Option<&str>) {
         assert_eq!(fault(text.as_bytes()).as_deref(), wanted);
+    }
+
+    /// Ten thousand are read on a small stack, and the message is Go's.
+    #[rstest]
+    #[case::lists("[", "]", '[')]
+    #[case::objects("{\"a\":", "}", '{')]
+    fn counts_depth(#[case] open: &str, #[case] close: &str, #[case] bracket: char) {
+        let nested = |depth: usize| open.repeat(depth) + "1" + &close.repeat(depth);
+        assert_eq!(fault(nested(10_000).as_bytes()), None);
+        let message = format!("invalid character '{bracket}' exceeded max depth");
+        assert_eq!(fault(nested(10_001).as_bytes()), Some(message.clone()));
+        assert_eq!(fault(open.repeat(1_000_000).as_bytes()), Some(message));
+        assert_eq!(depth(nested(10_001).as_bytes()), 10_001);
+        assert_eq!(depth(br#"{"a": ["[[\"[", {}], "b": {}}"#), 3);
     }
 
     #[rstest]

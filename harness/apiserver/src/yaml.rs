@@ -6,8 +6,9 @@
 
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::{Call, DEEPEST, LONGEST_BODY};
 use super::problem::{Outcome, Problem};
+use super::syntax;
 
 /// The media type.
 pub(super) const MEDIA_TYPE: &str = "application/yaml";
@@ -22,7 +23,8 @@ pub(super) fn write(value: &Value) -> Result<String, serde_yaml::Error> {
 
 /// The request with its body in JSON, if it is in YAML.
 pub(super) fn as_json(call: &Call) -> Outcome<Option<Call>> {
-    if call.form() != MEDIA_TYPE {
+    // One that is too long is refused later, in any form.
+    if call.form() != MEDIA_TYPE || call.body.len() > LONGEST_BODY {
         return Ok(None);
     }
     let value = read(&call.body)?;
@@ -35,8 +37,23 @@ pub(super) fn as_json(call: &Call) -> Outcome<Option<Call>> {
     Ok(Some(call))
 }
 
+/// Refuses a text that is nested too deep, before it is parsed: the parser takes quadratic time for open brackets. What is no JSON
+/// may have brackets in texts and comments, so that their number counts.
+pub(super) fn check_nesting(text: &[u8]) -> Outcome<()> {
+    const MOST_BRACKETS: usize = 5_000;
+    if syntax::depth(text) > DEEPEST && syntax::fault(text).is_none() {
+        return Err(Problem::too_deep());
+    }
+    let brackets = || text.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
+    if brackets() > MOST_BRACKETS && syntax::fault(text).is_some() {
+        return Err(Problem::unsupported(format!("a body in YAML with more than {MOST_BRACKETS} brackets")));
+    }
+    Ok(())
+}
+
 /// Reads YAML, or refuses what upstream reads in another way.
 pub(super) fn read(text: &[u8]) -> Outcome<Value> {
+    check_nesting(text)?;
     let unsupported = |why: String| Err(Problem::unsupported(format!("a body in YAML {why}")));
     // Into YAML's own value, because that one refuses keys that stand twice.
     let value: serde_yaml::Value = match serde_yaml::from_slice(text) {

@@ -93,7 +93,7 @@ impl Passage {
             return message(request, ticket).await;
         }
         if self.control.is_idle() {
-            return Ok(self.forward(request.map(Either::Left), ticket).await);
+            return self.forward(request.map(Either::Left), ticket).await;
         }
         let route = Route::parse(request.method(), request.uri().path(), request.uri().query());
         let begins_anew = request.uri().query().is_some_and(|query| query.contains("sendInitialEvents=true"));
@@ -146,7 +146,7 @@ impl Passage {
                 }
             },
         };
-        let answer = self.forward(request, ticket).await;
+        let answer = self.forward(request, ticket).await?;
 
         // Answered: the server has acted, the subject does not know it yet.
         let status = answer.status().as_u16();
@@ -172,15 +172,20 @@ impl Passage {
     }
 
     /// To the server and back.
-    async fn forward(&self, request: Request<Outgoing>, mut ticket: Ticket) -> Response<Answer> {
+    async fn forward(&self, request: Request<Outgoing>, mut ticket: Ticket) -> Result<Response<Answer>, Cut> {
         let answered = match &self.upstream {
             Upstream::Wire { server, base, client } => {
                 let answer = client.request(readdress(request, server, base)).await;
                 answer.map(|answer| answer.map(stream))
             }
-            Upstream::Inside(server) => Ok(server.handle(request).await.map(stream)),
+            Upstream::Inside(server) => {
+                let (head, body) = request.into_parts();
+                // The server acts on whole requests: one whose body breaks off takes itself back.
+                let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
+                Ok(server.handle(Request::from_parts(head, Full::new(body))).await.map(stream))
+            }
         };
-        match answered {
+        Ok(match answered {
             Ok(answer) => {
                 let watch = ticket.answered(answer.status().as_u16());
                 let (mut head, body) = answer.into_parts();
@@ -196,7 +201,7 @@ impl Passage {
                 Response::from_parts(head, body)
             }
             Err(error) => unreachable_server(&error, ticket),
-        }
+        })
     }
 }
 

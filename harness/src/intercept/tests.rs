@@ -3,6 +3,7 @@
 mod commands;
 mod forms;
 mod overhead;
+mod uploads;
 
 use std::convert::Infallible;
 use std::future::pending;

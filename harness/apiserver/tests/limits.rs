@@ -1,0 +1,287 @@
+//! What the server refuses because it is too deep, too long or too much work, with upstream's limits.
+
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use kube_apiserver_sim::ApiServer;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const TREES: &str = "/apis/example.com/v1/namespaces/default/trees";
+const JSON: &str = "application/json";
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+const YAML: &str = "application/yaml";
+
+async fn ask(server: &ApiServer, method: Method, path: &str, form: &str, body: String) -> (StatusCode, Value) {
+    let request = Request::builder().method(method).uri(path).header("content-type", form);
+    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
+    let code = answer.status();
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    // serde_json's own limit is not that of this test.
+    (code, serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into()))
+}
+
+/// Runs a test on the stack of a thread of tokio's. An overflow aborts the process.
+fn on_small_stack<F: Future>(test: impl FnOnce() -> F + Send + 'static) {
+    let run = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async { test().await });
+    };
+    std::thread::Builder::new().stack_size(2 << 20).spawn(run).expect("a thread").join().expect("the test passes");
+}
+
+/// A server with a ConfigMap, and a kind that keeps everything, with an object.
+async fn server() -> ApiServer {
+    let server = ApiServer::new();
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "trees.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "trees", "kind": "Tree"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
+    let map = json!({"metadata": {"name": "a"}, "data": {"a": "1"}});
+    for (path, body) in [(DEFINITIONS, &definition), (TREES, &tree("a", &json!({"leaf": 1}))), (MAPS, &map)] {
+        let (code, answer) = ask(&server, Method::POST, path, JSON, body.to_string()).await;
+        assert_eq!(code, StatusCode::CREATED, "{answer}");
+    }
+    server
+}
+
+fn tree(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Tree", "metadata": {"name": name}, "spec": spec})
+}
+
+/// A value within so many lists.
+fn nested(depth: usize) -> String {
+    "[".repeat(depth) + &"]".repeat(depth)
+}
+
+fn deep_tree(name: &str, depth: usize) -> String {
+    tree(name, &json!("SPEC")).to_string().replace("\"SPEC\"", &nested(depth))
+}
+
+#[rstest]
+#[case::create(Method::POST, MAPS, JSON)]
+#[case::create_custom(Method::POST, TREES, JSON)]
+#[case::replace(Method::PUT, "/a", JSON)]
+#[case::strategic(Method::PATCH, "/a", STRATEGIC)]
+#[case::merge(Method::PATCH, "/a", MERGE_PATCH)]
+#[case::operations(Method::PATCH, "/a", JSON_PATCH)]
+#[case::apply(Method::PATCH, "/a?fieldManager=a", APPLY)]
+#[case::yaml(Method::POST, MAPS, YAML)]
+#[case::delete(Method::DELETE, "/a", JSON)]
+#[case::delete_all(Method::DELETE, MAPS, JSON)]
+#[case::review(Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", JSON)]
+fn refuses_bodies_that_are_too_deep(#[case] method: Method, #[case] path: &'static str, #[case] form: &'static str) {
+    on_small_stack(move || async move {
+        let server = server().await;
+        let path = if path.starts_with("/a?") || path == "/a" { format!("{MAPS}{path}") } else { path.to_owned() };
+        let members = "{\"a\":".repeat(9_000) + "1" + &"}".repeat(9_000);
+        let block = "a:\n- ".to_owned() + &"- ".repeat(100_000);
+        let flow = "{a: ".repeat(100_000);
+        let bodies =
+            ["[".repeat(100_000), nested(100_000), "{\"a\":".repeat(100_000), nested(9_000), members, block, flow];
+        for body in bodies {
+            let (code, answer) = ask(&server, method.clone(), &path, form, body).await;
+            assert!(matches!(code.as_u16(), 400 | 501), "{code} {answer}");
+        }
+    });
+}
+
+#[test]
+fn says_in_gos_words_that_a_body_is_too_deep() {
+    on_small_stack(|| async {
+        let server = server().await;
+        let (code, answer) = ask(&server, Method::POST, MAPS, JSON, "[".repeat(100_000)).await;
+        assert_eq!(code, StatusCode::BAD_REQUEST);
+        let message = answer["message"].as_str().unwrap_or_default();
+        assert!(message.contains("json parse error: invalid character '[' exceeded max depth"), "{message}");
+        let (code, _) = ask(&server, Method::POST, TREES, JSON, deep_tree("b", 1_000)).await;
+        assert_eq!(code, StatusCode::NOT_IMPLEMENTED);
+        let refused = format!("POST {TREES}: kube-apiserver-sim does not support values nested deeper than 100 levels");
+        assert_eq!(server.unsupported(), [refused]);
+    });
+}
+
+/// An object of the greatest depth is written and read in every way, with managers that are deeper.
+#[test]
+fn serves_objects_of_the_greatest_depth() {
+    on_small_stack(|| async {
+        let server = server().await;
+        let members = "{\"a\":".repeat(98) + "{}" + &"}".repeat(98);
+        let of_members = tree("c", &json!("SPEC")).to_string().replace("\"SPEC\"", &members);
+        for (name, body) in [("b", deep_tree("b", 99)), ("c", of_members)] {
+            let path = format!("{TREES}/{name}");
+            let (code, made) = ask(&server, Method::POST, TREES, JSON, body.clone()).await;
+            assert_eq!(code, StatusCode::CREATED, "{made}");
+            for form in [MERGE_PATCH, YAML, APPLY] {
+                let method = if form == YAML { Method::PUT } else { Method::PATCH };
+                let path = format!("{path}?fieldManager=x&force=true");
+                let path = if form == APPLY { &path } else { path.trim_end_matches("&force=true") };
+                let (code, answer) = ask(&server, method, path, form, body.clone()).await;
+                assert!(
+                    code.is_success() || form == YAML && code == StatusCode::UNPROCESSABLE_ENTITY,
+                    "{form} {answer}"
+                );
+            }
+            let test = json!([{"op": "add", "path": "/metadata/labels", "value": {"a": "1"}}]).to_string();
+            let (code, answer) = ask(&server, Method::PATCH, &path, JSON_PATCH, test).await;
+            assert_eq!(code, StatusCode::OK, "{answer}");
+            for path in [path.as_str(), TREES] {
+                let (code, answer) = ask(&server, Method::GET, path, "", String::new()).await;
+                assert!(code == StatusCode::OK && answer.is_object());
+            }
+            let (code, _) = ask(&server, Method::DELETE, &path, "", String::new()).await;
+            assert_eq!(code, StatusCode::OK);
+        }
+        assert_eq!(server.unsupported(), Vec::<String>::new());
+    });
+}
+
+/// Each copy into itself doubles the depth.
+#[test]
+fn refuses_patches_that_build_depth() {
+    on_small_stack(|| async {
+        let server = server().await;
+        let path = format!("{TREES}/a");
+        let mut copies = vec![json!({"op": "add", "path": "/spec/x", "value": {}})];
+        let mut place = "/spec/x".to_owned();
+        for _ in 0..14 {
+            copies.push(json!({"op": "copy", "from": "/spec/x", "path": format!("{place}/x")}));
+            place = "/x".repeat(place.matches("/x").count() * 2);
+            place.insert_str(0, "/spec");
+        }
+        let moves: Vec<Value> = (0..9_000)
+            .flat_map(|_| {
+                [
+                    json!({"op": "add", "path": "/spec/y", "value": {}}),
+                    json!({"op": "move", "from": "/spec/leaf", "path": "/spec/y/leaf"}),
+                    json!({"op": "move", "from": "/spec/y", "path": "/spec/leaf"}),
+                ]
+            })
+            .take(9_999)
+            .collect();
+        let place = "/0".repeat(200);
+        let adds: Vec<Value> = (1..200)
+            .map(|at| json!({"op": "add", "path": format!("/spec/leaf{}", &place[..2 * at]), "value": []}))
+            .collect();
+        let adds = [vec![json!({"op": "add", "path": "/spec/leaf", "value": []})], adds].concat();
+        for operations in [copies, moves, adds] {
+            let (code, answer) = ask(&server, Method::PATCH, &path, JSON_PATCH, json!(operations).to_string()).await;
+            assert_eq!(code, StatusCode::NOT_IMPLEMENTED, "{answer}");
+        }
+        let (_, tree) = ask(&server, Method::GET, &path, "", String::new()).await;
+        assert_eq!(tree["spec"], json!({"leaf": 1}));
+    });
+}
+
+/// Levels of a schema, each within the last by this member.
+fn deep_schema(within: &str, depth: usize) -> Value {
+    let mut schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    for _ in 0..depth {
+        schema = match within {
+            "items" => json!({"type": "array", "items": schema}),
+            "properties" => json!({"type": "object", "properties": {"a": schema}}),
+            "additionalProperties" => json!({"type": "object", "additionalProperties": schema}),
+            "not" => json!({"not": schema}),
+            list => json!({list: [schema]}),
+        };
+    }
+    schema
+}
+
+#[rstest]
+fn takes_definitions_of_every_depth_or_refuses_them(
+    #[values("items", "properties", "additionalProperties", "not", "allOf", "anyOf", "oneOf")] within: &'static str,
+    #[values(20, 42, 90, 2_000)] depth: usize,
+) {
+    on_small_stack(move || async move {
+        let server = ApiServer::new();
+        // `Value` is dropped by calls within calls, so the deepest are written as text.
+        let (levels, times) = if depth > 100 { (50, depth / 50) } else { (depth, 1) };
+        let one = deep_schema(within, levels).to_string();
+        let leaf = r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#;
+        let mut schema = leaf.to_owned();
+        for _ in 0..times {
+            schema = one.replace(leaf, &schema);
+        }
+        if !schema.starts_with("{\"type\":\"object\"") {
+            schema = format!(r#"{{"type":"object","properties":{{"spec":{schema}}}}}"#);
+        }
+        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "trees.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "trees", "kind": "Tree"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": "SCHEMA"}}]}});
+        let definition = definition.to_string().replace("\"SCHEMA\"", &schema);
+        let (code, answer) = ask(&server, Method::POST, DEFINITIONS, JSON, definition).await;
+        assert!(matches!(code.as_u16(), 201 | 422 | 501), "{code} {answer}");
+        let value = match within {
+            "items" => nested(depth.min(90)),
+            _ => "{\"a\":".repeat(depth.min(90)) + "{}" + &"}".repeat(depth.min(90)),
+        };
+        for value in [value.as_str(), "1", "{}"] {
+            let object = tree("a", &json!("SPEC")).to_string().replace("\"SPEC\"", value);
+            let (code, answer) = ask(&server, Method::POST, TREES, JSON, object).await;
+            assert!(code.as_u16() < 500 || code == StatusCode::NOT_IMPLEMENTED, "{code} {answer}");
+        }
+        for path in ["/openapi/v2", "/openapi/v3/apis/example.com/v1"] {
+            let (code, _) = ask(&server, Method::GET, path, "", String::new()).await;
+            assert!(matches!(code.as_u16(), 200 | 404 | 501), "{code} {path}");
+        }
+    });
+}
+
+#[rstest]
+#[case::create(Method::POST, MAPS, JSON)]
+#[case::yaml(Method::POST, MAPS, YAML)]
+#[case::replace(Method::PUT, "/api/v1/namespaces/default/configmaps/a", JSON)]
+#[case::merge(Method::PATCH, "/api/v1/namespaces/default/configmaps/a", MERGE_PATCH)]
+#[case::apply(Method::PATCH, "/api/v1/namespaces/default/configmaps/a?fieldManager=a", APPLY)]
+#[case::delete(Method::DELETE, "/api/v1/namespaces/default/configmaps/a", JSON)]
+#[case::delete_all(Method::DELETE, MAPS, JSON)]
+#[case::evict(Method::POST, "/api/v1/namespaces/default/pods/a/eviction", JSON)]
+#[case::review(Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", JSON)]
+#[tokio::test(start_paused = true)]
+async fn refuses_bodies_over_three_megabytes(#[case] method: Method, #[case] path: &str, #[case] form: &str) {
+    let server = server().await;
+    let (code, answer) = ask(&server, method, path, form, " ".repeat((3 << 20) + 1)).await;
+    assert_eq!((code, &answer["reason"]), (StatusCode::PAYLOAD_TOO_LARGE, &json!("RequestEntityTooLarge")));
+    assert_eq!(answer["message"], "Request entity too large: limit is 3145728");
+    let (code, _) = ask(&server, Method::GET, &format!("{MAPS}/a"), "", String::new()).await;
+    assert_eq!(code, StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn takes_a_body_of_three_megabytes() {
+    let server = server().await;
+    let mut body = json!({"metadata": {"name": "b"}}).to_string();
+    body += &" ".repeat((3 << 20) - body.len());
+    let (code, answer) = ask(&server, Method::POST, MAPS, JSON, body).await;
+    assert_eq!(code, StatusCode::CREATED, "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn refuses_json_patches_of_too_many_operations_or_copies() {
+    let server = server().await;
+    let path = format!("{MAPS}/a");
+    let tests = |count: usize| json!(vec![json!({"op": "test", "path": "/data/a", "value": "1"}); count]).to_string();
+    let (code, _) = ask(&server, Method::PATCH, &path, JSON_PATCH, tests(10_000)).await;
+    assert_eq!(code, StatusCode::OK);
+    let (code, answer) = ask(&server, Method::PATCH, &path, JSON_PATCH, tests(10_001)).await;
+    let wanted = "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
+    assert_eq!((code, &answer["message"]), (StatusCode::PAYLOAD_TOO_LARGE, &json!(wanted)));
+    // Each copies the whole of what the ones before have copied.
+    let mut copies = vec![json!({"op": "add", "path": "/spec/list", "value": ["x".repeat(1_000)]})];
+    for _ in 0..20 {
+        copies.push(json!({"op": "copy", "from": "/spec", "path": "/copy"}));
+        copies.push(json!({"op": "move", "from": "/copy", "path": "/spec/list/0"}));
+    }
+    let (code, answer) =
+        ask(&server, Method::PATCH, &format!("{TREES}/a"), JSON_PATCH, json!(copies).to_string()).await;
+    assert_eq!((code, &answer["reason"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("Invalid")), "{answer}");
+    let (_, tree) = ask(&server, Method::GET, &format!("{TREES}/a"), "", String::new()).await;
+    assert_eq!(tree["spec"], json!({"leaf": 1}));
+}
