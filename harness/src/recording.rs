@@ -11,6 +11,7 @@
 
 mod body;
 mod diagnosis;
+mod file_name;
 mod header;
 mod names;
 mod trouble;
@@ -28,7 +29,7 @@ pub use trouble::{Blame, Trouble};
 
 use crate::expect::Expect;
 pub(crate) use body::pack_old;
-pub(crate) use names::part;
+pub(crate) use file_name::FileName;
 
 /// The version of the format that this build writes and reads.
 pub const FORMAT: u32 = 3;

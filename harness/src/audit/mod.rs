@@ -32,7 +32,7 @@ use self::versions::{Objects, version};
 use crate::capture::Journal;
 use crate::clock;
 use crate::controllers::Controllers;
-use crate::recording::{FORMAT, Header, Identity, Recording, SubjectKind, Writer};
+use crate::recording::{FORMAT, FileName, Header, Identity, Recording, SubjectKind, Writer};
 use crate::timeline::object::{controller_uid, count, deleting, replicas, text, uid};
 
 /// What is looked for in a log.
@@ -244,7 +244,7 @@ fn recording(
     let (program, own) = subject.map_or(("kube-controller-manager", version), |(_, entry)| entry.program());
     let header = Header {
         format: FORMAT,
-        case: format!("imported/{deployment}"),
+        case: format!("imported/{}", FileName::of(deployment)),
         path: String::new(),
         source: String::new(),
         judged: Controllers::default(),

@@ -16,6 +16,7 @@ use super::items::{Item, fingerprint_of};
 use super::searched::Searched;
 use super::shard::Shard;
 use crate::outcome::Outcome;
+use crate::recording::FileName;
 use crate::report::{FaultsSummary, PlaySummary};
 
 /// How the name of every results file ends.
@@ -121,7 +122,8 @@ impl Header {
     /// The file's name: `run-2-of-8.shard.ndjson`.
     #[must_use]
     pub fn file_name(&self) -> String {
-        format!("{}-{}-of-{}{FILE_ENDING}", self.command, self.shard.index(), self.shard.count())
+        let name = format!("{}-{}-of-{}", self.command, self.shard.index(), self.shard.count());
+        FileName::of(&name).with_ending(FILE_ENDING).to_string()
     }
 
     /// The outcome of the shard: one that has no items has nothing to prove, where others have.

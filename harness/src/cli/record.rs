@@ -11,7 +11,7 @@ use super::select::Selection;
 use super::{CliError, places};
 use crate::outcome::Outcome;
 use crate::private;
-use crate::recording::{Recording, RecordingError};
+use crate::recording::{FileName, Recording, RecordingError};
 use crate::run::{Events, FileError, Plan, Played};
 use crate::subject::Spec;
 
@@ -55,7 +55,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
 
 /// Write a recording into a folder, by its case's name.
 pub(super) fn keep(folder: &Path, recording: &Recording) -> Result<PathBuf, CliError> {
-    let path = folder.join(format!("{}.ndjson", recording.header.case));
+    let path = folder.join(FileName::path_of(&recording.header.case, ".ndjson"));
     let written =
         || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(&path)?)) };
     written().map_err(|source| FileError::Recording { path: path.clone(), source })?;

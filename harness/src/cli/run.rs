@@ -18,6 +18,7 @@ use crate::cluster::SiteName;
 use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
+use crate::recording::FileName;
 use crate::report::Again;
 use crate::run::{Event, Events, Judged, Plan, Played, Round, Setup};
 use crate::runner::Player;
@@ -252,7 +253,7 @@ impl Run<'_> {
         let Played { case, recording, round, took, output, .. } = played;
         if let Some(folder) = &arguments.recordings {
             let several = arguments.subject.len() > 1;
-            let folder = if several { folder.join(spec.to_string().replace('/', "_")) } else { folder.clone() };
+            let folder = if several { folder.join(FileName::of(&spec.to_string())) } else { folder.clone() };
             let folder = if arguments.repeat > 1 { folder.join(round.time.to_string()) } else { folder };
             let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
             record::keep(&folder, recording)?;

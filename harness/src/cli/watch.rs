@@ -75,6 +75,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         bytes: arguments.evidence_memory.saturating_mul(1 << 20),
     };
     let wish = Wish {
+        anonymise: arguments.anonymise,
         cluster,
         namespace: arguments.namespace,
         length: arguments.length,
@@ -83,7 +84,6 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         webhook: arguments.webhook,
         events: arguments.events,
         evidence: arguments.evidence.map(|folder| (folder, arguments.evidence_files.get())),
-        anonymise: arguments.anonymise,
     };
     let place = wish.namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
     note!("watching {place} of {}; Ctrl-C ends it", wish.cluster);

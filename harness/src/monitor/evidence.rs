@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::estate::{Estate, Group};
 use super::model::{Output, Place, Terms};
 use crate::clock::to_rfc3339;
-use crate::recording::{FORMAT, Header, Identity, SubjectKind};
+use crate::recording::{FORMAT, FileName, Header, Identity, SubjectKind};
 
 /// For how long nothing must happen before the evidence is complete, in milliseconds.
 const QUIET: u64 = 10_000;
@@ -20,26 +20,41 @@ pub(super) struct Evidence {
     terms: Terms,
     place: Place,
     /// When a breach was found, and the file, by the Deployment's UID.
-    pending: BTreeMap<String, (u64, String)>,
+    pending: BTreeMap<String, (u64, FileName)>,
     /// When evidence was taken, and the file.
-    taken: BTreeMap<String, (u64, String)>,
+    taken: BTreeMap<String, (u64, FileName)>,
+    /// The numbers of Deployments in the names of anonymised evidence, by UID.
+    numbers: BTreeMap<String, usize>,
     /// What was taken before it was asked for.
     waiting: Vec<Output>,
 }
 
 impl Evidence {
     pub(super) fn new(terms: Terms, place: Place) -> Self {
-        Self { terms, place, pending: BTreeMap::new(), taken: BTreeMap::new(), waiting: Vec::new() }
+        Self {
+            terms,
+            place,
+            pending: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            waiting: Vec::new(),
+        }
     }
 
     /// There is a breach; the file that will show it. One Deployment has one file in so many minutes.
-    pub(super) fn wanted(&mut self, uid: &str, group: &Group, at: u64) -> String {
+    pub(super) fn wanted(&mut self, uid: &str, group: &Group, at: u64) -> FileName {
         let taken = || self.taken.get(uid).filter(|(taken, _)| taken + self.terms.keep > at);
         if let Some((_, file)) = self.pending.get(uid).or_else(taken) {
             return file.clone();
         }
         let stamp = to_rfc3339(time(&self.place, at)).replace(['-', ':'], "");
-        let file = format!("{stamp}-{}-{}.ndjson", group.namespace, group.name);
+        let of = if self.terms.anonymise {
+            let next = self.numbers.len() + 1;
+            format!("deployment-{}", self.numbers.entry(uid.to_owned()).or_insert(next))
+        } else {
+            format!("{}-{}", group.namespace, group.name)
+        };
+        let file = FileName::of(&format!("{stamp}-{of}")).with_ending(".ndjson");
         self.pending.insert(uid.to_owned(), (at, file.clone()));
         file
     }
@@ -91,7 +106,7 @@ impl Evidence {
         let of_program = if program == "kube-controller-manager" { version.as_str() } else { "" };
         Header {
             format: FORMAT,
-            case: format!("captured/{}", group.name),
+            case: format!("captured/{}", FileName::of(&group.name)),
             path: String::new(),
             source: String::new(),
             judged: Default::default(),
@@ -114,4 +129,39 @@ impl Evidence {
 pub(super) fn time(place: &Place, at: u64) -> Timestamp {
     let passed = SignedDuration::from_millis(i64::try_from(at).unwrap_or(i64::MAX));
     place.began.checked_add(passed).unwrap_or(place.began)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Component, Path};
+
+    use super::*;
+
+    /// The names of the evidence of Deployments of these namespaces and names.
+    fn files(anonymise: bool, deployments: &[(&str, &str)]) -> Vec<String> {
+        let terms = Terms { staleness: 0, settle: 0, keep: 0, bytes: 0, anonymise };
+        let began = "2026-11-24T04:00:00Z".parse().unwrap();
+        let mut evidence = Evidence::new(terms, Place { cluster: "prod".to_owned(), version: String::new(), began });
+        let name = |(uid, (namespace, name)): (usize, &(&str, &str))| {
+            let group = Group { namespace: (*namespace).to_owned(), name: (*name).to_owned(), ..Group::default() };
+            evidence.wanted(&uid.to_string(), &group, 0).to_string()
+        };
+        deployments.iter().enumerate().map(name).collect()
+    }
+
+    #[test]
+    fn names_from_the_server_stay_in_the_folder() {
+        assert_eq!(files(false, &[("shop", "web")]), ["20261124T040000Z-shop-web.ndjson"]);
+        let long = "x".repeat(300);
+        for file in files(false, &[("../../etc", "x"), ("a", "/../../x"), ("..", ".."), (&long, &long)]) {
+            let parts: Vec<_> = Path::new(&file).components().collect();
+            assert!(matches!(parts[..], [Component::Normal(_)]) && file.len() < 250, "{file}");
+        }
+    }
+
+    #[test]
+    fn anonymised_evidence_is_named_by_a_number() {
+        let names = files(true, &[("shop", "web"), ("shop", "api")]);
+        assert_eq!(names, ["20261124T040000Z-deployment-1.ndjson", "20261124T040000Z-deployment-2.ndjson"]);
+    }
 }

@@ -4,10 +4,10 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 use crate::private;
-use crate::recording::{Recording, RecordingError};
+use crate::recording::{FileName, Recording, RecordingError};
 
 /// Write a recording, then remove the oldest beyond so many.
-pub(super) fn keep(folder: &Path, name: &str, recording: &Recording, most: usize) -> Result<(), RecordingError> {
+pub(super) fn keep(folder: &Path, name: &FileName, recording: &Recording, most: usize) -> Result<(), RecordingError> {
     // A reader finds a whole file or none.
     let half = folder.join(format!(".{name}.part"));
     recording.write(BufWriter::new(private::create(&half)?))?;
@@ -47,7 +47,8 @@ mod tests {
         std::fs::write(folder.path().join("mine.ndjson"), "x").unwrap();
         let recording = Film::rolled_out(1).end();
         for second in 0..4 {
-            keep(folder.path(), &format!("20261124T04000{second}Z-shop-web.ndjson"), &recording, 2).unwrap();
+            let name = FileName::of(&format!("20261124T04000{second}Z-shop-web")).with_ending(".ndjson");
+            keep(folder.path(), &name, &recording, 2).unwrap();
         }
         let mut names: Vec<String> = std::fs::read_dir(folder.path())
             .unwrap()

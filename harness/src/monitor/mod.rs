@@ -224,7 +224,7 @@ impl Monitor {
             self.told.insert(key, at);
         }
         self.counts.breach(&group.namespace, &group.name, rule);
-        let evidence = Some(self.evidence.wanted(&uid, group, at));
+        let evidence = Some(self.evidence.wanted(&uid, group, at).to_string());
         let time = evidence::time(&self.place, at);
         Some(Breach {
             time: to_rfc3339(time),

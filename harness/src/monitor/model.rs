@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::breach::Breach;
-use crate::recording::Recording;
+use crate::recording::{FileName, Recording};
 use crate::timeline::Invariant;
 
 pub(super) const DEPLOYMENT: &str = "Deployment";
@@ -24,6 +24,8 @@ pub struct Terms {
     pub keep: u64,
     /// How much all versions that are kept for evidence may weigh, in bytes of JSON.
     pub bytes: usize,
+    /// Whether evidence has numbers for names and values, also in the names of its files.
+    pub anonymise: bool,
 }
 
 /// Where it is.
@@ -55,7 +57,7 @@ pub(crate) enum Output {
     /// A breach.
     Breach(Box<Breach>),
     /// The evidence for breaches, and the name of its file.
-    Evidence(String, Box<Recording>),
+    Evidence(FileName, Box<Recording>),
     /// Something to be noted.
     Note(String),
 }

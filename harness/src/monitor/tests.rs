@@ -21,7 +21,7 @@ use crate::subject::Spec;
 use crate::timeline::Timeline;
 use crate::timeline::fixture::{Film, complete, deployment, owned_set, ready, revision, scaled, with};
 
-const TERMS: Terms = Terms { staleness: 10_000, settle: 90_000, keep: 600_000, bytes: 32 << 20 };
+const TERMS: Terms = Terms { staleness: 10_000, settle: 90_000, keep: 600_000, bytes: 32 << 20, anonymise: false };
 /// The same, and no status is ever asked: most of the recordings below have no pods.
 const NO_STATUS: Terms = Terms { settle: u64::MAX / 2, ..TERMS };
 /// Between two steps, in milliseconds: longer than all that is waited for.
@@ -231,7 +231,7 @@ fn evidence_begins_with_what_was_there_and_is_bounded() {
     let evidence = |terms| {
         let outputs = watched(&recording, terms);
         let mut all = outputs.into_iter().filter_map(|output| match output {
-            Output::Evidence(file, recording) => Some((file, *recording)),
+            Output::Evidence(file, recording) => Some((file.to_string(), *recording)),
             _ => None,
         });
         all.next().unwrap()

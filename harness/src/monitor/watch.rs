@@ -49,8 +49,6 @@ pub struct Wish {
     pub events: bool,
     /// The folder of evidence, and how many files it may have.
     pub evidence: Option<(PathBuf, usize)>,
-    /// Whether evidence has numbers for names and values.
-    pub anonymise: bool,
 }
 
 /// Why nothing is watched.
@@ -189,7 +187,7 @@ impl<'a> Work<'a> {
                 Output::Breach(breach) => self.breach(*breach, say),
                 Output::Evidence(file, recording) => {
                     let Some((folder, most)) = self.wish.evidence.clone() else { continue };
-                    let anonymise = self.wish.anonymise;
+                    let anonymise = self.wish.terms.anonymise;
                     self.under_way.spawn_blocking(move || {
                         let recording = if anonymise { anonymous(&recording) } else { *recording };
                         let kept = folder::keep(&folder, &file, &recording, most);

@@ -1,11 +1,7 @@
 //! Names in a recording that become names of files: a recording may come from anywhere, so they are looked at when it is read.
 
 use super::{Header, RecordingError};
-use crate::fingerprint::fingerprint;
 use crate::plain;
-
-/// The longest part of a path that a name becomes, in letters; the system's own limit is 255 bytes.
-const LONGEST: usize = 60;
 
 /// Refuse names that would leave the folder that they are kept in, or that are no names at all.
 pub(super) fn check(header: &Header) -> Result<(), RecordingError> {
@@ -23,19 +19,6 @@ pub(super) fn check(header: &Header) -> Result<(), RecordingError> {
         return bad("subject", subject, "one line of plain text");
     }
     Ok(())
-}
-
-/// A name as one part of a path: it names nothing above or below, and another name gets another part as far as letters can tell.
-pub(crate) fn part(name: &str) -> String {
-    let safe = |letter: char| if letter.is_alphanumeric() || "-._@".contains(letter) { letter } else { '_' };
-    let part: String = name.chars().map(safe).collect();
-    if part.chars().all(|letter| letter == '.') {
-        return "_".repeat(part.len().max(1));
-    }
-    match part.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{}-{}", &part[..at], fingerprint(name.bytes())),
-        None => part,
-    }
 }
 
 #[cfg(test)]
@@ -80,19 +63,5 @@ mod tests {
     #[case("größe/..x", "upstream:v1.35.0")]
     fn other_names_are_read(#[case] case: &str, #[case] subject: &str) {
         assert_eq!(read(case, subject).unwrap().header.case, case);
-    }
-
-    #[rstest]
-    #[case("command:./a b/../c", "command_._a_b_.._c")]
-    #[case("..", "__")]
-    #[case("", "_")]
-    fn a_name_as_a_part_of_a_path(#[case] name: &str, #[case] expected: &str) {
-        assert_eq!(part(name), expected);
-    }
-
-    #[test]
-    fn a_long_name_is_cut_and_stays_its_own() {
-        let (one, other) = (part(&format!("{}1", "é".repeat(400))), part(&format!("{}2", "é".repeat(400))));
-        assert!(one.len() < 255 && one != other, "{one}");
     }
 }

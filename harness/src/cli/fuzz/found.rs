@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::super::again::Typed;
 use super::super::{CliError, reporter};
 use crate::quote::quoted;
+use crate::recording::FileName;
 use crate::report;
 use crate::search::{Look, Program};
 use crate::subject::Spec;
@@ -35,7 +36,7 @@ fn described(program: &Program, description: &str) -> String {
 impl Writer<'_> {
     /// The case, with what both did as comments; its file.
     pub(super) fn write(&self, small: &Look, made_by: &str) -> Result<PathBuf, CliError> {
-        let path = self.out.join(format!("{}.yaml", small.file_name()));
+        let path = self.out.join(FileName::of(&small.file_name()).with_ending(".yaml"));
         let mut text = described(&small.played.program, &format!("Found by a search: {}.", small.cause()));
         text += &format!("# {made_by}\n# {}\n", self.again(&path).repeat);
         for (spec, recording) in self.specs.iter().zip(&small.played.sides) {

@@ -6,7 +6,7 @@ use super::super::out::note;
 use super::is_good;
 use crate::course::Frames;
 use crate::private;
-use crate::recording::{RecordingError, part};
+use crate::recording::{FileName, RecordingError};
 use crate::report;
 use crate::report::page::{Sheet, page};
 use crate::run::{Event, FileError, Judged, Subscriber};
@@ -38,8 +38,8 @@ impl Subscriber for Evidence {
 /// Keep all that shows a failure; the folder.
 fn keep(folder: &Path, judged: &Judged<'_>) -> Result<PathBuf, FileError> {
     let Judged { judgement, expected, recording, again, took, output, .. } = *judged;
-    let case = judgement.case.split('/').map(part).collect::<PathBuf>();
-    let folder = folder.join(part(&judgement.subject.name)).join(case);
+    let case = judgement.case.split('/').map(FileName::of).collect::<PathBuf>();
+    let folder = folder.join(FileName::of(&judgement.subject.name)).join(case);
     let path = folder.join("recording.ndjson");
     let write = || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(&path)?)) };
     write().map_err(|source| FileError::Recording { path: path.clone(), source })?;
