@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use lockstep::capture::anonymous;
+use lockstep::recording::Recording;
 use rstest::rstest;
 
 /// `lockstep` in the repository; what it says, and its exit code.
@@ -52,6 +54,21 @@ fn a_rollout_of_a_live_cluster_is_upstreams(#[case] name: &str, #[case] lines: &
         assert!(case.contains(line), "no `{line}` in\n{case}");
     }
     let (said, code) = lockstep(&["replay", &recording, "--subject", "ours"]);
+    assert!(code == 0 && said.contains("no difference"), "{code}\n{said}");
+}
+
+/// Names and values decide nothing: the same rollouts without them are upstream's as well.
+#[rstest]
+fn an_anonymised_rollout_is_upstreams(
+    #[values("deadline", "recreate", "annotated", "quota", "relabelled")] name: &str,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/recordings/{name}.ndjson"));
+    let file = std::io::BufReader::new(std::fs::File::open(file).expect("a recording"));
+    let recording = Recording::read(file).expect("a recording");
+    let path = folder.path().join("anonymous.ndjson");
+    anonymous(&recording).write(std::fs::File::create(&path).expect("writable")).expect("writable");
+    let (said, code) = lockstep(&["replay", &path.display().to_string(), "--subject", "ours"]);
     assert!(code == 0 && said.contains("no difference"), "{code}\n{said}");
 }
 

@@ -4,7 +4,8 @@
 //! selector, Events) go on through closed connections and restarts of the API server at the version they had reached. Where a server
 //! no longer has that version, the objects are listed again, and the recording says that it has a gap. Secrets are never read.
 //!
-//! * `follow` is one watch; `journal` gathers what they bring, and is pure; `anonymous` takes names and values out.
+//! * `follow` is one watch; `journal` gathers what they bring, and is pure; `anonymous` takes names
+//!   and values out but for those of `vocabulary`.
 //! * What comes of it is an ordinary recording without steps: the objects that were there, a [`Settling`](crate::recording::Settling),
 //!   then every version in the order of resourceVersions. `infer` makes steps of it.
 //!
@@ -13,6 +14,7 @@
 mod anonymous;
 mod follow;
 mod journal;
+mod vocabulary;
 mod wish;
 
 use std::path::Path;
@@ -33,7 +35,7 @@ pub(crate) use self::journal::Journal;
 use crate::clock;
 use crate::cluster::own::{Connection, OwnError, files, read};
 use crate::pointer::At;
-use crate::recording::{FORMAT, Header, Identity, Recording, SubjectKind};
+use crate::recording::{FORMAT, FileName, Header, Identity, Recording, SubjectKind};
 use crate::supervise::Interrupt;
 
 /// Why nothing could be recorded.
@@ -127,7 +129,7 @@ pub async fn capture(client: &Client, wish: &Wish, interrupt: &Interrupt) -> Res
     watches.shutdown().await;
     let header = Header {
         format: FORMAT,
-        case: format!("captured/{}", wish.deployment),
+        case: format!("captured/{}", FileName::of(&wish.deployment)),
         path: String::new(),
         source: String::new(),
         judged: Default::default(),
