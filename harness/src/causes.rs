@@ -1,6 +1,7 @@
 //! Errors with what caused them: the outermost alone says only that a request or a file failed.
 
 use kube::client::AuthError;
+use tower::BoxError;
 
 use crate::output;
 
@@ -31,11 +32,31 @@ fn all(error: &dyn std::error::Error) -> Vec<String> {
     causes
 }
 
-/// Why an exec plugin of a kubeconfig failed: the client prints its whole output as Rust's `Debug`.
+/// Why an exec plugin of a kubeconfig failed. The client would quote the plugin's standard output,
+/// where credentials stand.
 fn exec_failure(error: &(dyn std::error::Error + 'static)) -> Option<String> {
-    let AuthError::AuthExecRun { out, .. } = error.downcast_ref()? else { return None };
-    let said = if out.stderr.is_empty() { &out.stdout } else { &out.stderr };
-    Some(format!("the exec plugin of the kubeconfig failed ({}): {}", out.status, output::reason(said)))
+    match error.downcast_ref()? {
+        AuthError::AuthExecRun { out, .. } => {
+            let why = output::reason(&out.stderr);
+            Some(format!("the exec plugin of the kubeconfig failed ({}): {why}", out.status))
+        }
+        AuthError::AuthExecParse(_) => {
+            Some("the exec plugin of the kubeconfig printed no ExecCredential; run it to see what it prints".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// An error of a request, without what an exec plugin printed.
+pub(crate) fn without_output(error: BoxError) -> BoxError {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
+    while let Some(cause) = next {
+        if let Some(failure) = exec_failure(cause) {
+            return failure.into();
+        }
+        next = cause.source();
+    }
+    error
 }
 
 #[cfg(test)]
@@ -69,5 +90,24 @@ mod tests {
         let said = "the exec plugin of the kubeconfig failed (exit status: 3): error: token expired, run login";
         let error = kube::Error::Auth(error);
         assert_eq!([chain(&error), chain_once(&error)], [said, said]);
+        assert_eq!(without_output(Box::new(error)).to_string(), said);
+    }
+
+    #[test]
+    fn output_of_an_exec_plugin_is_not_quoted() {
+        use std::os::unix::process::ExitStatusExt;
+        let status = std::process::ExitStatus::from_raw(1 << 8);
+        let out = std::process::Output {
+            status,
+            stdout: b"{\"status\": {\"token\": \"s3cret\"}}".to_vec(),
+            stderr: Vec::new(),
+        };
+        let failed = AuthError::AuthExecRun { cmd: "login".to_owned(), out: Box::new(out) };
+        let parsed = serde_saphyr::from_str::<u8>("s3cret").unwrap_err();
+        for error in [failed, AuthError::AuthExecParse(Box::new(parsed))] {
+            let error = kube::Error::Auth(error);
+            let texts = format!("{} {}", chain(&error), without_output(Box::new(error)));
+            assert!(texts.contains("exec plugin") && !texts.contains("s3cret"), "{texts}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use tower::{BoxError, ServiceBuilder};
 
 use super::dial::{Dial, basic};
 use super::proxy::Proxy;
-use crate::causes::chain_once;
+use crate::causes::{chain_once, without_output};
 
 /// What a request says about who sends it, beside certificates and what plugins say.
 #[derive(Clone, Default)]
@@ -73,6 +73,7 @@ pub(crate) fn client(
         request
     };
     let service = ServiceBuilder::new()
+        .map_err(without_output)
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer().map_err(failed)?)
         .layer(config.extra_headers_layer().map_err(failed)?)

@@ -17,7 +17,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tower::{BoxError, Service, ServiceExt};
 
-use super::proxy::{Proxy, Scheme};
+use super::proxy::{self, Proxy, Scheme};
 
 /// Opens connections to a server.
 #[derive(Debug, Clone)]
@@ -78,6 +78,12 @@ pub(super) fn basic(name: &str, password: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::try_from(format!("Basic {}", base64.as_str()?)).ok()?;
     value.set_sensitive(true);
     Some(value)
+}
+
+/// What stands before the `@` of an address, `name:pass%40word`, as a header.
+pub(crate) fn basic_of_address(user: &str) -> Option<HeaderValue> {
+    let (name, password) = proxy::user_and_password(user);
+    basic(&name, &password)
 }
 
 fn trusting(authorities: &[CertificateDer<'_>]) -> Result<ClientConfig, String> {

@@ -93,7 +93,7 @@ pub(crate) use access::{LIMIT, client_of, kubeconfig};
 pub use boot::boot;
 pub(crate) use certificates::Authority;
 pub use certificates::issue_control_plane;
-pub(crate) use dial::Dial;
+pub(crate) use dial::{Dial, basic_of_address};
 pub use engine::EngineError;
 pub use error::ClusterError;
 pub use handover::Handover;

@@ -116,16 +116,26 @@ fn parse(url: &str) -> Result<Proxy, String> {
         "http" => Scheme::Http,
         "https" => Scheme::Https,
         "socks5" | "socks5h" => Scheme::Socks5,
-        other => return Err(format!("has the scheme {other}, which is none of http, https and socks5")),
+        // What is no scheme may be a password.
+        other if other.bytes().all(|byte| byte.is_ascii_alphabetic()) && !rest.contains('@') => {
+            return Err(format!("has the scheme {other}, which is none of http, https and socks5"));
+        }
+        _ => return Err("has a scheme that is none of http, https and socks5".to_owned()),
     };
     let rest = rest.split(['/', '?', '#']).next().unwrap_or_default();
     // A password may contain an @.
     let (user, address) = rest.rsplit_once('@').map_or((None, rest), |(user, address)| (Some(user), address));
-    let user = user.map(|user| user.split_once(':').unwrap_or((user, "")));
-    let user = user.map(|(name, password)| (decoded(name), decoded(password)));
+    let user = user.map(user_and_password);
     let address: hyper::http::uri::Authority = address.parse().map_err(|_| unusable())?;
-    let host = Some(address.host()).filter(|host| !host.is_empty()).ok_or_else(unusable)?;
+    let has_port = address.port_u16().is_some() || address.as_str() == address.host();
+    let host = Some(address.host()).filter(|host| !host.is_empty() && has_port).ok_or_else(unusable)?;
     Ok(Proxy { scheme, host: host.to_owned(), port: address.port_u16().unwrap_or(scheme.port()), user })
+}
+
+/// What stands before the `@` of an address: a name and a password.
+pub(super) fn user_and_password(text: &str) -> (String, String) {
+    let (name, password) = text.split_once(':').unwrap_or((text, ""));
+    (decoded(name), decoded(password))
 }
 
 /// Without percent signs.
@@ -277,6 +287,19 @@ mod tests {
     fn what_is_no_proxy_is_refused(#[case] own: &str, #[case] says: &str) {
         let error = chosen("https://a", own, &[]).unwrap_err();
         assert!(error.contains(says), "{error}");
+    }
+
+    #[rstest]
+    #[case("http://user:s3cret@p:port")]
+    #[case("user:s3cret://p")]
+    #[case("s3cret://user@p")]
+    #[case("http://user:s3cret@")]
+    #[case("http://user:s3 cret@a b")]
+    #[case("user:s3cret@p:x")]
+    fn refused_proxy_is_not_quoted(#[case] own: &str) {
+        let environment = [("HTTPS_PROXY", own)];
+        let errors = [chosen("https://a", own, &[]).unwrap_err(), chosen("https://a", "", &environment).unwrap_err()];
+        assert!(errors.iter().all(|error| !error.contains("s3")), "{errors:?}");
     }
 
     #[test]

@@ -61,8 +61,15 @@ impl Connection {
         let server = cluster.server.as_deref().unwrap_or_default();
         let is_address = |uri: &hyper::Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
         let uri = server.parse::<hyper::Uri>().ok().filter(is_address);
+        // An address may hold a password.
+        let has_user = server.contains('@');
+        let named = if has_user { String::new() } else { format!(" `{server}`") };
         let uri =
-            uri.ok_or_else(|| bad(format!("its server `{server}` is not an address of the form https://HOST:PORT")))?;
+            uri.ok_or_else(|| bad(format!("its server{named} is not an address of the form https://HOST:PORT")))?;
+        if has_user {
+            let why = "its server has a user in its address; write username and password of the context's user instead";
+            return Err(bad(why.to_owned()));
+        }
         let proxy = proxy::choose(&uri, cluster.proxy_url.as_deref(), variable).map_err(bad)?;
         let authorization = authorization(&user).map_err(bad)?;
         let mut config = kube::Config::new(uri);

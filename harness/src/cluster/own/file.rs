@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::ByteString;
-use kube::config::{Cluster, Context, Kubeconfig};
+use kube::config::{Cluster, Context, Kubeconfig, KubeconfigError};
 use serde_json::{Map, Value};
 
 use super::OwnError;
@@ -45,12 +45,33 @@ pub fn read(files: &[PathBuf]) -> Result<Kubeconfig, OwnError> {
         let mut next = match Kubeconfig::read_from(path) {
             Ok(next) => serde_json::to_value(next).map_err(|error| bad(error.to_string()))?,
             // Entries that lack a field may be others than the one that is used.
-            Err(error) => incomplete(path).ok_or_else(|| bad(chain(&error)))?,
+            Err(error) => incomplete(path).ok_or_else(|| bad(unquoted(&error)))?,
         };
         normalise(&mut next, path.parent().unwrap_or(Path::new(""))).map_err(bad)?;
-        let next = serde_json::from_value(next).map_err(|error| bad(error.to_string()))?;
+        let next = serde_json::from_value(next).map_err(|error| bad(misshapen(&error)))?;
         merged.merge(next).map_err(|error| bad(chain(&error)))
     })
+}
+
+/// Why a kubeconfig cannot be read. The parser would quote the line, where a token may stand.
+fn unquoted(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::Parse(error) => match error.location() {
+            Some(at) => format!("line {}, column {} is not YAML of a kubeconfig", at.line(), at.column()),
+            None => "this is not YAML of a kubeconfig".to_owned(),
+        },
+        error => chain(error),
+    }
+}
+
+/// What was expected in place of a value, which may be a token.
+fn misshapen(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once("expected ") {
+        Some((_, expected)) => format!("a value has the wrong type: expected {expected}"),
+        None if text.starts_with("missing field") => text,
+        None => "a value is not one of a kubeconfig".to_owned(),
+    }
 }
 
 /// The lists of a kubeconfig, and what each entry is of.
@@ -338,6 +359,19 @@ mod tests {
         assert_eq!(found.trust, Trust::File(folder.path().join("ca.pem")));
         let error = read(&[at("bad", "contexts: 3")]).unwrap_err().to_string();
         assert!(error.contains("/bad: "), "{error}");
+    }
+
+    #[rstest]
+    #[case::of_another_type("users: [{name: u, user: 's3cret'}]")]
+    #[case::no_yaml("users:\n- {name: u, user: {token: 's3cret\n  x: [\n")]
+    #[case::a_list("users: [{name: u, user: {token: ['s3cret']}}]")]
+    #[case::a_text("s3cret")]
+    fn content_of_a_kubeconfig_is_not_quoted(#[case] text: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        std::fs::write(&path, text).unwrap();
+        let error = read(&[path]).unwrap_err().to_string();
+        assert!(!error.contains("s3cret"), "{error}");
     }
 
     #[test]
