@@ -8,7 +8,7 @@ use super::capture::length;
 use super::out::{note, say};
 use super::{CliError, places};
 use crate::capture::connect;
-use crate::monitor::{Said, Terms, Wish, watch};
+use crate::monitor::{Said, Terms, WebhookUrl, Wish, watch};
 use crate::outcome::Outcome;
 use crate::plain;
 use crate::supervise::Interrupt;
@@ -28,9 +28,11 @@ pub(super) struct Arguments {
     /// Serve metrics in Prometheus' format, and /healthz, at this address, such as 127.0.0.1:9464.
     #[arg(help_heading = "Output", long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Post each breach as JSON to this address.
-    #[arg(help_heading = "Output", long, value_name = "URL")]
-    webhook: Option<String>,
+    /// Post each breach as JSON to this address, with its USER:PASSWORD@ as Basic authorization.
+    /// Other users of this machine see arguments, so an address that is a secret is better given by
+    /// the environment.
+    #[arg(help_heading = "Output", long, value_name = "URL", env = "LOCKSTEP_WATCH_WEBHOOK", hide_env_values = true)]
+    webhook: Option<WebhookUrl>,
     /// Write each breach as an Event of the Deployment; needs the right to create events.
     #[arg(help_heading = "Output", long)]
     events: bool,
@@ -73,15 +75,15 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         settle: millis(arguments.settle),
         keep: millis(arguments.keep),
         bytes: arguments.evidence_memory.saturating_mul(1 << 20),
+        anonymise: arguments.anonymise,
     };
     let wish = Wish {
-        anonymise: arguments.anonymise,
         cluster,
         namespace: arguments.namespace,
         length: arguments.length,
         terms,
         metrics: arguments.metrics,
-        webhook: arguments.webhook,
+        webhook: arguments.webhook.filter(|url| !url.is_empty()),
         events: arguments.events,
         evidence: arguments.evidence.map(|folder| (folder, arguments.evidence_files.get())),
     };

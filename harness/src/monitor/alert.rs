@@ -1,11 +1,12 @@
 //! Telling others of a breach: a webhook, and a Kubernetes Event.
 
+use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -19,6 +20,7 @@ use serde_json::json;
 
 use super::breach::Breach;
 use crate::clock;
+use crate::cluster::basic_of_address;
 use crate::plain;
 
 /// How long one attempt may take.
@@ -30,27 +32,71 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 #[derive(Debug, thiserror::Error)]
 pub enum AlertError {
     /// The address is none.
-    #[error("unknown webhook '{0}': expected http://HOST/PATH or https://HOST/PATH")]
-    Address(String),
+    #[error(
+        "the address of the webhook is malformed: expected http://HOST/PATH or https://HOST/PATH, perhaps with USER:PASSWORD@ before the host and %40 for an @ in it"
+    )]
+    Address,
     /// TLS cannot be set up.
     #[error("no TLS for the webhook: {0}")]
     Tls(#[from] rustls::Error),
+}
+
+/// An address to post to. It is not shown anywhere: it may hold a password, and who knows that of a
+/// chat may write there.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookUrl(String);
+
+impl From<String> for WebhookUrl {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl Debug for WebhookUrl {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WebhookUrl(..)")
+    }
+}
+
+impl WebhookUrl {
+    /// Whether nothing is posted, as where a variable of the environment is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The address without its user, and the user as a header.
+    fn parse(&self) -> Option<(Uri, Option<HeaderValue>)> {
+        let mut parts = self.0.parse::<Uri>().ok()?.into_parts();
+        let authority = parts.authority.take()?;
+        let (user, host) =
+            authority.as_str().rsplit_once('@').map_or((None, authority.as_str()), |(u, h)| (Some(u), h));
+        let authorization = match user.filter(|user| !user.is_empty()) {
+            Some(user) => Some(basic_of_address(user)?),
+            None => None,
+        };
+        parts.authority = Some(host.parse().ok()?);
+        let to = Uri::from_parts(parts).ok()?;
+        let (host, port) = (to.host().unwrap_or_default(), to.port_u16());
+        let is_whole = !host.is_empty() && (port.is_some() || to.authority().is_some_and(|all| all.as_str() == host));
+        let is_web = matches!(to.scheme_str(), Some("http" | "https"));
+        (is_web && is_whole).then_some((to, authorization))
+    }
 }
 
 /// Where breaches are posted.
 #[derive(Debug, Clone)]
 pub(super) struct Webhook {
     to: Uri,
+    /// The user of the address.
+    authorization: Option<HeaderValue>,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
 impl Webhook {
     /// To this address. Certificates are checked against the system's authorities.
-    pub(super) fn new(address: &str) -> Result<Self, AlertError> {
-        let to: Uri = address.parse().map_err(|_| AlertError::Address(address.to_owned()))?;
-        if !matches!(to.scheme_str(), Some("http" | "https")) || to.host().is_none() {
-            return Err(AlertError::Address(address.to_owned()));
-        }
+    pub(super) fn new(address: &WebhookUrl) -> Result<Self, AlertError> {
+        let (to, authorization) = address.parse().ok_or(AlertError::Address)?;
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -60,7 +106,7 @@ impl Webhook {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         let tls = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1();
-        Ok(Self { to, client: Client::builder(TokioExecutor::new()).build(tls.wrap_connector(tcp)) })
+        Ok(Self { to, authorization, client: Client::builder(TokioExecutor::new()).build(tls.wrap_connector(tcp)) })
     }
 
     /// Post a breach; what went wrong, in the end.
@@ -70,7 +116,8 @@ impl Webhook {
         loop {
             let request = Request::builder().method(Method::POST).uri(self.to.clone());
             let request = request.header(CONTENT_TYPE, "application/json").body(Full::new(body.clone()));
-            let request = request.expect("the address was parsed");
+            let mut request = request.expect("the address was parsed");
+            request.headers_mut().extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
             let why = match tokio::time::timeout(PATIENCE, self.client.request(request)).await {
                 Ok(Ok(answer)) if answer.status().is_success() => return Ok(()),
                 Ok(Ok(answer)) => format!("it answered {}", answer.status()),
@@ -106,5 +153,64 @@ pub(super) async fn event(client: kube::Client, breach: Breach) -> Result<(), St
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("no answer within {PATIENCE:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    fn url(text: &str) -> WebhookUrl {
+        WebhookUrl::from(text.to_owned())
+    }
+
+    #[rstest]
+    #[case("user:s3cret@chat")]
+    #[case("ftp://user:s3cret@chat")]
+    #[case("https://user:s3cret@")]
+    #[case("https://user:s3cret@chat:port/x")]
+    #[case("https://user:s3 cret@chat")]
+    #[case("https//chat/s3cret")]
+    fn malformed_address_is_not_quoted(#[case] address: &str) {
+        let error = Webhook::new(&url(address)).unwrap_err();
+        assert!(matches!(error, AlertError::Address), "{error}");
+        let texts = format!("{error} {error:?} {:?}", url(address));
+        assert!(!texts.contains("s3") && !texts.contains("chat"), "{texts}");
+    }
+
+    #[tokio::test]
+    async fn user_of_the_address_is_sent_as_basic_authorization() {
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let webhook =
+            Webhook::new(&url(&format!("http://us%40er:p%3Ass@{}/hook?x", server.local_addr().unwrap()))).unwrap();
+        assert!(!format!("{webhook:?}").contains("p%3Ass"), "{webhook:?}");
+        let breach = Breach {
+            time: String::new(),
+            cluster: String::new(),
+            namespace: String::new(),
+            deployment: String::new(),
+            uid: String::new(),
+            rule: "surge",
+            says: "",
+            detail: String::new(),
+            resource_version: None,
+            evidence: None,
+            is_repeated: false,
+        };
+        let serve = async {
+            let (mut stream, _) = server.accept().await.unwrap();
+            let mut request = vec![0; 4096];
+            let length = stream.read(&mut request).await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+            String::from_utf8_lossy(&request[..length]).into_owned()
+        };
+        let (sent, request) = tokio::join!(webhook.post(breach), serve);
+        assert_eq!(sent, Ok(()));
+        // `us@er:p:ss`
+        assert!(request.contains("authorization: Basic dXNAZXI6cDpzcw==\r\n"), "{request}");
+        assert!(request.starts_with("POST /hook?x HTTP/1.1\r\n") && !request.contains("p%3Ass"), "{request}");
     }
 }

@@ -39,7 +39,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-pub use alert::AlertError;
+pub use alert::{AlertError, WebhookUrl};
 pub use breach::Breach;
 pub use model::Terms;
 pub(crate) use model::{Output, Place};

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::Monitor;
-use super::alert::{self, AlertError, Webhook};
+use super::alert::{self, AlertError, Webhook, WebhookUrl};
 use super::breach::Breach;
 use super::folder;
 use super::model::{Output, Place, Terms};
@@ -44,7 +44,7 @@ pub struct Wish {
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
     /// Where breaches are posted.
-    pub webhook: Option<String>,
+    pub webhook: Option<WebhookUrl>,
     /// Whether Events are written.
     pub events: bool,
     /// The folder of evidence, and how many files it may have.
@@ -170,7 +170,7 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     async fn new(client: &'a Client, wish: &'a Wish, monitor: Monitor) -> Result<Self, WatchError> {
-        let webhook = wish.webhook.as_deref().map(Webhook::new).transpose()?;
+        let webhook = wish.webhook.as_ref().map(Webhook::new).transpose()?;
         let shown = Shown::default();
         let mut server = JoinSet::new();
         if let Some(address) = wish.metrics {
