@@ -44,8 +44,8 @@ pub(crate) struct ReloaderFlags {
     #[arg(long, value_name = "LABELS")]
     resource_label_selector: Vec<String>,
     /// What is sent a message for each config that changes; nothing is restarted then. Whoever knows the address of a chat may
-    /// write there, and flags can be read by others
-    #[arg(long, value_name = "URL")]
+    /// write there, so give it by the environment: flags can be read by others
+    #[arg(long, value_name = "URL", env = "RELOADER_WEBHOOK_URL", hide_env_values = true)]
     webhook_url: Option<String>,
     /// Name of the annotation that lists ConfigMaps
     #[arg(long, value_name = "NAME")]

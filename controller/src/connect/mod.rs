@@ -28,6 +28,7 @@
 //! request rejected with 401 is sent once more if the credentials have changed.
 
 mod bounds;
+mod described;
 mod error;
 mod poster;
 mod proxy;
@@ -36,6 +37,7 @@ mod renew;
 use std::path::Path;
 
 pub use bounds::{Bounds, Protocol};
+use described::described;
 pub use error::ConnectError;
 use futures::future::BoxFuture;
 use http::HeaderValue;
@@ -73,7 +75,7 @@ pub fn config<'a>(
 async fn read_config(kubeconfig: Option<&Path>, proxies: &ProxyRules) -> Result<Config, ConnectError> {
     let file = match kubeconfig {
         Some(path) => {
-            let failed = |source| ConnectError::Read { path: path.to_owned(), source: Box::new(source) };
+            let failed = |error| ConnectError::Read { path: path.to_owned(), why: described(&error) };
             Some(Kubeconfig::read_from(path).map_err(failed)?)
         }
         None => Kubeconfig::read().ok(),
@@ -83,9 +85,12 @@ async fn read_config(kubeconfig: Option<&Path>, proxies: &ProxyRules) -> Result<
     let mut config = match (kubeconfig, file) {
         (Some(_), Some(file)) => Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
             .await
-            .map_err(|source| ConnectError::Use(Box::new(source)))?,
-        _ => Config::infer().await.map_err(|source| ConnectError::None(Box::new(source)))?,
+            .map_err(|error| ConnectError::Use(described(&error)))?,
+        _ => Config::infer().await.map_err(|error| ConnectError::None(described(&error)))?,
     };
+    if config.cluster_url.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(ConnectError::ServerUser);
+    }
     config.proxy_url = match own {
         Some(own) => Some(proxy::parse("proxy-url", &own)?),
         None => proxies.choose(&config.cluster_url)?,
@@ -190,6 +195,7 @@ impl Stack<'_> {
     }
 }
 
-fn unusable(source: kube::Error) -> ConnectError {
-    ConnectError::Client(Box::new(source))
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
+fn unusable(error: kube::Error) -> ConnectError {
+    ConnectError::Client(described(&error))
 }

@@ -3,8 +3,8 @@
 //! The address may be a path of the API server, which the command line refuses: a simulation has no network but its API server, and
 //! observes messages there.
 
-use http::header::{CONTENT_TYPE, USER_AGENT};
-use http::{Method, Request, StatusCode, Uri};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -19,6 +19,8 @@ use super::{AGENT, Bounds, ConnectError, proxy, unusable};
 #[derive(Clone)]
 pub struct Poster {
     url: Uri,
+    /// The user of its address.
+    authorization: Option<HeaderValue>,
     client: Sender,
 }
 
@@ -35,7 +37,7 @@ impl Poster {
     /// # Errors
     /// [`ConnectError`] if an address is not one, or TLS cannot be set up.
     pub fn new(url: &str, through: Option<&str>) -> Result<Self, ConnectError> {
-        let url = proxy::address(url)?;
+        let (url, authorization) = proxy::address(url)?;
         let tls = Config::new(url.clone()).rustls_client_config().map_err(unusable)?;
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -49,7 +51,7 @@ impl Poster {
             }
             None => Sender::Direct(builder.build(https.wrap_connector(tcp))),
         };
-        Ok(Self { url, client })
+        Ok(Self { url, authorization, client })
     }
 
     /// One for a path of the API server, by a client for that.
@@ -58,7 +60,7 @@ impl Poster {
     /// [`ConnectError`] if it is not a path.
     pub fn by(client: kube::Client, path: &str) -> Result<Self, ConnectError> {
         let url = path.parse().map_err(|_| ConnectError::Webhook)?;
-        Ok(Self { url, client: Sender::Api(client) })
+        Ok(Self { url, authorization: None, client: Sender::Api(client) })
     }
 
     /// Sends, and returns the status. What is wrong is said without the address.
@@ -68,7 +70,8 @@ impl Poster {
     pub async fn post(&self, content_type: &str, body: String) -> Result<StatusCode, String> {
         let request = Request::builder().method(Method::POST).uri(self.url.clone());
         let request = request.header(CONTENT_TYPE, content_type).header(USER_AGENT, AGENT).body(body);
-        let request = request.map_err(|error| error.to_string())?;
+        let mut request = request.map_err(|error| error.to_string())?;
+        request.headers_mut().extend(self.authorization.clone().map(|header| (AUTHORIZATION, header)));
         let answer = match &self.client {
             Sender::Direct(client) => client.request(request).await,
             Sender::Proxied(client) => client.request(request).await,

@@ -69,7 +69,7 @@ impl ProxyRules {
     /// # Errors
     /// [`ConnectError::Proxy`] if the proxy applies and cannot be used, and [`ConnectError::Webhook`] if the address is not one.
     pub fn for_url(&self, url: &str) -> Result<Option<String>, ConnectError> {
-        Ok(self.choose(&address(url)?)?.map(|proxy| proxy.to_string()))
+        Ok(self.choose(&address(url)?.0)?.map(|proxy| proxy.to_string()))
     }
 
     /// Whether a configured proxy applies to this host.
@@ -144,10 +144,32 @@ fn contains(network: IpAddr, bits: u8, address: IpAddr) -> bool {
     width == other && differing.leading_zeros() >= u32::from(bits)
 }
 
-/// Reads the address of a webhook.
-pub(super) fn address(url: &str) -> Result<Uri, ConnectError> {
-    let is_web = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
-    url.trim().parse().ok().filter(is_web).ok_or(ConnectError::Webhook)
+/// Reads the address of a webhook: without its user, and that as a header.
+pub(super) fn address(url: &str) -> Result<(Uri, Option<HeaderValue>), ConnectError> {
+    let whole: Uri = url.trim().parse().map_err(|_| ConnectError::Webhook)?;
+    let host = whole.host().unwrap_or_default();
+    let is_whole = !host.is_empty() && (whole.port_u16().is_some() || place(&whole) == host);
+    if !is_whole || !matches!(whole.scheme_str(), Some("http" | "https")) {
+        return Err(ConnectError::Webhook);
+    }
+    let authorization = credentials(&whole);
+    let mut parts = whole.clone().into_parts();
+    parts.authority = Some(place(&whole).parse().map_err(|_| ConnectError::Webhook)?);
+    Ok((Uri::from_parts(parts).map_err(|_| ConnectError::Webhook)?, authorization))
+}
+
+/// Host and port of an address.
+fn place(uri: &Uri) -> &str {
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    authority.rsplit('@').next().unwrap_or_default()
+}
+
+/// The user of an address as a header.
+fn credentials(uri: &Uri) -> Option<HeaderValue> {
+    let (user, _) = uri.authority()?.as_str().rsplit_once('@')?;
+    let mut header = HeaderValue::try_from(format!("Basic {}", base64(&decoded(user)))).ok()?;
+    header.set_sensitive(true);
+    Some(header)
 }
 
 /// Parses a proxy's address; the default scheme is http, as in Go.
@@ -155,8 +177,7 @@ pub(super) fn parse(variable: &'static str, text: &str) -> Result<Uri, ConnectEr
     let failed = |why: &str| ConnectError::Proxy { variable, why: why.to_owned() };
     let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: Uri = full.parse().map_err(|_| failed("invalid address"))?;
-    let authority = uri.authority().map_or("", |authority| authority.as_str());
-    let (host, place) = (uri.host().unwrap_or_default(), authority.rsplit('@').next().unwrap_or_default());
+    let (host, place) = (uri.host().unwrap_or_default(), place(&uri));
     if host.is_empty() {
         return Err(failed("no host"));
     }
@@ -179,9 +200,7 @@ pub(super) fn shown(proxy: &Uri) -> String {
 /// A tunnel through the proxy, with the credentials of its address in a header instead.
 pub(super) fn tunnel<C>(connector: C, proxy: &Uri) -> Tunnel<C> {
     let tunnel = Tunnel::new(shown(proxy).parse().unwrap_or_else(|_| proxy.clone()), connector);
-    let user = proxy.authority().and_then(|authority| authority.as_str().rsplit_once('@'));
-    let header = user.and_then(|(user, _)| HeaderValue::try_from(format!("Basic {}", base64(&decoded(user)))).ok());
-    match header {
+    match credentials(proxy) {
         Some(header) => tunnel.with_auth(header),
         None => tunnel,
     }
@@ -318,6 +337,26 @@ mod tests {
         assert!(!format!("{tunnel:?}").contains("s3cret"));
         let error = parse("HTTPS_PROXY", "http://u:s3cret@p:port").unwrap_err();
         assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
+
+    #[rstest]
+    #[case("https://chat/x", "https://chat/x", "")]
+    #[case(" http://us%40er:p%3Ass@chat:81/x?y ", "http://chat:81/x?y", "Basic dXNAZXI6cDpzcw==")]
+    fn user_of_a_webhook_is_taken_out(#[case] url: &str, #[case] to: &str, #[case] header: &str) {
+        let (uri, authorization) = address(url).unwrap();
+        assert_eq!(uri, to);
+        assert_eq!(authorization.map_or(String::new(), |it| it.to_str().unwrap().to_owned()), header);
+    }
+
+    #[rstest]
+    #[case("user:s3cret@chat")]
+    #[case("https://user:s3cret@")]
+    #[case("https://user:s3cret@chat:port")]
+    #[case("ftp://user:s3cret@chat")]
+    #[case("https://user:s3 cret@chat")]
+    fn malformed_webhook_is_not_quoted(#[case] url: &str) {
+        let error = address(url).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("s3"), "{error}");
     }
 
     #[rstest]

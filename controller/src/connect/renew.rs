@@ -18,6 +18,8 @@ use kube::client::{Body, ConfigExt};
 use tokio::sync::Mutex;
 use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 
+use super::described::{described, without_output};
+
 /// The layer that adds credentials to requests and renews them.
 #[derive(Clone)]
 pub(super) struct Renew(Arc<Credentials>);
@@ -46,7 +48,7 @@ impl Held {
         let Some(layer) = &self.layer else { return Ok(request) };
         // Boxed, because the compiler fails to prove that kube's future is Send.
         let answer: Boxed<Response<Request<Body>>> = Box::pin(layer.layer(service_fn(hand_on)).oneshot(request));
-        answer.await.map(Response::into_body)
+        answer.await.map(Response::into_body).map_err(without_output)
     }
 }
 
@@ -78,7 +80,8 @@ impl Credentials {
             match read {
                 Ok(Ok(anew)) => *held = anew,
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "The API server rejected the credentials; cannot renew them.");
+                    let error = described(&error);
+                    tracing::warn!(error, "The API server rejected the credentials; cannot renew them.");
                 }
                 Err(error) => {
                     tracing::warn!(%error, "The API server rejected the credentials; renewing them failed.");
