@@ -235,3 +235,67 @@ fn find(folder: &Path, name: &str) -> String {
     let path = walk(folder, name).unwrap_or_else(|| panic!("no {name} below {}", folder.display()));
     std::fs::read_to_string(path).expect("readable")
 }
+
+/// The value that `wrong.py leaks` writes wherever it can.
+const LEAKED: &str = "s3cr3t-of-the-case";
+
+/// What is kept of a run is without the values of Secrets, whoever repeats them.
+#[test]
+fn values_of_secrets_are_in_nothing_that_is_kept_or_printed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::create_dir(path("area")).expect("a folder");
+    let text = format!(
+        "description: what {LEAKED} is for\n\
+         given:\n  - apply: {{apiVersion: v1, kind: Secret, metadata: {{name: c}}, stringData: {{k: {LEAKED}}}}}\n  \
+         - deployment: {{name: web, replicas: 1, image: \"app:1\"}}\n\
+         steps:\n  - scale: 2 # {LEAKED}\n  - set: {{env: {{K: {LEAKED}}}}}\n  - scale: 3\n\
+         rules:\n  always: [\"deployments.all(d, d.name == '{LEAKED}')\"]\n"
+    );
+    std::fs::write(path("area/leak.yaml"), &text).expect("writable");
+    std::fs::write(path("area/wrong.yaml"), text.replace("scale: 3", "scale: many")).expect("writable");
+    std::fs::create_dir(path("tmp")).expect("a folder");
+    let state = path("state");
+    let ran = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
+        command.args(arguments).env("XDG_RUNTIME_DIR", &state).env("XDG_STATE_HOME", &state).env("TMPDIR", path("tmp"));
+        command.env("GITHUB_ACTIONS", "true").env("GITHUB_STEP_SUMMARY", path("summary.md")).env("RUST_LOG", "info");
+        let output = command.output().expect("it starts");
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    let (case, subject) = (path("area/leak.yaml"), subject("leaks"));
+    let (junit, page, evidence, kept) = (path("junit.xml"), path("page.html"), path("evidence"), path("recordings"));
+    let files = ["--junit", &junit, "--html", &page, "--evidence", &evidence, "--recordings", &kept];
+    let run = ["run", &case, "--cluster", "sim", "--budget", "10s", "--subject", &subject];
+    let printed = [
+        ran(&[&run[..], &files].concat()),
+        ran(&[&run[..], &["--output", "json"]].concat()),
+        ran(&["lint", &path("area")]),
+        ran(&["list", &case]),
+        ran(&["explain", &case]),
+        ran(&["judge", &kept]),
+    ];
+    std::fs::remove_dir_all(path("area")).expect("it is there");
+    assert!(printed[0].contains("redacted0001") && printed[0].contains("it printed:"), "{}", printed[0]);
+    let encoded = ["czNjcjN0LW9mLXRoZS1jYXNl", "s3cr3t"];
+    for text in &printed {
+        assert!(encoded.iter().all(|value| !text.contains(value)), "{text}");
+    }
+    let mut looked = 0;
+    for entry in walkdir::WalkDir::new(folder.path()) {
+        let entry = entry.expect("readable");
+        let name = entry.path().display().to_string();
+        let text =
+            if entry.file_type().is_file() { std::fs::read(entry.path()).expect("readable") } else { Vec::new() };
+        let text = String::from_utf8_lossy(&text);
+        for value in encoded {
+            let line = text.lines().find(|line| line.contains(value));
+            assert!(!name.contains(value) && line.is_none(), "{value} in {name}: {line:?}");
+        }
+        looked += usize::from(entry.file_type().is_file());
+    }
+    assert!(looked >= 10, "only {looked} files");
+    for name in ["case.yaml", "report.txt", "page.html", "subject.log", "recording.ndjson"] {
+        assert!(find(folder.path(), name).contains("redacted0001"), "{name}");
+    }
+}

@@ -20,6 +20,7 @@ use crate::controllers::{Controller, Controllers};
 use crate::plain;
 use crate::recording::Header;
 use crate::rules::Expectation;
+use crate::secret;
 
 const CONTROLLERS: Type = Type::Is(
     |_| json!({"type": "array", "minItems": 1, "items": words(&Controller::ALL.map(Controller::as_str))}),
@@ -168,7 +169,7 @@ fn of_text(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     }
     let case = match Node::parse(text) {
         Ok(root) => read_case(&root, text, &mut report).map(|case| {
-            let case = Case { path: path.to_owned(), name: name.to_owned(), source: text.to_owned(), ..case };
+            let case = without_values(Case { path: path.to_owned(), name: name.to_owned(), ..case }, text);
             if let (true, Some((line, why)), Some(pods)) = (case.wants_real(), case.only_held(), root.get("pods")) {
                 report.add(pods, "this case cannot have real pods", format!("line {line}: {why}"));
             }
@@ -185,6 +186,29 @@ fn of_text(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     match case {
         Some(case) if report.is_empty() => Ok(case),
         _ => Err(report.into_error(path, text)),
+    }
+}
+
+/// The case with what is shown of it taken from its text without the values of Secrets: a
+/// recording, of which rules are asked, lacks them too. Steps keep them, to write them.
+fn without_values(case: Case, text: &str) -> Case {
+    let (source, redaction) = secret::redact(text);
+    if source == text {
+        return Case { source, redaction, ..case };
+    }
+    let shown = Node::parse(&source).ok().and_then(|root| read_case(&root, &source, &mut Report::default()));
+    let (description, rules) = match shown {
+        Some(shown) => (shown.description, shown.rules),
+        None => (redaction.text(&case.description).into_owned(), case.rules),
+    };
+    Case { source, redaction, description, rules, ..case }
+}
+
+impl Case {
+    /// The text that was read, with the values of Secrets: to be played with another step, and not
+    /// to be kept.
+    pub(crate) fn played_text(&self) -> &str {
+        self.redaction.original().unwrap_or(&self.source)
     }
 }
 
@@ -277,11 +301,12 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     let beside = restart::beside(fields.get("with"), report);
     let crds = definitions::of(fields.get("crds"), report);
     let workload = kind::of(fields.entry("workload"), &controllers, report);
-    let (path, name, source) = Default::default();
+    let (path, name, source, redaction) = Default::default();
     Some(Case {
         name,
         path,
         source,
+        redaction,
         description,
         tags: tags.into_iter().collect(),
         controllers,

@@ -8,6 +8,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::tree::Node;
 use crate::plain::{self, tidy};
+use crate::secret;
 
 /// Why there is no case.
 #[derive(Debug, thiserror::Error)]
@@ -142,7 +143,17 @@ impl Report {
     /// The error that says it all, in the file's order.
     pub(super) fn into_error(mut self, path: &str, source: &str) -> CaseError {
         self.all.sort_by_key(|finding| finding.span.start);
-        CaseError::Bad(Findings { path: plain::line(path).into_owned(), source: source.to_owned(), all: self.all })
+        let (_, redaction) = secret::redact(source);
+        for finding in &mut self.all {
+            for text in [&mut finding.what, &mut finding.hint].into_iter().chain(&mut finding.help) {
+                *text = redaction.text(text).into_owned();
+            }
+        }
+        CaseError::Bad(Findings {
+            path: plain::line(path).into_owned(),
+            source: secret::starred(source),
+            all: self.all,
+        })
     }
 }
 

@@ -8,6 +8,7 @@ pub use super::restart::{Beside, RestartOptions, RestartProfile, RestartWebhook}
 use crate::controllers::Controllers;
 use crate::expect::Expect;
 use crate::rules::{Expectation, Rule};
+use crate::secret::Redaction;
 use crate::workload::Workload;
 
 /// One case: a YAML file under `cases/<area>/`.
@@ -17,8 +18,10 @@ pub struct Case {
     pub name: String,
     /// The path as it was given.
     pub path: String,
-    /// The file's text.
+    /// The file's text, without the values of its Secrets.
     pub source: String,
+    /// What took the values of Secrets out of the text.
+    pub(crate) redaction: Redaction,
     /// What the case is about, one sentence.
     pub description: String,
     /// Groups that it belongs to.

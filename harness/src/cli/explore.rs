@@ -19,9 +19,10 @@ use crate::cluster::SiteName;
 use crate::explore::{Kind, Late, Orders, Outcomes, Seen, states, text};
 use crate::outcome::Outcome;
 use crate::quote::quoted;
-use crate::recording::{Entry, Recording};
+use crate::recording::{Entry, FileName, Recording};
 use crate::run::{Events, Plan, Setup};
 use crate::runner::Player;
+use crate::secret;
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
 use crate::timeline::Timeline;
@@ -272,8 +273,9 @@ fn listed(
 fn keep(folder: &Path, case: &Case, (spec, number): (&Spec, usize), kind: &Kind) -> Result<PathBuf, CliError> {
     let subject: String =
         spec.to_string().chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
-    let path = folder.join(format!("{}-{subject}-{number}.yaml", case.name.replace('/', "-")));
-    let text = text(case, &kind.order).unwrap_or_default();
+    let name = FileName::of(&format!("{}-{subject}-{number}", case.name.replace('/', "-")));
+    let path = folder.join(name.with_ending(".yaml"));
+    let text = secret::redacted(&text(case, &kind.order).unwrap_or_default());
     reporter::write(&path, &text)?;
     Ok(path)
 }

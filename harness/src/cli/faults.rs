@@ -23,7 +23,7 @@ use crate::controllers::Controller;
 use crate::faults::{self, Kind, Point, Where};
 use crate::outcome::Outcome;
 use crate::quote::quoted;
-use crate::recording::Recording;
+use crate::recording::{FileName, Recording};
 use crate::report::FaultsOfCase;
 use crate::run::{Event, Events, Plan, Round, Setup, Subscriber};
 use crate::runner::Player;
@@ -227,7 +227,7 @@ impl Arguments {
         let result = withstood(&injected, reference, &faulted);
         let failed = matches!(result, Withstood::No(_) | Withstood::Unknown(_));
         let file = match &self.out {
-            Some(folder) if failed => Some(keep(folder, case, &point, &text)?),
+            Some(folder) if failed => Some(keep(folder, case, &point, &injected.source)?),
             _ => None,
         };
         tracing::info!(case = case.name, %point, ?result, "tried");
@@ -298,8 +298,8 @@ fn own_point(case: &Case) -> Point {
 }
 
 fn keep(folder: &Path, case: &Case, point: &Point, text: &str) -> Result<String, CliError> {
-    let name = format!("{}-{}.yaml", case.name.replace('/', "-"), point.file_name());
-    let path = folder.join("faults").join(name);
+    let name = FileName::of(&format!("{}-{}", case.name.replace('/', "-"), point.file_name()));
+    let path = folder.join("faults").join(name.with_ending(".yaml"));
     reporter::write(&path, text)?;
     Ok(format!("{}{}", path.display(), case.suffix()))
 }

@@ -19,7 +19,7 @@ pub fn inject(case: &Case, point: &Point) -> Option<String> {
 /// The text of the case with these faults, by the lines of their steps; `None` as for [`inject`].
 pub fn with_faults(case: &Case, at: &BTreeMap<usize, String>) -> Option<String> {
     let mut text = String::new();
-    for (number, line) in (1..).zip(case.source.lines()) {
+    for (number, line) in (1..).zip(case.played_text().lines()) {
         match at.get(&number) {
             Some(fault) => text += &with_fault(line, fault)?,
             None => {

@@ -11,7 +11,7 @@ const RESPITE: &str = "- advance: 2m";
 /// The text of the case with some time after its last step.
 pub fn respite(case: &Case) -> Option<String> {
     let last = case.steps.last()?.line;
-    let lines: Vec<&str> = case.source.lines().collect();
+    let lines: Vec<&str> = case.played_text().lines().collect();
     let first = lines.get(last - 1)?;
     let indent = &first[..first.len() - first.trim_start().len()];
     // The steps end where the next field of the case begins, or with the text.

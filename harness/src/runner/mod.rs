@@ -15,6 +15,7 @@ mod hook;
 mod ledger;
 mod middle;
 mod options;
+mod output;
 mod play;
 mod player;
 mod probes;

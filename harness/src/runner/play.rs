@@ -17,7 +17,6 @@ use crate::driver::{DriveError, Driver, PodOperation, Stillness, label, next_pod
 use crate::observe::namespace::remove_namespace;
 use crate::observe::{Kind, Object};
 use crate::recording::{Blame, End, Entry, Impossible, Recording, Settling, StepMark, Trouble, pack_old};
-use crate::secret;
 use crate::timeline::StepId;
 
 /// How the names of cases' namespaces begin.
@@ -83,6 +82,7 @@ impl Session {
             interception: None,
             written: Vec::new(),
         };
+        self.may_print(&case.redaction);
         world.open_journal(&namespace);
         let prepared = self.prepare(case, &namespace).await;
         let charge = Charge {
@@ -131,7 +131,7 @@ impl Session {
         let diagnosis = if play.is_in_trouble() { self.diagnosis().await } else { None };
         let end = End { completed, events_complete, at: world.elapsed() - began, diagnosis };
         let mut recording = Recording { header, entries: play.entries, end: Some(end) };
-        secret::redact(&mut recording);
+        case.redaction.recording(&mut recording);
         recording
     }
 }

@@ -212,10 +212,7 @@ impl<'a> Turn<'a> {
                 let session = taken.ready().await?;
                 let log_source = session.log_source().filter(|_| output);
                 let recording = session.play_with(case, !taken.is_alone()).await;
-                let output = match log_source {
-                    Some(log_source) => Some(log_source.read().await),
-                    None => None,
-                };
+                let output = session.printed(log_source).await;
                 Ok((recording, output))
             }
             Table::Simulated { spec, simulation } => {

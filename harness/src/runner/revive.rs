@@ -20,6 +20,7 @@ use crate::intercept::{Connections, Interceptor};
 use crate::observe::Probe;
 use crate::observe::probe::Reach;
 use crate::recording::{Blame, Diagnosis, Entry, Trouble};
+use crate::secret::Redaction;
 use crate::subject::{Running, Spec, SubjectError};
 
 /// How often a subject is started in a row. More than once: a controller may lose a race with its own last run, such as for a port.
@@ -37,6 +38,8 @@ pub(super) struct Starting<'a> {
     pub(super) interceptor: &'a Interceptor,
     pub(super) probe: &'a Probe,
     pub(super) options: &'a SessionOptions,
+    /// What it may print of the cases before.
+    pub(super) redaction: Redaction,
 }
 
 /// How the subject ended by itself in no case.
@@ -75,7 +78,7 @@ impl Starting<'_> {
         &self,
         follows: impl AsyncFn(&Running) -> bool,
     ) -> Result<(Running, bool), EnvironmentError> {
-        let Self { environment, spec, interceptor, probe, options } = *self;
+        let Self { environment, spec, interceptor, probe, options, ref redaction } = *self;
         let (log, was_served) = (interceptor.log(), probe.is_taken_up());
         let mut why = String::new();
         for start in 1..=STARTS {
@@ -89,7 +92,7 @@ impl Starting<'_> {
             let acts = is_at_work || is_served() || log.since_start().requests() > 0;
             let follows = if reacts { acts && follows(&subject).await } else { is_at_work };
             let Some(ended) = subject.exited() else { return Ok((subject, follows)) };
-            why = ended.why;
+            why = redaction.output(&ended.why);
             tracing::debug!(start, why, "the subject ended while it started");
             subject.stop().await;
             clock::pause(BETWEEN * start).await;
@@ -117,6 +120,7 @@ impl Session {
             interceptor: &self.interceptor,
             probe: probes.first(),
             options: &options,
+            redaction: self.redaction().clone(),
         };
         let subject = starting.again().await?;
         *self.subject() = Some(subject);
@@ -169,8 +173,8 @@ impl Session {
         self.probes.as_ref()?;
         let log = self.interceptor.log();
         let Connections { opened, unsecured, why } = log.connections();
-        let output = self.subject().as_ref().and_then(Running::log_source);
-        Some(Diagnosis {
+        let output = self.log_source();
+        let mut diagnosis = Diagnosis {
             requests: log.counts().values().sum(),
             connections: opened,
             unsecured,
@@ -179,7 +183,9 @@ impl Session {
                 Some(output) => Some(output.excerpt().await),
                 None => None,
             },
-        })
+        };
+        self.redaction().diagnosis(&mut diagnosis);
+        Some(diagnosis)
     }
 
     fn ends(&self) -> std::sync::MutexGuard<'_, Ends> {

@@ -20,8 +20,9 @@ use crate::driver::Stillness;
 use crate::intercept::Interceptor;
 use crate::observe::ObserveError;
 use crate::observe::namespace::{make_namespace, remove_leftovers};
-use crate::recording::{Blame, Identity, Trouble};
-use crate::subject::{HEAD_START, Inside, Listener, LogSource, Running, ServiceAccount, Spec, Stage, SubjectError};
+use crate::recording::Identity;
+use crate::secret::Redaction;
+use crate::subject::{HEAD_START, Inside, Listener, Running, ServiceAccount, Spec, Stage, SubjectError};
 
 /// A subject, behind its own interceptor, on a test environment that has proved itself. It brings just what the test environment's cluster leaves out.
 pub struct Session {
@@ -52,7 +53,9 @@ pub struct Session {
     /// How much a simulated server had been asked that it does not know, before.
     beyond: usize,
     /// The test environment's controllers, where it is this process's.
-    half: Option<Running>,
+    pub(super) half: Option<Running>,
+    /// What its cases have written into Secrets so far, which the subject may print.
+    pub(super) redaction: Mutex<Redaction>,
     _alone: Option<Guard>,
 }
 
@@ -103,7 +106,8 @@ impl Session {
         let interceptor = interceptor(environment, spec).await?;
         options.sent.iter().for_each(|sent| interceptor.keep_requests(sent));
         let probe = probes.first();
-        let starting = Starting { environment, spec, interceptor: &interceptor, probe, options };
+        let redaction = Redaction::default();
+        let starting = Starting { environment, spec, interceptor: &interceptor, probe, options, redaction };
         let (subject, taken_up) = match starting.first().await {
             Ok(started) => started,
             Err(error) => {
@@ -150,6 +154,7 @@ impl Session {
             refused: Refused::default(),
             beyond,
             half,
+            redaction: Mutex::default(),
             _alone: alone,
         }
     }
@@ -167,23 +172,6 @@ impl Session {
     /// The subject.
     pub fn identity(&self) -> &Identity {
         &self.identity
-    }
-
-    /// Why the subject no longer runs, if it ended by itself.
-    pub(super) fn exited(&self) -> Option<Trouble> {
-        self.subject().as_ref().and_then(Running::exited)
-    }
-
-    /// What the subject prints from now on, where that is to be had.
-    pub fn log_source(&self) -> Option<LogSource> {
-        self.subject().as_ref().and_then(Running::log_source)
-    }
-
-    /// Why nothing more can come of a case: the cluster has ended, or the subject by itself, or its neighbours have.
-    pub(super) fn broken(&self) -> Option<Trouble> {
-        // A subject may end because its server has.
-        let ended = self.environment.ended().map(|why| Trouble::new(Blame::Environment, why));
-        ended.or_else(|| self.exited()).or_else(|| self.half.as_ref().and_then(Running::neighbours_ended))
     }
 
     /// Whether nothing of it has ended.
@@ -319,7 +307,9 @@ impl Session {
     pub fn requests(&self) -> (u64, BTreeMap<String, u64>) {
         let log = self.interceptor.log();
         self.refused.add(log.drain().iter().filter(|request| ledger::matters_elsewhere(request)));
-        (log.counts().values().sum(), self.refused.so_far())
+        let refused = self.refused.so_far().into_iter();
+        let redaction = self.redaction();
+        (log.counts().values().sum(), refused.map(|(what, times)| (redaction.output(&what), times)).collect())
     }
 
     /// Who runs the pods of this case here.

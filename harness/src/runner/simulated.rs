@@ -175,10 +175,7 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Simulated
         let mut recording = session.play(case).await;
         recording.header.seed = Some(simulation.seed);
         // Read before it is left: its program may print for another case from then on.
-        let output = match log_source {
-            Some(log_source) => Some(log_source.read().await),
-            None => None,
-        };
+        let output = session.printed(log_source).await;
         session.leave().await;
         Ok(Simulated { recording, transcript: sim.map(|sim| sim.transcript()).unwrap_or_default(), output })
     }));

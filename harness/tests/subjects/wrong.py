@@ -6,6 +6,7 @@
     ends-on-doomed  rolls Deployments out, and raises ValueError once one is called `doomed`
     home            rolls Deployments out by ~/.kube/config, and says what it found there and which words it was given
     in-cluster      rolls Deployments out by what a pod finds
+    leaks           rolls Deployments out, writes a value of a Secret wherever it can, and raises ValueError with it at three replicas
     invalid         rolls out none, as the ReplicaSets that it asks for have no selector
     mute            prints a line with an escape sequence in it and does nothing, not even connect
     slow SECONDS    rolls Deployments out after so long
@@ -88,6 +89,29 @@ def event(deployment):
     }
 
 
+LEAKED = "s3cr3t-of-the-case"
+
+
+def leak(cluster, deployment):
+    """Print the value in all ways in which programs do, and write it as names, keys, values and messages."""
+    encoded = base64.b64encode(LEAKED.encode()).decode()
+    print(f"it is {LEAKED}, {json.dumps({'password': LEAKED})}, {encoded}", flush=True)
+    print("x" * 290 + LEAKED, flush=True)
+    namespace = deployment["metadata"]["namespace"]
+    path = f"/api/v1/namespaces/{namespace}"
+    about = event(deployment)
+    about["metadata"]["name"], about["message"], about["reason"] = f"web.{LEAKED}", f"read {LEAKED}", "Leaked"
+    cluster.ask("POST", f"{path}/events", about)
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEAKED, "annotations": {LEAKED: encoded}}}
+    cluster.ask("POST", f"{path}/configmaps", config | {"data": {LEAKED: LEAKED}})
+    cluster.ask("GET", f"{path}/{LEAKED}/{LEAKED}")
+    meta = {"annotations": {LEAKED: LEAKED, "encoded": encoded}, "labels": {LEAKED: LEAKED}}
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment['metadata']['name']}"
+    seen = cluster.ask("GET", path)[1]
+    if LEAKED not in seen["metadata"].get("annotations", {}):
+        cluster.ask("PUT", path, {**seen, "metadata": {**seen["metadata"], **meta}})
+
+
 def roll_out(cluster, deployment, owned, mode=None):
     """The least that makes a Deployment settle: one ReplicaSet of its size, and a status that adds up."""
     path = f"/apis/apps/v1/namespaces/{deployment['metadata']['namespace']}"
@@ -122,6 +146,10 @@ def follow(cluster, mode):
             meta = deployment["metadata"]
             if meta["name"] == doomed:
                 raise ValueError("doomed is more than this controller can bear")
+            if mode == "leaks":
+                leak(cluster, deployment)
+                if deployment["spec"]["replicas"] == 3:
+                    raise ValueError(f"no more of {LEAKED}")
             if invalid:
                 asked = replica_set(deployment)
                 del asked["spec"]["selector"]
