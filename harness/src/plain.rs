@@ -16,6 +16,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use serde_json::Value;
+
 /// A longer line, in letters, is shown by its beginning and its end.
 const LONGEST: usize = 1_000;
 /// How many letters of it, at the beginning and at the end.
@@ -52,12 +54,73 @@ pub(crate) fn is_one_line(text: &str) -> bool {
     matches!(line(text), Cow::Borrowed(_))
 }
 
-/// JSON without control characters: those that JSON itself leaves in its strings are written as JSON's escapes.
+/// Several lines of any length, with the styles of `report` and `annotate-snippets` where they are wanted.
+#[must_use]
+pub(crate) fn printed(text: &str, styles: impl FnOnce() -> bool) -> Cow<'_, str> {
+    let plain = harmless(text, true);
+    if matches!(plain, Cow::Borrowed(_)) || !text.contains('\u{1b}') || !styles() {
+        return plain;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, style)) = next_style(rest) {
+        out.push_str(&harmless(before, true));
+        out.push_str(style);
+        rest = &rest[before.len() + style.len()..];
+    }
+    out.push_str(&harmless(rest, true));
+    Cow::Owned(out)
+}
+
+/// The text before the first style that the harness itself uses, and that style.
+fn next_style(text: &str) -> Option<(&str, &str)> {
+    text.match_indices("\u{1b}[").find_map(|(at, begin)| {
+        let codes = &text[at + begin.len()..];
+        let codes = &codes[..codes.find('m')?];
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_colour = |code: &str| code.len() == 2 && code.starts_with(['3', '9']) && is_number(code);
+        // Not the one that hides text.
+        let is_style = matches!(codes, "" | "0" | "1" | "2" | "3" | "4")
+            || is_colour(codes)
+            || codes.strip_prefix("38;5;").is_some_and(is_number);
+        is_style.then(|| (&text[..at], &text[at..at + begin.len() + codes.len() + 1]))
+    })
+}
+
+/// Make every text of a JSON value plain, also the keys: one line each, but for the values of these keys.
+pub(crate) fn tidy_json(value: &mut Value, of_lines: &[&str]) {
+    fn walk(value: &mut Value, lines: bool, of_lines: &[&str]) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(plain) = harmless(text, lines) {
+                    *text = plain;
+                }
+            }
+            Value::Array(all) => all.iter_mut().for_each(|one| walk(one, lines, of_lines)),
+            Value::Object(all) => {
+                *all = std::mem::take(all)
+                    .into_iter()
+                    .map(|(key, mut value)| {
+                        walk(&mut value, of_lines.contains(&key.as_str()), of_lines);
+                        (harmless(&key, false).into_owned(), value)
+                    })
+                    .collect();
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    walk(value, false, of_lines);
+}
+
+/// JSON that neither a terminal nor a job obeys: control characters and `##[`, which JSON itself leaves in its strings, are written
+/// as JSON's escapes.
 #[must_use]
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(acts) {
+    if !text.chars().any(acts) && !text.contains("##[") {
         return Cow::Borrowed(text);
     }
+    // It stands in strings only: JSON itself has no such letter.
+    let text = text.replace("##[", "#\\u0023[");
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -186,10 +249,31 @@ mod tests {
 
     #[test]
     fn json_says_the_same_without_control_characters() {
-        let said = serde_json::json!({"a": "\u{1b}\u{9b}\u{202e}\u{7f}"});
+        let said = serde_json::json!({"a": "\u{1b}\u{9b}\u{202e}\u{7f}", "##[error]": "###[error] \\##["});
         let written = said.to_string();
-        assert!(!json(&written).chars().any(acts));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&json(&written)).unwrap(), said);
+        assert!(!json(&written).chars().any(acts) && !json(&written).contains("##["));
+        assert_eq!(serde_json::from_str::<Value>(&json(&written)).unwrap(), said);
+    }
+
+    #[rstest]
+    #[case("\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: a\n\tb", "\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: a\n\tb")]
+    #[case(
+        "\u{1b}[32mgood\u{1b}[0m \u{1b}[2J\u{1b}]0;title\u{7}",
+        "\u{1b}[32mgood\u{1b}[0m \\x1b[2J\\x1b]0;title\\x07"
+    )]
+    #[case("\u{1b}[8mhidden\u{1b}[38;5;m", "\\x1b[8mhidden\\x1b[38;5;m")]
+    #[case("\u{1b}[1m::error::a", "\u{1b}[1m\\x3a:error::a")]
+    fn own_styles_reach_a_terminal(#[case] said: &str, #[case] terminal: &str) {
+        assert_eq!(printed(said, || true), terminal);
+        let file = printed(said, || false);
+        assert!(!file.contains('\u{1b}'), "{file}");
+    }
+
+    #[test]
+    fn texts_of_json_become_plain() {
+        let mut value = serde_json::json!({"\u{1b}": ["a\nb", {"why": ["a\n::error::b"], "n": 1}]});
+        tidy_json(&mut value, &["why"]);
+        assert_eq!(value, serde_json::json!({"\\x1b": ["a\\nb", {"why": ["a\n\\x3a:error::b"], "n": 1}]}));
     }
 
     #[test]

@@ -172,6 +172,67 @@ fn what_does_not_belong_together_is_refused() {
     assert!(merged.noted.contains("has no results of a shard") && merged.code == 64, "{}", merged.noted);
 }
 
+/// A results file may come from anybody who can hand a job an artifact.
+#[rstest]
+#[case::people(&["merge", "out"])]
+#[case::machines(&["merge", "out", "--output", "json"])]
+fn texts_of_results_reach_neither_terminal_nor_job(#[case] words: &[&str]) {
+    let campaign = Campaign::new();
+    campaign.lockstep(&["run", "--shard", "1/2", "--results", "out"], &[]);
+    let path = campaign.at("out/run-1-of-2.shard.ndjson");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let bad = r"\u001b]0;title\u0007\n::error::forged\n##[error]forged\u009b2J\u202e";
+    let bad_lines: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let mut value: Value = serde_json::from_str(line).unwrap();
+            spoil(&mut value);
+            value.to_string().replace("BAD", bad)
+        })
+        .collect();
+    std::fs::write(&path, bad_lines.join("\n") + "\n").unwrap();
+    let merged = campaign.lockstep(words, &[]);
+    assert_eq!(merged.code, 2, "{}", merged.noted);
+    for printed in [&merged.said, &merged.noted] {
+        assert!(!printed.contains(|letter: char| letter.is_control() && letter != '\n'), "{printed:?}");
+        assert!(!printed.contains('\u{202e}') && !printed.contains("##["), "{printed:?}");
+        assert!(!printed.lines().any(|line| line.trim_start().starts_with("::error::")), "{printed:?}");
+    }
+    assert!(merged.said.contains("forged"), "{}", merged.said);
+}
+
+/// Writes `BAD` into every text that says no fact of the run.
+fn spoil(value: &mut Value) {
+    match value {
+        Value::String(text) => text.push_str("BAD"),
+        Value::Array(all) => all.iter_mut().for_each(spoil),
+        Value::Object(all) => {
+            let facts = ["shard", "lockstep", "command", "selection", "digest", "timeline"];
+            all.iter_mut().filter(|(key, _)| !facts.contains(&key.as_str())).for_each(|(_, value)| spoil(value));
+        }
+        _ => {}
+    }
+}
+
+#[rstest]
+#[case::endless("\"seconds\":", "\"seconds\":1e300,\"was\":", "`seconds` is 1e300: expected 0 to 1e9")]
+#[case::negative("\"seconds\":", "\"seconds\":-1,\"was\":", "`seconds` is -1e0: expected 0 to 1e9")]
+#[case::shards("\"shard\":\"1/2\"", "\"shard\":\"1/4000000000\"", "how many there are, at most 10000")]
+#[case::left("\"left\":0", "\"left\":18446744073709551615", "a shard has at most 10000000 items")]
+#[case::ended("\"endedBetween\":0", "\"endedBetween\":18446744073709551615", "a shard has at most 10000000 items")]
+#[case::nearest("\"nearest\":null", "\"nearest\":{\"number\":0},\"upstream\":[\"1 of 1\"]", "")]
+fn numbers_of_results_are_bounded(#[case] from: &str, #[case] to: &str, #[case] why: &str) {
+    let campaign = Campaign::new();
+    campaign.lockstep(&["run", "--shard", "1/2", "--results", "out"], &[]);
+    let path = campaign.at("out/run-1-of-2.shard.ndjson");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{from} in {text}");
+    std::fs::write(&path, text.replace(from, to)).unwrap();
+    let merged = campaign.lockstep(&["merge", "out"], &[]);
+    let expected = if why.is_empty() { 2 } else { 64 };
+    assert!(merged.noted.contains(why) && merged.code == expected, "{} {}", merged.code, merged.noted);
+}
+
 /// More shards than cases: nothing to prove is no failure.
 #[test]
 fn a_shard_may_be_empty() {
@@ -194,6 +255,7 @@ fn a_shard_may_be_empty() {
 #[rstest]
 #[case(&["run", "--shard", "0/2"], "such as 2/8")]
 #[case(&["run", "--shard", "3/2"], "such as 2/8")]
+#[case(&["fuzz", "--shard", "1/4000000000", "--programs", "1"], "at most 10000")]
 #[case(&["run", "--shard", "job/2"], "JOB_COMPLETION_INDEX is not set to a number")]
 #[case(&["run", "--results", "out", "--fail-fast"], "cannot be used with")]
 fn a_bad_shard_is_bad_usage(#[case] words: &[&str], #[case] why: &str) {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::items::{Item, fingerprint_of};
 use super::results::{Line, Results};
@@ -216,10 +217,10 @@ impl Merged {
         lines.chain(std::iter::repeat_n(Outcome::NonConformant, between)).collect()
     }
 
-    /// How long all shards took, in seconds, one after the other.
+    /// How long all shards took, one after the other.
     #[must_use]
-    pub fn seconds(&self) -> f64 {
-        self.parts.iter().map(|part| part.end.seconds).sum()
+    pub fn took(&self) -> Duration {
+        self.parts.iter().map(|part| Duration::try_from_secs_f64(part.end.seconds).unwrap_or_default()).sum()
     }
 
     /// How many items of the shards that are there were not played, for want of time.

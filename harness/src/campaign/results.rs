@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,11 +17,19 @@ use super::items::{Item, fingerprint_of};
 use super::searched::Searched;
 use super::shard::Shard;
 use crate::outcome::Outcome;
+use crate::plain;
 use crate::recording::FileName;
 use crate::report::{FaultsSummary, PlaySummary};
 
 /// How the name of every results file ends.
 pub const FILE_ENDING: &str = ".shard.ndjson";
+
+/// The keys whose texts may have several lines.
+const OF_LINES: [&str; 2] = ["headline", "why"];
+/// More items than a shard ever has.
+const MOST: usize = 10_000_000;
+/// More seconds than a shard ever takes: thirty years.
+const LONGEST: f64 = 1e9;
 
 /// The items of this part, the program and the subject that play them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,9 +189,10 @@ impl Results {
         let texts = BufReader::new(file).lines().collect::<Result<Vec<_>, _>>().map_err(failed)?;
         let bad = |line: usize, why: String| ResultsError::Line { path: path.to_owned(), line: line + 1, why };
         let (first, rest) = texts.split_first().ok_or_else(|| ResultsError::CutOff { path: path.to_owned() })?;
-        let header: Header = serde_json::from_str(first).map_err(|error| bad(0, error.to_string()))?;
+        let header: Header = read(first).map_err(|error| bad(0, error))?;
         let end = rest.split_last().and_then(|(last, lines)| Some((serde_json::from_str::<Ended>(last).ok()?, lines)));
         let (Ended { ended: end }, rest) = end.ok_or_else(|| ResultsError::CutOff { path: path.to_owned() })?;
+        end.check().map_err(|why| bad(rest.len() + 1, why))?;
         let line = |(at, text): (usize, &String)| {
             let line = Line::read(&header.command, text).map_err(|why| bad(at + 1, why))?;
             Ok((line, text.clone()))
@@ -192,17 +202,35 @@ impl Results {
     }
 }
 
+/// A line of a file that may come from anybody: its texts are plain, so that they can be printed.
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let mut value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    plain::tidy_json(&mut value, &OF_LINES);
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+impl End {
+    /// What is wrong with its numbers, which are added up.
+    fn check(&self) -> Result<(), String> {
+        if self.left > MOST || self.ended_between > MOST {
+            return Err(format!("a shard has at most {MOST} items"));
+        }
+        if !(0.0..=LONGEST).contains(&self.seconds) {
+            return Err(format!("`seconds` is {:e}: expected 0 to {LONGEST:e}", self.seconds));
+        }
+        Ok(())
+    }
+}
+
 impl Line {
     fn read(command: &str, text: &str) -> Result<Self, String> {
-        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let line = match command {
-            "run" => serde_json::from_value(value).map(Self::Play),
-            "faults" => serde_json::from_value(value).map(Self::Faults),
-            "fuzz" => serde_json::from_value(value).map(Self::Searched),
-            "explore" => serde_json::from_value(value).map(Self::Explored),
-            other => return Err(format!("unknown command `{other}`: expected run, faults, fuzz or explore")),
-        };
-        line.map_err(|error| error.to_string())
+        match command {
+            "run" => read(text).map(Self::Play),
+            "faults" => read(text).map(Self::Faults),
+            "fuzz" => read(text).map(Self::Searched),
+            "explore" => read(text).map(Self::Explored),
+            other => Err(format!("unknown command `{other}`: expected run, faults, fuzz or explore")),
+        }
     }
 
     /// The number of its item.

@@ -48,15 +48,16 @@ impl Searched {
 
     /// Both together. Of two cases for one cause the first stays.
     pub fn add(&mut self, other: &Self) {
-        self.programs += other.programs;
+        self.programs = self.programs.saturating_add(other.programs);
         for (why, programs) in &other.inconclusive {
-            *self.inconclusive.entry(why.clone()).or_default() += programs;
+            let all = self.inconclusive.entry(why.clone()).or_default();
+            *all = all.saturating_add(*programs);
         }
         for (cause, found) in &other.found {
             match self.found.get_mut(cause) {
                 // What varies in one shard may not have varied in the few seeds of another.
                 Some(known) => {
-                    known.programs += found.programs;
+                    known.programs = known.programs.saturating_add(found.programs);
                     known.is_chance |= found.is_chance;
                 }
                 None => drop(self.found.insert(cause.clone(), found.clone())),

@@ -27,10 +27,13 @@ impl Shard {
     /// All of it.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
+    /// More parts are refused: lists of them are kept in memory.
+    pub const MOST: u32 = 10_000;
+
     /// The part with this number, from 1, of so many.
     #[must_use]
     pub const fn new(index: u32, count: u32) -> Option<Self> {
-        if index >= 1 && index <= count { Some(Self { index, count }) } else { None }
+        if index >= 1 && index <= count && count <= Self::MOST { Some(Self { index, count }) } else { None }
     }
 
     /// Its number, from 1.
@@ -89,7 +92,8 @@ impl FromStr for Shard {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || "use the shard's number, from 1, and how many there are, such as 2/8".to_owned();
+        let most = Self::MOST;
+        let bad = || format!("use the shard's number, from 1, and how many there are, at most {most}, such as 2/8");
         let (index, count) = text.split_once('/').ok_or_else(bad)?;
         let number = |text: &str| text.parse::<u32>().map_err(|_| bad());
         Self::new(number(index)?, number(count)?).ok_or_else(bad)
@@ -168,6 +172,8 @@ mod tests {
     #[rstest]
     #[case("1/1", Some((1, 1)))]
     #[case("8/8", Some((8, 8)))]
+    #[case("1/10000", Some((1, 10_000)))]
+    #[case("1/4000000000", None)]
     #[case("0/8", None)]
     #[case("9/8", None)]
     #[case("0/0", None)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::CliError;
-use super::out::say;
+use super::out::{self, say};
 use super::reporter::colour;
 use super::select;
 use crate::case::{self, Case, CaseError, Cost, Findings};
@@ -101,7 +101,7 @@ fn show(findings: &Findings) {
     if super::is_github() {
         for it in findings.placed() {
             let at = Spot { file: it.path, line: it.line, column: Some(it.column) };
-            say!("{}", github::annotation("error", at, it.what, it.hint));
+            out::command(&github::annotation("error", at, it.what, it.hint));
         }
     }
 }
@@ -122,10 +122,8 @@ fn annotate(stray: &Stray) {
     if super::is_github() {
         let file = stray.path().display().to_string();
         let level = if matches!(stray, Stray::Unreadable(..)) { "error" } else { "warning" };
-        say!(
-            "{}",
-            github::annotation(level, Spot { file: &file, line: 1, column: None }, "timeline", &stray.to_string())
-        );
+        let at = Spot { file: &file, line: 1, column: None };
+        out::command(&github::annotation(level, at, "timeline", &stray.to_string()));
     }
 }
 

@@ -1,7 +1,6 @@
 //! `lockstep merge`: the results of several shards, as those of one run.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use walkdir::WalkDir;
 
@@ -11,6 +10,7 @@ use super::reporter::colour;
 use super::run::Output;
 use crate::campaign::{self, FILE_ENDING, Line, Merged, Results, Searched};
 use crate::outcome::Outcome;
+use crate::plain;
 use crate::report::{self, FaultsSummary, PlaySummary, Tally};
 use crate::run::FileError;
 
@@ -37,7 +37,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
         note!("{} repeats another file; it counts once", path.display());
     }
     match arguments.output {
-        Output::Json => merged.lines().into_iter().for_each(|(_, text)| say!("{text}")),
+        Output::Json => merged.lines().into_iter().for_each(|(_, text)| say!("{}", plain::json(text))),
         Output::Human => print(&merged),
     }
     // A word on standard error where the lines are for machines.
@@ -100,7 +100,7 @@ fn print_plays(plays: &[&PlaySummary], merged: &Merged) {
     let outcomes = merged.outcomes();
     match outcomes.as_slice() {
         [] => say!("nothing was judged"),
-        some => say!("{}", report::summary(some, Duration::from_secs_f64(merged.seconds().max(0.0)), colour())),
+        some => say!("{}", report::summary(some, merged.took(), colour())),
     }
     let bad: Vec<PlaySummary> =
         plays.iter().filter(|play| play.outcome != Outcome::Conformant).map(|play| (*play).clone()).collect();

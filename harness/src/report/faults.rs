@@ -181,10 +181,10 @@ pub fn faults_table<'a>(all: impl IntoIterator<Item = &'a FaultsSummary>) -> Str
     for (kind, counts) in all.into_iter().flat_map(|of| &of.kinds) {
         let place = Kind::ALL.iter().position(|known| known.to_string() == *kind).unwrap_or(usize::MAX);
         let sum = sums.entry((place, kind)).or_default();
-        sum.tried += counts.tried;
-        sum.not_reached += counts.not_reached;
-        sum.failed += counts.failed;
-        sum.unknown += counts.unknown;
+        sum.tried = sum.tried.saturating_add(counts.tried);
+        sum.not_reached = sum.not_reached.saturating_add(counts.not_reached);
+        sum.failed = sum.failed.saturating_add(counts.failed);
+        sum.unknown = sum.unknown.saturating_add(counts.unknown);
     }
     let mut text =
         format!("{:14} {:>6} {:>8} {:>12} {:>12}", "fault", "tried", "failed", "not reached", "inconclusive");
@@ -212,9 +212,9 @@ pub fn not_withstood<'a>(all: impl IntoIterator<Item = &'a FaultsSummary>) -> St
 #[must_use]
 pub fn faults_json(of: &FaultsOfCase) -> String {
     let FaultsSummary { item, case, subject, writes, points, outcome, kinds, failures } = FaultsSummary::from(of);
-    json!({"item": item, "case": case, "subject": subject, "writes": writes, "points": points, "tried": of.tried.len(),
-        "exitCode": outcome.code(), "kinds": kinds, "failures": failures})
-    .to_string()
+    let value = json!({"item": item, "case": case, "subject": subject, "writes": writes, "points": points,
+        "tried": of.tried.len(), "exitCode": outcome.code(), "kinds": kinds, "failures": failures});
+    plain::json(&value.to_string()).into_owned()
 }
 
 #[cfg(test)]

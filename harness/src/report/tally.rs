@@ -42,7 +42,8 @@ impl Tally {
             .outcomes
             .entry(key)
             .or_insert_with(|| play.upstream.iter().map(|seen| Count { reached: 0, upstream: seen.clone() }).collect());
-        if let (Outcome::Conformant, Some(count)) = (play.outcome, counts.get_mut(nearest.number - 1)) {
+        let count = nearest.number.checked_sub(1).and_then(|at| counts.get_mut(at));
+        if let (Outcome::Conformant, Some(count)) = (play.outcome, count) {
             count.reached += 1;
         }
     }

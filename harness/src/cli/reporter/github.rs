@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::out::say;
+use super::super::out;
 use super::collected::Collected;
 use crate::report::github;
 use crate::run::{Event, FileError, Subscriber};
@@ -26,7 +26,7 @@ impl Subscriber for GitHub {
         match event {
             Event::CaseJudged(judged) => {
                 if let Some(annotation) = github::annotated(judged.judgement, judged.again) {
-                    say!("{annotation}");
+                    out::command(&annotation);
                 }
                 Ok(())
             }
