@@ -104,28 +104,34 @@ mod tests {
 
     const CASE: &str = "description: x\nsteps:\n- deployment: {name: web, replicas: 3, image: \"app:1\"}\n";
 
-    fn case(crds: &str) -> Case {
-        let folder = std::env::temp_dir().join(format!("lockstep-crds-{}", std::process::id()));
+    /// A case, in a folder that is there for as long as it is.
+    fn case(crds: &str) -> (Case, tempfile::TempDir) {
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path();
         std::fs::create_dir_all(folder.join("area")).unwrap();
         let manifest =
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b.c}\nspec: {}\n";
         std::fs::write(folder.join("two.yaml"), format!("---\n{manifest}---\n{manifest}")).unwrap();
         std::fs::write(folder.join("other.yaml"), "kind: ConfigMap\n").unwrap();
         let path = folder.join("area/case.yaml");
-        crate::case::parse(&path.display().to_string(), "area/case", &format!("{CASE}{crds}")).unwrap()
+        (crate::case::parse(&path.display().to_string(), "area/case", &format!("{CASE}{crds}")).unwrap(), kept)
     }
 
     #[test]
     fn definitions_stand_in_the_case_or_in_files_beside_it() {
         let inline = "- {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x.y.z}, spec: {}}";
-        let found = case(&format!("crds:\n- ../two.yaml\n{inline}\n")).definitions().unwrap();
+        let (case, _folder) = case(&format!("crds:\n- ../two.yaml\n{inline}\n"));
+        let found = case.definitions().unwrap();
         let names: Vec<_> = found.iter().map(|one| one["metadata"]["name"].as_str().unwrap_or_default()).collect();
         assert_eq!(names, ["a.b.c", "a.b.c", "x.y.z"]);
     }
 
     #[test]
     fn a_file_that_holds_something_else_is_refused() {
-        let told = |file: &str| case(&format!("crds: [../{file}]\n")).definitions().unwrap_err();
+        let told = |file: &str| {
+            let (case, _folder) = case(&format!("crds: [../{file}]\n"));
+            case.definitions().unwrap_err()
+        };
         assert!(
             told("other.yaml").ends_with("a manifest of kind `ConfigMap`, version ``, is no CustomResourceDefinition")
         );

@@ -9,6 +9,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::ClusterError;
+use super::place::of_user;
 
 /// The right to let a subject act on a cluster; it ends when this is dropped.
 #[derive(Debug)]
@@ -21,6 +22,11 @@ pub struct Guard {
 /// Lock a file of this user's, made if need be, without holding up the runtime.
 pub(crate) async fn lock(path: PathBuf) -> Result<Guard, ClusterError> {
     tokio::task::spawn_blocking(move || lock_blocking(&path).map_err(ClusterError::file(path))).await?
+}
+
+/// The same with a file of this name in the folder of this user's that is closed to others.
+pub(crate) async fn lock_of_user(name: &str) -> Result<Guard, ClusterError> {
+    lock(of_user()?.join(name)).await
 }
 
 /// The last holder may have removed the file, with its folder: then the lock on it keeps nobody out, and counts for nothing.

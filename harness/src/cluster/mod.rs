@@ -99,7 +99,7 @@ pub use error::ClusterError;
 pub use handover::Handover;
 pub(crate) use installation::installation;
 pub use lock::Guard;
-pub(crate) use lock::lock;
+pub(crate) use lock::lock_of_user;
 pub(crate) use ours::{INSTALLATION, MANAGER, OURS, delete_namespace, named_ours, namespace_labels, ours};
 pub use plan::{Plan, Site, SiteName};
 pub use processes::{Binaries, available, binaries, cache, controller_manager, found};

@@ -4,7 +4,7 @@
 //! `scripts/reference-controllers` builds each twice: the project's own program, and a program that runs the same
 //! controllers in virtual time (`virtual_time`). `xing` is the second where time is virtual, `xing:process` is the first,
 //! and `xing:PATH` is either. The projects' own programs listen on fixed ports, so that one of a kind runs at a time
-//! on a machine: a lock on a file keeps them apart.
+//! on a machine: a lock on a file keeps those of one user apart.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -203,8 +203,7 @@ impl Reference {
 
     /// The right to listen on its port.
     pub(super) async fn turn(self) -> Result<cluster::Guard, SubjectError> {
-        let name = format!("lockstep-port-{}.lock", self.port());
-        Ok(cluster::lock(std::env::temp_dir().join(name)).await?)
+        Ok(cluster::lock_of_user(&format!("port-{}.lock", self.port())).await?)
     }
 }
 
