@@ -12,6 +12,7 @@ use tokio::sync::mpsc::Sender;
 use super::wish::Wish;
 use crate::causes::chain_once;
 use crate::clock;
+use crate::cluster::{PAGES, TooMuch};
 use crate::pointer::At;
 use crate::recording::Change;
 
@@ -141,7 +142,7 @@ impl Stream {
             ..ListParams::default()
         };
         let mut objects = Vec::new();
-        loop {
+        for _ in 0..PAGES {
             let request = Request::new(self.api.resource_url()).list(&params).map_err(|error| error.to_string())?;
             let listed = self.api.clone().into_client().request(request).await;
             let mut list: Value = listed.map_err(|error| said(&error))?;
@@ -156,6 +157,7 @@ impl Stream {
                 None => return Ok((objects, from)),
             }
         }
+        Err(TooMuch::Pages.to_string())
     }
 
     /// Watch from a version on; returns why the server cannot go on from where this got to.
@@ -190,7 +192,15 @@ impl Stream {
                     event = stream.try_next() => event,
                     () = &mut end => break,
                 };
-                let Ok(Some(event)) = event else { break };
+                let event = match event {
+                    Ok(Some(event)) => event,
+                    Ok(None) => break,
+                    Err(error) => match TooMuch::of(&error) {
+                        // A list may go on where the watch cannot.
+                        Some(why) => return why.to_string(),
+                        None => break,
+                    },
+                };
                 let (change, mut object) = match event {
                     WatchEvent::Added(object) => (Change::Added, object),
                     WatchEvent::Modified(object) => (Change::Modified, object),

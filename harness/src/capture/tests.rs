@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use http_body_util::StreamBody;
+use hyper::body::{Bytes, Frame};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube_apiserver_sim::{ApiServer, Controllers};
 use serde_json::{Value, json};
+use tower::BoxError;
 
 use super::*;
+use crate::cluster::TooMuch;
 use crate::recording::Entry;
 
 fn api(client: &Client, kind: &str) -> Api<DynamicObject> {
@@ -109,4 +113,38 @@ async fn a_watch_that_cannot_go_on_is_a_gap_and_then_goes_on() {
     let later = later(&recording);
     assert!(later.iter().any(|one| one == "Deployments were not seen for a time"), "{later:?}");
     assert_eq!(later.last().map(String::as_str), Some("Deployment shop"));
+}
+
+/// The first news of a server that answers lists with this token and breaks off each watch for this.
+async fn first_news(token: &'static str, why: TooMuch, number: usize) -> Vec<String> {
+    let service = tower::service_fn(move |request: hyper::Request<kube::client::Body>| async move {
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch"));
+        let list = json!({"metadata": {"resourceVersion": "1", "continue": token}, "items": []}).to_string();
+        let frame = if is_watch { Err(BoxError::from(why)) } else { Ok(Frame::data(Bytes::from(list))) };
+        Ok::<_, BoxError>(hyper::Response::new(StreamBody::new(futures::stream::iter([frame]))))
+    });
+    let client = Client::new(service, "default");
+    let (sender, mut seen) = mpsc::channel(1);
+    let _following = tokio::spawn(Stream::everywhere(&client, None, 30, |_, _| {}).remove(0).follow(sender));
+    let mut told = Vec::new();
+    for _ in 0..number {
+        told.push(match seen.recv().await.unwrap() {
+            News::Listed { gap, .. } => format!("listed {}", gap.unwrap_or_default()),
+            News::Lost { why, .. } => why,
+            News::Heard { .. } => "heard".to_owned(),
+            News::Seen { .. } => "seen".to_owned(),
+        });
+    }
+    told
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endless_list_is_given_up() {
+    assert_eq!(first_news("on", TooMuch::Event, 2).await, [TooMuch::Pages.to_string(), TooMuch::Pages.to_string()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endless_event_is_a_gap() {
+    let gap = format!("listed {}", TooMuch::Event);
+    assert_eq!(first_news("", TooMuch::Event, 3).await, ["listed ", "heard", &gap]);
 }

@@ -7,14 +7,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hyper::Request;
 use hyper::header::{AUTHORIZATION, HeaderValue};
+use hyper::{Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ClientBuilder, ConfigExt};
 use rustls::pki_types::CertificateDer;
 use tower::{BoxError, ServiceBuilder};
 
+use super::answer_limit::{Answer, is_watch};
 use super::dial::{Dial, basic};
 use super::proxy::Proxy;
 use crate::causes::{chain_once, without_output};
@@ -72,13 +73,16 @@ pub(crate) fn client(
         }
         request
     };
+    let limited = tower::service_fn(move |request: Request<Body>| {
+        let (is_watch, answer) = (is_watch(request.uri()), http.request(request));
+        async move { Ok(answer.await?.map(|body| Answer::new(body, is_watch))) as Result<Response<Answer>, BoxError> }
+    });
     let service = ServiceBuilder::new()
         .map_err(without_output)
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer().map_err(failed)?)
         .layer(config.extra_headers_layer().map_err(failed)?)
         .map_request(authorize)
-        .map_err(BoxError::from)
-        .service(http);
+        .service(limited);
     Ok(ClientBuilder::new(service, config.default_namespace.clone()).build())
 }

@@ -54,6 +54,7 @@
 
 mod access;
 mod accounts;
+mod answer_limit;
 mod boot;
 mod certificates;
 mod client;
@@ -90,6 +91,7 @@ mod supervised;
 pub use crate::versions::{DEFAULT_VERSION, is_version, minor};
 pub use access::{Access, Credential, User};
 pub(crate) use access::{LIMIT, client_of, kubeconfig};
+pub(crate) use answer_limit::{PAGES, TooMuch};
 pub use boot::boot;
 pub(crate) use certificates::Authority;
 pub use certificates::issue_control_plane;

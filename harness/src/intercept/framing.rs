@@ -16,6 +16,9 @@ use super::command::status_body;
 /// The bytes in which a protobuf frame says its length.
 const LENGTH: usize = 4;
 
+/// Of a longer event no more is kept: the rest passes as it comes.
+const LONGEST: usize = 16 << 20;
+
 /// A watch's bytes as events, whatever the frames of HTTP.
 #[derive(Debug)]
 pub(super) struct Framing {
@@ -47,7 +50,7 @@ struct Passing {
 pub(super) enum Piece {
     /// A whole event.
     Event(Bytes),
-    /// The end of one that has passed.
+    /// The end of one that has passed, or the beginning of one that is too long to be kept.
     Tail(Bytes),
 }
 
@@ -88,13 +91,21 @@ impl Framing {
             pieces.push(Piece::Tail(Bytes::copy_from_slice(&data[..taken])));
             data = &data[taken..];
         }
+        // A line that has not ended has no end in what came before.
+        let mut known = if self.form == Form::Json { self.half.len() } else { 0 };
         self.half.extend_from_slice(data);
         let mut start = 0;
-        while let Some(length) = self.form.first(&self.half[start..]) {
+        while let Some(length) = self.form.first(&self.half[start + known..]).map(|length| known + length) {
             pieces.push(Piece::Event(Bytes::copy_from_slice(&self.half[start..start + length])));
             start += length;
+            known = 0;
         }
         self.half.drain(..start);
+        if self.half.len() > LONGEST {
+            let half = std::mem::take(&mut self.half);
+            self.passed(&half);
+            pieces.push(Piece::Tail(half.into()));
+        }
         pieces
     }
 
@@ -247,6 +258,24 @@ mod tests {
             assert_eq!(bytes, stream.len() - if passes_first { cut } else { 0 }, "cut at {cut}");
             assert!(frames.is_whole() && (passes_first || whole == 2), "cut at {cut}: {whole}");
         }
+    }
+
+    #[test]
+    fn an_endless_event_is_not_kept() {
+        let chunk = vec![b' '; LONGEST / 2];
+        let (mut lines, mut frames) = (json(), Framing::new(Form::Protobuf));
+        frames.split(&u32::MAX.to_be_bytes());
+        let (mut bytes, mut most) = (0, 0);
+        for _ in 0..7 {
+            for framing in [&mut lines, &mut frames] {
+                let pieces = framing.split(&chunk);
+                bytes += pieces.iter().map(|(Piece::Event(piece) | Piece::Tail(piece))| piece.len()).sum::<usize>();
+                most = most.max(framing.half.len());
+            }
+        }
+        assert!(most <= LONGEST && lines.is_whole() && frames.is_whole(), "{most}");
+        assert_eq!(bytes, LONGEST * 7 + LENGTH);
+        assert_eq!(lines.split(b"\n{}\n"), [Piece::Tail(Bytes::from_static(b"\n")), event(b"{}\n")]);
     }
 
     #[test]

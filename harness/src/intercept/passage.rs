@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::answer::Answer;
-use super::body::{Stream, stream};
+use super::body::{Stream, stream, whole};
 use super::command::{Act, Refusal, Side, status_body};
 use super::control::Control;
 use super::framing::Framing;
@@ -138,7 +138,7 @@ impl Passage {
                 }
                 Act::Hold(_) | Act::Drop | Act::Overtaken(_) => {
                     let (head, body) = request.into_parts();
-                    let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
+                    let body = whole(body).await.map_err(|_| Cut)?;
                     if order.hold(&route, body.clone(), None).await == Fate::Cut {
                         return Err(Cut);
                     }

@@ -5,12 +5,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper::header::USER_AGENT;
 
-use super::body::{BodyError, Stream, stream};
+use super::body::{BodyError, Stream, stream, whole};
 
 /// One request, as it came to the interceptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl SentLog {
     /// Note a request whose body is read for it; the number under which it stands, and the same request.
     pub(super) async fn note(&self, request: Request<Stream>) -> Result<(usize, Request<Stream>), BodyError> {
         let (head, body) = request.into_parts();
-        let body = body.collect().await?.to_bytes();
+        let body = whole(body).await?;
         let client = head.headers.get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let mut all = self.all();
         all.push(SentRequest {

@@ -74,6 +74,8 @@ pub(crate) struct Monitor {
     /// Breaches that were found when there was nobody to be told.
     found: Vec<Found>,
     notes: Vec<String>,
+    /// Why a kind is not seen now.
+    lost: BTreeMap<&'static str, String>,
     /// Numbers for metrics.
     pub(crate) counts: Counts,
 }
@@ -92,6 +94,7 @@ impl Monitor {
             told: BTreeMap::new(),
             found: Vec::new(),
             notes: Vec::new(),
+            lost: BTreeMap::new(),
             counts: Counts::default(),
         }
     }
@@ -101,7 +104,10 @@ impl Monitor {
         let kind = match news {
             News::Heard { kind } => kind,
             // What was seen until then stays judged until then.
-            News::Lost { .. } => return,
+            News::Lost { kind, why } => {
+                self.lost.insert(kind, why);
+                return;
+            }
             News::Seen { kind, change, object } => {
                 let seen = self.seen(kind, change, object, at);
                 self.queue.put(seen);
@@ -120,7 +126,13 @@ impl Monitor {
                 kind
             }
         };
+        self.lost.remove(kind);
         self.queue.heard(kind, at);
+    }
+
+    /// Why a kind is not seen now, if the server says so.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.lost.iter().next().map(|(kind, why)| format!("{kind}s are not seen: {why}"))
     }
 
     /// What is to be said by now.

@@ -199,7 +199,9 @@ impl<'a> Work<'a> {
         }
         let is_behind = self.monitor.counts.behind > BEHIND;
         if is_behind && !self.is_behind {
-            say(Said::Note("nothing could be judged for two minutes: the cluster does not answer a watch"));
+            let why = self.monitor.trouble();
+            let why = why.as_deref().unwrap_or("the cluster does not answer a watch");
+            say(Said::Note(&format!("nothing could be judged for two minutes: {why}")));
         }
         self.is_behind = is_behind;
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&self.monitor.counts);

@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 use super::bare::Bare;
 use super::{Kind, ObserveError, World};
 use crate::clock;
+use crate::cluster::{PAGES, TooMuch};
 use crate::pointer::At;
 use crate::recording::Change;
 
@@ -117,7 +118,15 @@ async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &
             }
         };
         let mut stream = stream.boxed();
-        while let Ok(Some(event)) = stream.try_next().await {
+        loop {
+            let event = match stream.try_next().await {
+                Ok(Some(event)) => event,
+                Ok(None) => break,
+                Err(error) => match TooMuch::of(&error) {
+                    Some(why) => return world.lose(format!("the watch of {kind}s was cut off at {from}: {why}")),
+                    None => break,
+                },
+            };
             let (change, Bare(object)) = match event {
                 WatchEvent::Added(object) => (Change::Added, object),
                 WatchEvent::Modified(object) => (Change::Modified, object),
@@ -161,7 +170,7 @@ pub(super) fn newest(objects: &[DynamicObject]) -> u64 {
 async fn nothing_since(api: &Api<DynamicObject>, from: &str) -> Option<String> {
     let from: u64 = from.parse().ok()?;
     let mut page = ListParams::default().limit(500);
-    loop {
+    for _ in 0..PAGES {
         let list = api.list(&page).await.ok()?;
         if newest(&list.items) > from {
             return None;
@@ -171,6 +180,7 @@ async fn nothing_since(api: &Api<DynamicObject>, from: &str) -> Option<String> {
             None => return list.metadata.resource_version,
         }
     }
+    None
 }
 
 #[cfg(test)]
