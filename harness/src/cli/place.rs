@@ -16,7 +16,7 @@ use crate::case::{Case, RestartProfile};
 use crate::cluster::{self, SiteName};
 use crate::controllers::Controllers;
 use crate::run::{Events, Setup, Source};
-use crate::runner::MOST_SUB_STEPS;
+use crate::runner::{MOST_SUB_STEPS, ProcessOptions};
 use crate::subject::{ClusterControllers, Reference, ServiceAccount, Spec, SubjectError};
 use crate::supervise::{self, Interrupt};
 use crate::workload::Workload;
@@ -62,6 +62,12 @@ pub(super) struct Place {
     /// for it alone.
     #[arg(help_heading = "Playing", long)]
     in_cluster: bool,
+    /// Pass this variable to a subject that is a process; repeat it for several.
+    ///
+    /// A subject gets PATH, HOME, KUBECONFIG, TMPDIR, the locale, NO_PROXY, SSL_CERT_FILE and
+    /// SSL_CERT_DIR, what Go's and Rust's runtimes read, and no other variable.
+    #[arg(help_heading = "Playing", long, value_name = "NAME", value_parser = variable)]
+    subject_env: Vec<String>,
     /// Seed of names, uids and delays on `sim`, and of the choice of faults.
     ///
     /// With 0 nothing is delayed. Identical arguments give an identical run.
@@ -264,7 +270,7 @@ impl Place {
             most_sub_steps: self.most_sub_steps,
             pods,
             profile: self.profile,
-            in_cluster: self.in_cluster,
+            process: ProcessOptions { in_cluster: self.in_cluster, variables: self.subject_env.clone() },
             workload: self.workload.clone(),
             seed: self.seed,
             plays: if self.check_determinism { self.check_plays } else { 1 },
@@ -284,6 +290,14 @@ fn budget(text: &str) -> Result<Duration, String> {
         Duration::ZERO => Err("nothing settles in no time; use a length such as 20s".to_owned()),
         time if time > LONGEST => Err("use a length of at most 24h, such as 20s".to_owned()),
         time => Ok(time),
+    }
+}
+
+/// The name of a variable that is set.
+fn variable(name: &str) -> Result<String, String> {
+    match std::env::var(name) {
+        Ok(_) => Ok(name.to_owned()),
+        Err(error) => Err(format!("{error}; name a variable of the environment, without its value")),
     }
 }
 

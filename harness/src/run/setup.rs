@@ -16,8 +16,8 @@ use crate::controllers::Controllers;
 use crate::intercept::SentLog;
 use crate::outcome::Cause;
 use crate::runner::{
-    Environment, EnvironmentError, MOST_SUB_STEPS, Player, Renewal, Session, SessionOptions, Sessions, Simulation,
-    StepHook,
+    Environment, EnvironmentError, MOST_SUB_STEPS, Player, ProcessOptions, Renewal, Session, SessionOptions, Sessions,
+    Simulation, StepHook,
 };
 use crate::subject::virtual_time::Pool;
 use crate::subject::{ClusterControllers, Spec};
@@ -39,8 +39,8 @@ pub struct Setup {
     pub pods: Option<PodKind>,
     /// How subjects that cannot be told decide restarts.
     pub profile: Option<RestartProfile>,
-    /// Whether `command:` subjects find what a pod does.
-    pub in_cluster: bool,
+    /// What a subject that is a process finds.
+    pub process: ProcessOptions,
     /// What stands in for Deployments, if not Deployments.
     pub workload: Option<Workload>,
     /// What a simulated cluster's chances are drawn from.
@@ -103,7 +103,7 @@ impl Setup {
             most_sub_steps: MOST_SUB_STEPS,
             pods: None,
             profile: None,
-            in_cluster: false,
+            process: ProcessOptions::default(),
             workload: None,
             seed: 0,
             plays: 1,
@@ -272,7 +272,10 @@ impl Setup {
             most_sub_steps: self.most_sub_steps,
             pods: self.pods,
             restart: RestartOptions { profile, ..RestartOptions::default() },
-            in_cluster: self.in_cluster && matches!(spec, Spec::Command(_)),
+            process: ProcessOptions {
+                in_cluster: self.process.in_cluster && matches!(spec, Spec::Command(_)),
+                ..self.process.clone()
+            },
             // A simulated server costs little: each lane has one.
             lanes: if self.plan.site.name() == SiteName::Sim { NonZeroUsize::MIN } else { self.lanes },
             steps: self.steps(),

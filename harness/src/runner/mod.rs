@@ -29,7 +29,7 @@ mod start;
 
 pub use environment::{Environment, EnvironmentError};
 pub use hook::StepHook;
-pub use options::{MOST_SUB_STEPS, SessionOptions};
+pub use options::{MOST_SUB_STEPS, ProcessOptions, SessionOptions};
 pub use player::{Player, Renewal, Sessions, Turn};
 pub use role::main_if_asked;
 pub use session::Session;

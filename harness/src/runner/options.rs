@@ -11,6 +11,15 @@ use crate::intercept::SentLog;
 /// The sub-steps that a step with `all` or `every` may have, unless something else is asked for.
 pub const MOST_SUB_STEPS: u32 = 100_000;
 
+/// What a subject that is a process finds, besides what every controller needs.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessOptions {
+    /// Whether it finds what a pod does: the variables and files of a service account.
+    pub in_cluster: bool,
+    /// The variables of this process's environment that it gets, by name.
+    pub variables: Vec<String>,
+}
+
 /// How long to be patient.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
@@ -24,8 +33,8 @@ pub struct SessionOptions {
     pub restart: RestartOptions,
     /// Whether the subject goes straight to the server, to measure what its interceptor costs; no run of it is conformant.
     pub bypass_interceptor: bool,
-    /// Whether a process finds what a pod does: the variables and files of a service account.
-    pub in_cluster: bool,
+    /// What a subject that is a process finds.
+    pub process: ProcessOptions,
     /// How many cases may be played at the same time, in real time.
     pub lanes: NonZeroUsize,
     /// Called after each step that has settled.
@@ -42,7 +51,7 @@ impl Default for SessionOptions {
             pods: None,
             restart: RestartOptions::default(),
             bypass_interceptor: false,
-            in_cluster: false,
+            process: ProcessOptions::default(),
             lanes: NonZeroUsize::MIN,
             steps: StepHook::default(),
             sent: None,

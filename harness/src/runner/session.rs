@@ -1,13 +1,12 @@
 //! A subject at work on a test environment.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::definitions::{Definitions, warn_of_rules};
 use super::ledger::{self, Refused};
-use super::options::SessionOptions;
+use super::options::{ProcessOptions, SessionOptions};
 use super::probes::Probes;
 use super::revive::{Ends, Starting};
 use super::{Environment, EnvironmentError, StepHook, start};
@@ -41,7 +40,7 @@ pub struct Session {
     /// The custom resources that its cases brought.
     definitions: Definitions,
     pub(super) bypass_interceptor: bool,
-    in_cluster: bool,
+    process: ProcessOptions,
     pub(super) steps: StepHook,
     /// How the subject ended, by itself, in no case.
     pub(super) ends: Mutex<Ends>,
@@ -146,7 +145,7 @@ impl Session {
             restart,
             definitions: Definitions::default(),
             bypass_interceptor: options.bypass_interceptor,
-            in_cluster: options.in_cluster,
+            process: options.process.clone(),
             steps: options.steps.clone(),
             ends: Mutex::default(),
             cases: 0.into(),
@@ -270,19 +269,17 @@ impl Session {
 
     /// What it was taken with, and how it decides restarts by now.
     pub(super) fn options(&self) -> SessionOptions {
-        let (restart, bypass_interceptor, in_cluster) =
-            (self.restart().clone(), self.bypass_interceptor, self.in_cluster);
+        let (restart, process) = (self.restart().clone(), self.process.clone());
         SessionOptions {
             budget: self.budget,
             most_sub_steps: self.most_sub_steps,
             pods: self.pods,
             restart,
-            bypass_interceptor,
-            in_cluster,
-            lanes: NonZeroUsize::MIN,
+            bypass_interceptor: self.bypass_interceptor,
+            process,
             steps: self.steps.clone(),
-            // The interceptor has it.
-            sent: None,
+            // The interceptor has the log of what is sent.
+            ..SessionOptions::default()
         }
     }
 
@@ -370,7 +367,7 @@ pub(super) async fn begin(
     let (supervisor, controllers) = (environment.supervisor.as_ref(), environment.under_test());
     let node = environment.cluster.node().filter(|_| spec.is_inside());
     let inside = node.map(|node| Inside { client: &environment.client, node, interceptor });
-    let service_account = options.in_cluster.then(|| ServiceAccount {
+    let service_account = options.process.in_cluster.then(|| ServiceAccount {
         address: interceptor.address(),
         ca_pem: interceptor.ca_pem().to_owned(),
         token: access.subject_token.clone(),
@@ -390,6 +387,7 @@ pub(super) async fn begin(
         restart,
         inside,
         service_account,
+        variables: &options.process.variables,
         interceptor: listener,
     };
     interceptor.log().subject_starts();

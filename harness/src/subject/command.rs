@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::SubjectError;
 use super::home::{Home, ServiceAccount};
+use super::{Stage, SubjectError};
 use crate::supervise;
 
 /// The program behind a word: a path, or a name looked up in PATH.
@@ -34,15 +34,16 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// What to start: its whole environment is ours, with the ways to the cluster replaced.
+/// What to start: its environment is what every controller needs, what the user names, and the ways to the cluster.
 pub(super) fn process(
     program: &Path,
     (args, variables): (Vec<String>, BTreeMap<String, String>),
     home: &Home,
-    account: Option<&ServiceAccount>,
+    stage: &Stage<'_>,
     log: &Path,
 ) -> std::io::Result<supervise::Spec> {
-    let mut env: BTreeMap<String, String> = std::env::vars().filter(|(name, _)| is_handed_on(name)).collect();
+    let account = stage.service_account.as_ref();
+    let mut env = environment(stage.variables);
     env.insert("KUBECONFIG".into(), home.kubeconfig.display().to_string());
     env.insert("HOME".into(), home.folder.display().to_string());
     env.extend(account.into_iter().flat_map(ServiceAccount::variables));
@@ -54,11 +55,49 @@ pub(super) fn process(
     }
 }
 
-/// Whether a subject inherits a variable. Proxies are left out: not every client exempts loopback,
-/// where the interceptor listens. So is the cluster that the harness itself may run in as a pod.
-fn is_handed_on(name: &str) -> bool {
-    !is_proxy(name) && !name.starts_with("NEXTEST") && !name.starts_with("KUBERNETES_SERVICE_")
+/// The variables of this process that every controller needs, and those that the user names. A CI job has its secrets in others.
+fn environment(named: &[String]) -> BTreeMap<String, String> {
+    // A value that is no text is left out.
+    let all =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    all.filter(|(name, _)| is_needed(name) || named.contains(name)).collect()
 }
+
+/// Whether every controller needs a variable. Proxies are left out: not every client exempts loopback, where the interceptor
+/// listens. So is the cluster that the harness itself may run in as a pod.
+fn is_needed(name: &str) -> bool {
+    NEEDED.contains(&name) || name.starts_with("LC_") || name.eq_ignore_ascii_case("no_proxy")
+}
+
+/// The system's, those of the C library, TLS, Go and Rust, and those by which Java and Python find themselves.
+const NEEDED: [&str; 26] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "LANGUAGE",
+    "LD_LIBRARY_PATH",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GODEBUG",
+    "GOGC",
+    "GOMAXPROCS",
+    "GOMEMLIMIT",
+    "GORACE",
+    "GOTRACEBACK",
+    "GOCOVERDIR",
+    "RUST_LOG",
+    "RUST_BACKTRACE",
+    "RUST_LIB_BACKTRACE",
+    "RUST_MIN_STACK",
+    "JAVA_HOME",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONUNBUFFERED",
+];
 
 /// Whether a variable names a proxy.
 pub(super) fn is_proxy(name: &str) -> bool {
@@ -77,7 +116,7 @@ pub(super) async fn end(child: &supervise::Child) {
 /// The first line of `PROGRAM --version`, or the program's name. It gets nobody's kubeconfig, and not for long.
 pub(super) async fn version(program: &Path) -> String {
     let mut ask = tokio::process::Command::new(program);
-    ask.arg("--version").env_remove("KUBECONFIG").stdin(Stdio::null()).kill_on_drop(true);
+    ask.arg("--version").env_clear().envs(environment(&[])).stdin(Stdio::null()).kill_on_drop(true);
     let said = tokio::time::timeout(Duration::from_secs(5), ask.output()).await.ok();
     let said = said.and_then(Result::ok).filter(|said| said.status.success());
     let line = said.and_then(|said| String::from_utf8_lossy(&said.stdout).lines().next().map(str::to_owned));
@@ -98,14 +137,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_proxy_is_handed_on() {
+    fn a_subject_gets_what_every_controller_needs() {
         for name in
-            ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "all_proxy", "NEXTEST_RUN_ID", "KUBERNETES_SERVICE_HOST"]
+            ["HTTPS_PROXY", "https_proxy", "all_proxy", "NEXTEST_RUN_ID", "KUBERNETES_SERVICE_HOST", "KUBECONFIG"]
         {
-            assert!(!is_handed_on(name), "{name}");
+            assert!(!is_needed(name), "{name}");
         }
-        for name in ["NO_PROXY", "PATH", "HOME", "LANG"] {
-            assert!(is_handed_on(name), "{name}");
+        for name in ["GITHUB_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "AWS_SECRET_ACCESS_KEY", "CI", "PATHS"] {
+            assert!(!is_needed(name), "{name}");
+        }
+        for name in ["NO_PROXY", "no_proxy", "PATH", "HOME", "LANG", "LC_ALL", "GODEBUG", "RUST_LOG"] {
+            assert!(is_needed(name), "{name}");
         }
     }
 }

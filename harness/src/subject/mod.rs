@@ -88,6 +88,8 @@ pub struct Stage<'a> {
     pub inside: Option<Inside<'a>>,
     /// What a process is to find as a pod does, on request.
     pub service_account: Option<ServiceAccount>,
+    /// The variables of this process's environment that a process gets beside those that each needs.
+    pub variables: &'a [String],
     /// Where the interceptor listens, if it does.
     pub interceptor: Listener,
 }
@@ -317,7 +319,7 @@ impl Spec {
         let log = stage.folder.join("output.log");
         let supervisor = stage.supervisor.ok_or_else(|| SubjectError::Outside(self.to_string()))?;
         let printed = log.metadata().map_or(0, |file| file.len());
-        let process = command::process(program, options, home, stage.service_account.as_ref(), &log)?;
+        let process = command::process(program, options, home, stage, &log)?;
         let child = supervisor.spawn(process)?;
         Ok(Running { identity: self.identity(&version), life: Life::Process { child, log, printed }, _turn: None })
     }

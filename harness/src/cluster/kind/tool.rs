@@ -127,7 +127,9 @@ impl Tool {
 
     /// kind under supervision, with a kubeconfig of its own: the user's is not touched.
     fn spec<W: AsRef<OsStr>>(&self, name: &str, dir: &Path, words: impl IntoIterator<Item = W>) -> Spec {
-        let mut env: std::collections::BTreeMap<_, _> = std::env::vars().collect();
+        let mut env: std::collections::BTreeMap<_, _> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
         env.insert("KUBECONFIG".to_owned(), dir.join("kind.kubeconfig").display().to_string());
         Spec {
             name: name.to_owned(),

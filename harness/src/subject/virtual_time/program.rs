@@ -102,7 +102,7 @@ fn is_of(path: &Path, version: &str) -> bool {
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     let said = said.entry(path.to_owned()).or_insert_with(|| {
         let mut ask = Command::new(path);
-        ask.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
+        ask.arg("--version").env_clear().stdin(Stdio::null()).stderr(Stdio::null());
         let output = interrupt::output(&mut ask);
         output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
     });
