@@ -55,12 +55,34 @@ download() {
     if command -v curl >/dev/null 2>&1; then
       curl --proto "=$only" --proto-redir "=$only" --fail --silent --show-error --location --retry 3 --output "$2" "$1"
     elif command -v wget >/dev/null 2>&1; then
-      wget --quiet --output-document "$2" "$1"
+      case $1 in
+      http://*) wget --quiet --output-document "$2" "$1" ;;
+      *) download_encrypted "$1" "$2" ;;
+      esac
     else
       fail 69 "neither curl nor wget is installed"
     fi
     ;;
   esac
+}
+
+# download_encrypted HTTPS-URL FILE: with wget, which would follow a redirection from https to http.
+download_encrypted() {
+  wget --help 2>&1 | grep -q -e --max-redirect || fail 69 "this wget cannot refuse a redirection to http; install curl"
+  url=$1
+  for hop in 1 2 3 4 5 6 7 8 9 10; do
+    case $url in https://*) ;; *) echo "install: $1 is redirected to $url, which is not https" >&2 && return 1 ;; esac
+    answer=$(LC_ALL=C wget --no-verbose --server-response --max-redirect=0 --output-document "$2" "$url" 2>&1) && return 0
+    # Within the server, or to another one.
+    next=$(printf '%s\n' "$answer" | tr -d '\r' | sed -n 's/^ *[Ll]ocation: *\([^ ]*\).*/\1/p' | sed -n 1p)
+    case $next in
+    '') printf '%s\n' "$answer" | sed -n '$p' >&2 && return 1 ;;
+    /*) url=$(printf '%s\n' "$url" | sed 's,^\(https://[^/]*\).*,\1,')$next ;;
+    *) url=$next ;;
+    esac
+  done
+  echo "install: $1 has more than $hop redirections" >&2
+  return 1
 }
 
 checksum() {

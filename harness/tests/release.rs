@@ -127,6 +127,69 @@ fn a_version_is_installed_into_a_folder_over_http() {
     );
 }
 
+/// A folder of programs, which is all of `PATH`, with a `wget` that answers each address by these lines of a shell.
+fn with_wget(release: &Release, answers: &str) -> (String, String, i32) {
+    let bin = release.folder.path().join("bin");
+    std::fs::create_dir(&bin).expect("writable");
+    let path = std::env::var_os("PATH").expect("set");
+    for tool in [
+        "sh",
+        "uname",
+        "mktemp",
+        "rm",
+        "awk",
+        "tar",
+        "gzip",
+        "sed",
+        "tr",
+        "grep",
+        "cp",
+        "mv",
+        "mkdir",
+        "chmod",
+        "sha256sum",
+    ] {
+        let mut places = std::env::split_paths(&path).map(|folder| folder.join(tool));
+        let found = places.find(|path| path.is_file()).unwrap_or_else(|| panic!("no {tool}"));
+        std::os::unix::fs::symlink(found, bin.join(tool)).expect("writable");
+    }
+    let (log, url) = (release.folder.path().join("asked"), release.url());
+    let wget = format!(
+        "for address; do :; done\ncase $1 in --help) echo --max-redirect; exit ;; esac\n\
+         to() {{ echo '  HTTP/1.1 302 Found' >&2; echo \"  Location: $1\" >&2; exit 8; }}\n\
+         echo \"$address $*\" >> {}\nwhile [ \"$1\" != --output-document ]; do shift; done\n\
+         send() {{ cp \"{}/latest/download/${{address##*/}}\" \"$2\"; }}\ncase $address in\n{answers}\nesac",
+        log.display(),
+        url.trim_start_matches("file://"),
+    );
+    program(&bin.join("wget"), &wget);
+    let mut install = Command::new("sh");
+    install.arg(script("install.sh")).env("LOCKSTEP_DOWNLOAD_URL", "https://a.test/r").env("PATH", &bin);
+    let (said, aside, code) = run(install.env("HOME", release.folder.path()));
+    (said, aside + &std::fs::read_to_string(log).unwrap_or_default(), code)
+}
+
+#[test]
+fn wget_follows_redirections_to_https() {
+    let release = Release::new();
+    let answers = "https://a.test/*) to /moved/${address##*/} ;;\nhttps://b.test/*) send \"$@\" ;;";
+    let answers = answers
+        .replace("https://a.test/*)", "https://a.test/moved/*) to https://b.test/${address##*/} ;;\nhttps://a.test/*)");
+    let (said, aside, code) = with_wget(&release, &answers);
+    assert!(said.starts_with("installed lockstep") && code == 0, "{said}{aside}");
+    assert!(aside.lines().all(|line| line.contains("--max-redirect=0")), "{aside}");
+}
+
+#[test]
+fn wget_follows_no_redirection_to_http() {
+    let release = Release::new();
+    let answers = "https://*) to http://b.test/${address##*/} ;;\nhttp://*) send \"$@\" ;;";
+    let (said, aside, code) = with_wget(&release, answers);
+    assert!(aside.contains("https://a.test/r/latest/download/SHA256SUMS is redirected to http://b.test/"), "{aside}");
+    assert!(aside.contains("which is not https") && code == 69 && !release.installed().exists(), "{said}{aside}");
+    assert!(!aside.lines().any(|line| line.starts_with("http://")), "{aside}");
+}
+
 #[test]
 fn what_is_not_the_release_is_refused() {
     let refused = |release: &Release, arguments: &[&str], why: &str| {
