@@ -280,3 +280,18 @@ fn the_action_passes_on_what_it_is_given() {
     let output = std::fs::read_to_string(folder.join("output")).expect("written");
     assert!(output.starts_with(&format!("report={report}\n")), "{output}");
 }
+
+/// The job that may publish runs nothing that it builds or downloads but what other jobs handed on.
+#[test]
+fn the_job_that_publishes_builds_nothing() {
+    let workflow = script("../.github/workflows/release.yml");
+    let text = std::fs::read_to_string(workflow).expect("readable");
+    let workflow: serde_json::Value = serde_saphyr::from_str(&text).expect("YAML");
+    for (name, job) in workflow["jobs"].as_object().expect("jobs") {
+        let may_publish = job["permissions"].as_object().is_some_and(|all| all.values().any(|one| one == "write"));
+        assert_eq!(may_publish, name == "release", "{name}");
+        let runs: Vec<&str> =
+            job["steps"].as_array().expect("steps").iter().filter_map(|step| step["run"].as_str()).collect();
+        assert!(!may_publish || runs.iter().all(|run| !run.contains("cargo") && !run.contains("install")), "{runs:?}");
+    }
+}
