@@ -257,8 +257,11 @@ fn a_shard_may_be_empty() {
 #[case(&["run", "--shard", "3/2"], "such as 2/8")]
 #[case(&["fuzz", "--shard", "1/4000000000", "--programs", "1"], "at most 10000")]
 #[case(&["run", "--shard", "job/2"], "JOB_COMPLETION_INDEX is not set to a number")]
+#[case(&["run", "--seeds", "0..18446744073709551615"], "more than 1000000 rounds of each case")]
+#[case(&["run", "--seeds", "1..2000", "--repeat", "4000000000"], "more than 1000000 rounds of each case")]
+#[case(&["run", "-j", "18446744073709551615"], "it must be a whole number from 1 to 1000")]
 #[case(&["run", "--results", "out", "--fail-fast"], "cannot be used with")]
-fn a_bad_shard_is_bad_usage(#[case] words: &[&str], #[case] why: &str) {
+fn a_bad_part_of_a_campaign_is_bad_usage(#[case] words: &[&str], #[case] why: &str) {
     let ran = Campaign::new().lockstep(words, &[]);
     assert!(ran.noted.contains(why) && ran.code == 64, "{}", ran.noted);
 }

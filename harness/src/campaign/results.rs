@@ -184,9 +184,18 @@ impl Results {
     /// # Errors
     /// It cannot be read, is not a results file, or is not whole.
     pub fn read(path: &Path) -> Result<Self, ResultsError> {
+        let file = std::fs::File::open(path);
+        let file = file.map_err(|source| ResultsError::File { path: path.to_owned(), source })?;
+        Self::parse(path, BufReader::new(file))
+    }
+
+    /// The content of a file of this name.
+    ///
+    /// # Errors
+    /// It cannot be read, is not a results file, or is not whole.
+    pub fn parse(path: &Path, input: impl BufRead) -> Result<Self, ResultsError> {
         let failed = |source| ResultsError::File { path: path.to_owned(), source };
-        let file = std::fs::File::open(path).map_err(failed)?;
-        let texts = BufReader::new(file).lines().collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        let texts = input.lines().collect::<Result<Vec<_>, _>>().map_err(failed)?;
         let bad = |line: usize, why: String| ResultsError::Line { path: path.to_owned(), line: line + 1, why };
         let (first, rest) = texts.split_first().ok_or_else(|| ResultsError::CutOff { path: path.to_owned() })?;
         let header: Header = read(first).map_err(|error| bad(0, error))?;

@@ -86,7 +86,7 @@ pub(super) struct Place {
     check_determinism: bool,
     /// sim: how many plays `--check-determinism` compares.
     #[arg(help_heading = "Playing", long, value_name = "N", default_value_t = 2, requires = "check_determinism")]
-    #[arg(value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=10_000))]
     check_plays: u32,
     /// Cases played in parallel [default: number of cores on sim, twice as many elsewhere].
     ///
@@ -99,8 +99,13 @@ pub(super) struct Place {
     keep: bool,
 }
 
-fn jobs(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| "it must be a whole number of at least 1".to_owned())
+/// Each has a place in memory, and most have a cluster.
+const MOST_JOBS: usize = 1_000;
+
+/// How much is played at once.
+pub(super) fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    let jobs = text.parse().ok().filter(|jobs: &NonZeroUsize| jobs.get() <= MOST_JOBS);
+    jobs.ok_or_else(|| format!("it must be a whole number from 1 to {MOST_JOBS}"))
 }
 
 /// Who runs the pods.

@@ -114,6 +114,13 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         let why = "--seeds moves what is left to chance, which is so on a simulated cluster alone; add --cluster sim";
         return Err(CliError::Usage(why.to_owned()));
     }
+    let seeds = arguments.seeds.map_or(1, |seeds| (seeds.last - seeds.first).saturating_add(1));
+    if seeds.saturating_mul(arguments.repeat.into()) > MOST_ROUNDS {
+        let why = format!(
+            "more than {MOST_ROUNDS} rounds of each case are not played in one run: reduce --seeds or --repeat"
+        );
+        return Err(CliError::Usage(why));
+    }
     // All of them are read before anything runs.
     let read = cases.iter().map(|case| Ok((case.argument(), blessed(case)?)));
     let goldens = read.collect::<Result<BTreeMap<String, GoldenTimelines>, CliError>>()?;
@@ -277,6 +284,9 @@ impl Run<'_> {
         Ok(judgement.outcome())
     }
 }
+
+/// The most rounds of one run: all of them are in memory.
+const MOST_ROUNDS: u64 = 1_000_000;
 
 /// Seeds from one to another, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -47,13 +47,13 @@ pub(super) struct Arguments {
     #[arg(help_heading = "Subject", long, value_name = "VERSIONS", value_delimiter = ',')]
     upstream: Vec<String>,
     /// Play each case this many times on each version, each time with another seed.
-    #[arg(help_heading = "Playing", long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "Playing", long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeat: u32,
     /// Play a case this many times on two versions before it counts as changed between them.
-    #[arg(help_heading = "Playing", long, value_name = "N", default_value_t = PLAYS, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "Playing", long, value_name = "N", default_value_t = PLAYS, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     confirm: u32,
     /// Cases played in parallel, each on a cluster of its own [default: number of cores].
-    #[arg(help_heading = "Playing", short = 'j', long, value_name = "N")]
+    #[arg(help_heading = "Playing", short = 'j', long, value_name = "N", value_parser = super::place::jobs)]
     jobs: Option<NonZeroUsize>,
     /// Output format.
     #[arg(help_heading = "Output", long, value_enum, default_value_t)]
