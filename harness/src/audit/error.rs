@@ -3,6 +3,18 @@
 /// Why a log is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
+    /// A value of a log has no end, or the whole log is one.
+    #[error(
+        "{name}: the value that begins on line {number} is longer than {most} MiB; write one entry a line, as `jq -c '.items[]'` does"
+    )]
+    TooLong {
+        /// The file.
+        name: String,
+        /// Where it begins.
+        number: usize,
+        /// What is read of one, in MiB.
+        most: u64,
+    },
     /// It cannot be read.
     #[error("the audit log {name} could not be read: {why}")]
     Read {

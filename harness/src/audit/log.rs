@@ -41,6 +41,9 @@ pub(super) struct Gap {
 const UNKNOWN: [(&[u8], &str); 4] =
     [(b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip")];
 
+/// The most bytes of a value: one of a compressed file may have no end.
+const LONGEST: u64 = 256 << 20;
+
 impl Log {
     /// Adds a file; `name` is its name in messages.
     ///
@@ -66,7 +69,8 @@ impl Log {
             _ => None,
         };
         if let Some(unit) = wide {
-            plain.read_to_end(&mut line).map_err(read)?;
+            plain.take(LONGEST + 1).read_to_end(&mut line).map_err(read)?;
+            documents.check(line.len())?;
             let units: Vec<u16> = line.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
             for line in String::from_utf16_lossy(&units).lines() {
                 documents.line(line)?;
@@ -75,9 +79,12 @@ impl Log {
         }
         loop {
             line.clear();
-            match plain.read_until(b'\n', &mut line) {
+            match plain.by_ref().take(LONGEST + 1).read_until(b'\n', &mut line) {
                 Ok(0) => break,
-                Ok(_) => documents.line(&String::from_utf8_lossy(&line))?,
+                Ok(length) => {
+                    documents.check(length)?;
+                    documents.line(&String::from_utf8_lossy(&line))?;
+                }
                 // The compressed data end too early, or others follow them.
                 Err(error) if is_gzip && error.kind() != ErrorKind::Interrupted => {
                     documents.line(&String::from_utf8_lossy(&line))?;
@@ -114,6 +121,15 @@ impl<'a> Documents<'a> {
     fn of(log: &'a mut Log, name: &'a str) -> Self {
         let (open, passed, nesting) = (String::new(), String::new(), Nesting::default());
         Self { log, name, number: 0, open, begins: 0, nesting, last: None, passed, gap_at: 0, untimed: Vec::new() }
+    }
+
+    /// Fails if a value is too long with so many bytes more.
+    fn check(&self, more: usize) -> Result<(), AuditError> {
+        if (self.open.len() + more) as u64 <= LONGEST {
+            return Ok(());
+        }
+        let number = if self.open.is_empty() { self.number + 1 } else { self.begins };
+        Err(AuditError::TooLong { name: self.name.to_owned(), number, most: LONGEST >> 20 })
     }
 
     fn line(&mut self, line: &str) -> Result<(), AuditError> {

@@ -1,7 +1,7 @@
 //! What a log may hold beside writes that happened, and the forms in which clouds and people hand
 //! logs on.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -342,4 +342,13 @@ fn a_policy_without_statuses_is_a_gap() {
 fn what_has_nothing_is_refused(#[case] bytes: &[u8], #[case] says: &str) {
     let error = of_file(bytes).unwrap_err().to_string();
     assert!(error.contains(says), "{error}");
+}
+
+/// A megabyte of a compressed file can be a gigabyte.
+#[test]
+fn an_endless_value_is_not_read() {
+    let endless = b"{}\n{\n\"a\":\n".chain(std::io::repeat(b' '));
+    let refused = super::Log::default().add("audit.log", endless).unwrap_err().to_string();
+    let why = "audit.log: the value that begins on line 2 is longer than 256 MiB; write one entry a line";
+    assert!(refused.starts_with(why), "{refused}");
 }

@@ -24,6 +24,7 @@ fn sample(argument: &Arg) -> String {
         "like" => "v1.33",
         "kind_name" => "mine",
         "profile" => "xing",
+        "subject_env" => "PATH",
         "workload" => "argo-rollouts",
         "kind_config" => "my config.yaml",
         "subject" => "command:./it 'a b' $HOME",
