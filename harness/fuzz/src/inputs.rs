@@ -1,0 +1,211 @@
+//! What is read from others: one function for each kind of input.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use kube_apiserver_sim::{ApiServer, Controllers};
+use lockstep::campaign::{self, Line, Results};
+use lockstep::recording::Recording;
+use lockstep::report::{self, Again, PlaySummary, Tally};
+use lockstep::{audit as audit_log, capture, case as cases, infer, inspect, verdict};
+use ratatui::layout::Size;
+use rollout_controller::restart::{self, ConfigKind, ConfigName, Linked, Present, Workload, WorkloadKind, reloader};
+use rollout_controller::{Profile, ReloaderSettings, Settings};
+use serde_json::{Value, json};
+
+/// The most requests of an input.
+const REQUESTS: usize = 12;
+
+/// Requests to the simulated server, one after the other. Between lines of `---`: `METHOD PATH [CONTENT-TYPE]`, and the body below.
+pub fn requests(data: &[u8]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a runtime of this thread needs nothing that can fail");
+    let server = ApiServer::builder().controllers(Controllers::Background).build();
+    runtime.block_on(async {
+        for text in split(data, b"\n---\n").take(REQUESTS) {
+            let (head, body) = text
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .map_or((text, &[][..]), |at| (&text[..at], &text[at + 1..]));
+            let head = String::from_utf8_lossy(head);
+            let mut words = head.split_whitespace();
+            let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            let mut request = hyper::Request::builder().method(method).uri(path);
+            if let Some(kind) = words.next() {
+                request = request.header("content-type", kind);
+            }
+            if let Some(accepted) = words.next() {
+                request = request.header("accept", accepted);
+            }
+            let Ok(request) = request.body(Full::new(Bytes::copy_from_slice(body))) else { continue };
+            let mut answer = server.handle(request).await.into_body();
+            // A watch ends when its server does.
+            let _ = tokio::time::timeout(Duration::from_millis(10), answer.frame()).await;
+        }
+    });
+}
+
+/// A case file, as `lint` and `explain` read it.
+pub fn case(data: &[u8]) {
+    match cases::parse_bytes("cases/fuzz/case.yaml", "fuzz/case", data) {
+        Err(cases::CaseError::Bad(findings)) => {
+            assert!(!findings.render(false).contains('\u{1b}'), "an escape sequence of the file is shown");
+        }
+        Err(error) => drop(error.to_string()),
+        Ok(all) => {
+            for case in &all {
+                cases::cost(case);
+                report::story(case, report::Said::Nothing, &[], false);
+            }
+        }
+    }
+}
+
+/// A recording, as `judge`, `inspect`, `case` and `import --anonymise` read it.
+pub fn recording(data: &[u8]) {
+    if let Ok(recording) = Recording::read(data) {
+        read(&recording);
+    }
+}
+
+fn read(recording: &Recording) {
+    let anonymous = capture::anonymous(recording);
+    anonymous.write(std::io::sink()).expect("a sink takes all");
+    let _ = infer::infer(recording, "fuzz/case", &infer::Arrangements::new());
+    let mut views = vec![inspect::Inspected::unjudged(recording), inspect::Inspected::stepless(recording, "why")];
+    if let Ok(case) = cases::recorded(&recording.header) {
+        let judgement = verdict::judge(&Arc::new(case), recording, None);
+        let again = Again::default();
+        let failure = report::failure(&judgement, &again, false);
+        assert!(!failure.contains('\u{1b}'), "an escape sequence of the recording is shown");
+        let summary = PlaySummary::from(&judgement);
+        serde_json::from_str::<Value>(&report::json_of_play(&judgement, &summary, &again)).expect("it is JSON");
+        let sheet =
+            report::page::Sheet { judgement: &judgement, expected: None, again: &again, took: None, frames: None };
+        report::page::page("fuzz", &[sheet]);
+        views.push(inspect::Inspected::judged(recording, &judgement, None));
+    }
+    for inspected in &views {
+        inspect::trace(inspected);
+        for (at, size) in [(0, Size::new(80, 24)), (1, Size::new(200, 60)), (usize::MAX, Size::new(1, 1))] {
+            inspect::View::of(inspected, at, size);
+        }
+    }
+}
+
+/// An audit log, as `import` and then `case` read it.
+pub fn audit(data: &[u8]) {
+    let mut log = audit_log::Log::default();
+    let sought = audit_log::Sought { namespace: None, deployment: None, from: None, to: None };
+    if log.add("audit.log", data).is_ok()
+        && let Ok(recording) = audit_log::import(log, &sought)
+    {
+        read(&recording);
+    }
+}
+
+/// Results files, between lines of `---`, as `merge` reads them.
+pub fn results(data: &[u8]) {
+    let path = Path::new("out/run.shard.ndjson");
+    let files: Result<Vec<_>, _> = split(data, b"\n---\n").map(|file| Results::parse(path, file)).collect();
+    let Ok(merged) = files
+        .map_err(|error| error.to_string())
+        .and_then(|files| campaign::merge(files).map_err(|error| error.to_string()))
+    else {
+        return;
+    };
+    let mut printed: Vec<String> = Vec::new();
+    let (mut tally, mut plays, mut faults) = (Tally::default(), Vec::new(), Vec::new());
+    let mut searched = campaign::Searched::default();
+    for (line, _) in merged.lines() {
+        match line {
+            Line::Play(play) => {
+                tally.take(play);
+                plays.push(play.clone());
+            }
+            Line::Faults(of) => faults.push(of),
+            Line::Searched(found) => searched.add(found),
+            Line::Explored(explored) => printed.extend(explored.lines.iter().cloned()),
+        }
+    }
+    printed.extend(tally.lines());
+    printed.extend(searched.lines());
+    printed.push(report::faults_table(faults.iter().copied()));
+    printed.push(report::not_withstood(faults));
+    printed.push(report::summary(&merged.outcomes(), merged.took(), false));
+    printed.push(report::not_conformant(plays.iter().cloned(), false));
+    printed.push(report::causes(plays));
+    let _ = merged.left();
+    for text in printed {
+        let acts = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!text.contains(acts) && !text.lines().any(|line| line.starts_with("::error::")), "{text:?}");
+    }
+}
+
+/// Annotations of a workload, a line each: `KEY VALUE`. They are read, and decided by in every profile.
+pub fn annotations(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let pairs = text.split('\n').filter_map(|line| line.split_once(' '));
+    let annotations: serde_json::Map<String, Value> =
+        pairs.map(|(key, value)| (key.to_owned(), Value::from(value))).collect();
+    let object = json!({
+        "metadata": {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "7", "generation": 1,
+            "annotations": annotations},
+        "spec": {"template": {"metadata": {"annotations": annotations}, "spec": {"containers": [{"name": "app",
+            "envFrom": [{"configMapRef": {"name": "config"}}, {"secretRef": {"name": "secret"}}]}]}}},
+    });
+    let Ok(workload) = Workload::read(WorkloadKind::Deployment, &object) else { return };
+    let workload = Arc::new(workload);
+    let now = "2026-01-01T00:01:00Z".parse().expect("a time");
+    let checksum = "e5eb05bb23136deb5962f9004ae449e74f7e0547";
+    let mut settings = Settings::default().restart;
+    let moment = Duration::from_secs(60);
+    for profile in [Profile::Xing, Profile::Safe] {
+        settings.profile = profile;
+        let mut observed = restart::Observed::of(Arc::clone(&workload), moment);
+        observed.schedule.clone_from(&workload.schedule);
+        observed.configs = workload
+            .references
+            .iter()
+            .map(|(name, used)| {
+                let there =
+                    Present::There { used: checksum.to_owned(), whole: checksum.to_owned(), equivalent: Vec::new() };
+                let seen = Some((moment, moment));
+                (
+                    name.clone(),
+                    Linked {
+                        used: used.clone(),
+                        present: there,
+                        baseline: None,
+                        changes: 1,
+                        seen,
+                        keys: BTreeSet::new(),
+                        rolled_out: false,
+                    },
+                )
+            })
+            .collect();
+        restart::plan(&observed, now, &settings);
+    }
+    for (kind, name) in [(ConfigKind::ConfigMap, "config"), (ConfigKind::Secret, "other")] {
+        let config = ConfigName { kind, namespace: "shop".to_owned(), name: name.to_owned() };
+        let change = reloader::Change { config, checksum: checksum.to_owned(), marks: BTreeSet::new(), is_gone: false };
+        let observed = reloader::Observed { workload: Arc::clone(&workload), change, ends: false };
+        reloader::plan(&observed, now, &ReloaderSettings::default());
+    }
+}
+
+/// The parts between separators.
+fn split<'a>(data: &'a [u8], separator: &'static [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = Some(data);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let at = text.windows(separator.len()).position(|window| window == separator);
+        rest = at.map(|at| &text[at + separator.len()..]);
+        Some(&text[..at.unwrap_or(text.len())])
+    })
+}
