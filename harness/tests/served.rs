@@ -211,10 +211,10 @@ async fn shared() -> Checked {
 /// A server that ends makes one case inconclusive, and says why; the next is played on a new one.
 async fn killed() -> Checked {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/hostile.py");
-    let words = ["python3", &script.display().to_string(), "kill"].map(ToOwned::to_owned);
+    let words = ["python3", &script.display().to_string()].map(ToOwned::to_owned);
     let spec = Spec::Command(words.into());
     let scaled = "  - scale: 2\n";
-    let cases = [case_of("web", scaled)?, case_of("doomed", scaled)?, case_of("api", scaled)?];
+    let cases = [case_of("web", scaled)?, case_of("kill", scaled)?, case_of("api", scaled)?];
     let setup = Setup::new(Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim));
     let mut verdicts = Vec::new();
     let plan = async |_: &Spec, player: &Player| {

@@ -37,20 +37,20 @@ impl Session {
     /// Why the subject no longer runs, if it ended by itself.
     pub(super) fn exited(&self) -> Option<Trouble> {
         let ended = self.subject().as_ref().and_then(Running::exited)?;
-        Some(self.redacted(ended))
+        Some(self.redacted(&ended))
     }
 
     /// Why nothing more can come of a case: the cluster has ended, or the subject by itself, or its
     /// neighbours have.
     pub(super) fn broken(&self) -> Option<Trouble> {
         // A subject may end because its server has.
-        let ended = self.environment.ended().map(|why| self.redacted(Trouble::new(Blame::Environment, why)));
+        let ended = self.environment.ended().map(|why| self.redacted(&Trouble::new(Blame::Environment, why)));
         ended
             .or_else(|| self.exited())
-            .or_else(|| self.half.as_ref().and_then(Running::neighbours_ended).map(|ended| self.redacted(ended)))
+            .or_else(|| self.half.as_ref().and_then(Running::neighbours_ended).map(|ended| self.redacted(&ended)))
     }
 
-    fn redacted(&self, trouble: Trouble) -> Trouble {
-        Trouble { why: self.redaction().output(&trouble.why), ..trouble }
+    fn redacted(&self, trouble: &Trouble) -> Trouble {
+        Trouble { why: self.redaction().output(&trouble.why), ..trouble.clone() }
     }
 }

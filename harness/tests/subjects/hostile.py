@@ -1,6 +1,4 @@
-"""A controller that rolls Deployments out, and tries to end the run once one is called `doomed`. Python's standard library only.
-
-    hostile.py WAY
+"""A controller that rolls Deployments out, and tries to end the run once one has the name of a way to do so. Python's standard library only.
 
     brackets   posts 100,000 opening brackets
     doubling   sends a JSON patch whose operations copy the object into itself
@@ -17,7 +15,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import wrong
@@ -48,14 +45,15 @@ def send(cluster, method, path, pieces, kind="application/json"):
     return connection
 
 
-def attack(cluster, way, doomed):
-    namespace, megabyte = doomed["metadata"]["namespace"], b" " * 1_000_000
+def attack(cluster, deployment):
+    way = deployment["metadata"]["name"]
+    namespace, megabyte = deployment["metadata"]["namespace"], b" " * 1_000_000
     maps = f"/api/v1/namespaces/{namespace}/configmaps"
     if way == "brackets":
         send(cluster, "POST", maps, [b"[" * 100_000])
     elif way == "doubling":
         copies = [{"op": "copy", "from": "/metadata/annotations", "path": f"/metadata/annotations/{n}"} for n in range(24)]
-        path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{doomed['metadata']['name']}"
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{way}"
         send(cluster, "PATCH", path, [json.dumps(copies).encode()], "application/json-patch+json")
     elif way == "huge":
         send(cluster, "POST", maps, (megabyte for _ in range(300)))
@@ -76,19 +74,19 @@ def attack(cluster, way, doomed):
     return None
 
 
-def main(way):
+def main():
     cluster = wrong.Cluster(*wrong.kubeconfig(wrong.read(os.environ["KUBECONFIG"])))
     attacked = {}
     while True:
         sets = cluster.items("replicasets")
         for deployment in cluster.items("deployments"):
             meta = deployment["metadata"]
-            if meta["name"] == "doomed" and meta["uid"] not in attacked:
-                attacked[meta["uid"]] = attack(cluster, way, deployment)
+            if meta["uid"] not in attacked:
+                attacked[meta["uid"]] = attack(cluster, deployment)
             uids = lambda it: [owner["uid"] for owner in it["metadata"].get("ownerReferences", [])]
             wrong.roll_out(cluster, deployment, [it for it in sets if meta["uid"] in uids(it)])
         time.sleep(0.02)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
