@@ -22,12 +22,8 @@ use serde_json::{Map, Value};
 
 use crate::recording::{Diagnosis, Entry, Recording, Version};
 use crate::tree::Node;
-use find::{Found, is_stand_in};
+use find::{FIELDS, Found, LAST_APPLIED, is_stand_in};
 
-/// What `kubectl apply` keeps of an object, in a text of its own.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The fields of a Secret that hold values.
-const FIELDS: [&str; 2] = ["data", "stringData"];
 /// Shorter values are everywhere, so they are replaced where the case writes them and nowhere else.
 const SHORTEST: usize = 6;
 /// The same of a line of a longer value.

@@ -239,7 +239,7 @@ fn find(folder: &Path, name: &str) -> String {
 /// The value that `wrong.py leaks` writes wherever it can.
 const LEAKED: &str = "s3cr3t-of-the-case";
 
-/// What is kept of a run is without the values of Secrets, whoever repeats them.
+/// What is kept of a run is without the values of Secrets, also where a subject repeats them.
 #[test]
 fn values_of_secrets_are_in_nothing_that_is_kept_or_printed() {
     let folder = tempfile::tempdir().expect("a folder");

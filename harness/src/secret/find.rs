@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{FIELDS, LAST_APPLIED};
 use crate::tree::{Kind, Node};
+
+/// What `kubectl apply` keeps of an object, in a text of its own.
+pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The fields of a Secret that hold values.
+pub(super) const FIELDS: [&str; 2] = ["data", "stringData"];
 
 /// The nodes that hold values of Secrets, in the order of the text, each with its value.
 pub(super) struct Found<'n>(pub(super) Vec<(&'n Node, String)>);
