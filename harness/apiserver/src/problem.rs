@@ -1,5 +1,7 @@
 //! Error answers: status, reason, message and details as upstream's `apierrors` makes them.
 
+use std::collections::BTreeSet;
+
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -101,12 +103,9 @@ impl Problem {
     pub(super) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         // The message has no duplicates, the causes do.
-        let mut all: Vec<String> = Vec::new();
-        for error in errors.iter().map(ToString::to_string) {
-            if !all.contains(&error) {
-                all.push(error);
-            }
-        }
+        let mut known = BTreeSet::new();
+        let all: Vec<String> =
+            errors.iter().map(ToString::to_string).filter(|error| known.insert(error.clone())).collect();
         let all = if let [one] = all.as_slice() { one.clone() } else { format!("[{}]", all.join(", ")) };
         let causes: Vec<Value> = errors.iter().map(FieldError::cause).collect();
         let mut details = json!({"causes": causes});

@@ -34,14 +34,18 @@ fn on_small_stack<F: Future>(test: impl FnOnce() -> F + Send + 'static) {
     std::thread::Builder::new().stack_size(2 << 20).spawn(run).expect("a thread").join().expect("the test passes");
 }
 
+fn definition(name: &str, kind: &str, schema: &Value) -> Value {
+    let plural = name.trim_end_matches(".example.com");
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": plural, "kind": kind},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}})
+}
+
 /// A server with a ConfigMap, and a kind that keeps everything, with an object.
 async fn server() -> ApiServer {
     let server = ApiServer::new();
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "trees.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "trees", "kind": "Tree"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
+    let definition = definition("trees.example.com", "Tree", &schema);
     let map = json!({"metadata": {"name": "a"}, "data": {"a": "1"}});
     for (path, body) in [(DEFINITIONS, &definition), (TREES, &tree("a", &json!({"leaf": 1}))), (MAPS, &map)] {
         let (code, answer) = ask(&server, Method::POST, path, JSON, body.to_string()).await;
@@ -284,4 +288,64 @@ async fn refuses_json_patches_of_too_many_operations_or_copies() {
     assert_eq!((code, &answer["reason"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("Invalid")), "{answer}");
     let (_, tree) = ask(&server, Method::GET, &format!("{TREES}/a"), "", String::new()).await;
     assert_eq!(tree["spec"], json!({"leaf": 1}));
+}
+
+/// The n-th item of a list is not compared with all others: that takes minutes, and this test is ended before.
+#[rstest]
+#[case::merged_by_key(STRATEGIC, "n")]
+#[case::appended_by_key(STRATEGIC, "m")]
+#[case::applied(APPLY, "m")]
+#[tokio::test(start_paused = true)]
+async fn merges_long_lists(#[case] form: &str, #[case] prefix: &str) {
+    const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+    let server = ApiServer::new();
+    let deployment = |prefix: &str| {
+        let env: Vec<Value> = (0..8_000).map(|at| json!({"name": format!("{prefix}{at}"), "value": "1"})).collect();
+        let template = json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "app", "image": "a", "env": env}]}});
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
+            "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": template}})
+    };
+    let (code, _) = ask(&server, Method::POST, DEPLOYMENTS, JSON, deployment("n").to_string()).await;
+    assert_eq!(code, StatusCode::CREATED);
+    let path = format!("{DEPLOYMENTS}/a?fieldManager=x");
+    let (code, answer) = ask(&server, Method::PATCH, &path, form, deployment(prefix).to_string()).await;
+    assert_eq!(code, StatusCode::OK, "{}", answer["message"]);
+    let env = answer["spec"]["template"]["spec"]["containers"][0]["env"].as_array().map(Vec::len);
+    assert_eq!(env, Some(if prefix == "n" { 8_000 } else { 16_000 }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn validates_long_lists_of_custom_resources() {
+    let server = ApiServer::new();
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"parts": {"type": "array",
+        "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"], "items": {"type": "object", "required": ["id"],
+            "properties": {"id": {"type": "string"}, "size": {"type": "integer"}}}}}}}});
+    let definition = definition("trees.example.com", "Tree", &schema);
+    let (code, answer) = ask(&server, Method::POST, DEFINITIONS, JSON, definition.to_string()).await;
+    assert_eq!(code, StatusCode::CREATED, "{answer}");
+    let parts = |size: Value| -> Value { (0..8_000).map(|at| json!({"id": format!("{at}"), "size": size})).collect() };
+    let trees = |size: Value| tree("a", &json!({"parts": parts(size)})).to_string();
+    let path = format!("{TREES}/a");
+    for (method, path, form, size, wanted) in [
+        (Method::POST, TREES, JSON, json!(1), 201),
+        (Method::PATCH, path.as_str(), MERGE_PATCH, json!(2), 200),
+        (Method::PATCH, path.as_str(), MERGE_PATCH, json!("x"), 422),
+    ] {
+        let (code, answer) = ask(&server, method, path, form, trees(size)).await;
+        assert_eq!(code.as_u16(), wanted, "{}", answer["message"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refuses_definitions_with_too_many_patterns() {
+    let server = ApiServer::new();
+    let patterns = |count: usize| -> Value {
+        let one = |at| (format!("p{at}"), json!({"type": "string", "pattern": format!("^a{{1,9}}{at}$")}));
+        json!({"type": "object", "properties": Value::Object((0..count).map(one).collect())})
+    };
+    for (count, name, wanted) in [(1_000, "A", 201), (1_001, "B", 501)] {
+        let definition = definition(&format!("{}s.example.com", name.to_lowercase()), name, &patterns(count));
+        let (code, answer) = ask(&server, Method::POST, DEFINITIONS, JSON, definition.to_string()).await;
+        assert_eq!(code.as_u16(), wanted, "{answer}");
+    }
 }

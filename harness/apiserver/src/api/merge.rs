@@ -7,6 +7,8 @@
 //! Written here: crates for patches know JSON patches and merge patches. The keys of lists, and the
 //! directives, are Kubernetes' own.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
 use super::{Field, Shape, TYPES};
@@ -75,18 +77,26 @@ fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<Stri
         {
             let key = inner(shape, name).0.and_then(|field| field.key.as_deref());
             let old = std::mem::take(items);
-            *items = ordered(old.clone(), order, &old, |a, b| is_same_item(a, b, key));
+            *items = ordered(old.clone(), order, &old, key);
         }
     }
     Ok(Value::Object(object))
 }
 
-/// Whether two items of a merged list are the same one.
-fn is_same_item(a: &Value, b: &Value, key: Option<&str>) -> bool {
-    match key {
-        Some(key) => a.get(key).is_some() && a.get(key) == b.get(key),
-        None => a == b,
+/// What two items of a merged list are the same one by: the text of their key, or their own.
+fn identity(item: &Value, key: Option<&str>) -> Option<String> {
+    key.map_or(Some(item), |key| item.get(key)).map(Value::to_string)
+}
+
+/// The first place of each item of a list.
+fn places(items: &[Value], key: Option<&str>) -> BTreeMap<String, usize> {
+    let mut places = BTreeMap::new();
+    for (at, item) in items.iter().enumerate() {
+        if let Some(identity) = identity(item, key) {
+            places.entry(identity).or_insert(at);
+        }
     }
+    places
 }
 
 /// The field of this name and the shape of its value.
@@ -103,15 +113,11 @@ pub(super) fn inner<'a>(shape: Option<&'a Shape>, name: &str) -> (Option<&'a Fie
 
 fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> Result<Value, String> {
     let Some(key) = &field.key else {
-        let mut merged = Vec::new();
-        for item in old.iter().chain(new) {
-            // Removes duplicates, also those that were there before.
-            if !merged.contains(item) {
-                merged.push(item.clone());
-            }
-        }
+        // Removes duplicates, also those that were there before.
+        let mut known = BTreeSet::new();
+        let merged = old.iter().chain(new).filter(|item| known.insert(item.to_string())).cloned().collect();
         let order = order.and_then(Value::as_array).map_or(new, Vec::as_slice);
-        return Ok(Value::Array(ordered(merged, order, old, |a, b| a == b)));
+        return Ok(Value::Array(ordered(merged, order, old, None)));
     };
     if new.iter().any(|item| item.get(PATCH).is_some_and(|how| how == "replace")) {
         let kept = new.iter().filter(|item| item.get(PATCH).is_none());
@@ -119,36 +125,52 @@ fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> R
             kept.map(|item| item.as_object().map_or(item.clone(), |item| Value::Object(clean(item)))).collect(),
         ));
     }
-    let same = |a: &Value, b: &Value| is_same_item(a, b, Some(key));
     let shape = field.item();
-    let mut merged = old.to_vec();
+    let mut merged: Vec<Option<Value>> = old.iter().cloned().map(Some).collect();
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, item) in old.iter().enumerate() {
+        if let Some(identity) = identity(item, Some(key)) {
+            places.entry(identity).or_default().push(at);
+        }
+    }
     let mut kept = Vec::new();
     for item in new {
         let Some(fields) = item.as_object().filter(|fields| fields.contains_key(key.as_str())) else {
             return Err(format!("map: {} does not contain declared merge key: {key}", go_map(item)));
         };
+        let identity = identity(item, Some(key)).unwrap_or_default();
         if fields.get(PATCH).is_some_and(|how| how == "delete") {
-            merged.retain(|one| !same(one, item));
+            for at in places.remove(&identity).into_iter().flatten() {
+                merged[at] = None;
+            }
             continue;
         }
         kept.push(item.clone());
-        match merged.iter_mut().find(|one| same(one, item)) {
-            Some(one) => {
-                let old = one.as_object().cloned().unwrap_or_default();
-                *one = merge(shape, old, fields)?;
+        let there = places.get(&identity).and_then(|all| all.first().copied());
+        let old = there.and_then(|at| merged[at].as_ref()?.as_object().cloned()).unwrap_or_default();
+        let one = Some(merge(shape, old, fields)?);
+        match there {
+            Some(at) => merged[at] = one,
+            None => {
+                places.insert(identity, vec![merged.len()]);
+                merged.push(one);
             }
-            None => merged.push(merge(shape, Map::new(), fields)?),
         }
     }
     let order = order.and_then(Value::as_array).unwrap_or(&kept);
-    Ok(Value::Array(ordered(merged, order, old, same)))
+    Ok(Value::Array(ordered(merged.into_iter().flatten().collect(), order, old, Some(key))))
 }
 
 /// The patch's items in its order, the others in theirs; between them the old order decides.
-fn ordered(merged: Vec<Value>, patch: &[Value], old: &[Value], same: impl Fn(&Value, &Value) -> bool) -> Vec<Value> {
-    let place = |among: &[Value], item: &Value| among.iter().position(|one| same(one, item));
-    let (mut given, others): (Vec<_>, Vec<_>) = merged.into_iter().partition(|item| place(patch, item).is_some());
-    given.sort_by_key(|item| place(patch, item));
+fn ordered(merged: Vec<Value>, patch: &[Value], old: &[Value], key: Option<&str>) -> Vec<Value> {
+    let (in_patch, in_old) = (places(patch, key), places(old, key));
+    let placed = |item: Value| {
+        let identity = identity(&item, key).unwrap_or_default();
+        (in_patch.get(&identity).copied(), in_old.get(&identity).copied(), item)
+    };
+    let (mut given, others): (Vec<_>, Vec<_>) =
+        merged.into_iter().map(placed).partition(|(patched, ..)| patched.is_some());
+    given.sort_by_key(|(patched, ..)| *patched);
     let (mut given, mut others) = (given.into_iter().peekable(), others.into_iter().peekable());
     let mut all = Vec::new();
     loop {
@@ -156,11 +178,11 @@ fn ordered(merged: Vec<Value>, patch: &[Value], old: &[Value], same: impl Fn(&Va
             (None, None) => return all,
             (Some(_), None) => true,
             (None, Some(_)) => false,
-            (Some(other), Some(given)) => {
-                matches!((place(old, other), place(old, given)), (Some(other), Some(given)) if other < given)
+            (Some((_, other, _)), Some((_, given, _))) => {
+                matches!((other, given), (Some(other), Some(given)) if other < given)
             }
         };
-        all.extend(if other_first { others.next() } else { given.next() });
+        all.extend(if other_first { others.next() } else { given.next() }.map(|(.., item)| item));
     }
 }
 

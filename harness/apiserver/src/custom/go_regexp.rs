@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 use super::go_classes::{self, Class};
 
 /// The memory that a compiled expression may take.
-const LARGEST: usize = 32 << 20;
+const LARGEST: usize = 2 << 20;
 
 /// Why an expression cannot be used.
 #[derive(Debug, PartialEq)]

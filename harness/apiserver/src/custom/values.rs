@@ -5,6 +5,8 @@
 //!
 //! Upstream: `kube-openapi/pkg/validation/validate`, and the ratcheting of `apiserver/validation`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
 use super::formats::{Verdict, is_checked, judge};
@@ -35,6 +37,8 @@ pub(super) fn check(
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) errors: Vec<FieldError>,
+    /// The same as texts, so that no error is there twice.
+    known: BTreeSet<String>,
     /// How many checks passed: of several schemas that do not fit, the errors of the one that fits best
     /// are reported.
     passed: usize,
@@ -51,13 +55,15 @@ impl Found {
     }
 
     pub(super) fn push(&mut self, error: FieldError) {
-        if !self.errors.contains(&error) {
+        if self.known.insert(format!("{error:?}")) {
             self.errors.push(error);
         }
     }
 
     fn of(error: Option<FieldError>) -> Self {
-        Self { errors: error.into_iter().collect(), ..Self::default() }
+        let mut found = Self::default();
+        error.into_iter().for_each(|error| found.push(error));
+        found
     }
 
     /// Adds the findings of one of a schema's checks.
@@ -102,6 +108,7 @@ fn validate(schema: &Schema, new: &Value, old: Option<&Value>, at: &Location<'_>
     // What has not changed may stay.
     if old == Some(new) {
         found.errors.clear();
+        found.known.clear();
     }
     found
 }
@@ -209,8 +216,10 @@ impl Location<'_> {
     fn items(&self, schema: &Schema, items: &[Value], old: Option<&Value>) -> Found {
         let mut found = Found::default();
         if let Some(of) = &schema.items {
+            let pairs = pairs(schema, old);
             for (at, item) in items.iter().enumerate() {
-                let before = old.and_then(|old| paired(schema, old, item));
+                let before =
+                    if pairs.is_empty() { None } else { pairs.get(&keys_of(schema, item).to_string()).copied() };
                 let path = format!("{}[{at}]", self.path);
                 found.merge(validate(of, item, before, &Location { path: &path, ..*self }));
             }
@@ -340,13 +349,14 @@ fn equals_choice(value: &Value, choice: &Value) -> bool {
     }
 }
 
-/// The item of an old list that is the same one: of a list of the type `map`, that with equal keys.
-pub(super) fn paired<'a>(schema: &Schema, old: &'a Value, item: &Value) -> Option<&'a Value> {
-    if schema.list_type != "map" {
-        return None;
+/// The items of an old list of the type `map` by their keys; of equal ones the first.
+fn pairs<'a>(schema: &Schema, old: Option<&'a Value>) -> BTreeMap<String, &'a Value> {
+    let mut pairs = BTreeMap::new();
+    let old = old.filter(|_| schema.list_type == "map").and_then(Value::as_array);
+    for item in old.into_iter().flatten() {
+        pairs.entry(keys_of(schema, item).to_string()).or_insert(item);
     }
-    let keys = keys_of(schema, item);
-    old.as_array()?.iter().find(|one| keys_of(schema, one) == keys)
+    pairs
 }
 
 /// The keys of an item, with their defaults.

@@ -2,6 +2,8 @@
 //!
 //! Upstream: `Merge` of `structured-merge-diff/typed`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
 use super::path::Element;
@@ -48,49 +50,47 @@ impl Atom<'_> {
             list.iter().enumerate().map(place).collect()
         };
         let (of_live, of_applied) = (named(live)?, named(applied)?);
-        if let Some((at, twice)) = of_applied.iter().enumerate().find(|(at, one)| of_applied[..*at].contains(one)) {
-            let _ = at;
+        let mut in_applied = BTreeSet::new();
+        if let Some(twice) = of_applied.iter().find(|one| !in_applied.insert(*one)) {
             return Err(format!(": duplicate entries for key {twice}"));
         }
-        let of = |element: &Element| {
-            let mut found = of_live.iter().zip(live).filter(|(one, _)| *one == element).map(|(_, item)| item);
-            match (found.next(), found.next()) {
-                (Some(_), Some(_)) => Some(&Value::Null),
-                (one, _) => one,
-            }
-        };
+        let mut in_live: BTreeMap<&Element, &Value> = BTreeMap::new();
+        for (element, item) in of_live.iter().zip(live) {
+            in_live.entry(element).and_modify(|one| *one = &Value::Null).or_insert(item);
+        }
+        let of = |element: &Element| in_live.get(element).copied();
         let item = |element: &Element, applied: Option<&Value>| {
             self.behind(element).merge(of(element), applied).map_err(|why| format!("{element}{why}"))
         };
-        let mut shared = of_applied.iter().filter(|element| of_live.contains(element));
+        let mut shared = of_applied.iter().filter(|element| in_live.contains_key(element));
         let mut next = shared.next();
-        let (mut merged, mut done, mut left, mut right) = (Vec::new(), Vec::new(), 0, 0);
+        let (mut merged, mut done, mut left, mut right) = (Vec::new(), BTreeSet::new(), 0, 0);
         while left < of_live.len() || right < of_applied.len() {
             if let (Some(one), Some(other)) = (of_live.get(left), of_applied.get(right)) {
                 if one == other {
-                    done.push(one);
+                    done.insert(one);
                     merged.extend(item(one, applied.get(right))?);
                     (left, right) = (left + 1, right + 1);
                     next = shared.next();
                     continue;
                 }
-                if of_applied.contains(one) && next.is_some_and(|next| next != one) {
+                if in_applied.contains(one) && next.is_some_and(|next| next != one) {
                     left += 1;
                     continue;
                 }
             }
             if let Some(one) = of_live.get(left) {
-                if !of_applied.contains(one) {
+                if !in_applied.contains(one) {
                     merged.extend(self.behind(one).merge(live.get(left), None).map_err(|why| format!("{one}{why}"))?);
                     left += 1;
                     continue;
                 }
-                if done.contains(&one) {
+                if done.contains(one) {
                     left += 1;
                 }
             }
             if let Some(other) = of_applied.get(right) {
-                done.push(other);
+                done.insert(other);
                 merged.extend(item(other, applied.get(right))?);
                 right += 1;
                 if next == Some(other) {

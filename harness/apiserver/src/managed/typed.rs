@@ -186,11 +186,15 @@ impl<'a> Atom<'a> {
     /// The items of a list by what identifies them, in the order of their first.
     fn elements(self, items: &[Value]) -> Vec<(Element, Vec<&Value>)> {
         let mut all: Vec<(Element, Vec<&Value>)> = Vec::new();
+        let mut places: BTreeMap<Element, usize> = BTreeMap::new();
         for item in items {
             let Ok(element) = self.element(item) else { continue };
-            match all.iter_mut().find(|(one, _)| *one == element) {
-                Some((_, items)) => items.push(item),
-                None => all.push((element, vec![item])),
+            match places.get(&element) {
+                Some(at) => all[*at].1.push(item),
+                None => {
+                    places.insert(element.clone(), all.len());
+                    all.push((element, vec![item]));
+                }
             }
         }
         all
@@ -275,12 +279,11 @@ impl<'a> Atom<'a> {
     fn walk_items(self, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<Element>, out: &mut Comparison) {
         let [old, new] = [old, new].map(|value| value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice));
         let (old, new) = (self.elements(old), self.elements(new));
-        let added = new.iter().filter(|(element, _)| old.iter().all(|(one, _)| one != element));
+        let [of_old, of_new] = [&old, &new]
+            .map(|all| all.iter().map(|(element, items)| (element, items.as_slice())).collect::<BTreeMap<_, _>>());
+        let added = new.iter().filter(|(element, _)| !of_old.contains_key(element));
         for element in old.iter().chain(added).map(|(element, _)| element) {
-            let [left, right] = [&old, &new].map(|all| {
-                let found = all.iter().find(|(one, _)| one == element);
-                found.map_or(&[][..], |(_, items)| items.as_slice())
-            });
+            let [left, right] = [&of_old, &of_new].map(|all| all.get(element).copied().unwrap_or_default());
             let behind = self.behind(element);
             path.push(element.clone());
             match (left, right) {

@@ -7,8 +7,11 @@ use serde_json::Value;
 
 use super::{autoscaler, batch};
 use crate::amounts::{Amounts, amounts, of_containers};
-use crate::kinds::Kind;
+use crate::kinds::{DEFINITION, Kind};
 use crate::pod_security::unknown_standard;
+
+/// The regular expressions that a definition may have.
+const MOST_PATTERNS: usize = 1_000;
 
 /// The same of a status.
 pub(in super::super) fn beyond_status(kind: &Kind, new: &Value) -> Option<String> {
@@ -28,12 +31,28 @@ pub(in super::super) fn beyond_status(kind: &Kind, new: &Value) -> Option<String
     }
 }
 
-/// What upstream judges in the order of a Go map, so that its errors are up to chance.
+/// What is refused before an object is validated: what upstream judges in the order of a Go map, so that its errors are up to chance,
+/// and what takes too long to validate.
 pub(in super::super) fn unordered(kind: &Kind, new: &Value) -> Option<String> {
+    if kind.built_in() == DEFINITION && patterns(&new["spec"]["versions"]) > MOST_PATTERNS {
+        return Some(format!("a CustomResourceDefinition with more than {MOST_PATTERNS} patterns"));
+    }
     let all = new["spec"]["metrics"].as_array().into_iter().flatten();
     let mut odd =
         all.filter(|_| kind.built_in() == "HorizontalPodAutoscaler").filter(|one| autoscaler::surplus(one) > 1);
     odd.next().map(|_| "a metric with several sources that are not of its type".to_owned())
+}
+
+/// How many regular expressions the schemas of a definition have: each is compiled, which takes time and memory.
+fn patterns(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => {
+            let own = fields.get("pattern").is_some_and(Value::is_string);
+            usize::from(own) + fields.values().map(patterns).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(patterns).sum(),
+        _ => 0,
+    }
 }
 
 /// The first such thing of an object; `old` is that before an update.
