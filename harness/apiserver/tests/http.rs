@@ -89,7 +89,7 @@ async fn server_with_a_map() -> ApiServer {
     let server = ApiServer::new();
     let map = json!({"metadata": {"name": "a", "finalizers": ["example.com/x"]}, "data": {"a": "1"}}).to_string();
     let request = Request::post(MAPS).header("content-type", "application/json");
-    assert_eq!(server.handle(request.body(map).unwrap()).await.status(), 201);
+    assert_eq!(server.handle(request.body(map).expect("a request")).await.status(), 201);
     server
 }
 

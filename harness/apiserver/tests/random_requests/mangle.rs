@@ -253,7 +253,7 @@ pub(crate) fn apply(value: &mut Value, change: &Change) {
         match value.pointer_mut(parent) {
             Some(Value::Object(fields)) => drop(fields.remove(&name.replace("~1", "/").replace("~0", "~"))),
             Some(Value::Array(items)) => {
-                drop(name.parse().ok().filter(|at| *at < items.len()).map(|at: usize| items.remove(at)))
+                drop(name.parse().ok().filter(|at| *at < items.len()).map(|at: usize| items.remove(at)));
             }
             _ => {}
         }
