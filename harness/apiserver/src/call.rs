@@ -15,8 +15,9 @@ use crate::route::{Undecodable, decoded, is_true};
 /// The bytes of the longest body. Upstream: `MaxRequestBodyBytes`.
 pub(super) const LONGEST_BODY: usize = 3 << 20;
 
-/// How deep the values of an object may be nested. Values are read, written and dropped on the stack, and serde_json reads no more
-/// than 127: the difference is for what contains the object, as lists and `managedFields`.
+/// How deep the values of an object may be nested. Values are read, written and dropped on the
+/// stack, and serde_json reads no more than 127: the difference is for what contains the object, as
+/// lists and `managedFields`.
 pub(super) const DEEPEST: usize = 100;
 
 /// What of a path is refused as unsupported.
@@ -53,8 +54,8 @@ impl Call {
         self.written.as_ref().unwrap_or(&self.body)
     }
 
-    /// Checks the length of the body, and that its values are not nested deeper than this server reads. What applies is YAML, which
-    /// is checked when it has been read.
+    /// Checks the length of the body, and that its values are not nested deeper than this server
+    /// reads. What applies is YAML, which is checked when it has been read.
     pub(super) fn check_body(&self) -> Outcome<()> {
         if self.as_sent().len() > LONGEST_BODY {
             return Err(Problem::body_too_large(&format!("limit is {LONGEST_BODY}")));

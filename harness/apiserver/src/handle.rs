@@ -61,7 +61,8 @@ impl ApiServer {
         self.catch(&name, || self.try_act(request))
     }
 
-    /// An answer, that to a panic included. The locks that are held meanwhile are not poisoned for the next request (`locked`).
+    /// An answer, that to a panic included. The locks that are held meanwhile are not poisoned for
+    /// the next request (`locked`).
     fn catch(&self, name: &str, act: impl FnOnce() -> Answer) -> Answer {
         catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|_| {
             let mut server = self.server();

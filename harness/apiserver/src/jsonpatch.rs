@@ -13,8 +13,8 @@ use crate::pointer::At;
 const MOST_OPERATIONS: usize = 10_000;
 /// The bytes that all `copy` operations of a patch may add. Upstream: `JSONPatchMaxCopyBytes`.
 const MOST_COPIED: usize = 3 << 20;
-/// The bytes that all `move` operations of a patch may move. Upstream has no such limit; it is far above that of copies, and keeps a
-/// patch from measuring one large value ten thousand times.
+/// The bytes that all `move` operations of a patch may move. Upstream has no such limit; it is far
+/// above that of copies, and keeps a patch from measuring one large value ten thousand times.
 const MOST_MOVED: usize = 64 << 20;
 
 /// Apply all operations to an object.
@@ -47,7 +47,8 @@ pub(super) fn apply(operations: &[Value], object: &Value) -> Outcome<Value> {
             PatchOperation::Move(moving) => object.pointer(moving.from.as_str()),
             PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
         };
-        // Checked before each operation: copies double the depth of an object, so that few of them are enough to exhaust the stack.
+        // Checked before each operation: copies double the depth of an object, so that few of them
+        // are enough to exhaust the stack.
         let levels = path.matches('/').count();
         if added.is_some_and(|value| levels > DEEPEST || syntax::is_deeper(value, DEEPEST - levels)) {
             return Err(Problem::too_deep());

@@ -113,7 +113,8 @@ impl Object {
         self.add_managers(self.body.clone())
     }
 
-    /// An object of its kind with its `managedFields`. What a patch has made of it may have no metadata to put them into.
+    /// An object of its kind with its `managedFields`. What a patch has made of it may have no
+    /// metadata to put them into.
     pub(super) fn add_managers(&self, mut object: Value) -> Value {
         let meta = object.get_mut("metadata").and_then(Value::as_object_mut);
         if let (Some(managers), Some(meta)) = (&self.managers, meta) {

@@ -178,7 +178,8 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
-    /// A body or an object that is nested deeper than this server reads. Upstream reads 10,000 levels.
+    /// A body or an object that is nested deeper than this server reads. Upstream reads 10,000
+    /// levels.
     pub(super) fn too_deep() -> Self {
         Self::unsupported(format!("values nested deeper than {DEEPEST} levels"))
     }

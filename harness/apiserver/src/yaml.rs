@@ -37,8 +37,9 @@ pub(super) fn as_json(call: &Call) -> Outcome<Option<Call>> {
     Ok(Some(call))
 }
 
-/// Refuses a text that is nested too deep, before it is parsed: the parser takes quadratic time for open brackets. What is no JSON
-/// may have brackets in texts and comments, so that their number counts.
+/// Refuses a text that is nested too deep, before it is parsed: the parser takes quadratic time for
+/// open brackets. What is no JSON may have brackets in texts and comments, so that their number
+/// counts.
 pub(super) fn check_nesting(text: &[u8]) -> Outcome<()> {
     const MOST_BRACKETS: usize = 5_000;
     if syntax::depth(text) > DEEPEST && syntax::fault(text).is_none() {

@@ -1,4 +1,5 @@
-//! What the server refuses because it is too deep, too long or too much work, with upstream's limits.
+//! What the server refuses because it is too deep, too long or too much work, with upstream's
+//! limits.
 
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -290,7 +291,8 @@ async fn refuses_json_patches_of_too_many_operations_or_copies() {
     assert_eq!(tree["spec"], json!({"leaf": 1}));
 }
 
-/// The n-th item of a list is not compared with all others: that takes minutes, and this test is ended before.
+/// The n-th item of a list is not compared with all others: that takes minutes, and this test is
+/// ended before.
 #[rstest]
 #[case::merged_by_key(STRATEGIC, "n")]
 #[case::appended_by_key(STRATEGIC, "m")]

@@ -1,7 +1,7 @@
 //! Random requests, most of them malformed: none makes the server panic, and all are answered.
 //!
-//! `PROPTEST_CASES=20000 cargo nextest run -p kube-apiserver-sim --test random_requests` sends many more. Each request that made the
-//! server panic is a test in `shapes.rs`.
+//! `PROPTEST_CASES=20000 cargo nextest run -p kube-apiserver-sim --test random_requests` sends many
+//! more. Each request that made the server panic is a test in `shapes.rs`.
 
 #[path = "random_requests/mangle.rs"]
 mod mangle;
@@ -22,7 +22,8 @@ use serde_json::{Value, json};
 
 /// The requests of a case, unless the environment says otherwise.
 const CASES: u32 = 24;
-/// No request takes longer than this, even on a busy machine and without optimisation. Those that this test finds take minutes.
+/// No request takes longer than this, even on a busy machine and without optimisation. Those that
+/// this test finds take minutes.
 const LONGEST: Duration = Duration::from_secs(30);
 
 const MEDIA_TYPES: [&str; 9] = [

@@ -1,4 +1,5 @@
-//! Requests of the wrong shape that made the server panic, with their siblings. `random_requests.rs` looks for more.
+//! Requests of the wrong shape that made the server panic, with their siblings.
+//! `random_requests.rs` looks for more.
 
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;

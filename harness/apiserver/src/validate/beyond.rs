@@ -31,8 +31,8 @@ pub(in super::super) fn beyond_status(kind: &Kind, new: &Value) -> Option<String
     }
 }
 
-/// What is refused before an object is validated: what upstream judges in the order of a Go map, so that its errors are up to chance,
-/// and what takes too long to validate.
+/// What is refused before an object is validated: what upstream judges in the order of a Go map, so
+/// that its errors are up to chance, and what takes too long to validate.
 pub(in super::super) fn unordered(kind: &Kind, new: &Value) -> Option<String> {
     if kind.built_in() == DEFINITION && patterns(&new["spec"]["versions"]) > MOST_PATTERNS {
         return Some(format!("a CustomResourceDefinition with more than {MOST_PATTERNS} patterns"));
@@ -43,7 +43,8 @@ pub(in super::super) fn unordered(kind: &Kind, new: &Value) -> Option<String> {
     odd.next().map(|_| "a metric with several sources that are not of its type".to_owned())
 }
 
-/// How many regular expressions the schemas of a definition have: each is compiled, which takes time and memory.
+/// How many regular expressions the schemas of a definition have: each is compiled, which takes
+/// time and memory.
 fn patterns(value: &Value) -> usize {
     match value {
         Value::Object(fields) => {

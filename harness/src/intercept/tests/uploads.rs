@@ -26,7 +26,8 @@ fn maps(server: &ApiServer) -> Vec<Value> {
     server.stored("configmaps").unwrap().list("default")
 }
 
-/// The deletion of another object of this name: as a whole it is refused, without its precondition it is not.
+/// The deletion of another object of this name: as a whole it is refused, without its precondition
+/// it is not.
 fn options() -> String {
     json!({"preconditions": {"uid": "another"}}).to_string()
 }
