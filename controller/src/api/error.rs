@@ -5,6 +5,10 @@
 pub(crate) enum RequestError {
     Server { what: String, source: Box<kube::Error> },
     NoAnswer { what: String, seconds: u64 },
+    /// The answer has more bytes than are read.
+    TooLarge { what: String, most: usize },
+    /// A list has more pages than are read.
+    TooManyPages { what: String, most: usize },
 }
 
 impl RequestError {
@@ -14,8 +18,13 @@ impl RequestError {
                 kube::Error::Api(status) => Some(status),
                 _ => None,
             },
-            Self::NoAnswer { .. } => None,
+            Self::NoAnswer { .. } | Self::TooLarge { .. } | Self::TooManyPages { .. } => None,
         }
+    }
+
+    /// Whether there was more of an answer than is read.
+    pub(crate) fn is_too_large(&self) -> bool {
+        matches!(self, Self::TooLarge { .. })
     }
 
     fn is(&self, code: u16, reason: &str) -> bool {
@@ -60,7 +69,11 @@ impl RequestError {
 
     /// Whether anything was said at all; a connection that is refused, breaks, or stays silent says nothing.
     pub(crate) fn is_answer(&self) -> bool {
-        let Self::Server { source, .. } = self else { return false };
+        let source = match self {
+            Self::Server { source, .. } => source,
+            Self::NoAnswer { .. } => return false,
+            Self::TooLarge { .. } | Self::TooManyPages { .. } => return true,
+        };
         !matches!(
             source.as_ref(),
             kube::Error::Service(_) | kube::Error::HyperError(_) | kube::Error::ReadEvents(_) | kube::Error::Auth(_)
@@ -86,6 +99,13 @@ impl RequestError {
                 _ => source.to_string(),
             },
             Self::NoAnswer { what, seconds } => format!("no answer to {what} within {seconds} s"),
+            Self::TooLarge { what, most } => format!(
+                "the answer to {what} has more than {} MiB without an end; check the API server and proxies before it",
+                most >> 20
+            ),
+            Self::TooManyPages { what, most } => format!(
+                "the answer to {what} has more than {most} pages; check the API server and proxies before it"
+            ),
         }
     }
 }

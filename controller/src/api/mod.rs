@@ -11,6 +11,9 @@
 //! is made again (only an event that was not delivered is sent again). The cache, the writes and
 //! the correlation are plain data structures; time comes in.
 
+mod answer;
+#[cfg(test)]
+mod answer_test;
 mod bare;
 mod cache;
 mod change;
@@ -24,6 +27,7 @@ mod key;
 mod labels;
 mod nodes;
 mod owned;
+mod pages;
 mod parted;
 mod resource;
 mod server;
@@ -37,10 +41,9 @@ pub(crate) use consistency::Writes;
 pub(crate) use error::RequestError;
 pub(crate) use events::{Recorder, Reports, Source, write_events};
 pub(crate) use key::Key;
+pub(crate) use pages::Pages;
 pub(crate) use parted::Parted;
 pub(crate) use resource::Resource;
-#[cfg(test)]
-pub(crate) use server::List;
-pub(crate) use server::{ApiServer, bytes};
+pub(crate) use server::{ApiServer, List, bytes};
 pub(crate) use throttle::Bucket;
 pub(crate) use written::{Written, WrittenMeta};

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::Stream;
+use futures::{Stream, StreamExt};
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::core::Request;
@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
+use super::answer::{self, AnswerError};
 use super::bare::Bare;
 use super::error::RequestError;
 use super::resource::Resource;
@@ -182,13 +183,14 @@ impl ApiServer {
         self.send::<IgnoredAny>(what("DELETE", resource, namespace, name), request).await.map(drop)
     }
 
-    /// One page of all objects of a kind that are looked after.
+    /// One page of all objects of a kind that are looked after, of at most this many objects.
     pub(crate) async fn list<T: DeserializeOwned>(
         &self,
         resource: Resource,
         page: Option<String>,
+        objects: u32,
     ) -> Result<List<T>, RequestError> {
-        let params = ListParams { limit: Some(resource.page()), continue_token: page, ..ListParams::default() };
+        let params = ListParams { limit: Some(objects), continue_token: page, ..ListParams::default() };
         self.send_at_once(format!("LIST {}", resource.plural()), self.scope(resource).list(&params)).await
     }
 
@@ -197,13 +199,13 @@ impl ApiServer {
         &self,
         resource: Resource,
         version: &str,
-    ) -> Result<impl Stream<Item = Result<WatchEvent<T>, kube::Error>> + use<T>, RequestError> {
+    ) -> Result<impl Stream<Item = Result<WatchEvent<T>, RequestError>> + use<T>, RequestError> {
         let params = WatchParams { timeout: Some(WATCH_SECONDS), bookmarks: true, ..WatchParams::default() };
         let what = format!("WATCH {}", resource.plural());
         let request = self.scope(resource).watch(&params, version).map_err(|error| refused(&what, error))?;
-        match clock::within(PATIENCE_TO_READ, self.client.request_events::<T>(request)).await {
-            Some(Ok(events)) => Ok(events),
-            Some(Err(source)) => Err(RequestError::Server { what, source: Box::new(source) }),
+        match clock::within(PATIENCE_TO_READ, answer::events::<T>(&self.client, request)).await {
+            Some(Ok(events)) => Ok(events.map(move |event| event.map_err(|error| failed(what.clone(), error)))),
+            Some(Err(error)) => Err(failed(what, error)),
             None => Err(RequestError::NoAnswer { what, seconds: PATIENCE_TO_READ.as_secs() }),
         }
     }
@@ -229,13 +231,19 @@ impl ApiServer {
         let request = request.map_err(|error| refused(&what, error))?;
         let patience = if request.method() == http::Method::GET { PATIENCE_TO_READ } else { PATIENCE };
         // Read here: the client's own reading would log an answer that it cannot read, and there are Secrets among them.
-        let answer = async { self.client.request_text(request).await };
-        match clock::within(patience, answer).await {
-            Some(Ok(text)) => serde_json::from_str(&text)
+        match clock::within(patience, answer::whole(&self.client, request)).await {
+            Some(Ok(body)) => serde_json::from_slice(&body)
                 .map_err(|error| RequestError::Server { what, source: Box::new(kube::Error::SerdeError(error)) }),
-            Some(Err(source)) => Err(RequestError::Server { what, source: Box::new(source) }),
+            Some(Err(error)) => Err(failed(what, error)),
             None => Err(RequestError::NoAnswer { what, seconds: patience.as_secs() }),
         }
+    }
+}
+
+fn failed(what: String, error: AnswerError) -> RequestError {
+    match error {
+        AnswerError::TooLarge(most) => RequestError::TooLarge { what, most },
+        AnswerError::Failed(source) => RequestError::Server { what, source: Box::new(source) },
     }
 }
 

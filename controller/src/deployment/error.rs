@@ -60,6 +60,9 @@ pub enum ApplyError {
         /// How long the answer was waited for.
         seconds: u64,
     },
+    /// The answer is too large to be read.
+    #[error("{0}")]
+    Unread(String),
     /// The API server refused a request, or could not be reached.
     #[error("{what} failed: {source}")]
     Request {
@@ -84,6 +87,7 @@ impl From<RequestError> for ApplyError {
             RequestError::Server { what, .. } if conflict => Self::OutOfDate { what },
             RequestError::Server { what, source } => Self::Request { what, source },
             RequestError::NoAnswer { what, seconds } => Self::NoAnswer { what, seconds },
+            RequestError::TooLarge { .. } | RequestError::TooManyPages { .. } => Self::Unread(error.message()),
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::error::RunError;
 use super::restart_wire::{ConfigMap, Namespace, Secret, Seen};
 use super::wire::Wire;
-use crate::api::{ApiServer, RequestError, Resource};
+use crate::api::{ApiServer, List, Pages, RequestError, Resource};
 use crate::metrics::Metrics;
 use crate::restart::{Cluster, ConfigKind, Migration, Source, WorkloadKind, migration};
 use crate::settings::Settings;
@@ -73,9 +73,9 @@ async fn all<T: DeserializeOwned>(
     resource: Resource,
     unread: &mut Vec<String>,
 ) -> Result<Vec<T>, RequestError> {
-    let (mut found, mut page) = (Vec::new(), None);
+    let (mut found, mut pages) = (Vec::new(), Pages::new(resource));
     loop {
-        let list = match api.list::<T>(resource, page).await {
+        let list: List<T> = match pages.read(api).await {
             Ok(list) => list,
             Err(error) if error.is_forbidden() => {
                 unread.push(format!("{}, which may not be listed", resource.plural()));
@@ -91,6 +91,5 @@ async fn all<T: DeserializeOwned>(
         if list.metadata.next.is_empty() {
             return Ok(found);
         }
-        page = Some(list.metadata.next);
     }
 }

@@ -25,7 +25,7 @@ use kube::api::WatchEvent;
 
 use super::informer::{Informer, Informers, SHORT, Verb};
 use super::wire::Wire;
-use crate::api::{ApiServer, Key, RequestError, Resource};
+use crate::api::{ApiServer, Key, Pages, RequestError, Resource};
 use crate::clock;
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -115,9 +115,9 @@ impl<W: Wire, S: Sink<W::Change>> Reflector<W, S> {
     /// Puts everything there is into the cache, takes everything else out; returns the version that this is true of.
     async fn list(&mut self) -> Result<String, RequestError> {
         let mut gone = self.known.clone();
-        let mut page = None;
+        let mut pages = Pages::new(W::RESOURCE);
         loop {
-            let list = self.sink.api().list::<W>(W::RESOURCE, page).await?;
+            let list = pages.read::<W>(self.sink.api()).await?;
             for item in list.items {
                 gone.remove(&item.place().0);
                 self.put(item);
@@ -130,7 +130,6 @@ impl<W: Wire, S: Sink<W::Change>> Reflector<W, S> {
                 self.informer.listed();
                 return Ok(list.metadata.resource_version);
             }
-            page = Some(list.metadata.next);
         }
     }
 
@@ -183,7 +182,7 @@ impl<W: Wire, S: Sink<W::Change>> Reflector<W, S> {
                     return Ok(End::Closed);
                 }
                 Some(None) => return Ok(End::Closed),
-                Some(Some(event)) => event.map_err(failed)?,
+                Some(Some(event)) => event?,
             };
             match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
