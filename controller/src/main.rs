@@ -22,6 +22,7 @@ use launch::{Launch, LoggingFormat};
 use rollout_controller::connect::{self, Bounds, Protocol, ProxyRules};
 use rollout_controller::{Endpoint, Metrics, Process, Tls, migrate, serve};
 use serving_flags::Secure;
+use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
         LoggingFormat::Text => logs.init(),
         LoggingFormat::Json => logs.json().flatten_event(true).init(),
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = Builder::new_multi_thread().enable_all().build();
     let outcome = runtime.context("cannot start the async runtime").and_then(|runtime| {
         let outcome = runtime.block_on(start(launch));
         // Who has lost the lease must be gone before another acts, whatever some task is still busy with.
@@ -90,9 +91,20 @@ async fn start(launch: Launch) -> anyhow::Result<()> {
         endpoints = endpoints.into_iter().map(|endpoint| endpoint.secured(&tls)).collect();
     }
     tracing::info!(%server, version = env!("CARGO_PKG_VERSION"), "Started.");
-    serve(client, settings, Process { election, lease, metrics, endpoints }, shutdown).await?;
+    let aside = Some(runtime_aside()?);
+    serve(client, settings, Process { election, lease, metrics, endpoints, aside }, shutdown).await?;
     tracing::info!("Stopped.");
     Ok(())
+}
+
+/// A runtime on a thread of its own, which ends with the process.
+fn runtime_aside() -> anyhow::Result<Handle> {
+    let runtime = Builder::new_current_thread().enable_all().build().context("cannot start the runtime of probes")?;
+    let handle = runtime.handle().clone();
+    let thread = std::thread::Builder::new().name("probes".to_owned());
+    let run = move || runtime.block_on(std::future::pending::<()>());
+    thread.spawn(run).context("cannot start the thread of probes")?;
+    Ok(handle)
 }
 
 /// Who this process is: the machine's or pod's name, and something that no other process on it has.

@@ -5,7 +5,7 @@
 //! closed above a limit (`shed.rs`), so a client can neither block this process nor starve others.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener as BoundListener};
 use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
@@ -52,7 +52,8 @@ pub enum Pages {
 /// An address that is being listened on.
 #[derive(Debug)]
 pub struct Endpoint {
-    listener: TcpListener,
+    /// In no runtime yet: that of probes is another than the one in which the address was bound.
+    listener: BoundListener,
     pages: Pages,
     /// Set if the metrics are secured.
     tls: Option<Tls>,
@@ -82,6 +83,7 @@ impl Endpoint {
             let candidates = address.candidates();
             if !candidates.is_empty() {
                 let listener = TcpListener::bind(candidates.as_slice()).await;
+                let listener = listener.and_then(TcpListener::into_std);
                 let listener = listener.map_err(|source| BindError { address, source })?;
                 endpoints.push(Self { listener, pages, tls: None });
             }
@@ -109,10 +111,14 @@ impl Endpoint {
 
     /// Answers until dropped.
     pub(super) async fn serve(self, sources: Sources) {
+        let listener = match TcpListener::from_std(self.listener) {
+            Ok(listener) => listener,
+            Err(error) => return tracing::error!(%error, "Cannot answer metrics or probes."),
+        };
         let mut tasks = JoinSet::new();
         let mut connections = Connections::new(CONNECTIONS);
         loop {
-            match self.listener.accept().await {
+            match listener.accept().await {
                 Ok((stream, _)) => {
                     let (asked, pages, tls, sources) =
                         (Asked::default(), self.pages, self.tls.clone(), sources.clone());

@@ -11,6 +11,11 @@
 //! is told by a Lease, with client-go's semantics, so that the two kinds of controllers can be run side by side and be read
 //! with the same eyes. [`Election`] and `record.rs` are the rules, without a clock or a client; `elector.rs` carries them out.
 //!
+//! Metrics, probes and the lease have a runtime of their own ([`Process::aside`]), on one thread. A
+//! thread rather than decisions that are cut up or moved to blocking threads: it holds whatever a
+//! decision, a parser or a dependency does, and decisions stay plain code that a simulation replays.
+//! What they share with the controllers are locks that are held for moments only.
+//!
 //! A client, settings and endpoints come in; a run of the controllers that ends in order goes out.
 //! Borders: nothing in here knows what the controllers do, and they do not know that this process
 //! is one of many.
@@ -40,13 +45,14 @@ use http::Sources;
 pub use http::{Endpoint, Pages};
 use kube::Client;
 pub use tls::Tls;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::api::ApiServer;
 use crate::deployment::{Planner, plan};
 use crate::metrics::Metrics;
-use crate::runtime::{Controllers, run_controllers};
+use crate::runtime::{Controllers, RunError, run_controllers};
 use crate::settings::Settings;
 
 /// What a process has besides the controller's settings.
@@ -61,6 +67,9 @@ pub struct Process {
     pub metrics: Metrics,
     /// Where metrics and probes are answered.
     pub endpoints: Vec<Endpoint>,
+    /// The runtime of metrics, probes and the lease, on a thread that nothing else uses: a decision that takes long delays none of
+    /// them. `None`: the caller's own, as in a simulation.
+    pub aside: Option<Handle>,
 }
 
 impl std::fmt::Debug for Process {
@@ -93,12 +102,13 @@ async fn serve_until(
     process: Process,
     shutdown: BoxFuture<'_, ()>,
 ) -> Result<(), ProcessError> {
-    let Process { election, lease, metrics, endpoints } = process;
-    let clock = settings.clock;
+    let Process { election, lease, metrics, endpoints, aside } = process;
+    let (clock, aside) = (settings.clock, aside.unwrap_or_else(Handle::current));
+    let lease = lease.unwrap_or_else(|| client.clone());
     let elector = match election {
         // Renewals must not wait for their turn behind the work that they are needed for: no limit for these.
         Some(election) => {
-            let api = ApiServer::new(lease.unwrap_or_else(|| client.clone()));
+            let api = ApiServer::new(lease.clone());
             Some(Elector::new(api, election, clock, metrics.clone())?)
         }
         None => None,
@@ -107,9 +117,9 @@ async fn serve_until(
     let (controllers, reports) = Controllers::new(&client, settings, &planner, metrics.clone());
     let health = Health::new(controllers.clone(), elector.as_ref().map(Elector::seat));
     let mut servers = JoinSet::new();
-    let sources = Sources { metrics, health, access: Access::new(client.clone()) };
+    let sources = Sources { metrics, health, access: Access::new(lease) };
     for endpoint in endpoints {
-        servers.spawn(endpoint.serve(sources.clone()));
+        servers.spawn_on(endpoint.serve(sources.clone()), &aside);
     }
     let (mut shutdown, api) = (std::pin::pin!(shutdown), ApiServer::new(client));
     tokio::select! {
@@ -117,27 +127,58 @@ async fn serve_until(
         () = &mut shutdown => return Ok(()),
         reached = boot::reach(&api) => reached?,
     }
-    let Some(mut elector) = elector else {
+    let Some(elector) = elector else {
         return Ok(run_controllers(controllers, reports, std::future::ready(()), shutdown).await?);
     };
-    let (won, leave) = oneshot::channel::<()>();
+    let ((won, leave), (stop, stopped)) = (oneshot::channel(), oneshot::channel());
     let leave = async {
         if leave.await.is_err() {
             std::future::pending::<()>().await;
         }
     };
-    let campaign = async {
+    // A set, so that the task ends when this future is dropped.
+    let mut campaign = JoinSet::new();
+    campaign.spawn_on(stand(elector, controllers.clone(), won, stopped), &aside);
+    let ended = tokio::select! {
+        biased;
+        Some(lost) = campaign.join_next() => return Err(failure(lost)),
+        ended = run_controllers(controllers, reports, leave, shutdown) => ended,
+    };
+    drop(stop);
+    campaign.join_next().await;
+    Ok(ended?)
+}
+
+/// Wins the lease and renews it until it is lost, which is returned, or until it is to be released.
+async fn stand(
+    mut elector: Elector,
+    controllers: Arc<Controllers>,
+    won: oneshot::Sender<()>,
+    stopped: oneshot::Receiver<()>,
+) -> Option<ProcessError> {
+    let lead = async {
         // One that cannot see must not stand in the way of one that can.
         controllers.synced().await;
         elector.win().await;
         let _ = won.send(());
         elector.keep().await
     };
-    let ended = tokio::select! {
+    let lost = tokio::select! {
         biased;
-        lost = campaign => return Err(lost),
-        ended = run_controllers(controllers.clone(), reports, leave, shutdown) => ended,
+        lost = lead => Some(lost),
+        _ = stopped => None,
     };
-    elector.release().await;
-    Ok(ended?)
+    if lost.is_none() {
+        elector.release().await;
+    }
+    lost
+}
+
+/// Why a campaign ended that was not to.
+fn failure(ended: Result<Option<ProcessError>, JoinError>) -> ProcessError {
+    match ended {
+        Ok(Some(lost)) => lost,
+        Ok(None) => RunError::Task("the election ended before its time".to_owned()).into(),
+        Err(error) => RunError::Task(error.to_string()).into(),
+    }
 }

@@ -73,6 +73,7 @@ pub(crate) use metrics::Counts;
 pub use migrate::{Adopted, Migration, Source};
 pub(crate) use migrate::{Cluster, migration};
 pub(crate) use notice::{Notice, changed, notice};
+pub(crate) use numbers::Numbers;
 pub use obstacle::Obstacle;
 pub use pace::{Pace, Place};
 pub use pending::Note;

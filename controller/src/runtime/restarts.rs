@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use kube::Client;
@@ -29,7 +29,7 @@ use crate::api::{ApiServer, Key, Recorder, Reports, RequestError, Resource, Sour
 use crate::clock::{self, Clock};
 use crate::connect::Poster;
 use crate::metrics::Shown;
-use crate::restart::{Agent, ApplyError, ConfigKind, Counts, Tools, Work, WorkloadKind, apply, changed, notice};
+use crate::restart::{Agent, ApplyError, ConfigKind, Counts, Numbers, Tools, Work, WorkloadKind, apply, changed, notice};
 use crate::settings::{ControllerName, Profile, RestartSettings, SecretChecksums, Webhook};
 
 /// Writes at the same time.
@@ -56,6 +56,7 @@ pub(super) struct Restarts {
     waived: Mutex<BTreeMap<Resource, Listed>>,
     fatal: Mutex<Option<String>>,
     counts: Counts,
+    numbers: Mutex<Numbers>,
     outbox: Option<Arc<Outbox>>,
 }
 
@@ -94,6 +95,7 @@ impl Restarts {
             waived: Mutex::default(),
             fatal: Mutex::default(),
             counts: Counts::default(),
+            numbers: Mutex::default(),
             outbox: outbox(&settings.restart, client),
         });
         metrics.show(name, &restarts);
@@ -168,6 +170,17 @@ impl Restarts {
 
     fn agent(&self) -> MutexGuard<'_, Agent> {
         lock(&self.agent)
+    }
+
+    /// Numbers for the metrics; while something is being decided, the last ones.
+    fn numbers(&self) -> Numbers {
+        let mut numbers = lock(&self.numbers);
+        match self.agent.try_lock() {
+            Ok(agent) => *numbers = agent.numbers(),
+            Err(TryLockError::Poisoned(agent)) => *numbers = agent.into_inner().numbers(),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        *numbers
     }
 
     /// Decides and carries out until the end, or until an error that xing's profile ends over.
@@ -321,7 +334,7 @@ impl Controller for Restarts {
 
 impl Shown for Restarts {
     fn encode(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let numbers = self.agent().numbers();
+        let numbers = self.numbers();
         let refused = lock(&self.refused).len();
         let told = self.outbox.as_ref().map(|outbox| outbox.counts()).unwrap_or_default();
         self.counts.encode(to, &numbers, refused, told)

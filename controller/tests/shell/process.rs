@@ -1,11 +1,13 @@
 //! What a process has around the controller: metrics, probes, limits, and the namespace that it keeps to.
 
+use std::io::{Read, Write};
 use std::time::Duration;
 
-use rollout_controller::{Endpoint, Metrics, Pages, Process, RateLimit, Settings, run, serve};
+use rollout_controller::{Election, Endpoint, Metrics, Pages, Process, RateLimit, Settings, run, serve};
 use rstest::rstest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Handle};
 use tokio::time::timeout;
 
 use crate::server::Server;
@@ -74,6 +76,51 @@ async fn answers_metrics_and_probes() {
         let answer = get(at, request).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
     }
+    task.abort();
+}
+
+/// The runtime of probes and of the lease, for as long as the tests run.
+fn aside() -> Handle {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let handle = runtime.handle().clone();
+    std::thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
+    handle
+}
+
+/// The runtime of the controllers has one thread here, and the test blocks it.
+#[tokio::test]
+async fn probes_metrics_and_the_lease_go_on_while_decisions_block_their_thread() {
+    let server = Server::default();
+    let at = "127.0.0.1:0".parse().unwrap();
+    let endpoints = Endpoint::open(at, at).await.unwrap();
+    let (at, _) = endpoints[0].at().unwrap();
+    let election = Election {
+        lease_duration: Duration::from_secs(60),
+        renew_deadline: Duration::from_secs(50),
+        retry_period: Duration::from_millis(5),
+        ..Election::new("default", "lock", "me")
+    };
+    let process = Process { endpoints, election: Some(election), aside: Some(aside()), ..Process::default() };
+    let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
+    until(at, "GET /metrics", "leader_election_master_status{name=\"lock\"} 1").await;
+
+    for probe in ["/livez", "/readyz", "/metrics"] {
+        let mut stream = std::net::TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(format!("GET {probe} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{probe}: {answer}");
+    }
+    let renewals = || server.paths().iter().filter(|path| path.starts_with("PUT") && path.ends_with("/lock")).count();
+    let before = renewals();
+    for _ in 0..3000 {
+        if renewals() >= before + 3 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(renewals() >= before + 3, "the lease is not renewed");
     task.abort();
 }
 
