@@ -24,7 +24,9 @@ const PIECE: usize = 1 << 20;
 type Answer = BoxBody<Bytes, Infallible>;
 
 /// A server that answers by a function of the query; it counts pieces of endless answers and requests.
-fn server(answer: impl Fn(&str, &Arc<AtomicUsize>) -> Answer + Clone + Send + 'static) -> (ApiServer, Arc<AtomicUsize>) {
+fn server(
+    answer: impl Fn(&str, &Arc<AtomicUsize>) -> Answer + Clone + Send + 'static,
+) -> (ApiServer, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
     let service = tower::service_fn(move |request: Request<Body>| {

@@ -3,12 +3,24 @@
 /// Why one request failed.
 #[derive(Debug)]
 pub(crate) enum RequestError {
-    Server { what: String, source: Box<kube::Error> },
-    NoAnswer { what: String, seconds: u64 },
+    Server {
+        what: String,
+        source: Box<kube::Error>,
+    },
+    NoAnswer {
+        what: String,
+        seconds: u64,
+    },
     /// The answer has more bytes than are read.
-    TooLarge { what: String, most: usize },
+    TooLarge {
+        what: String,
+        most: usize,
+    },
     /// A list has more pages than are read.
-    TooManyPages { what: String, most: usize },
+    TooManyPages {
+        what: String,
+        most: usize,
+    },
 }
 
 impl RequestError {
@@ -103,9 +115,9 @@ impl RequestError {
                 "the answer to {what} has more than {} MiB without an end; check the API server and proxies before it",
                 most >> 20
             ),
-            Self::TooManyPages { what, most } => format!(
-                "the answer to {what} has more than {most} pages; check the API server and proxies before it"
-            ),
+            Self::TooManyPages { what, most } => {
+                format!("the answer to {what} has more than {most} pages; check the API server and proxies before it")
+            }
         }
     }
 }

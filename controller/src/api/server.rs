@@ -74,7 +74,7 @@ impl ApiServer {
 
     pub(crate) async fn get(&self, resource: Resource, namespace: &str, name: &str) -> Result<Value, RequestError> {
         let request = resource.within(namespace).get(name, &GetParams::default());
-        self.send(what("GET", resource, namespace, name), request).await.map(value)
+        self.send(namespace, what("GET", resource, namespace, name), request).await.map(value)
     }
 
     pub(crate) async fn create(
@@ -96,7 +96,7 @@ impl ApiServer {
         let request = resource.within(namespace).create(&PostParams::default(), bytes(body));
         let text = |pointer| body.pointer(pointer).and_then(Value::as_str);
         let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
-        self.send(what("POST", resource, namespace, name), request).await
+        self.send(namespace, what("POST", resource, namespace, name), request).await
     }
 
     pub(crate) async fn replace(
@@ -107,7 +107,7 @@ impl ApiServer {
         body: &Value,
     ) -> Result<Value, RequestError> {
         let request = resource.within(namespace).replace(name, &PostParams::default(), bytes(body));
-        self.send(what("PUT", resource, namespace, name), request).await.map(value)
+        self.send(namespace, what("PUT", resource, namespace, name), request).await.map(value)
     }
 
     /// The body is an object with its new status, as JSON.
@@ -120,7 +120,7 @@ impl ApiServer {
     ) -> Result<T, RequestError> {
         let post = PostParams::default();
         let request = resource.within(namespace).replace_subresource("status", name, &post, body);
-        self.send(what("PUT status of", resource, namespace, name), request).await
+        self.send(namespace, what("PUT status of", resource, namespace, name), request).await
     }
 
     /// A strategic merge patch.
@@ -164,12 +164,12 @@ impl ApiServer {
         patch: &Patch<&Value>,
     ) -> Result<T, RequestError> {
         let request = resource.within(namespace).patch(name, &PatchParams::default(), patch);
-        self.send(what("PATCH", resource, namespace, name), request).await
+        self.send(namespace, what("PATCH", resource, namespace, name), request).await
     }
 
     pub(crate) async fn delete(&self, resource: Resource, namespace: &str, name: &str) -> Result<(), RequestError> {
         let request = resource.within(namespace).delete(name, &DeleteParams::default());
-        self.send::<IgnoredAny>(what("DELETE", resource, namespace, name), request).await.map(drop)
+        self.send::<IgnoredAny>(namespace, what("DELETE", resource, namespace, name), request).await.map(drop)
     }
 
     /// The same, and what it owns is deleted after it.
@@ -180,7 +180,7 @@ impl ApiServer {
         name: &str,
     ) -> Result<(), RequestError> {
         let request = resource.within(namespace).delete(name, &DeleteParams::background());
-        self.send::<IgnoredAny>(what("DELETE", resource, namespace, name), request).await.map(drop)
+        self.send::<IgnoredAny>(namespace, what("DELETE", resource, namespace, name), request).await.map(drop)
     }
 
     /// One page of all objects of a kind that are looked after, of at most this many objects.
@@ -220,10 +220,16 @@ impl ApiServer {
         self.namespace.as_deref().map_or_else(|| resource.everywhere(), |namespace| resource.within(namespace))
     }
 
-    async fn send<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {
-        if let (Some(throttle), Ok(request)) = (&self.throttle, &request) {
-            throttle.turn(request.method().as_str()).await;
-        }
+    async fn send<T: DeserializeOwned>(
+        &self,
+        namespace: &str,
+        what: String,
+        request: Built,
+    ) -> Result<T, RequestError> {
+        let _turn = match (&self.throttle, &request) {
+            (Some(throttle), Ok(request)) => throttle.turn(request.method().as_str(), namespace).await,
+            _ => None,
+        };
         self.send_at_once(what, request).await
     }
 

@@ -33,17 +33,18 @@ pub(super) enum Looked<E> {
 }
 
 impl Lane {
-    /// One for the controller of this name, which retries and reports as these say.
+    /// One for the controller of this name, which retries and reports as these say; a namespace has a `share` of its workers.
     pub(super) fn new(
         name: ControllerName,
         retries: Retries,
+        share: usize,
         source: Source,
         client: &Client,
         shared: &Arc<Shared>,
     ) -> (Self, Reports) {
         let Shared { metrics, settings, .. } = shared.as_ref();
         let (recorder, reports) = Recorder::new(source, settings.clock);
-        let queue = Arc::new(Queue::new(metrics.queue(name.as_str()), retries));
+        let queue = Arc::new(Queue::new(metrics.queue(name.as_str()), retries, share));
         metrics.show_load(name.as_str(), &queue);
         let api = ApiServer::chosen(client.clone(), settings, metrics);
         (Self { name, api, queue, recorder, shared: shared.clone() }, reports)

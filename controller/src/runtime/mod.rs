@@ -33,6 +33,7 @@ mod lane;
 mod migration;
 mod queue;
 mod queued;
+mod ready;
 mod reflector;
 mod replica_sets;
 mod restart_wire;

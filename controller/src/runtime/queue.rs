@@ -8,18 +8,26 @@
 //! aside for the longest wait, 1000 s, and then tries it once in so long. Whatever changes in between wakes it as it does upstream,
 //! with fifteen retries anew, so the two differ only where upstream does nothing more.
 //!
+//! Nor is this upstream's: namespaces take turns, and each has a share of the workers (`ready.rs`),
+//! so that none holds another up. Within a namespace the order is upstream's, and so is the limit for
+//! the retries of all keys together.
+//!
 //! It counts as client-go's queues do, so that their dashboards mean the same here.
 //!
 //! Written here: kube-runtime's scheduler keeps one time for each key. Failures by key, workers that
 //! never share one, and client-go's counters would all be written around it.
 
-use std::collections::{BTreeMap, VecDeque};
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::ready::ReadyKeys;
 use crate::api::{Bucket, Key};
 use crate::clock;
 use crate::metrics::{Load, Loaded, QueueMetrics};
@@ -35,7 +43,7 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(1000);
 pub(crate) struct Retries {
     /// Failures in a row after which a key is set aside for the longest wait; `None`: the waits only grow.
     pub(crate) most: Option<u32>,
-    /// How many retries there are at once, and a second in the long run, of all keys together; `None`: as many as come.
+    /// How many retries there are at once, and a second in the long run, of all keys of a namespace; `None`: as many as come.
     pub(crate) together: Option<RateLimit>,
 }
 
@@ -58,9 +66,9 @@ pub(crate) struct Queue {
     timer: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
-    ready: VecDeque<Key>,
+    ready: ReadyKeys,
     /// Keys that must be looked at, and since when: those in `ready`, and those to come back when their worker is done.
     dirty: BTreeMap<Key, Instant>,
     /// Keys that a worker has, and since when.
@@ -69,16 +77,15 @@ struct State {
     failures: BTreeMap<Key, u32>,
     /// Keys that failed too often in a row, and when each is tried again.
     set_aside: BTreeMap<Key, Instant>,
-    /// What the limit for all keys together has left.
-    bucket: Option<Bucket>,
+    /// What the limit for all keys of a namespace has left, where it is not all of it.
+    buckets: BTreeMap<String, Bucket>,
     closed: bool,
 }
 
 impl Queue {
-    /// An empty queue.
-    pub(crate) fn new(metrics: QueueMetrics, retries: Retries) -> Self {
-        let bucket = retries.together.map(|limit| Bucket::new(limit, clock::instant()));
-        let state = Mutex::new(State { bucket, ..State::default() });
+    /// An empty queue, of whose workers a namespace has at most a `share`.
+    pub(crate) fn new(metrics: QueueMetrics, retries: Retries, share: usize) -> Self {
+        let state = Mutex::new(State::new(share));
         Self { metrics, retries, state, work: Notify::new(), timer: Notify::new() }
     }
 
@@ -116,7 +123,7 @@ impl Queue {
                 self.timer.notify_one();
                 return false;
             }
-            let turn = state.bucket.as_mut().map(|bucket| bucket.take(clock::instant()));
+            let turn = self.retries.together.map(|limit| state.take_token(&key.namespace, limit, clock::instant()));
             wait_after(before).max(turn.unwrap_or_default())
         };
         self.add_after(key, wait);
@@ -139,13 +146,13 @@ impl Queue {
                     self.work.notify_one();
                     return None;
                 }
-                if let Some(key) = state.ready.pop_front() {
+                if let Some(key) = state.ready.pop() {
                     let now = clock::instant();
                     if let Some(since) = state.dirty.remove(&key) {
                         self.metrics.waits.observe((now - since).as_secs_f64());
                     }
                     state.working.insert(key.clone(), now);
-                    if !state.ready.is_empty() {
+                    if state.ready.has_next() {
                         self.work.notify_one();
                     }
                     return Some(key);
@@ -160,9 +167,12 @@ impl Queue {
         let mut state = self.lock();
         if let Some(since) = state.working.remove(key) {
             self.metrics.works.observe((clock::instant() - since).as_secs_f64());
+            state.ready.done(key);
         }
         if state.dirty.contains_key(key) {
-            state.ready.push_back(key.clone());
+            state.ready.push(key.clone());
+        }
+        if state.ready.has_next() {
             self.work.notify_one();
         }
     }
@@ -205,6 +215,27 @@ impl Loaded for Queue {
 }
 
 impl State {
+    fn new(share: usize) -> Self {
+        Self {
+            ready: ReadyKeys::new(share),
+            dirty: BTreeMap::new(),
+            working: BTreeMap::new(),
+            delayed: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            set_aside: BTreeMap::new(),
+            buckets: BTreeMap::new(),
+            closed: false,
+        }
+    }
+
+    /// How long the next retry in a namespace waits for its turn.
+    fn take_token(&mut self, namespace: &str, limit: RateLimit, now: Instant) -> Duration {
+        if !self.buckets.contains_key(namespace) {
+            self.buckets.retain(|_, bucket| !bucket.is_full(now));
+        }
+        self.buckets.entry(namespace.to_owned()).or_insert_with(|| Bucket::new(limit, now)).take(now)
+    }
+
     /// Whether there is more work than before.
     fn add(&mut self, key: Key, now: Instant, metrics: &QueueMetrics) -> bool {
         if self.dirty.contains_key(&key) {
@@ -215,7 +246,7 @@ impl State {
         if self.working.contains_key(&key) {
             return false;
         }
-        self.ready.push_back(key);
+        self.ready.push(key);
         true
     }
 
@@ -240,147 +271,4 @@ impl State {
 /// The wait after so many failures before this one.
 fn wait_after(failures: u32) -> Duration {
     FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_WAIT)
-}
-
-#[cfg(test)]
-mod tests {
-    use futures::FutureExt;
-
-    use super::*;
-    use crate::metrics::Metrics;
-
-    fn queue() -> Queue {
-        Queue::new(Metrics::default().queue("test"), Retries::DEPLOYMENT)
-    }
-
-    fn key(name: &str) -> Key {
-        Key::new("ns", name)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_key_is_queued_once_and_never_with_two_workers() {
-        let queue = queue();
-        queue.add(key("a"));
-        queue.add(key("a"));
-        assert_eq!(queue.next().await, Some(key("a")));
-        queue.add(key("a"));
-        assert_eq!(queue.next().now_or_never(), None);
-        queue.done(&key("a"));
-        assert_eq!(queue.next().await, Some(key("a")));
-        queue.done(&key("a"));
-        assert_eq!(queue.next().now_or_never(), None);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn failures_wait_twice_as_long_each_time_and_are_set_aside_after_fifteen() {
-        assert_eq!(wait_after(0), Duration::from_millis(5));
-        assert_eq!(wait_after(14), Duration::from_millis(5 << 14));
-        assert_eq!(wait_after(40), LONGEST_WAIT);
-        let queue = queue();
-        for _ in 0..15 {
-            assert!(queue.retry(key("a")));
-        }
-        assert!(!queue.retry(key("a")));
-        assert!(queue.retry(key("a")), "a key that something woke meanwhile starts anew");
-        assert!(queue.lock().set_aside.is_empty(), "it is tried sooner than that");
-    }
-
-    /// Fails a key at every try; returns the seconds at which the tries were, as long as they last.
-    async fn tries(queue: &Queue, lasts: Duration) -> Vec<u64> {
-        let (start, mut seconds) = (clock::instant(), Vec::new());
-        while let Some(Some(key)) = clock::within(lasts.saturating_sub(clock::instant() - start), queue.next()).await {
-            seconds.push((clock::instant() - start).as_secs());
-            queue.retry(key.clone());
-            queue.done(&key);
-        }
-        seconds
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_key_that_is_set_aside_is_tried_once_in_the_longest_wait_until_it_works() {
-        let queue = std::sync::Arc::new(queue());
-        let timer = tokio::spawn({
-            let queue = queue.clone();
-            async move { queue.run_timer().await }
-        });
-        queue.add(key("a"));
-        let seconds = tries(&queue, Duration::from_secs(3500)).await;
-        assert_eq!(seconds.len(), 19, "the first, fifteen retries, and three times one: {seconds:?}");
-        assert_eq!(seconds[15..], [163, 1163, 2163, 3163]);
-        assert_eq!(queue.metrics.retries.get(), 19, "being set aside is being put off");
-
-        queue.add(key("a"));
-        let seconds = tries(&queue, Duration::from_secs(600)).await;
-        assert_eq!(seconds.len(), 16, "what changed gives it fifteen retries anew: {seconds:?}");
-
-        queue.add(key("a"));
-        let again = queue.next().await.unwrap();
-        queue.forget(&again);
-        queue.done(&again);
-        assert_eq!(tries(&queue, Duration::from_secs(5000)).await, [0_u64; 0], "it worked, so it is not tried again");
-        timer.abort();
-    }
-
-    /// DefaultTypedControllerRateLimiter: no key is dropped, and from the 101st retry on there are ten a second.
-    #[tokio::test(start_paused = true)]
-    async fn a_replica_set_is_never_dropped_and_all_keys_share_a_limit() {
-        let queue = Queue::new(Metrics::default().queue("test"), Retries::REPLICA_SET);
-        for _ in 0..99 {
-            assert!(queue.retry(key("a")));
-        }
-        let due = |name: &str| queue.lock().delayed[&key(name)] - clock::instant();
-        assert!(queue.retry(key("b")) && queue.retry(key("c")) && queue.retry(key("d")));
-        assert_eq!(
-            (due("b"), due("c"), due("d")),
-            (FIRST_WAIT, Duration::from_millis(100), Duration::from_millis(200))
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn delayed_keys_come_when_due() {
-        let queue = std::sync::Arc::new(queue());
-        let timer = tokio::spawn({
-            let queue = queue.clone();
-            async move { queue.run_timer().await }
-        });
-        let start = clock::instant();
-        queue.add_after(key("late"), Duration::from_secs(5));
-        queue.add_after(key("soon"), Duration::from_secs(2));
-        queue.add_after(key("late"), Duration::from_secs(9));
-        assert_eq!(queue.next().await, Some(key("soon")));
-        assert_eq!(clock::instant() - start, Duration::from_secs(2));
-        assert_eq!(queue.next().await, Some(key("late")));
-        assert_eq!(clock::instant() - start, Duration::from_secs(5));
-        timer.abort();
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn closing_sends_every_worker_home() {
-        let queue = queue();
-        queue.add(key("a"));
-        queue.close();
-        assert_eq!(futures::join!(queue.next(), queue.next(), queue.next()), (None, None, None));
-    }
-
-    /// What client-go counts: a key that waits already is not added again, one that a worker has is; put off is put off, why ever.
-    #[tokio::test(start_paused = true)]
-    async fn counts_as_upstream_does() {
-        let queue = queue();
-        for name in ["a", "a", "b"] {
-            queue.add(key(name));
-        }
-        clock::sleep(Duration::from_secs(2)).await;
-        let first = queue.next().await.unwrap();
-        queue.add(first.clone());
-        queue.add_after(key("c"), Duration::from_secs(60));
-        clock::sleep(Duration::from_secs(3)).await;
-        let second = queue.next().await.unwrap();
-        clock::sleep(Duration::from_secs(1)).await;
-        assert_eq!((queue.metrics.adds.get(), queue.metrics.retries.get()), (3, 1));
-        let load = Load { depth: 1, unfinished: Duration::from_secs(5), longest: Duration::from_secs(4) };
-        assert_eq!(queue.load(), load);
-        queue.done(&first);
-        queue.done(&second);
-        assert_eq!(queue.load(), Load { depth: 1, unfinished: Duration::ZERO, longest: Duration::ZERO });
-    }
 }

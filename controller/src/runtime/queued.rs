@@ -14,6 +14,10 @@ use super::shared::Shared;
 use crate::api::{ApiServer, Cache, Changed, Key, Reports, Source};
 use crate::settings::{ControllerName, Settings};
 
+/// Namespaces that can keep their whole share of the workers busy before others wait for one. Upstream has no shares, so its
+/// workers are one namespace's share here.
+const NAMESPACES: usize = 4;
+
 /// What makes such a controller the one that it is.
 pub(super) trait Keyed: Send + Sync + 'static {
     /// Its name.
@@ -27,7 +31,7 @@ pub(super) trait Keyed: Send + Sync + 'static {
     /// Why a look fails.
     type Error: Display;
 
-    /// How many objects are looked at at the same time.
+    /// How many objects of one namespace are looked at at the same time.
     fn workers(settings: &Settings) -> usize;
 
     /// All objects in the cache that it looks at.
@@ -48,7 +52,8 @@ pub(super) struct Queued<K> {
 
 impl<K: Keyed> Queued<K> {
     pub(super) fn new(keyed: K, client: &Client, shared: &Arc<Shared>) -> (Self, (ApiServer, Reports)) {
-        let (lane, reports) = Lane::new(K::NAME, K::RETRIES, K::SOURCE, client, shared);
+        let share = K::workers(&shared.settings).max(1);
+        let (lane, reports) = Lane::new(K::NAME, K::RETRIES, share, K::SOURCE, client, shared);
         let api = lane.api.clone();
         (Self { lane, keyed }, (api, reports))
     }
@@ -77,7 +82,7 @@ impl<K: Keyed> Controller for Queued<K> {
             let this = self.clone();
             Box::pin(async move { this.work().await })
         };
-        (0..K::workers(&self.lane.shared.settings).max(1)).map(worker).collect()
+        (0..K::workers(&self.lane.shared.settings).max(1) * NAMESPACES).map(worker).collect()
     }
 
     fn keys(&self, cache: &Cache) -> Vec<Key> {

@@ -32,9 +32,11 @@ pub const MIN_RESYNC_PERIOD: Duration = Duration::from_secs(12 * 60 * 60);
 pub struct Settings {
     /// Which controllers run; upstream's `--controllers`.
     pub controllers: BTreeSet<ControllerName>,
-    /// Deployments looked after at the same time; upstream's `--concurrent-deployment-syncs`. Never one of them twice at once.
+    /// Deployments of one namespace looked after at the same time, and four times as many in all; upstream's
+    /// `--concurrent-deployment-syncs`. Never one of them twice at once.
     pub concurrent_deployment_syncs: usize,
-    /// ReplicaSets looked after at the same time; upstream's `--concurrent-replicaset-syncs`.
+    /// ReplicaSets of one namespace looked after at the same time, and four times as many in all; upstream's
+    /// `--concurrent-replicaset-syncs`.
     pub concurrent_replicaset_syncs: usize,
     /// Whose behaviour is followed.
     pub compatibility: Compatibility,

@@ -98,11 +98,11 @@ async fn probes_metrics_and_the_lease_go_on_while_decisions_block_their_thread()
         lease_duration: Duration::from_secs(60),
         renew_deadline: Duration::from_secs(50),
         retry_period: Duration::from_millis(5),
-        ..Election::new("default", "lock", "me")
+        ..Election::new("default", "rollout-controller", "me")
     };
     let process = Process { endpoints, election: Some(election), aside: Some(aside()), ..Process::default() };
     let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
-    until(at, "GET /metrics", "leader_election_master_status{name=\"lock\"} 1").await;
+    until(at, "GET /metrics", "leader_election_master_status{name=\"rollout-controller\"} 1").await;
 
     for probe in ["/livez", "/readyz", "/metrics"] {
         let mut stream = std::net::TcpStream::connect(at).unwrap();
@@ -112,7 +112,7 @@ async fn probes_metrics_and_the_lease_go_on_while_decisions_block_their_thread()
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 "), "{probe}: {answer}");
     }
-    let renewals = || server.paths().iter().filter(|path| path.starts_with("PUT") && path.ends_with("/lock")).count();
+    let renewals = || server.paths().iter().filter(|path| path.starts_with("PUT") && path.ends_with("/rollout-controller")).count();
     let before = renewals();
     for _ in 0..3000 {
         if renewals() >= before + 3 {
