@@ -15,7 +15,7 @@ use super::error::RequestError;
 use super::resource::Resource;
 use super::server::ApiServer;
 use crate::clock::{self, Clock};
-use crate::model::{Event, Meta, whole_second};
+use crate::model::{Event, Meta, beginning, whole_second};
 
 /// Events that wait for the task; more are lost.
 const QUEUED: usize = 1000;
@@ -23,6 +23,8 @@ const TRIES: u32 = 12;
 const WAIT: Duration = Duration::from_secs(10);
 /// Longest name of an object.
 const NAME_LIMIT: usize = 253;
+/// Bytes of a message; it may quote what an admission webhook answers, and a thousand events may wait.
+const LONGEST_MESSAGE: usize = 16 << 10;
 
 /// Where events go in.
 #[derive(Debug)]
@@ -73,7 +75,7 @@ impl Recorder {
             resource_version: about.resource_version.clone(),
             kind: event.kind.as_str(),
             reason: event.reason,
-            message: event.message.clone(),
+            message: beginning(&event.message, LONGEST_MESSAGE).to_owned(),
             name: event_name(about, state.last, self.source),
             time,
         };

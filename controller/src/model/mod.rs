@@ -43,4 +43,5 @@ pub use replica_set::{ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 pub(crate) use seconds::whole_second;
 pub use selector::{LabelSelector, Requirement};
 pub use template::{canonical, same_template, with_label, without_label};
+pub(crate) use text::beginning;
 pub(crate) use transcode::Found;

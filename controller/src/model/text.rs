@@ -3,6 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
+/// The beginning of a text: annotations and answers may be far longer than what people or other programs are to read.
+pub(crate) fn beginning(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
 /// JSON that becomes part of another text.
 pub(super) struct Rest<'a> {
     pub(super) text: &'a [u8],

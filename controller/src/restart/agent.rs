@@ -6,6 +6,7 @@
 //! Case: `config-restart/s61-safe-refused-and-then-not`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -17,6 +18,7 @@ use super::numbers::Numbers;
 use super::plan::{Observed, Plan};
 use super::references::{ConfigKind, ConfigName};
 use super::reloader;
+use super::shares::Shares;
 use super::view::{Defaults, View};
 use super::window::Moment;
 use super::work::{Action, Outcome, Work};
@@ -156,10 +158,11 @@ impl Agent {
                     groups::wake(states, &name.namespace, at);
                 }
             }
-            ProfileState::Reloader(_) => return Vec::new(),
+            ProfileState::Reloader(_) => {}
         }
-        let Some(workload) = after.filter(|workload| workload.enabled) else { return Vec::new() };
-        let known = before.filter(|before| before.enabled).map(|before| wrong(&before)).unwrap_or_default();
+        let counts = |workload: &Arc<Workload>| workload.enabled || self.settings.profile == Profile::Reloader;
+        let Some(workload) = after.filter(counts) else { return Vec::new() };
+        let known = before.filter(counts).map(|before| wrong(&before)).unwrap_or_default();
         let fresh = wrong(&workload).into_iter().filter(|action| !known.contains(action));
         let observed = Observed::of(workload, at);
         fresh.map(|action| Work { observed: observed.clone(), action }).collect()
@@ -176,9 +179,7 @@ impl Agent {
     pub(crate) fn next(&self) -> Option<Moment> {
         match &self.profile {
             ProfileState::Xing(changes) => changes.next(&self.settings.window),
-            ProfileState::Safe(states) => {
-                states.values().filter(|state| !state.busy).filter_map(|state| state.due).min()
-            }
+            ProfileState::Safe(states) => Shares::of(states).next(states),
             ProfileState::Reloader(changes) => changes.next(),
         }
     }
@@ -195,11 +196,14 @@ impl Agent {
                 let due = |state: &WorkloadState| !state.busy && state.due.is_some_and(|due| due <= at);
                 let all: Vec<WorkloadName> =
                     states.iter().filter(|(_, state)| due(state)).map(|(name, _)| name.clone()).collect();
-                let (mut works, mut groups) = (Vec::new(), Groups::new(now));
+                let (mut works, mut groups, mut shares) = (Vec::new(), Groups::new(now), Shares::of(states));
                 for name in all {
                     let (Some(state), Some(workload)) = (states.get(&name), self.view.workload(&name)) else {
                         continue;
                     };
+                    if !shares.admit(&name.namespace) {
+                        continue;
+                    }
                     let mut observed = state.memory.observe(&self.view, workload, at);
                     let mut decided = plan(&observed, now, &self.settings);
                     // Others are looked at only where there is something that they could hold back.
@@ -210,6 +214,7 @@ impl Agent {
                     if decided.restarts() {
                         groups.starts(workload);
                     }
+                    shares.spend(&name.namespace, observed.configs.len(), decided.write.is_some());
                     let state = states.get_mut(&name);
                     works.extend(
                         state.into_iter().flat_map(|state| state.decided(observed.clone(), decided.clone(), at)),
@@ -276,6 +281,15 @@ impl Agent {
         }
         if let Outcome::Written(now) = outcome {
             self.workload(name, Some(*now), at);
+        }
+    }
+
+    /// All that was taken for a namespace has been tried, whatever became of it.
+    pub(crate) fn carried_out(&mut self, namespace: &str) {
+        match &mut self.profile {
+            ProfileState::Xing(changes) => changes.carried_out(namespace),
+            ProfileState::Safe(_) => {}
+            ProfileState::Reloader(changes) => changes.carried_out(namespace),
         }
     }
 

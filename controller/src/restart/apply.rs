@@ -53,7 +53,8 @@ pub(crate) async fn apply(tools: Tools<'_>, work: &Work) -> (Option<Outcome>, Op
         Action::BadAnnotations(problems) => {
             for (annotation, problem) in problems {
                 tracing::warn!(workload = %workload.name, annotation, problem, "An annotation cannot be read.");
-                warn(&explain::bad_annotation(annotation, problem));
+                // Profile `reloader` has it for what is too large alone; xing's for nothing.
+                tell(&explain::bad_annotation(annotation, problem));
             }
         }
         Action::UnknownKey(secrets) => {

@@ -20,10 +20,21 @@ enum Subject {
     Workload(WorkloadName),
 }
 
+impl Subject {
+    fn namespace(&self) -> &str {
+        match self {
+            Self::Config(name) => &name.namespace,
+            Self::Workload(name) => &name.namespace,
+        }
+    }
+}
+
 /// The queue, and what is remembered of each workload that has opted in.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     queue: BTreeMap<Subject, (Moment, u32)>,
+    /// Namespaces of which writes are under way: what changes there meanwhile waits for them.
+    busy: BTreeSet<String>,
     tracked: BTreeMap<WorkloadName, Tracked>,
 }
 
@@ -40,8 +51,11 @@ impl Changes {
     pub(super) fn config(&mut self, view: &View, name: &ConfigName, checksum_changed: bool, at: Moment) {
         if view.config(name).is_none() {
             self.queue.remove(&Subject::Config(name.clone()));
-            for tracked in self.tracked.values_mut() {
-                tracked.links.remove(name);
+            // Those that refer to it; links are some of the references.
+            for user in view.users(name) {
+                if let Some(tracked) = self.tracked.get_mut(&user) {
+                    tracked.links.remove(name);
+                }
             }
         } else if checksum_changed {
             self.note(Subject::Config(name.clone()), at);
@@ -71,7 +85,8 @@ impl Changes {
 
     /// The next tick at which something is to be processed.
     pub(super) fn next(&self, window: &Window) -> Option<Moment> {
-        self.queue.values().map(|(first, _)| window.fixed(*first)).min()
+        let free = self.queue.iter().filter(|(subject, _)| !self.busy.contains(subject.namespace()));
+        free.map(|(_, (first, _))| window.fixed(*first)).min()
     }
 
     /// Takes out of the queue what is due, and returns the workloads that it affects and how many changes that were.
@@ -86,16 +101,18 @@ impl Changes {
     }
 
     fn take_those(&mut self, view: &View, at: Moment, which: impl Fn(&(Moment, u32)) -> bool) -> (Vec<Observed>, u64) {
-        let taken: Vec<Subject> =
-            self.queue.iter().filter(|(_, change)| which(change)).map(|(subject, _)| subject.clone()).collect();
+        let is_due =
+            |(subject, change): &(&Subject, &(Moment, u32))| which(change) && !self.busy.contains(subject.namespace());
+        let taken: Vec<Subject> = self.queue.iter().filter(is_due).map(|(subject, _)| subject.clone()).collect();
         let mut affected = BTreeSet::new();
         for subject in &taken {
             match subject {
                 Subject::Workload(name) => drop(affected.insert(name.clone())),
                 Subject::Config(config) => {
-                    let uses = |tracked: &&Tracked| tracked.links.contains(config);
-                    let users = self.tracked.iter().filter(|(_, tracked)| uses(tracked));
-                    affected.extend(users.map(|(name, _)| name.clone()));
+                    let uses = |name: &WorkloadName| {
+                        self.tracked.get(name).is_some_and(|tracked| tracked.links.contains(config))
+                    };
+                    affected.extend(view.users(config).into_iter().filter(uses));
                 }
             }
         }
@@ -131,10 +148,16 @@ impl Changes {
         Some(Observed { configs, ..Observed::of(workload, at) })
     }
 
+    /// All writes of a namespace have been tried.
+    pub(super) fn carried_out(&mut self, namespace: &str) {
+        self.busy.remove(namespace);
+    }
+
     /// A workload is being written: its own change is done with, and what is written is believed to be there, whether or not it comes to
     /// be (X7).
     pub(super) fn saving(&mut self, name: &WorkloadName, applied: &Applied) {
         self.queue.remove(&Subject::Workload(name.clone()));
+        self.busy.insert(name.namespace.clone());
         if let Some(tracked) = self.tracked.get_mut(name) {
             tracked.applied.clone_from(applied);
         }

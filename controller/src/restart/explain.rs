@@ -117,7 +117,8 @@ pub(super) fn bad_annotation(annotation: &str, problem: &str) -> Event {
         names::WINDOW | names::DELAY | names::MAX_UNAVAILABLE | names::ORDER => {
             "cannot be read, so changed configs do not restart this workload until it can"
         }
-        _ => "has no effect, so every key that is used restarts this workload",
+        names::KEYS => "has no effect, so every key that is used restarts this workload",
+        _ => "is too large, and only a part of it counts",
     };
     let message = format!("Annotation {annotation} {effect}: {problem}");
     Event { kind: EventKind::Warning, reason: names::ANNOTATION_UNREADABLE, message }

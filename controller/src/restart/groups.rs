@@ -13,9 +13,10 @@ use jiff::Timestamp;
 use super::turn::{Group, Member, Turn};
 use super::view::View;
 use super::window::Moment;
-use super::workload::{Workload, WorkloadName};
+use super::workload::{Workload, WorkloadKind, WorkloadName};
 use super::workload_state::WorkloadState;
 use crate::model::names::restart as names;
+use crate::settings::Limit;
 
 /// The groups of one look.
 #[derive(Debug)]
@@ -40,9 +41,14 @@ impl Groups {
         states: &BTreeMap<WorkloadName, WorkloadState>,
         workload: &Workload,
     ) -> (Turn, Option<Duration>) {
-        let now = self.now;
-        let (group, changes) = self.known.entry(key(workload)).or_insert_with(|| gather(view, states, workload, now));
-        (group.turn(&workload.name), *changes)
+        let key = key(workload);
+        if !self.known.contains_key(&key) {
+            self.known.append(&mut gather(view, states, &key.0, self.now));
+        }
+        match self.known.get(&key) {
+            Some((group, changes)) => (group.turn(&workload.name), *changes),
+            None => (Turn::Now, None),
+        }
     }
 
     /// The restart of a workload begins.
@@ -60,31 +66,35 @@ fn key(workload: &Workload) -> Key {
     (workload.name.namespace.clone(), workload.place.group.clone())
 }
 
-/// The group of a workload.
+/// All groups of a namespace.
 fn gather(
     view: &View,
     states: &BTreeMap<WorkloadName, WorkloadState>,
-    of: &Workload,
+    namespace: &str,
     now: Timestamp,
-) -> (Group, Option<Duration>) {
-    let (mut group, mut changes, mut limits) = (Group::default(), None::<Duration>, Vec::new());
-    let all = view.enabled().filter(|other| key(other) == key(of));
-    for workload in all {
-        let Some(state) = states.get(&workload.name) else { continue };
+) -> BTreeMap<Key, (Group, Option<Duration>)> {
+    let mut groups = BTreeMap::<Key, (Group, Option<Duration>)>::new();
+    let mut limits = BTreeMap::<Key, Vec<Limit>>::new();
+    for workload in WorkloadKind::ALL.into_iter().flat_map(|kind| view.within(kind, namespace)) {
+        let Some(state) = states.get(&workload.name).filter(|_| workload.enabled) else { continue };
+        let (group, changes) = groups.entry(key(workload)).or_default();
         let (phase, left) = workload.rollout.phase(workload.rolls_since(), view.turns.deadline, now);
         let starts = state.starts && workload.held.is_none();
         let member = Member { order: workload.place.order, is_due: state.is_due(), starts, phase };
         group.members.insert(workload.name.clone(), member);
-        changes = [changes, left].into_iter().flatten().min();
-        limits.extend(workload.pace.limit);
+        *changes = [*changes, left].into_iter().flatten().min();
+        limits.entry(key(workload)).or_default().extend(workload.pace.limit);
         if let Some(problem) = workload.pace.unreadable.get(names::MAX_UNAVAILABLE) {
             group.problem.get_or_insert_with(|| format!("of {}: {problem}", workload.name));
         }
     }
-    let of_namespace = || view.pace(&of.name.namespace).and_then(|pace| pace.limit);
-    group.limit = limits.into_iter().min_by_key(|limit| limit.of(group.members.len()));
-    group.limit = group.limit.or_else(of_namespace).or(view.turns.limit);
-    (group, changes)
+    let of_namespace = view.pace(namespace).and_then(|pace| pace.limit).or(view.turns.limit);
+    for (key, (group, _)) in &mut groups {
+        let size = group.members.len();
+        let own = limits.remove(key).unwrap_or_default().into_iter().min_by_key(|limit| limit.of(size));
+        group.limit = own.or(of_namespace);
+    }
+    groups
 }
 
 /// Whether a workload is another one to others of its group, or of the one that it belongs to now.

@@ -113,23 +113,18 @@ impl Memory {
                 link.keys.extend(now.changed_keys(&before.digest, &link.used));
             }
         }
-        self.weigh(view, workload, at);
+        // The others are as they were: a workload may have thousands.
+        let (believed, rolled) = (self.believed(workload), self.rolled);
+        if let Some(link) = self.links.get_mut(name) {
+            link.weigh(view, &believed, name, rolled, at);
+        }
     }
 
     /// Opens the window of each config that is due, and closes that of each that is not, or not any more (scenario 14).
     pub(super) fn weigh(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
         let believed = self.believed(workload);
         for (name, link) in &mut self.links {
-            let linked = link.linked(view, &believed, name, self.rolled);
-            match judge(believed.known(&name.to_string()), &linked) {
-                Verdict::Changed(..) => {
-                    link.seen.get_or_insert((at, at));
-                    link.changes = link.changes.max(1);
-                }
-                // Whether it is missing for good is a matter of time, too.
-                Verdict::Record(_) if linked.present == Present::Missing => link.seen = Some((link.at, link.at)),
-                Verdict::Fine | Verdict::Record(_) => (link.changes, link.seen, link.keys) = Default::default(),
-            }
+            link.weigh(view, &believed, name, self.rolled, at);
         }
     }
 
@@ -163,6 +158,19 @@ impl Memory {
 }
 
 impl Link {
+    fn weigh(&mut self, view: &View, believed: &Workload, name: &ConfigName, rolled: Option<u64>, at: Moment) {
+        let linked = self.linked(view, believed, name, rolled);
+        match judge(believed.known(&name.to_string()), &linked) {
+            Verdict::Changed(..) => {
+                self.seen.get_or_insert((at, at));
+                self.changes = self.changes.max(1);
+            }
+            // Whether it is missing for good is a matter of time, too.
+            Verdict::Record(_) if linked.present == Present::Missing => self.seen = Some((self.at, self.at)),
+            Verdict::Fine | Verdict::Record(_) => (self.changes, self.seen, self.keys) = Default::default(),
+        }
+    }
+
     fn linked(&self, view: &View, workload: &Workload, name: &ConfigName, rolled: Option<u64>) -> Linked {
         let known = view.config(name);
         let template = workload.references.get(name);

@@ -52,6 +52,7 @@ mod safe;
 mod schedule;
 mod selection;
 mod settings;
+mod shares;
 mod state;
 #[cfg(test)]
 mod tests;

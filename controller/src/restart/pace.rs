@@ -11,8 +11,15 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use super::checksum;
+use crate::model::beginning;
 use crate::model::names::restart as names;
 use crate::settings::Limit;
+
+/// Bytes of an annotation that a message quotes.
+pub(super) const QUOTED: usize = 100;
+/// A group with a longer name is known by its checksum: each workload keeps the name, which may have 256 KiB.
+const LONGEST_GROUP: usize = 253;
 
 /// What a workload or a namespace may say of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,6 +51,7 @@ impl Pace {
         pace.delay = annotations.get(names::DELAY).and_then(|text| match text.parse::<SignedDuration>() {
             Ok(delay) if !delay.is_negative() => Some(delay.unsigned_abs()),
             _ => {
+                let text = beginning(text, QUOTED);
                 wrong(names::DELAY, format!("{text:?} is not a duration such as 90s or 1h30m"));
                 None
             }
@@ -63,9 +71,14 @@ impl Place {
     /// Reads it from annotations.
     pub(super) fn read(annotations: &BTreeMap<String, String>) -> Self {
         let order = annotations.get(names::ORDER);
-        let number = order.map(|text| text.trim().parse().map_err(|_| format!("{text:?} is not a whole number")));
+        let number = order.map(|text| {
+            text.trim().parse().map_err(|_| format!("{:?} is not a whole number", beginning(text, QUOTED)))
+        });
         Self {
-            group: annotations.get(names::GROUP).cloned(),
+            group: annotations.get(names::GROUP).map(|group| match group.len() {
+                0..=LONGEST_GROUP => group.clone(),
+                _ => checksum::text(group),
+            }),
             order: number.as_ref().and_then(|number| number.as_ref().ok().copied()),
             unreadable: number.and_then(Result::err),
         }

@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::obstacle::Obstacle;
 use crate::model::whole_second;
 
+/// Configs that are named: an annotation has 256 KiB at most.
+const MOST_CONFIGS: usize = 100;
+
 /// What the annotation says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Pending {
@@ -66,7 +69,8 @@ impl Note {
 }
 
 /// What is to be shown of configs that have waited since then.
-pub(super) fn shown(configs: Vec<String>, since: Timestamp, obstacle: &Obstacle) -> String {
+pub(super) fn shown(mut configs: Vec<String>, since: Timestamp, obstacle: &Obstacle) -> String {
+    configs.truncate(MOST_CONFIGS);
     let pending = Pending {
         configs,
         since,

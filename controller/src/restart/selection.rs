@@ -15,12 +15,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::pace::QUOTED;
 use super::references::{ConfigKind, Use};
+use crate::model::beginning;
 
 /// Opens a checksum over selected keys.
 const SELECTED: &str = "keys=";
 /// The longest key that the API accepts.
 const LONGEST: usize = 253;
+/// Bytes of a list in an annotation that are read. An annotation may have 256 KiB, and its parts take many times that.
+pub(super) const LONGEST_LIST: usize = 16 << 10;
 
 /// Keys that restart a workload, by config as annotations name it: `configmap/settings`.
 pub type Selection = BTreeMap<String, BTreeSet<String>>;
@@ -31,9 +35,14 @@ pub type Selection = BTreeMap<String, BTreeSet<String>>;
 /// What is wrong with it.
 pub(super) fn read(annotation: Option<&str>) -> Result<Selection, String> {
     let mut selection = Selection::new();
-    let entries = annotation.unwrap_or_default().split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    let annotation = annotation.unwrap_or_default();
+    if annotation.len() > LONGEST_LIST {
+        return Err(format!("it has more than {} KiB", LONGEST_LIST >> 10));
+    }
+    let entries = annotation.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     for entry in entries {
         let parts: Vec<&str> = entry.split('/').collect();
+        let entry = beginning(entry, QUOTED);
         let (kind, name, key) = match parts.as_slice() {
             [kind, name, key] if !name.is_empty() && is_key(key) => (*kind, *name, *key),
             _ => return Err(format!("{entry:?} is not configmap/NAME/KEY or secret/NAME/KEY")),

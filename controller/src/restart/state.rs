@@ -15,6 +15,14 @@ use crate::model::whole_second;
 /// it is a checksum that differs, so with that, too, its coming restarts.
 pub(crate) const ABSENT: &str = "absent";
 
+/// Checksums in an annotation: 256 KiB have room for fewer, unless they are made to take memory.
+const MOST_CHECKSUMS: usize = 5000;
+/// Restarts that are kept.
+const MOST_RESTARTS: usize = 1000;
+
+/// Bytes that are kept of the annotation of a restart that waits; what this controller writes is shorter.
+const LONGEST_PENDING: usize = 64 << 10;
+
 /// Checksums by [`super::ConfigName`], as text.
 pub(crate) type Applied = BTreeMap<String, String>;
 
@@ -29,6 +37,9 @@ pub(crate) fn read_applied(annotation: Option<&str>) -> (Applied, Option<String>
         // The parser's own words would quote what it has found.
         Err(error) => return wrong(&format!("it is not JSON (column {})", error.column())),
     };
+    if entries.len() > MOST_CHECKSUMS {
+        return wrong(&format!("it has more than {MOST_CHECKSUMS} checksums"));
+    }
     let mut applied = Applied::new();
     for (name, value) in entries {
         match value {
@@ -51,7 +62,13 @@ pub(crate) fn read_restarts(annotation: Option<&str>) -> Vec<Timestamp> {
     let times = annotation.unwrap_or_default().split(',');
     let mut times: Vec<Timestamp> = times.filter_map(|time| time.trim().parse().ok()).collect();
     times.sort_unstable();
-    times
+    // A budget counts the last ones.
+    times.split_off(times.len().saturating_sub(MOST_RESTARTS))
+}
+
+/// Reads what is shown of a restart that waits. What is too long is kept as nothing, so that it is written anew.
+pub(crate) fn read_pending(annotation: &str) -> String {
+    if annotation.len() > LONGEST_PENDING { String::new() } else { annotation.to_owned() }
 }
 
 /// Writes that: seconds, comma separated, oldest first.
@@ -92,5 +109,16 @@ mod tests {
         assert_eq!(write_restarts(&read_restarts(Some(text))), text);
         assert_eq!(read_restarts(Some("soon,,2026-01-01T00:00:05Z")).len(), 1);
         assert_eq!(read_restarts(None), []);
+    }
+
+    #[test]
+    fn annotations_that_are_made_to_take_memory_are_not_kept() {
+        let entries: Vec<String> = (0..20_000).map(|n| format!(r#""{n:x}":"""#)).collect();
+        let (applied, problem) = read_applied(Some(&format!("{{{}}}", entries.join(","))));
+        assert_eq!((applied.len(), problem.as_deref()), (0, Some("it has more than 5000 checksums")));
+        let deep = "[".repeat(200_000);
+        assert!(read_applied(Some(&deep)).1.is_some_and(|problem| problem.starts_with("it is not JSON")));
+        assert_eq!(read_restarts(Some(&"2026-01-01T00:00:05Z,".repeat(12_000))).len(), 1000);
+        assert_eq!(read_pending(&"x".repeat(200_000)), "");
     }
 }

@@ -16,12 +16,14 @@ use super::schedule::Schedule;
 use super::workload::{Workload, WorkloadKind, WorkloadName};
 use super::{plan, safe, selection};
 use crate::model::names::restart as names;
-use crate::settings::{Profile, RestartSettings, SecretChecksums, Turns};
+use crate::settings::{Profile, ReloaderAnnotations, RestartSettings, SecretChecksums, Turns};
 
 /// Everything that is known.
 #[derive(Debug)]
 pub(super) struct View {
     profile: Profile,
+    /// What profile `reloader` looks at.
+    annotations: ReloaderAnnotations,
     secrets: SecretChecksums,
     configs: BTreeMap<ConfigName, Known>,
     listed: BTreeSet<ConfigKind>,
@@ -81,6 +83,7 @@ impl View {
     pub(super) fn new(settings: &RestartSettings) -> Self {
         Self {
             profile: settings.profile,
+            annotations: settings.reloader.annotations.clone(),
             secrets: settings.secret_checksums().clone(),
             configs: BTreeMap::new(),
             listed: BTreeSet::new(),
@@ -134,8 +137,9 @@ impl View {
     /// Takes in what a watch showed of a config; `None` if that is nothing new, else what it was before.
     pub(super) fn put_config(&mut self, name: &ConfigName, now: Option<Config>) -> Option<Option<Config>> {
         let Some(mut config) = now else { return self.configs.remove(name).map(|known| Some(known.config)) };
-        if self.profile != Profile::Reloader {
-            config.reloader = None;
+        match &mut config.reloader {
+            Some(traits) if self.profile == Profile::Reloader => traits.keep(&self.annotations),
+            _ => config.reloader = None,
         }
         let version = number(&config.version);
         let before = self.configs.get(name);
@@ -186,14 +190,22 @@ impl View {
                     workload.references.clear();
                     workload.applied.clear();
                 }
-                if self.profile != Profile::Reloader {
-                    workload.reloader = Facts::default();
-                }
                 if self.profile != Profile::Safe {
                     workload.keys.clear();
                     workload.unreadable.clear();
                     workload.schedule = None;
                     (workload.pace, workload.place) = (Pace::default(), Place::default());
+                }
+                if self.profile == Profile::Reloader {
+                    let before = before.as_ref().map(|before| &before.reloader);
+                    workload.unreadable = workload.reloader.compile(&self.annotations, before);
+                    // None of these is looked at.
+                    workload.restarts.clear();
+                    workload.ignores.clear();
+                    workload.pending = None;
+                    workload.problem = None;
+                } else {
+                    workload.reloader = Facts::default();
                 }
                 if let SecretChecksums::Keyed(keys) = &self.secrets {
                     keys.read(&mut workload);

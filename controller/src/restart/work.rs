@@ -32,9 +32,16 @@ pub(crate) enum Action {
     /// Say what is wrong with its annotation.
     Unreadable(String),
     /// Say what is wrong with annotations that users set.
-    BadAnnotations(BTreeMap<&'static str, String>),
+    BadAnnotations(BTreeMap<String, String>),
     /// Say of which Secrets the checksums were made with a key that is not here.
     UnknownKey(BTreeSet<String>),
+}
+
+impl Action {
+    /// Whether it is one of those that are carried out one after the other within a namespace.
+    pub(crate) fn is_of_lane(&self) -> bool {
+        matches!(self, Self::Write(_) | Self::Reload(_))
+    }
 }
 
 /// What became of a write.

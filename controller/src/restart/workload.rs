@@ -14,11 +14,14 @@ use super::references::{References, references};
 use super::reloader::Facts;
 use super::rollout::Rollout;
 use super::schedule::Schedule;
-use super::selection::{self, Selection};
-use super::state::{Applied, read_applied, read_restarts};
+use super::selection::{self, LONGEST_LIST, Selection};
+use super::state::{Applied, read_applied, read_pending, read_restarts};
 pub use super::workload_kind::{Held, WorkloadKind};
 use crate::model::names::restart as names;
-use crate::model::{Meta, ModelError, canonical};
+use crate::model::{Meta, ModelError, beginning, canonical};
+
+/// Bytes that are kept of what a template was last restarted by; what this controller writes is shorter.
+const LONGEST_TRIGGER: usize = 253;
 
 /// Which one; as text `deployment/default/web`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,8 +86,8 @@ pub struct Workload {
     pub rollout: Rollout,
     /// What its annotation shows of a restart that waits.
     pub pending: Option<String>,
-    /// Annotations of users that make no sense, and what is wrong with each.
-    pub unreadable: BTreeMap<&'static str, String>,
+    /// Annotations of users that make no sense or are too large, and what is wrong with each.
+    pub unreadable: BTreeMap<String, String>,
     /// A checksum of its whole template.
     pub template: String,
     /// Why a new template would replace no pods yet.
@@ -110,19 +113,23 @@ impl Workload {
             _ => &raw["spec"]["template"],
         };
         let (applied, problem) = read_applied(annotation(names::CHECKSUMS));
-        let ignores = annotation(names::IGNORE).unwrap_or_default().split(',').map(|name| name.trim().to_owned());
         let mut unreadable = BTreeMap::new();
+        let ignores = annotation(names::IGNORE).unwrap_or_default();
+        if ignores.len() > LONGEST_LIST {
+            unreadable.insert(names::IGNORE.to_owned(), format!("only its first {} KiB count", LONGEST_LIST >> 10));
+        }
+        let ignores = beginning(ignores, LONGEST_LIST).split(',').map(|name| name.trim().to_owned());
         let keys = selection::read(annotation(names::KEYS)).unwrap_or_else(|problem| {
-            unreadable.insert(names::KEYS, problem);
+            unreadable.insert(names::KEYS.to_owned(), problem);
             Selection::new()
         });
         let schedule = annotation(names::WINDOW).map(Schedule::read);
         let problem_of_schedule = schedule.as_ref().and_then(Schedule::problem).map(str::to_owned);
-        unreadable.extend(problem_of_schedule.map(|problem| (names::WINDOW, problem)));
+        unreadable.extend(problem_of_schedule.map(|problem| (names::WINDOW.to_owned(), problem)));
         let (pace, place) = (Pace::read(&annotations), Place::read(&annotations));
-        unreadable.extend(pace.unreadable.clone());
-        unreadable.extend(place.unreadable.clone().map(|problem| (names::ORDER, problem)));
-        let held = held(kind, raw);
+        unreadable.extend(pace.unreadable.iter().map(|(name, problem)| ((*name).to_owned(), problem.clone())));
+        unreadable.extend(place.unreadable.clone().map(|problem| (names::ORDER.to_owned(), problem)));
+        let (held, trigger) = (held(kind, raw), &template["metadata"]["annotations"][names::TRIGGER]);
         Ok(Self {
             enabled: annotation(names::ENABLED) == Some("enabled"),
             applied,
@@ -130,7 +137,7 @@ impl Workload {
             unknown_key: BTreeSet::new(),
             problem,
             restarts: read_restarts(annotation(names::RESTARTS)),
-            trigger: template["metadata"]["annotations"][names::TRIGGER].as_str().map(str::to_owned),
+            trigger: trigger.as_str().map(|text| beginning(text, LONGEST_TRIGGER).to_owned()),
             references: references(template, &meta.namespace),
             ignores: ignores.filter(|name| !name.is_empty()).collect(),
             keys,
@@ -138,7 +145,7 @@ impl Workload {
             pace,
             place,
             rollout: Rollout::read(kind, raw, held),
-            pending: annotation(names::PENDING).map(str::to_owned),
+            pending: annotation(names::PENDING).map(read_pending),
             unreadable,
             template: super::checksum::text(&canonical(template).to_string()),
             held,

@@ -37,6 +37,7 @@ mod ready;
 mod reflector;
 mod replica_sets;
 mod restart_wire;
+mod restart_worker;
 mod restarts;
 mod run;
 mod shared;

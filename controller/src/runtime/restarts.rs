@@ -1,8 +1,5 @@
-//! The shell around restarts: five watches, one task that decides, and one for each write.
-//!
-//! Unlike the other controllers' this one decides about all workloads in one place, for its changes are gathered over time and its
-//! profiles differ in how; what it decides is carried out side by side, so no workload waits for another (in xing's profile one after
-//! the other, as there).
+//! The shell around restarts: its watches, and what goes in and out of the agent. What the agent decides is carried out by
+//! `restart_worker`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,7 +9,6 @@ use std::time::Duration;
 use kube::Client;
 use prometheus_client::encoding::DescriptorEncoder;
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::controller::{Controller, Listed, Task};
@@ -29,39 +25,37 @@ use crate::api::{ApiServer, Key, Recorder, Reports, RequestError, Resource, Sour
 use crate::clock::{self, Clock};
 use crate::connect::Poster;
 use crate::metrics::Shown;
-use crate::restart::{Agent, ApplyError, ConfigKind, Counts, Numbers, Tools, Work, WorkloadKind, apply, changed, notice};
+use crate::restart::{Agent, ConfigKind, Counts, Numbers, Work, WorkloadKind};
 use crate::settings::{ControllerName, Profile, RestartSettings, SecretChecksums, Webhook};
 
-/// Writes at the same time.
-const WRITES: usize = 16;
 const COMPONENT: &str = "config-restart-controller";
 
 /// The controller.
 pub(super) struct Restarts {
-    api: ApiServer,
-    settings: RestartSettings,
+    pub(super) api: ApiServer,
+    pub(super) settings: RestartSettings,
     is_of_all_namespaces: bool,
-    clock: Clock,
-    began: Instant,
+    pub(super) clock: Clock,
+    pub(super) began: Instant,
     informers: Informers,
     agent: Mutex<Agent>,
     /// Work that came of what was seen, not of time.
-    said: Mutex<Vec<Work>>,
-    news: Notify,
-    phase: watch::Sender<Phase>,
-    recorders: BTreeMap<WorkloadKind, Recorder>,
+    pub(super) said: Mutex<Vec<Work>>,
+    pub(super) news: Notify,
+    pub(super) phase: watch::Sender<Phase>,
+    pub(super) recorders: BTreeMap<WorkloadKind, Recorder>,
     /// Kinds that could not be listed for lack of rights.
     refused: Mutex<BTreeSet<Resource>>,
     /// Kinds of which nobody need wait for a first list any more.
     waived: Mutex<BTreeMap<Resource, Listed>>,
-    fatal: Mutex<Option<String>>,
-    counts: Counts,
+    pub(super) fatal: Mutex<Option<String>>,
+    pub(super) counts: Counts,
     numbers: Mutex<Numbers>,
-    outbox: Option<Arc<Outbox>>,
+    pub(super) outbox: Option<Arc<Outbox>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     Looks,
     Acts,
     Ends,
@@ -164,11 +158,11 @@ impl Restarts {
         }
     }
 
-    fn moment(&self) -> Duration {
+    pub(super) fn moment(&self) -> Duration {
         clock::instant().saturating_duration_since(self.began)
     }
 
-    fn agent(&self) -> MutexGuard<'_, Agent> {
+    pub(super) fn agent(&self) -> MutexGuard<'_, Agent> {
         lock(&self.agent)
     }
 
@@ -181,89 +175,6 @@ impl Restarts {
             Err(TryLockError::WouldBlock) => {}
         }
         *numbers
-    }
-
-    /// Decides and carries out until the end, or until an error that xing's profile ends over.
-    async fn work(self: Arc<Self>) {
-        let mut phase = self.phase.subscribe();
-        let begun = phase.wait_for(|phase| *phase != Phase::Looks).await.is_ok_and(|phase| *phase == Phase::Acts);
-        let mut writes = JoinSet::new();
-        let mut goes_on = begun;
-        while goes_on {
-            let mut works = std::mem::take(&mut *lock(&self.said));
-            works.extend(self.agent().take(self.moment(), self.clock.now()));
-            self.report_changes();
-            if !self.carry_out(works, &mut writes).await {
-                return;
-            }
-            let next = self.agent().next().map(|next| self.began + next);
-            tokio::select! {
-                () = self.news.notified() => {}
-                () = clock::sleep_until(next) => {}
-                Some(_) = writes.join_next() => {}
-                ended = phase.wait_for(|phase| *phase == Phase::Ends) => goes_on = ended.is_err(),
-            }
-        }
-        let works = self.agent().flush(self.moment(), self.clock.now());
-        if begun && self.carry_out(works, &mut writes).await {
-            while writes.join_next().await.is_some() {}
-        }
-    }
-
-    /// Reports changes to the webhook in place of restarts.
-    fn report_changes(&self) {
-        for config in self.agent().take_reported() {
-            tracing::info!(%config, "Changed; reported to the webhook, and nothing is restarted.");
-            if let Some(outbox) = self.outbox.as_ref().filter(|_| !self.settings.dry_run) {
-                outbox.put(changed());
-            }
-        }
-    }
-
-    /// Whether it is to go on.
-    async fn carry_out(self: &Arc<Self>, works: Vec<Work>, writes: &mut JoinSet<()>) -> bool {
-        for work in works {
-            match self.settings.profile {
-                Profile::Safe => {}
-                Profile::Xing => {
-                    if let Some(error) = self.one(&work).await {
-                        *lock(&self.fatal) = Some(error.to_string());
-                        return false;
-                    }
-                    continue;
-                }
-                Profile::Reloader => {
-                    if self.one(&work).await.is_some() {
-                        return true;
-                    }
-                    continue;
-                }
-            }
-            while writes.len() >= WRITES {
-                writes.join_next().await;
-            }
-            let this = self.clone();
-            writes.spawn(async move { drop(this.one(&work).await) });
-        }
-        true
-    }
-
-    /// Carries out one piece of work; an error is one that is not to be ignored.
-    async fn one(&self, work: &Work) -> Option<ApplyError> {
-        let tell = |kind, about: &_, event: &_| self.recorders[&kind].record(about, event);
-        let tools = Tools { api: &self.api, tell: &tell, settings: &self.settings, now: self.clock.now() };
-        let (outcome, error) = apply(tools, work).await;
-        self.counts.count(work, outcome.as_ref(), &self.settings);
-        if let Some(outbox) = &self.outbox
-            && let Some(notice) = notice(work, outcome.as_ref(), &self.settings, self.clock.now())
-        {
-            outbox.put(notice);
-        }
-        if let Some(outcome) = outcome {
-            self.agent().finished(&work.observed, outcome, self.moment());
-            self.news.notify_one();
-        }
-        error
     }
 }
 
@@ -407,7 +318,7 @@ fn outbox(settings: &RestartSettings, client: &Client) -> Option<Arc<Outbox>> {
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     // No code panics while it holds the lock, so what is behind it is whole.
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

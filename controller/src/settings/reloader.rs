@@ -215,6 +215,15 @@ impl ReloaderSettings {
 }
 
 impl ReloaderAnnotations {
+    /// Whether an annotation of this name means something on a workload.
+    pub(crate) fn is_known(&self, name: &str) -> bool {
+        let Self {
+            config_maps, secrets, auto, config_maps_auto, secrets_auto, search, pause_period, paused_at, ..
+        } = self;
+        let all = [config_maps, secrets, auto, config_maps_auto, secrets_auto, search, pause_period, paused_at];
+        all.iter().any(|known| *known == name)
+    }
+
     /// The name that a flag sets.
     fn named(&mut self, flag: &str) -> Option<&mut String> {
         Some(match flag {

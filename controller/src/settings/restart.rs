@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::checksum_keys::SecretChecksums;
 use super::reloader::ReloaderSettings;
 use super::webhook::Webhook;
+use crate::model::beginning;
 
 /// Whose choices are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,7 +120,8 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a number from 1 on or a percentage from 1% to 100%");
+        let quoted = beginning(text, 100);
+        let wrong = || format!("{quoted:?} is not a number from 1 on or a percentage from 1% to 100%");
         let (digits, is_percent) = text.strip_suffix('%').map_or((text, false), |digits| (digits, true));
         let is_plain = !digits.is_empty() && digits.len() < 7 && digits.bytes().all(|byte| byte.is_ascii_digit());
         let number = digits.parse().ok().filter(|number| is_plain && *number > 0).ok_or_else(wrong)?;

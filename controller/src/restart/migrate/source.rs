@@ -17,7 +17,7 @@ use crate::settings::{Profile, ReloaderSettings, RestartSettings};
 /// What becomes of a workload; `None`: that controller does not look after it.
 pub(super) fn adopted(
     from: Source,
-    workload: Workload,
+    mut workload: Workload,
     cluster: &Cluster,
     settings: &RestartSettings,
     now: Timestamp,
@@ -25,6 +25,7 @@ pub(super) fn adopted(
     match from {
         Source::Xing => workload.enabled.then(|| of_xing(&workload, settings)),
         Source::Reloader => {
+            workload.reloader.compile(&settings.reloader.annotations, None);
             let workload = Arc::new(workload);
             let restarted = restarted(&workload, cluster, &settings.reloader, now)?;
             let restarts_nothing = settings.reloader.webhook.is_some();

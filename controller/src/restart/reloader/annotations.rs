@@ -8,11 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
-
 use super::super::references::ConfigKind;
 use super::change::Change;
-use super::facts::Facts;
+use super::facts::{Facts, speaking, typed_auto};
 use crate::model::names::restart::{CONFIG_MAPS_EXCLUDED, SECRETS_EXCLUDED};
 use crate::settings::{ReloaderSettings, truth};
 
@@ -25,36 +23,28 @@ pub(super) enum Wanted {
     Used,
 }
 
-/// Whether a change restarts a workload; also what is wrong with names of configs, which count for nothing then.
-pub(super) fn wanted(facts: &Facts, change: &Change, settings: &ReloaderSettings) -> (Option<Wanted>, Vec<String>) {
-    let names = &settings.annotations;
-    let (list, typed, excluded) = match change.config.kind {
-        ConfigKind::ConfigMap => (&names.config_maps, &names.config_maps_auto, CONFIG_MAPS_EXCLUDED),
-        ConfigKind::Secret => (&names.secrets, &names.secrets_auto, SECRETS_EXCLUDED),
-    };
+/// Whether a change restarts a workload.
+pub(super) fn wanted(facts: &Facts, change: &Change, settings: &ReloaderSettings) -> Option<Wanted> {
+    let (names, kind) = (&settings.annotations, change.config.kind);
     if change.marks.contains(&names.ignore) {
-        return (None, Vec::new());
+        return None;
     }
-    let opts = [list, &names.search, &names.auto, typed];
-    let speaks = opts.iter().any(|name| facts.annotations.contains_key(*name));
-    let of = if speaks { &facts.annotations } else { &facts.template_annotations };
-    let [list, search, auto, typed] = opts.map(|name| said(of, name));
+    let of = speaking(names, kind, &facts.annotations, &facts.template_annotations);
+    let [search, auto, typed] = [&names.search, &names.auto, typed_auto(names, kind)].map(|name| said(of, name));
+    let excluded = match kind {
+        ConfigKind::ConfigMap => CONFIG_MAPS_EXCLUDED,
+        ConfigKind::Secret => SECRETS_EXCLUDED,
+    };
     let mut excluded = said(&facts.annotations, excluded).split(',').map(str::trim);
     if excluded.any(|name| name == change.config.name) {
-        return (None, Vec::new());
+        return None;
     }
-    let mut wrong = Vec::new();
-    for pattern in list.split(',').map(str::trim) {
-        // As that controller puts it together: what is separated by `|` is bound to one end of the name only.
-        match Regex::new(&format!("^{pattern}$")) {
-            Ok(names) if names.is_match(&change.config.name) => return (Some(Wanted::Named), wrong),
-            Ok(_) => {}
-            Err(_) => wrong.push(pattern.to_owned()),
-        }
+    if facts.patterns.get(&kind).is_some_and(|patterns| patterns.match_name(&change.config.name)) {
+        return Some(Wanted::Named);
     }
     let found = search == "true" && change.marks.contains(&names.matched);
     let by_flag = settings.all && auto.is_empty() && typed.is_empty();
-    (((found || truth(auto) || truth(typed) || by_flag).then_some(Wanted::Used)), wrong)
+    (found || truth(auto) || truth(typed) || by_flag).then_some(Wanted::Used)
 }
 
 fn said<'a>(annotations: &'a BTreeMap<String, String>, name: &str) -> &'a str {

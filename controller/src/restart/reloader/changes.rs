@@ -3,12 +3,15 @@
 //! A change is seen where a config's checksum is another than before. What is there when the controller starts is no change, and what
 //! changes while it does not act is none either.
 //!
+//! The changes of a namespace are carried out one after the other, and namespaces side by side: one whose writes take long, or that
+//! has thousands of workloads, does not delay another. At one look only so much of a namespace is decided.
+//!
 //! With `--webhook-url` a change restarts nothing: it is reported to a webhook.
 //!
 //! Cases: `config-restart/reloader-created-late-and-flag`, `config-restart/reloader-restarted-with-nothing-changed`,
 //! `config-restart/reloader-namespace-selected-by-flag`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +30,10 @@ use crate::settings::ReloaderSettings;
 /// How often a change is tried again, and how long the first wait is; each is twice as long as the one before.
 const RETRIES: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_millis(5);
+/// How much of a namespace is decided at one look, in small workloads.
+const SLICE: usize = 500;
+/// Changes of a namespace that wait; of more than that, only the last of a config is kept.
+const MOST_WAITING: usize = 1000;
 /// In this order the kinds of workloads are restarted.
 const KINDS: [WorkloadKind; 6] = [
     WorkloadKind::Deployment,
@@ -53,9 +60,10 @@ pub(crate) enum Order {
 pub(in crate::restart) struct Changes {
     acts: bool,
     number: u64,
-    waiting: BTreeMap<(Moment, u64), Pending>,
-    /// What is being carried out: the change, and what it does.
-    current: Option<(Pending, BTreeMap<WorkloadName, Order>)>,
+    /// Changes by namespace.
+    waiting: BTreeMap<String, BTreeMap<(Moment, u64), Pending>>,
+    /// What is being carried out, by namespace.
+    lanes: BTreeMap<String, Lane>,
     /// When a pause ends.
     resumes: BTreeMap<WorkloadName, Moment>,
     /// Namespaces whose labels are selected.
@@ -68,6 +76,17 @@ pub(in crate::restart) struct Changes {
 struct Pending {
     change: Change,
     failures: u32,
+}
+
+/// What is being carried out in a namespace.
+#[derive(Debug, Default)]
+struct Lane {
+    /// The change; `None`: pauses end.
+    pending: Option<Pending>,
+    /// Workloads about which nothing is decided yet.
+    rest: VecDeque<WorkloadName>,
+    /// What is under way.
+    orders: BTreeMap<WorkloadName, Order>,
 }
 
 impl Changes {
@@ -118,24 +137,35 @@ impl Changes {
 
     fn wait(&mut self, pending: Pending, due: Moment) {
         self.number += 1;
-        self.waiting.insert((due, self.number), pending);
+        let config = &pending.change.config;
+        let waiting = self.waiting.entry(config.namespace.clone()).or_default();
+        if waiting.len() >= MOST_WAITING {
+            waiting.retain(|_, other| other.change.config != *config);
+        }
+        waiting.insert((due, self.number), pending);
     }
 
-    /// When there is something to do.
+    /// When there is something to do; what waits for writes of its namespace is looked at when these are done.
     pub(in crate::restart) fn next(&self) -> Option<Moment> {
         if !self.acts {
             return None;
         }
-        let change = self.waiting.keys().next().map(|(due, _)| *due);
-        change.into_iter().chain(self.resumes.values().copied()).min()
+        if self.lanes.values().any(|lane| lane.orders.is_empty()) {
+            return Some(Moment::ZERO);
+        }
+        let is_free = |namespace: &str| !self.lanes.contains_key(namespace);
+        let changes = self.waiting.iter().filter(|(namespace, _)| is_free(namespace));
+        let changes = changes.filter_map(|(_, waiting)| waiting.keys().next().map(|(due, _)| *due));
+        let resumes = self.resumes.iter().filter(|(name, _)| is_free(&name.namespace)).map(|(_, due)| *due);
+        changes.chain(resumes).min()
     }
 
     /// Changes that wait.
     pub(in crate::restart) fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.waiting.values().map(BTreeMap::len).sum()
     }
 
-    /// What is to be done now: of one change, so that the next is decided on what this one has written.
+    /// What is to be done now: in each namespace of one change, so that the next is decided on what this one has written.
     pub(in crate::restart) fn take(
         &mut self,
         view: &View,
@@ -143,38 +173,76 @@ impl Changes {
         at: Moment,
         now: Timestamp,
     ) -> Vec<(Arc<Workload>, Order)> {
-        let mut orders = self.ended(view, settings, at);
-        let Some(first) = self.waiting.first_entry().filter(|first| self.acts && first.key().0 <= at) else {
-            return orders;
-        };
-        let pending = first.remove();
-        if settings.webhook.is_some() {
-            // Whatever uses it, and whether it is to be ignored: neither is asked.
-            self.reported.push(pending.change.config);
-            return orders;
+        let mut orders = self.end_pauses(view, settings, at);
+        if self.acts {
+            self.begin_changes(view, settings, at);
         }
-        let mut current = BTreeMap::new();
-        for workload in KINDS.into_iter().flat_map(|kind| view.within(kind, &pending.change.config.namespace)) {
-            let ignored = match workload.name.kind {
-                WorkloadKind::Job => settings.ignores_jobs,
-                WorkloadKind::CronJob => settings.ignores_cron_jobs,
-                WorkloadKind::Rollout => !settings.rollouts,
-                _ => false,
-            };
-            if ignored {
-                continue;
+        let free: Vec<String> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| lane.orders.is_empty())
+            .map(|(namespace, _)| namespace.clone())
+            .collect();
+        for namespace in free {
+            orders.extend(self.decide(&namespace, view, settings, now));
+        }
+        orders
+    }
+
+    /// Takes the first change of each namespace that has nothing under way.
+    fn begin_changes(&mut self, view: &View, settings: &ReloaderSettings, at: Moment) {
+        let lanes = &mut self.lanes;
+        self.waiting.retain(|namespace, waiting| {
+            if lanes.contains_key(namespace) {
+                return true;
             }
-            let ends = self.resumes.contains_key(&workload.name);
+            let Some(first) = waiting.first_entry().filter(|first| first.key().0 <= at) else { return true };
+            let pending = first.remove();
+            if settings.webhook.is_some() {
+                // Whatever uses it, and whether it is to be ignored: neither is asked.
+                self.reported.push(pending.change.config);
+            } else {
+                let is_followed = |kind: &WorkloadKind| match kind {
+                    WorkloadKind::Job => !settings.ignores_jobs,
+                    WorkloadKind::CronJob => !settings.ignores_cron_jobs,
+                    WorkloadKind::Rollout => settings.rollouts,
+                    _ => true,
+                };
+                let all = KINDS.into_iter().filter(is_followed).flat_map(|kind| view.within(kind, namespace));
+                let rest = all.map(|workload| workload.name.clone()).collect();
+                lanes.insert(namespace.clone(), Lane { pending: Some(pending), rest, orders: BTreeMap::new() });
+            }
+            !waiting.is_empty()
+        });
+    }
+
+    /// Decides about the next workloads of a namespace.
+    fn decide(
+        &mut self,
+        namespace: &str,
+        view: &View,
+        settings: &ReloaderSettings,
+        now: Timestamp,
+    ) -> Vec<(Arc<Workload>, Order)> {
+        let Some(lane) = self.lanes.get_mut(namespace) else { return Vec::new() };
+        let Some(pending) = &lane.pending else { return Vec::new() };
+        let (mut orders, mut cost) = (Vec::new(), 0);
+        while cost < SLICE
+            && let Some(name) = lane.rest.pop_front()
+        {
+            let Some(workload) = view.workload(&name) else { continue };
+            cost += workload.reloader.cost();
+            let ends = self.resumes.contains_key(&name);
             let observed = Observed { workload: workload.clone(), change: pending.change.clone(), ends };
             let order = match plan(&observed, now, settings) {
                 Plan::Leave => continue,
                 Plan::Restart(restart) => Order::Restart(restart),
                 Plan::Refuse(problem) => Order::Refuse(problem),
             };
-            current.insert(workload.name.clone(), order.clone());
+            lane.orders.insert(name, order.clone());
             orders.push((workload.clone(), order));
         }
-        self.current = Some((pending, current));
+        self.settle(namespace);
         orders
     }
 
@@ -183,38 +251,62 @@ impl Changes {
         std::mem::take(&mut self.reported)
     }
 
-    /// The Deployments whose pause ends.
-    fn ended(&mut self, view: &View, settings: &ReloaderSettings, at: Moment) -> Vec<(Arc<Workload>, Order)> {
-        let mut orders = Vec::new();
+    /// Ends the pauses of Deployments whose namespace has nothing under way.
+    fn end_pauses(&mut self, view: &View, settings: &ReloaderSettings, at: Moment) -> Vec<(Arc<Workload>, Order)> {
+        let (mut orders, mut ending) = (Vec::new(), BTreeMap::<String, Lane>::new());
         self.resumes.retain(|name, due| {
-            let is_over = *due <= at;
+            if *due > at || self.lanes.contains_key(&name.namespace) {
+                return true;
+            }
             let found = view.workload(name).filter(|found| pause::is_ours(&found.reloader, &settings.annotations));
-            orders.extend(found.filter(|_| is_over).map(|found| (found.clone(), Order::Resume)));
-            !is_over
+            if let Some(found) = found {
+                ending.entry(name.namespace.clone()).or_default().orders.insert(name.clone(), Order::Resume);
+                orders.push((found.clone(), Order::Resume));
+            }
+            false
         });
+        self.lanes.extend(ending);
         orders
     }
 
     /// What became of an order.
     pub(in crate::restart) fn finished(&mut self, name: &WorkloadName, is_done: bool, at: Moment) {
-        let Some((_, orders)) = &mut self.current else { return };
-        let Some(order) = orders.remove(name) else { return };
+        let Some(lane) = self.lanes.get_mut(&name.namespace) else { return };
+        let Some(order) = lane.orders.remove(name) else { return };
         if !is_done {
             // The workloads behind this one have not been restarted either; those before it are looked at once more.
-            let Some((mut pending, _)) = self.current.take() else { return };
+            let Some(mut pending) = self.lanes.remove(&name.namespace).and_then(|lane| lane.pending) else { return };
             let wait = FIRST_WAIT * 2_u32.pow(pending.failures);
             pending.failures += 1;
             if pending.failures <= RETRIES {
                 return self.wait(pending, at.saturating_add(wait));
             }
             tracing::error!(config = %pending.change.config, "A change is given up; workloads may not have been restarted.");
-        } else if let Order::Restart(Restart { pause: Some(pause), .. }) = order {
+            return;
+        }
+        if let Order::Restart(Restart { pause: Some(pause), .. }) = order {
             match pause {
                 Pause::Begin(period) | Pause::GoesOn(period) => {
                     self.resumes.entry(name.clone()).or_insert(at.saturating_add(period));
                 }
                 Pause::Over => {}
             }
+        }
+        self.settle(&name.namespace);
+    }
+
+    /// All that was to be done in a namespace has been tried.
+    pub(in crate::restart) fn carried_out(&mut self, namespace: &str) {
+        if let Some(lane) = self.lanes.get_mut(namespace) {
+            lane.orders.clear();
+        }
+        self.settle(namespace);
+    }
+
+    /// Lets the next change of a namespace begin, if nothing of this one is left.
+    fn settle(&mut self, namespace: &str) {
+        if self.lanes.get(namespace).is_some_and(|lane| lane.orders.is_empty() && lane.rest.is_empty()) {
+            self.lanes.remove(namespace);
         }
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::super::references::ConfigKind;
 use crate::model::Meta;
+use crate::settings::ReloaderAnnotations;
 
 /// What is looked at; the data themselves are not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,14 @@ pub(in crate::restart) struct Traits {
     pub(in crate::restart) checksum: String,
     pub(in crate::restart) labels: BTreeMap<String, String>,
     pub(in crate::restart) marks: BTreeSet<String>,
+}
+
+impl Traits {
+    /// Drops what means nothing: annotations may have 256 KiB, and labels are looked at only as it comes.
+    pub(in crate::restart) fn keep(&mut self, names: &ReloaderAnnotations) {
+        self.labels.clear();
+        self.marks.retain(|mark| *mark == names.ignore || *mark == names.matched);
+    }
 }
 
 /// Takes it in; values as the wire has them.

@@ -48,14 +48,11 @@ pub struct Restart {
     pub write: Write,
 }
 
-/// Decides about one change and one workload. Pure: the same arguments give the same plan.
+/// Decides about one change and one workload, whose lists of names are compiled. Pure: the same arguments give the same plan.
 pub fn plan(observed: &Observed, now: Timestamp, settings: &ReloaderSettings) -> Plan {
     let Observed { workload, change, ends } = observed;
     let facts = &workload.reloader;
-    let (wanted, wrong) = wanted(facts, change, settings);
-    for pattern in wrong {
-        tracing::error!(workload = %workload.name, pattern, "An annotation has a name that is no regular expression.");
-    }
+    let wanted = wanted(facts, change, settings);
     let container = wanted.and_then(|wanted| target(facts, &change.config, wanted));
     let Some(write) = container.and_then(|container| write(settings.strategy, container, change, now)) else {
         return Plan::Leave;

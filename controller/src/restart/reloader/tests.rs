@@ -39,8 +39,9 @@ fn now() -> Timestamp {
     "2026-01-01T00:01:00Z".parse().unwrap()
 }
 
-fn planned(workload: Workload, change: Change, flags: &[&str]) -> Plan {
+fn planned(mut workload: Workload, change: Change, flags: &[&str]) -> Plan {
     let settings = ReloaderSettings::from_flags(flags.iter().copied()).unwrap();
+    workload.reloader.compile(&settings.annotations, None);
     plan(&Observed { workload: Arc::new(workload), change, ends: false }, now(), &settings)
 }
 

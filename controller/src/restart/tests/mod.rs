@@ -2,6 +2,7 @@
 
 mod agent;
 mod both;
+mod hostile;
 mod keyed;
 mod memory;
 mod pace;

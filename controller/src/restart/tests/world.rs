@@ -300,6 +300,7 @@ impl World {
             // The watch shows it, too.
             self.show(&path);
         }
+        self.agent.carried_out("ns");
     }
 
     /// Moments at which a workload was restarted.
