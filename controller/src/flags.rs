@@ -45,10 +45,10 @@ pub(crate) struct Flags {
     /// The one namespace to look after [default: all]
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
-    /// Deployments looked after at the same time
+    /// Deployments of one namespace looked after at the same time; four times as many in all
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     concurrent_deployment_syncs: u16,
-    /// ReplicaSets looked after at the same time
+    /// ReplicaSets of one namespace looked after at the same time; four times as many in all
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     concurrent_replicaset_syncs: u16,
     /// Whose behaviour to follow
