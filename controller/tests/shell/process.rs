@@ -112,7 +112,9 @@ async fn probes_metrics_and_the_lease_go_on_while_decisions_block_their_thread()
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 "), "{probe}: {answer}");
     }
-    let renewals = || server.paths().iter().filter(|path| path.starts_with("PUT") && path.ends_with("/rollout-controller")).count();
+    let renewals = || {
+        server.paths().iter().filter(|path| path.starts_with("PUT") && path.ends_with("/rollout-controller")).count()
+    };
     let before = renewals();
     for _ in 0..3000 {
         if renewals() >= before + 3 {
