@@ -84,15 +84,20 @@ async fn start(launch: Launch) -> anyhow::Result<()> {
         anyhow::ensure!(migration.restarts.is_empty(), "taking over would restart workloads");
         return Ok(());
     }
-    let lease = Some(connect::client_within(&config, Protocol::Http1, Bounds::default(), &metrics)?);
+    let aside = runtime_aside()?;
+    let lease = {
+        // A client has a task of its own, in the runtime in which it is made.
+        let _within = aside.enter();
+        Some(connect::client_within(&config, Protocol::Http1, Bounds::default(), &metrics)?)
+    };
     let mut endpoints = Endpoint::open(at, probes).await?;
     if let Some(Secure(folder)) = secure {
         let tls = Tls::new(folder.as_deref(), &host())?;
         endpoints = endpoints.into_iter().map(|endpoint| endpoint.secured(&tls)).collect();
     }
     tracing::info!(%server, version = env!("CARGO_PKG_VERSION"), "Started.");
-    let aside = Some(runtime_aside()?);
-    serve(client, settings, Process { election, lease, metrics, endpoints, aside }, shutdown).await?;
+    let process = Process { election, lease, metrics, endpoints, aside: Some(aside) };
+    serve(client, settings, process, shutdown).await?;
     tracing::info!("Stopped.");
     Ok(())
 }

@@ -100,7 +100,13 @@ async fn probes_metrics_and_the_lease_go_on_while_decisions_block_their_thread()
         retry_period: Duration::from_millis(5),
         ..Election::new("default", "rollout-controller", "me")
     };
-    let process = Process { endpoints, election: Some(election), aside: Some(aside()), ..Process::default() };
+    let aside = aside();
+    // A client has a task of its own, in the runtime in which it is made.
+    let lease = Some({
+        let _within = aside.enter();
+        server.client()
+    });
+    let process = Process { endpoints, election: Some(election), lease, aside: Some(aside), ..Process::default() };
     let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
     until(at, "GET /metrics", "leader_election_master_status{name=\"rollout-controller\"} 1").await;
 
