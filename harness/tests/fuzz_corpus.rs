@@ -1,5 +1,6 @@
 //! What the fuzz targets of `harness/fuzz` once found, and what they begin with, played again on every test run.
 
+#[expect(unreachable_pub, reason = "the fuzz targets are another crate")]
 #[path = "../fuzz/src/inputs.rs"]
 mod inputs;
 

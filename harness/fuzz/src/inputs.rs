@@ -58,8 +58,8 @@ pub fn case(data: &[u8]) {
         Err(error) => drop(error.to_string()),
         Ok(all) => {
             for case in &all {
-                cases::cost(case);
-                report::story(case, report::Said::Nothing, &[], false);
+                let _ = cases::cost(case);
+                let _ = report::story(case, report::Said::Nothing, &[], false);
             }
         }
     }
@@ -86,13 +86,13 @@ fn read(recording: &Recording) {
         serde_json::from_str::<Value>(&report::json_of_play(&judgement, &summary, &again)).expect("it is JSON");
         let sheet =
             report::page::Sheet { judgement: &judgement, expected: None, again: &again, took: None, frames: None };
-        report::page::page("fuzz", &[sheet]);
+        let _ = report::page::page("fuzz", &[sheet]);
         views.push(inspect::Inspected::judged(recording, &judgement, None));
     }
     for inspected in &views {
-        inspect::trace(inspected);
+        let _ = inspect::trace(inspected);
         for (at, size) in [(0, Size::new(80, 24)), (1, Size::new(200, 60)), (usize::MAX, Size::new(1, 1))] {
-            inspect::View::of(inspected, at, size);
+            let _ = inspect::View::of(inspected, at, size);
         }
     }
 }

@@ -138,7 +138,7 @@ pub fn belongs(set: &str, deployment: &str) -> bool {
 }
 
 fn size(state: &State) -> Size {
-    let wanted = state.size.split('/').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    let wanted = state.size.split('/').next().and_then(count).unwrap_or(0);
     Size { wanted, ready: number(state, "ready"), available: number(state, "available") }
 }
 
@@ -153,5 +153,10 @@ fn total(deployment: &str, sets: &BTreeMap<String, Size>) -> Total {
 
 /// A number of a checkpoint's line; what is left out is 0.
 fn number(state: &State, key: &str) -> i64 {
-    state.fields.iter().find(|field| field.key == key).and_then(|field| field.value.parse().ok()).unwrap_or(0)
+    state.fields.iter().find(|field| field.key == key).and_then(|field| count(&field.value)).unwrap_or(0)
+}
+
+/// A number of pods, which the API has as 32 bits: sums of them stay numbers.
+fn count(text: &str) -> Option<i64> {
+    text.parse::<i64>().ok().map(|count| count.clamp(i32::MIN.into(), i32::MAX.into()))
 }

@@ -31,18 +31,23 @@ pub fn staircase(course: &Course, stop: &Stop) -> Vec<String> {
         .map(|name| name.chars().count())
         .max()
         .unwrap_or(0);
-    let scale = |pods: i64| if widest > WIDEST { (pods * WIDEST + widest - 1) / widest } else { pods };
+    // A status may say any number, whatever is wanted.
+    let scale = |pods: i64| {
+        let (pods, widest, most) = (i128::from(pods), i128::from(widest), i128::from(WIDEST));
+        let scaled = if widest > most { (pods * most + widest - 1) / widest } else { pods };
+        i64::try_from(scaled.clamp(0, 4 * most)).unwrap_or(WIDEST)
+    };
     let field = usize::try_from(scale(widest)).unwrap_or(0) + 1;
     let times = |letter: char, pods: i64| letter.to_string().repeat(usize::try_from(scale(pods.max(0))).unwrap_or(0));
     let mut lines = Vec::new();
-    let mut offset = 0;
+    let mut offset = 0_i64;
     for name in names {
         let Some(size) = stop.sets.get(name) else { continue };
         let pods = times(AVAILABLE, size.available)
-            + &times(READY, size.ready - size.available)
-            + &times(WANTED, size.wanted - size.ready);
+            + &times(READY, size.ready.saturating_sub(size.available))
+            + &times(WANTED, size.wanted.saturating_sub(size.ready));
         let bar = format!("{}{pods}", times(' ', offset));
-        offset += size.wanted;
+        offset = offset.saturating_add(size.wanted);
         let ready = if size.ready == size.available { String::new() } else { format!(", {} ready", size.ready) };
         lines
             .push(format!("{name:column$}  {bar:field$}  {} wanted{ready}, {} available", size.wanted, size.available));

@@ -49,9 +49,11 @@ enum Rounding {
 
 /// A number, or a percentage of the replicas.
 fn share(value: Option<&Value>, replicas: i64, rounding: Rounding) -> i64 {
+    // The API has 32 bits for either; a recording may have any number.
+    let bounded = |number: i64| number.clamp(i32::MIN.into(), i32::MAX.into());
     let percent = match value {
-        Some(Value::Number(number)) => return number.as_i64().unwrap_or(0),
-        Some(Value::String(text)) => text.strip_suffix('%').and_then(|n| n.parse::<i64>().ok()).unwrap_or(0),
+        Some(Value::Number(number)) => return bounded(number.as_i64().unwrap_or(0)),
+        Some(Value::String(text)) => bounded(text.strip_suffix('%').and_then(|n| n.parse().ok()).unwrap_or(0)),
         _ => 25,
     };
     match rounding {
