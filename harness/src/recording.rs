@@ -85,6 +85,7 @@ pub struct StepMark {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
     /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "header::milliseconds")]
     pub at: u64,
 }
 
@@ -128,6 +129,7 @@ pub struct Version {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "header::milliseconds")]
     pub at: u64,
     /// The whole object, without managed fields; the world has the same.
     pub object: Body,
@@ -158,6 +160,7 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
     /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "header::milliseconds")]
     pub at: u64,
 }
 
@@ -199,6 +202,7 @@ pub struct Meeting {
     /// What it means for the subject.
     pub effect: Effect,
     /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "header::milliseconds")]
     pub at: u64,
 }
 
@@ -234,8 +238,10 @@ pub struct Settling {
     /// Probe rounds made.
     pub rounds: u32,
     /// How long it took, in milliseconds.
+    #[serde(deserialize_with = "header::milliseconds")]
     pub took: u64,
     /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "header::milliseconds")]
     pub at: u64,
 }
 
@@ -248,6 +254,7 @@ pub struct End {
     /// Whether the Deployments' events can be compared: an event of the probe's own arrived after them.
     pub events_complete: bool,
     /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "header::milliseconds")]
     pub at: u64,
     /// What helps to find out why the subject got into trouble, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]

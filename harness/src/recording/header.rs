@@ -102,3 +102,8 @@ pub enum SubjectKind {
     /// Whoever looks after Deployments on the live cluster that was captured.
     Cluster,
 }
+
+/// A length of time, at most some thirty thousand years, so that what is made of it stays a number.
+pub(super) fn milliseconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    Ok(u64::deserialize(from)?.min(1_000_000_000_000_000))
+}
