@@ -155,12 +155,20 @@ impl Watch {
         self.earlier.get(object::name(deployment)).map_or(now, |earlier| now.or(*earlier))
     }
 
-    /// A write that raises a ReplicaSet leaves the total within replicas + maxSurge (Recreate: within replicas).
-    /// Source: the API's documentation of `maxSurge`.
+    /// A write that raises a ReplicaSet leaves the total within replicas + maxSurge (Recreate: within replicas). It says nothing in
+    /// the middle of scaling in proportion, where one ReplicaSet is raised before another is lowered: that is while a ReplicaSet
+    /// has the size that it got for another number of replicas.
+    /// Source: the API's documentation of `maxSurge`, and upstream's `isScalingEvent`.
     fn surge(&self, frame: &Frame<'_>) -> Option<String> {
         let after = frame.replica_set()?;
         let raised = object::replicas(after) > frame.before.map_or(0, object::replicas);
         let deployment = frame.world.deployment_of(after).filter(|_| raised)?;
+        let is_of_another_number =
+            |set| object::desired_replicas(set).is_some_and(|desired| desired != object::replicas(deployment));
+        let mut active = frame.world.controlled(REPLICA_SET, deployment).filter(|set| object::replicas(set) > 0);
+        if active.any(is_of_another_number) {
+            return None;
+        }
         let total: i64 =
             frame.world.controlled(REPLICA_SET, deployment).map(|set| i64::from(object::replicas(set))).sum();
         let most = self.bounds(deployment).most;

@@ -11,6 +11,8 @@ use crate::pointer::At;
 pub(crate) const HASH_LABEL: &str = "pod-template-hash";
 /// The annotation that holds the revision, on Deployments and ReplicaSets.
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
+/// The annotation that holds how many replicas the Deployment wanted when the ReplicaSet got its size.
+pub(crate) const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
 /// The prefix of the annotations that the controller owns.
 pub(crate) const OWN_PREFIX: &str = "deployment.kubernetes.io/";
 
@@ -53,6 +55,11 @@ pub(crate) fn strings<'a>(object: &'a Value, pointer: &str) -> BTreeMap<&'a str,
 /// One annotation.
 pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("annotations")?.get(key)?.as_str()
+}
+
+/// The annotation with the wanted replicas as a number.
+pub(crate) fn desired_replicas(object: &Value) -> Option<i32> {
+    annotation(object, DESIRED_REPLICAS)?.parse().ok()
 }
 
 /// The revision annotation as a number.

@@ -56,6 +56,14 @@ fn set(hash: &str, replicas: i32, available: i32) -> Value {
     with(&owned_set(&web(), hash, &format!("app:{hash}"), replicas), &json!({"status": ready(available)}))
 }
 
+/// The same ReplicaSet, with a size for this many wanted replicas.
+fn desired(set: &Value, replicas: i32) -> Value {
+    with(
+        set,
+        &json!({"metadata": {"annotations": {"deployment.kubernetes.io/desired-replicas": replicas.to_string()}}}),
+    )
+}
+
 #[test]
 fn a_message_to_the_webhook_is_a_decision_without_its_time() {
     let json = r#"{"message":"a \"b\"","time":"2026-01-05T00:00:27Z"}"#;
@@ -339,6 +347,15 @@ fn events_are_compared_only_if_few_and_complete() {
 #[case::decided_after_it_had_settled(
     Film::rolled_out(10).user(1, "x").met("x").driver(&scaled(&web(), 9)).settled().user(2, "y").other(&set("2", 3, 0)),
     "surge: web wants 13 pods in all, at most 12 allowed")]
+#[case::in_the_middle_of_scaling_in_proportion(
+    Film::rolled_out(10).other(&desired(&set("1", 3, 3), 10)).other(&desired(&set("2", 5, 5), 10)).user(1, "x")
+        .driver(&scaled(&web(), 6)).other(&desired(&set("2", 7, 5), 6)),
+    "")]
+#[case::after_scaling_in_proportion(
+    Film::rolled_out(10).other(&desired(&set("1", 3, 3), 10)).other(&desired(&set("2", 5, 5), 10)).user(1, "x")
+        .driver(&scaled(&web(), 6)).other(&desired(&set("2", 7, 5), 6)).other(&desired(&set("1", 1, 1), 6))
+        .other(&desired(&set("1", 3, 1), 6)),
+    "surge: web wants 10 pods in all, at most 8 allowed")]
 #[case::recreate_allows_none_above(
     Film::rolled_out(10).user(1, "x").driver(&with(&web(), &json!({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}}))).other(&set("2", 1, 0)),
     "surge: web wants 11 pods in all, at most 10 allowed")]
