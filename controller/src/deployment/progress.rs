@@ -97,15 +97,18 @@ impl Sync<'_> {
     /// When to look again at a rollout in which nothing moves.
     ///
     /// Upstream looks again a second after the deadline, and every five milliseconds when less than a second is left. Looking
-    /// once, just behind the deadline, decides the same. It also spins on a complete Deployment that has lost a pod, where no
-    /// deadline can pass any more; there is nothing to wait for there.
+    /// once, just behind the deadline, decides the same. A complete Deployment that has lost a pod has no deadline that could pass,
+    /// and is looked at again all the same (case `recreate/failed-pod-until-the-deadline`); there upstream spins from then on, and
+    /// this controller does not.
     pub(super) fn until_deadline(&self, status: &DeploymentStatus) -> Option<Duration> {
         let condition = Condition::find(&self.deployment.status.conditions, names::condition::PROGRESSING)?;
-        let settled = [names::reason::TIMED_OUT, names::reason::NEW_REPLICA_SET_AVAILABLE];
-        if self.is_complete(status) || settled.contains(&condition.reason.as_str()) {
+        if self.is_complete(status) || condition.reason == names::reason::TIMED_OUT {
             return None;
         }
         let left = self.left(condition)?;
+        if left < SignedDuration::from_secs(1) && condition.reason == names::reason::NEW_REPLICA_SET_AVAILABLE {
+            return None;
+        }
         let slack = if left < SignedDuration::from_secs(1) {
             SignedDuration::from_millis(1)
         } else {

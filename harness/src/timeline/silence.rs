@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::invariants::is_write;
 use super::model::{Breach, Invariant};
 use super::world::{DEPLOYMENT, REPLICA_SET};
-use crate::recording::{Entry, Recording, Request, Version};
+use crate::recording::{Change, Entry, Recording, Request, Version};
 
 /// The first write that should not be there.
 pub(super) fn silence(recording: &Recording) -> Option<Breach> {
@@ -37,11 +37,15 @@ fn time_changed_something(entries: &[Entry], last: usize) -> bool {
     let mut known: BTreeMap<(&str, &str), Arc<Value>> = BTreeMap::new();
     for (number, entry) in entries.iter().enumerate() {
         let Entry::Object(version) = entry else { continue };
-        let Version { kind, name, object, .. } = version;
+        let Version { kind, name, object, change, .. } = version;
         if kind != DEPLOYMENT && kind != REPLICA_SET {
             continue;
         }
         let object = object.value();
+        let is_new = number > last && *change == Change::Added;
+        if is_new && known.iter().any(|((kind, _), known)| *kind == DEPLOYMENT && is_past(known, &object)) {
+            return true;
+        }
         let before = known.insert((kind, name), Arc::clone(&object));
         if number > last && before.is_some_and(|before| became_available(&before, &object) || passed(&before, &object))
         {
@@ -58,6 +62,20 @@ fn became_available(before: &Value, after: &Value) -> bool {
         let ready = [before, after].map(|object| count(object, "readyReplicas"));
         ready[0] == ready[1] && count(before, "availableReplicas") < count(after, "availableReplicas")
     }
+}
+
+/// What was created came after the progress deadline of this Deployment, at which upstream looks again. A Recreate that waits for
+/// pods goes on then if they have ended meanwhile.
+fn is_past(deployment: &Value, created: &Value) -> bool {
+    let time = |value: &Value| value.as_str()?.parse::<jiff::Timestamp>().ok();
+    let conditions = deployment["status"]["conditions"].as_array().into_iter().flatten();
+    let progressing = conditions.into_iter().find(|condition| condition["type"] == "Progressing");
+    let deadline = || {
+        let seconds = deployment["spec"]["progressDeadlineSeconds"].as_i64()?;
+        time(&progressing?["lastUpdateTime"])?.checked_add(jiff::SignedDuration::from_secs(seconds)).ok()
+    };
+    let created = time(&created["metadata"]["creationTimestamp"]);
+    created.zip(deadline()).is_some_and(|(created, deadline)| created >= deadline)
 }
 
 /// The progress deadline has passed.

@@ -32,6 +32,7 @@ fn condition(status: &str, reason: &str, time: &str) -> Value {
 #[case::now(Some(60), 3, 3, 1, Some(("True", "")), "18:50:00", 0)]
 #[case::one_second_after(Some(60), 3, 3, 1, Some(("True", "")), "18:50:01", 0)]
 #[case::sixty_seconds_after(Some(60), 3, 3, 1, Some(("True", "")), "18:51:00", 0)]
+#[case::complete_but_a_pod_was_lost_before(Some(60), 3, 3, 1, Some(("True", "NewReplicaSetAvailable")), "18:49:30", 30)]
 // Ours: upstream spins here, though no deadline can pass any more.
 #[case::complete_but_a_pod_was_lost(Some(60), 3, 3, 1, Some(("True", "NewReplicaSetAvailable")), "18:51:00", -1)]
 fn requeue_stuck_deployment(

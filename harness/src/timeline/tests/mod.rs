@@ -495,6 +495,20 @@ fn what_time_brings_is_reported_after_the_end(#[case] change: &Value, #[case] is
     assert_eq!(breaches.is_empty(), is_timely, "{breaches:?}");
 }
 
+/// A Recreate that learned late of its pods' end goes on when upstream looks again.
+#[rstest]
+#[case::at_the_deadline("2026-01-05T00:01:00Z", true)]
+#[case::before_it("2026-01-05T00:00:59Z", false)]
+fn what_a_deadline_brings_is_not_judged(#[case] created: &str, #[case] is_timely: bool) {
+    let progressing = json!([{"type": "Progressing", "lastUpdateTime": "2026-01-05T00:00:00Z"}]);
+    let web = with(&web(), &json!({"spec": {"progressDeadlineSeconds": 60}, "status": {"conditions": progressing}}));
+    let film = Film::rolled_out(10).other(&web).user(1, "x").settled();
+    let new = with(&set("2", 1, 0), &json!({"metadata": {"creationTimestamp": created}}));
+    let breaches = Timeline::from_recording(&film.other_made(&new).request("create", "replicasets", 201).end());
+    let breaches = breaches.steps.last().map(|step| step.breaches.len());
+    assert_eq!(breaches == Some(0), is_timely, "{breaches:?}");
+}
+
 #[rstest]
 #[case("        rs1 10 -> 8", 1, "nothing stands above it")]
 #[case("step one  x", 1, "neither `given`, `step N` nor `events`: `step one`")]
