@@ -156,8 +156,8 @@ impl Watch {
     }
 
     /// A write that raises a ReplicaSet leaves the total within replicas + maxSurge (Recreate: within replicas). It says nothing in
-    /// the middle of scaling in proportion, where one ReplicaSet is raised before another is lowered: that is while a ReplicaSet
-    /// has the size that it got for another number of replicas.
+    /// the middle of scaling in proportion, where one ReplicaSet is raised before another is lowered: that is while another
+    /// ReplicaSet has the size that it got for another number of replicas.
     /// Source: the API's documentation of `maxSurge`, and upstream's `isScalingEvent`.
     fn surge(&self, frame: &Frame<'_>) -> Option<String> {
         let after = frame.replica_set()?;
@@ -165,8 +165,9 @@ impl Watch {
         let deployment = frame.world.deployment_of(after).filter(|_| raised)?;
         let is_of_another_number =
             |set| object::desired_replicas(set).is_some_and(|desired| desired != object::replicas(deployment));
-        let mut active = frame.world.controlled(REPLICA_SET, deployment).filter(|set| object::replicas(set) > 0);
-        if active.any(is_of_another_number) {
+        let is_another = |set: &&Value| object::uid(set) != object::uid(after) && object::replicas(set) > 0;
+        let mut others = frame.world.controlled(REPLICA_SET, deployment).filter(is_another);
+        if others.any(is_of_another_number) {
             return None;
         }
         let total: i64 =

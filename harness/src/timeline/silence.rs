@@ -42,6 +42,10 @@ fn time_changed_something(entries: &[Entry], last: usize) -> bool {
             continue;
         }
         let object = object.value();
+        // What a quota refused is tried again after ever longer waits.
+        if number > last && known.values().any(|object| is_refused_pods(object)) {
+            return true;
+        }
         let is_new = number > last && *change == Change::Added;
         if is_new && known.iter().any(|((kind, _), known)| *kind == DEPLOYMENT && is_past(known, &object)) {
             return true;
@@ -76,6 +80,13 @@ fn is_past(deployment: &Value, created: &Value) -> bool {
     };
     let created = time(&created["metadata"]["creationTimestamp"]);
     created.zip(deadline()).is_some_and(|(created, deadline)| created >= deadline)
+}
+
+/// A ReplicaSet could not create pods.
+fn is_refused_pods(object: &Value) -> bool {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    let mut failures = conditions.filter(|condition| condition["type"] == "ReplicaFailure");
+    object["kind"] == REPLICA_SET && failures.any(|condition| condition["status"] == "True")
 }
 
 /// The progress deadline has passed.

@@ -15,21 +15,20 @@ use tokio_rustls::TlsAcceptor;
 use super::connection::Connection;
 use super::read;
 use crate::cluster::proxy_fixture::{Form, TestProxy};
-use crate::cluster::{Authority, Cluster, DEFAULT_VERSION, Plan, Site, boot};
+use crate::cluster::{Authority, SimulatedServer};
 
 const BETA: &str = "client.authentication.k8s.io/v1beta1";
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A server, a folder, and the kubeconfig that leads there.
+/// A server in this process, a folder, and the kubeconfig that leads there.
 struct Fixture {
-    cluster: Cluster,
+    cluster: SimulatedServer,
     folder: tempfile::TempDir,
 }
 
 impl Fixture {
-    async fn start() -> Self {
-        let cluster = boot(&Plan::new(DEFAULT_VERSION).at(Site::Sim)).await.unwrap();
-        Self { cluster, folder: tempfile::tempdir().unwrap() }
+    fn start() -> Self {
+        Self { cluster: SimulatedServer::start().unwrap(), folder: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -92,7 +91,7 @@ fn wrap(text: &str) -> String {
 /// Each form of a kubeconfig: the namespace that it means, or what is said of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kubeconfig_is_taken_as_kubectl_takes_it() {
-    let it = Fixture::start().await;
+    let it = Fixture::start();
     let plugin = it.write("plugin", &format!(
         "#!/bin/sh\ntest \"$GREETING\" = hello || exit 3\necho '{{\"kind\":\"ExecCredential\",\"apiVersion\":\"'${{API:-client.authentication.k8s.io/v1}}'\",\"status\":{{\"token\":\"{}\"}}}}'\n",
         it.token()
@@ -283,7 +282,7 @@ async fn a_kubeconfig_is_taken_as_kubectl_takes_it() {
 /// The files of a list are one kubeconfig, of which some may say nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_of_a_list_are_merged_as_kubectl_merges_them() {
-    let it = Fixture::start().await;
+    let it = Fixture::start();
     let mut whole = it.config(|_, _, _| {});
     let users = whole.as_object_mut().unwrap().remove("users").unwrap();
     it.write("empty", "");
@@ -303,7 +302,7 @@ async fn files_of_a_list_are_merged_as_kubectl_merges_them() {
 #[case::socks_with_credentials(Form::Socks(Some("me:p@ss")), "socks5://me:p%40ss@", "SOCKS ")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proxy_of_the_kubeconfig_leads_to_the_server(#[case] form: Form, #[case] url: &str, #[case] verb: &str) {
-    let it = Fixture::start().await;
+    let it = Fixture::start();
     let proxy = TestProxy::start(form).await;
     let url = format!("{url}{}", proxy.address);
     let file = it.write("config", &it.config(|cluster, _, _| cluster["proxy-url"] = json!(url)).to_string());
@@ -317,7 +316,7 @@ async fn a_proxy_of_the_kubeconfig_leads_to_the_server(#[case] form: Form, #[cas
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proxy_with_tls_leads_to_the_server() {
-    let it = Fixture::start().await;
+    let it = Fixture::start();
     let authority = Authority::new("proxy", "2026-11-21T00:00:00Z".parse().unwrap()).unwrap();
     let tls = authority.server("proxy").unwrap().server_config().unwrap();
     let proxy = TestProxy::start(Form::ConnectOverTls(TlsAcceptor::from(std::sync::Arc::new(tls)))).await;

@@ -59,6 +59,12 @@ impl SimulatedServer {
         write_private(&folder.join(SAID), &serde_json::to_vec(&self.access).expect("an access is plain data"))
     }
 
+    /// How to reach it.
+    #[cfg(test)]
+    pub(in crate::cluster) fn access(&self) -> &Access {
+        &self.access
+    }
+
     /// A client in this process, past the socket.
     pub fn client(&self) -> kube::Client {
         self.server.client()

@@ -348,11 +348,11 @@ fn events_are_compared_only_if_few_and_complete() {
     Film::rolled_out(10).user(1, "x").met("x").driver(&scaled(&web(), 9)).settled().user(2, "y").other(&set("2", 3, 0)),
     "surge: web wants 13 pods in all, at most 12 allowed")]
 #[case::in_the_middle_of_scaling_in_proportion(
-    Film::rolled_out(10).other(&desired(&set("1", 3, 3), 10)).other(&desired(&set("2", 5, 5), 10)).user(1, "x")
+    Film::rolled_out(10).driver(&desired(&set("1", 3, 3), 10)).driver(&desired(&set("2", 5, 5), 10)).settled().user(1, "x")
         .driver(&scaled(&web(), 6)).other(&desired(&set("2", 7, 5), 6)),
     "")]
 #[case::after_scaling_in_proportion(
-    Film::rolled_out(10).other(&desired(&set("1", 3, 3), 10)).other(&desired(&set("2", 5, 5), 10)).user(1, "x")
+    Film::rolled_out(10).driver(&desired(&set("1", 3, 3), 10)).driver(&desired(&set("2", 5, 5), 10)).settled().user(1, "x")
         .driver(&scaled(&web(), 6)).other(&desired(&set("2", 7, 5), 6)).other(&desired(&set("1", 1, 1), 6))
         .other(&desired(&set("1", 3, 1), 6)),
     "surge: web wants 10 pods in all, at most 8 allowed")]
@@ -493,6 +493,16 @@ fn what_time_brings_is_reported_after_the_end(#[case] change: &Value, #[case] is
     let end = film.other(&with(&before, change)).request("update", "deployments", 200).end();
     let breaches = Timeline::from_recording(&end).steps.pop().expect("a step").breaches;
     assert_eq!(breaches.is_empty(), is_timely, "{breaches:?}");
+}
+
+#[test]
+fn pods_that_were_refused_are_tried_again_after_the_end() {
+    let refused = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}]);
+    let set = with(&set("2", 1, 0), &json!({"status": {"conditions": refused}}));
+    let film = Film::rolled_out(10).other(&set).user(1, "x").settled();
+    let end = film.other(&set).request("create", "pods", 201).end();
+    let breaches = Timeline::from_recording(&end).steps.pop().expect("a step").breaches;
+    assert!(breaches.is_empty(), "{breaches:?}");
 }
 
 /// A Recreate that learned late of its pods' end goes on when upstream looks again.
