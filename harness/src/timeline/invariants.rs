@@ -194,7 +194,8 @@ impl Watch {
             sets.filter(|set| object::uid(set) != object::uid(before))
         };
         let total: i64 = others().chain([before]).map(|set| i64::from(object::replicas(set))).sum();
-        let least = bounds.least.filter(|_| total <= bounds.most)?;
+        // It may have been cut by the bounds of now as well as by those of before.
+        let least = bounds.least.filter(|_| total <= bounds.most.min(Bounds::of(deployment).most))?;
         let available: i64 = others().map(|set| kept(set, object::replicas(set))).sum();
         let (had, keeps) = (available + kept(before, object::replicas(before)), available + kept(before, wanted));
         let name = object::name(deployment);

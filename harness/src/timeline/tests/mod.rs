@@ -387,6 +387,10 @@ fn surge(#[case] film: Film, #[case] expected: &str) {
     "availability: web keeps 7 pods available, at least 8 promised")]
 #[case::a_user_sized_a_replica_set(
     Film::rolled_out(10).user(1, "x").driver(&set("1", 9, 10)).other(&set("1", 7, 10)), "")]
+#[case::cut_in_proportion_by_the_second_of_two_operations(
+    Film::rolled_out(10).driver(&set("2", 3, 0)).settled().user(1, "x").driver(&web()).driver(&scaled(&web(), 9))
+        .other(&set("1", 6, 10)),
+    "")]
 #[case::an_autoscaler_scaled(
     Film::rolled_out(10).node(1, 0, "x").foreign(&scaled(&web(), 20)).other(&scaled(&set("1", 10, 10), 9)), "")]
 #[case::recreate_promises_nothing(
