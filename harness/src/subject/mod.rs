@@ -1,10 +1,9 @@
 //! What is judged: a controller that is given a kubeconfig which leads to the interceptor, and nothing else.
 //!
-//! A subject is named on the command line ([`Spec`]) and started ([`Spec::start`]). Whatever it is written in, it
-//! runs at its own pace; the harness sees its requests at the interceptor and its process or pods, never its inside. Only `ours` names
-//! this project's own controller. In virtual time two can run: `ours` as a task, and upstream's controllers by a program that
-//! has its clock from the simulation ([`virtual_time`]). On a simulated cluster the same two can be the subject's neighbours
-//! ([`ClusterControllers`]).
+//! A subject is named on the command line ([`Spec`]) and started ([`Spec::start`]). The harness sees its requests at the interceptor
+//! and its process or pods, never its inside. Only `ours` names this project's own controller. In virtual time two can run: `ours` as
+//! a task, and upstream's controllers by a program that has its clock from the simulation ([`virtual_time`]). On a simulated cluster
+//! the same two can be the subject's neighbours ([`ClusterControllers`]).
 
 mod bank;
 mod cluster_controllers;
@@ -32,8 +31,7 @@ pub use ours::SUBJECT_TARGET;
 pub use reference::Reference;
 
 use crate::case::RestartOptions;
-use crate::cluster;
-use crate::cluster::kind;
+use crate::cluster::{self, kind};
 use crate::controllers::{Controller, Controllers};
 use crate::intercept::Interceptor;
 use crate::recording::{Identity, SubjectKind, Trouble};
