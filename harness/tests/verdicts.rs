@@ -179,7 +179,7 @@ fn dead_environment() -> Result<(), String> {
         environment.close().await;
         Ok(verdict::judge(&case, &recording, None))
     })?;
-    expect(&judgement, Verdict::Inconclusive, "no longer answers")
+    expect(&judgement, Verdict::Inconclusive, "the cluster's kube-controller-manager ended")
 }
 
 /// SIGKILL in mid-case: five seconds later nothing of the harness's own is left.
