@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::kind::Kind;
 use super::own::Own;
-use super::served::Served;
-use super::{Cluster, ClusterError, Plan, Site, containers, place, processes};
+use super::{Cluster, ClusterError, Plan, Site, containers, place, processes, served};
 
 /// Boot a cluster that belongs to this process: it ends when the last [`Cluster`] is dropped, or with this process.
 ///
@@ -19,7 +18,7 @@ pub async fn boot(plan: &Plan) -> Result<Cluster, ClusterError> {
 /// detached from this process.
 pub(super) async fn boot_in(parent: &Path, plan: &Plan) -> Result<Cluster, ClusterError> {
     match &plan.site {
-        Site::Sim => Served::start(parent, plan).await.map(Cluster::Served),
+        Site::Sim => served::start(parent, plan).await.map(Cluster::Served),
         Site::ControlPlane => processes::start(parent, plan).await.map(Cluster::Processes),
         Site::Containers(wish) => containers::start(parent, plan, wish).await.map(Cluster::Containers),
         Site::Kind(wish) => Kind::start(parent, plan, wish).await.map(Cluster::Kind),

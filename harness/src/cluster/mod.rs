@@ -26,8 +26,8 @@
 //! ```
 //!
 //! * Each backend is a folder with the files `start`, `prove`, `connect` and `end`. The last three
-//!   implement the traits of `questions`; `start` is a function, as its arguments differ. The two
-//!   whose programs a supervisor runs, processes and containers, are one type from then on:
+//!   implement the traits of `questions`; `start` is a function, as its arguments differ. The three
+//!   whose programs a supervisor runs (served, processes, containers) are one type from then on:
 //!   `supervised`.
 //! * [`Cluster`] is an enum of the six. Nothing outside of this room matches on it.
 //! * `facts` is the plain data that all share: identity, [`Access`], folder, programs, and which

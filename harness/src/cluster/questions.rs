@@ -46,19 +46,9 @@ pub(super) trait Connect {
         None
     }
 
-    /// From now on create the objects of a namespace at this time or later. Says whether the server can do that.
-    async fn creates_not_before(&self, _namespace: &str, _time: jiff::Timestamp) -> Result<bool, ClusterError> {
-        Ok(false)
-    }
-
     /// The node that runs pods for real.
     fn node(&self) -> Option<&Node> {
         None
-    }
-
-    /// The requests so far that a simulated server does not support; none of a real server.
-    async fn unsupported(&self) -> Result<Vec<String>, ClusterError> {
-        Ok(Vec::new())
     }
 
     /// Let the subject write in a namespace of the harness's.

@@ -12,10 +12,9 @@ use super::kind::{self, Kind};
 use super::lock::{Guard, lock};
 use super::own::Own;
 use super::questions::{Connect, End, Prove};
-use super::served::Served;
 use super::simulated::Simulated;
 use super::supervised::Supervised;
-use super::{Access, ClusterError, programs};
+use super::{Access, ClusterError, programs, served};
 use crate::controllers::Controllers;
 use crate::output;
 use crate::recording::Identity;
@@ -29,7 +28,7 @@ pub enum Cluster {
     /// In this process, on virtual time.
     Simulated(Simulated),
     /// The same over HTTP, in real time.
-    Served(Served),
+    Served(Supervised),
     /// Local processes.
     Processes(Supervised),
     /// Upstream's images in containers.
@@ -84,7 +83,7 @@ impl Cluster {
 impl From<Handover> for Cluster {
     fn from(Handover { facts, at }: Handover) -> Self {
         match at {
-            At::Served { supervisor } => Self::Served(Served::attach(facts, supervisor)),
+            At::Served { supervisor } => Self::Served(Supervised::attach(facts, supervisor)),
             At::Processes { supervisor } => Self::Processes(Supervised::attach(facts, supervisor)),
             At::Containers { supervisor } => Self::Containers(Supervised::attach(facts, supervisor)),
             At::Kind { node, supervisor } => Self::Kind(Kind::attach(facts, node, supervisor)),
@@ -136,7 +135,11 @@ impl Cluster {
     /// # Errors
     /// When it does not answer.
     pub async fn unsupported(&self) -> Result<Vec<String>, ClusterError> {
-        each!(self, backend => backend.unsupported().await)
+        match self {
+            Self::Simulated(_) => Ok(self.in_virtual_time().map(ApiServer::unsupported).unwrap_or_default()),
+            Self::Served(_) => served::unsupported(&self.client().await?).await,
+            _ => Ok(Vec::new()),
+        }
     }
 }
 
@@ -181,13 +184,21 @@ impl Cluster {
         each!(self, backend => backend.in_virtual_time())
     }
 
-    /// From now on create the objects of a namespace at this time or later, which are ordered by the second. Says whether the
-    /// server can do that; else somebody has to wait.
+    /// From now on objects of a namespace are created at this time or later, as their order is by the second. Says whether the
+    /// server can do that; otherwise the caller waits.
     ///
     /// # Errors
     /// When it does not answer.
-    pub async fn creates_not_before(&self, namespace: &str, time: jiff::Timestamp) -> Result<bool, ClusterError> {
-        each!(self, backend => backend.creates_not_before(namespace, time).await)
+    pub async fn create_not_before(
+        &self,
+        client: &kube::Client,
+        namespace: &str,
+        time: jiff::Timestamp,
+    ) -> Result<bool, ClusterError> {
+        match self {
+            Self::Served(_) => served::create_not_before(client, namespace, time).await.map(|()| true),
+            _ => Ok(false),
+        }
     }
 
     /// The node that runs pods for real, where there is one.

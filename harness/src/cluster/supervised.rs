@@ -1,5 +1,5 @@
-//! A control plane whose programs a supervisor of the harness's runs and ends, be they processes or
-//! containers: what both backends answer once they have started.
+//! A control plane whose programs a supervisor of the harness's runs and ends, be they processes,
+//! containers or the simulated server: what these backends answer once they have started.
 
 use std::time::Duration;
 

@@ -154,7 +154,7 @@ impl Driver {
         };
         let Ok(next) = jiff::Timestamp::from_second(newest.as_second() + 1) else { return };
         // A server that does not answer shows in the step.
-        if self.cluster.creates_not_before(&self.namespace, next).await.unwrap_or(false) {
+        if self.cluster.create_not_before(&self.client, &self.namespace, next).await.unwrap_or(false) {
             *self.told_time.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(next);
             return;
         }

@@ -5,11 +5,9 @@ use std::path::Path;
 
 use kube_apiserver_sim::{NOT_BEFORE_PATH, UNSUPPORTED_PATH};
 
-use super::Served;
 use super::server::SAID;
 use crate::cluster::facts::Facts;
 use crate::cluster::place::write_private;
-use crate::cluster::questions::Connect;
 use crate::cluster::{Access, ClusterError, Credential, DEFAULT_VERSION, SiteName, access, programs};
 use crate::controllers::Controllers;
 use crate::recording::Identity;
@@ -36,23 +34,20 @@ pub(super) fn facts(access: Access, dir: &Path, without: &Controllers) -> Facts 
     }
 }
 
-impl Connect for Served {
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
+/// The requests so far that the server does not support.
+pub(in crate::cluster) async fn unsupported(client: &kube::Client) -> Result<Vec<String>, ClusterError> {
+    let request = hyper::Request::get(UNSUPPORTED_PATH).body(Vec::new()).expect("a constant request is well-formed");
+    let answer = client.request(request).await;
+    answer.map_err(ClusterError::request("asking the simulated server what it does not support"))
+}
 
-    async fn unsupported(&self) -> Result<Vec<String>, ClusterError> {
-        let request =
-            hyper::Request::get(UNSUPPORTED_PATH).body(Vec::new()).expect("a constant request is well-formed");
-        let answer = self.client().await?.request(request).await;
-        answer.map_err(ClusterError::request("asking the simulated server what it does not support"))
-    }
-
-    async fn creates_not_before(&self, namespace: &str, time: jiff::Timestamp) -> Result<bool, ClusterError> {
-        let path = format!("{NOT_BEFORE_PATH}{namespace}/{}", time.as_second());
-        let request =
-            hyper::Request::put(path).body(Vec::new()).expect("names of namespaces are well-formed in a path");
-        let answer: Result<(), kube::Error> = self.client().await?.request(request).await;
-        answer.map_err(ClusterError::request("setting the simulated server's time")).map(|()| true)
-    }
+/// From now on the server creates the objects of a namespace at this time or later.
+pub(in crate::cluster) async fn create_not_before(
+    client: &kube::Client,
+    namespace: &str,
+    time: jiff::Timestamp,
+) -> Result<(), ClusterError> {
+    let path = format!("{NOT_BEFORE_PATH}{namespace}/{}", time.as_second());
+    let request = hyper::Request::put(path).body(Vec::new()).expect("names of namespaces are well-formed in a path");
+    client.request(request).await.map_err(ClusterError::request("setting the simulated server's time"))
 }

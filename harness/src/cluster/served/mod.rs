@@ -6,23 +6,15 @@
 //! stands until `lockstep cluster down`.
 
 mod connect;
-mod end;
 mod prove;
 mod server;
 mod start;
 
-use super::facts::Facts;
-use super::keeper::Keeper;
+pub(super) use connect::{create_not_before, unsupported};
 pub use server::SimulatedServer;
+pub(super) use start::start;
 
 /// The role of the program; see `supervise::role`.
 pub const ROLE: &str = "simulated-server";
 /// What the program is called in lists and logs.
 const PROGRAM: &str = "kube-apiserver";
-
-/// A simulated server that listens.
-#[derive(Debug, Clone)]
-pub struct Served {
-    facts: Facts,
-    keeper: Keeper,
-}

@@ -4,9 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{PROGRAM, Served, connect};
+use super::{PROGRAM, connect};
 use crate::clock;
-use crate::cluster::questions::Prove;
 use crate::cluster::{Access, ClusterError, DEFAULT_VERSION, Plan, programs};
 use crate::output;
 use crate::supervise::Child;
@@ -35,11 +34,5 @@ pub(super) async fn prove(child: &Child, dir: &Path) -> Result<Access, ClusterEr
             return Err(ClusterError::NotReady { seconds: PATIENCE.as_secs(), excerpt: excerpt(), log });
         }
         clock::pause(LOOK).await;
-    }
-}
-
-impl Prove for Served {
-    fn is_alive(&self) -> bool {
-        self.keeper.is_alive(&self.facts)
     }
 }

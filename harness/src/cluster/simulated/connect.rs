@@ -31,8 +31,4 @@ impl Connect for Simulated {
     fn in_virtual_time(&self) -> Option<&ApiServer> {
         Some(&self.server)
     }
-
-    async fn unsupported(&self) -> Result<Vec<String>, ClusterError> {
-        Ok(self.server.unsupported())
-    }
 }
