@@ -8,9 +8,6 @@ use crate::controllers::Controllers;
 use crate::subject::ClusterControllers;
 use crate::supervise::{self, Interrupt, interrupt};
 
-/// What a shell exits with when an internal error has happened.
-const FAILED: i32 = 70;
-
 /// Become what this process was started as, if it was started in a role; it never returns then.
 ///
 /// To be called as the first thing in `main` of every executable that may run cases.
@@ -20,21 +17,11 @@ pub fn main_if_asked() {
     }
     let filter = tracing_subscriber::EnvFilter::new("warn,kube_client=off");
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    // On a thread of its own, as a `main` that is async already has a runtime on this one.
-    let served = std::thread::spawn(|| {
+    supervise::run_role("the simulated server", || {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         interrupt::listen(|_| ())?;
         runtime.block_on(serve())
-    });
-    let code = match served.join() {
-        Ok(Ok(())) => 0,
-        Ok(Err(error)) => {
-            eprintln!("Error: the simulated server stopped: {error}");
-            FAILED
-        }
-        Err(_panicked) => FAILED,
-    };
-    std::process::exit(code);
+    })
 }
 
 /// Serve until the supervisor ends this process. The arguments are the folder in which to say how the server is reached, and the

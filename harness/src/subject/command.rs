@@ -57,10 +57,7 @@ pub(super) fn process(
 
 /// The variables of this process that every controller needs, and those that the user names. A CI job has its secrets in others.
 fn environment(named: &[String]) -> BTreeMap<String, String> {
-    // A value that is no text is left out.
-    let all =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    all.filter(|(name, _)| is_needed(name) || named.contains(name)).collect()
+    supervise::own_environment().filter(|(name, _)| is_needed(name) || named.contains(name)).collect()
 }
 
 /// Whether every controller needs a variable. Proxies are left out: not every client exempts loopback, where the interceptor

@@ -261,6 +261,11 @@ pub(crate) fn own_executable() -> std::io::Result<PathBuf> {
     if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
 
+/// The variables of this process, without those that are no text.
+pub(crate) fn own_environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
 /// A name without a slash is looked up on this process's `PATH`, whatever `PATH` the program will have.
 fn find(spec: &Spec) -> Result<PathBuf, SuperviseError> {
     let missing = || SuperviseError::Missing { name: spec.name.clone(), program: spec.program.clone() };

@@ -35,13 +35,14 @@ mod process;
 mod protocol;
 mod server;
 
-pub(crate) use client::own_executable;
 pub use client::{Child, Supervisor};
+pub(crate) use client::{own_environment, own_executable};
 pub use error::SuperviseError;
 pub use interrupt::Interrupt;
 pub use mounted::{can_mount, mounted};
 pub use process::ProcessId;
 pub use protocol::{Exit, Spec, Until};
+pub(crate) use server::run_role;
 pub use server::{in_role, main_if_asked, role};
 
 /// The environment variable that makes an executable of ours a supervisor, or the first moment of a program that is [`mounted()`].

@@ -17,6 +17,8 @@ use crate::clock;
 
 /// What a shell exits with when a program cannot be started.
 const EXEC_FAILED: i32 = 126;
+/// What it exits with when an internal error has happened.
+const FAILED: i32 = 70;
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 /// After SIGKILL. Only a program stuck in the kernel takes longer.
@@ -34,17 +36,27 @@ pub fn main_if_asked() {
         eprintln!("{}", mounted::become_mounted());
         std::process::exit(EXEC_FAILED);
     }
-    // On a thread of its own, as a `main` that is async already has a runtime on this one.
-    let outcome = std::thread::spawn(|| {
+    run_role("the supervisor", || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(supervise())
-    });
-    let code = match outcome.join() {
+    })
+}
+
+/// Run this process as what it was started as, and end it. On a thread of its own, as a `main` that is async already has a runtime
+/// on this one.
+pub(crate) fn run_role<E>(name: &str, run: impl FnOnce() -> Result<(), E> + Send + 'static) -> !
+where
+    E: std::fmt::Display + Send + 'static,
+{
+    let code = match std::thread::spawn(run).join() {
         Ok(Ok(())) => 0,
-        Ok(Err(error)) => complain(&error),
-        Err(_panicked) => 70,
+        Ok(Err(error)) => {
+            eprintln!("Error: {name} stopped: {error}");
+            FAILED
+        }
+        Err(_panicked) => FAILED,
     };
-    std::process::exit(code);
+    std::process::exit(code)
 }
 
 /// What this process was started as, if it was started by a harness: the value of [`MARK`].
@@ -55,11 +67,6 @@ pub fn role() -> Option<OsString> {
 /// The environment in which this executable is started in a role.
 pub fn in_role(role: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(MARK.to_owned(), role.to_owned())])
-}
-
-fn complain(error: &std::io::Error) -> i32 {
-    eprintln!("Error: the supervisor stopped: {error}");
-    70
 }
 
 /// What the supervisor waits for.

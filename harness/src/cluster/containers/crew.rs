@@ -15,7 +15,7 @@ use crate::cluster::ready::{Crew, ENVIRONMENT, Secrets};
 use crate::cluster::{ClusterError, Plan, SiteName};
 use crate::controllers::Controllers;
 use crate::recording::Identity;
-use crate::supervise::{Child, Exit, ProcessId, Spec, SuperviseError, Supervisor};
+use crate::supervise::{self, Child, Exit, ProcessId, Spec, SuperviseError, Supervisor};
 
 /// Start all three with their folder inside of `parent`; they are the supervisor's to end.
 pub(super) async fn start(parent: &Path, plan: &Plan, wish: &Wish) -> Result<(Facts, Supervisor), ClusterError> {
@@ -136,9 +136,7 @@ impl Starting<'_> {
             name: name.to_owned(),
             program: self.engine.program().to_owned(),
             args,
-            env: std::env::vars_os()
-                .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
-                .collect(),
+            env: supervise::own_environment().collect(),
             log: programs::log(self.dir, log),
         }
     }

@@ -9,7 +9,7 @@ use crate::cluster::ClusterError;
 use crate::cluster::engine::{Engine, on_path, run};
 use crate::cluster::place::{of_user, write_private};
 use crate::output;
-use crate::supervise::{Spec, Supervisor};
+use crate::supervise::{self, Spec, Supervisor};
 
 /// The two programs, found.
 #[derive(Debug)]
@@ -127,9 +127,7 @@ impl Tool {
 
     /// kind under supervision, with a kubeconfig of its own: the user's is not touched.
     fn spec<W: AsRef<OsStr>>(&self, name: &str, dir: &Path, words: impl IntoIterator<Item = W>) -> Spec {
-        let mut env: std::collections::BTreeMap<_, _> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
+        let mut env: std::collections::BTreeMap<_, _> = supervise::own_environment().collect();
         env.insert("KUBECONFIG".to_owned(), dir.join("kind.kubeconfig").display().to_string());
         Spec {
             name: name.to_owned(),
