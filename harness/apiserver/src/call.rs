@@ -20,6 +20,14 @@ pub(super) const LONGEST_BODY: usize = 3 << 20;
 /// lists and `managedFields`.
 pub(super) const DEEPEST: usize = 100;
 
+/// Refuses a JSON text whose values are nested too deep. One that is no JSON is refused elsewhere.
+pub(super) fn check_depth(text: &[u8]) -> Outcome<()> {
+    if syntax::depth(text) > DEEPEST && syntax::fault(text).is_none() {
+        return Err(Problem::too_deep());
+    }
+    Ok(())
+}
+
 /// What of a path is refused as unsupported.
 pub(super) const NOT_UTF8: &str = "kube-apiserver-sim does not support a path that is not UTF-8";
 
@@ -61,10 +69,7 @@ impl Call {
             return Err(Problem::body_too_large(&format!("limit is {LONGEST_BODY}")));
         }
         let is_json = !self.is_protobuf() && self.form() != super::body::APPLY;
-        if is_json && syntax::depth(&self.body) > DEEPEST && syntax::fault(&self.body).is_none() {
-            return Err(Problem::too_deep());
-        }
-        Ok(())
+        if is_json { check_depth(&self.body) } else { Ok(()) }
     }
 
     /// Whether the body is protobuf.

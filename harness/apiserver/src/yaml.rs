@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::call::{Call, DEEPEST, LONGEST_BODY};
+use super::call::{Call, LONGEST_BODY, check_depth};
 use super::problem::{Outcome, Problem};
 use super::syntax;
 
@@ -42,9 +42,7 @@ pub(super) fn as_json(call: &Call) -> Outcome<Option<Call>> {
 /// counts.
 pub(super) fn check_nesting(text: &[u8]) -> Outcome<()> {
     const MOST_BRACKETS: usize = 5_000;
-    if syntax::depth(text) > DEEPEST && syntax::fault(text).is_none() {
-        return Err(Problem::too_deep());
-    }
+    check_depth(text)?;
     let brackets = || text.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
     if brackets() > MOST_BRACKETS && syntax::fault(text).is_some() {
         return Err(Problem::unsupported(format!("a body in YAML with more than {MOST_BRACKETS} brackets")));
