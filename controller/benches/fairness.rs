@@ -207,7 +207,7 @@ async fn measure(row: Hostility, lasts: Duration) -> Outcome<Measured> {
         pages.push(tokio::spawn(longest_answer(port, page, end)));
     }
     while tasks.join_next().await.is_some() {}
-    // Whoever is late may be late by as much as this.
+    // A change may be late by as much as this.
     sleep(lasts).await;
     let mut answers = [Duration::ZERO; 3];
     for (answer, page) in answers.iter_mut().zip(pages) {

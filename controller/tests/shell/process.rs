@@ -1,6 +1,7 @@
 //! What a process has around the controller: metrics, probes, limits, and the namespace that it keeps to.
 
 use std::io::{Read, Write};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use rollout_controller::{Election, Endpoint, Metrics, Pages, Process, RateLimit, Settings, run, serve};
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 use crate::server::Server;
 use crate::{deployment, pass};
 
-async fn get(at: std::net::SocketAddr, request: &str) -> String {
+async fn get(at: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(at).await.unwrap();
     stream.write_all(format!("{request} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -21,7 +22,7 @@ async fn get(at: std::net::SocketAddr, request: &str) -> String {
     answer
 }
 
-async fn until(at: std::net::SocketAddr, request: &str, expected: &str) -> String {
+async fn until(at: SocketAddr, request: &str, expected: &str) -> String {
     for _ in 0..500 {
         let answer = get(at, request).await;
         if answer.contains(expected) {
@@ -79,6 +80,14 @@ async fn answers_metrics_and_probes() {
     task.abort();
 }
 
+/// One endpoint for metrics and probes, and where it is.
+async fn one_endpoint() -> (Vec<Endpoint>, SocketAddr) {
+    let at = "127.0.0.1:0".parse().unwrap();
+    let endpoints = Endpoint::open(at, at).await.unwrap();
+    let (at, _) = endpoints[0].at().unwrap();
+    (endpoints, at)
+}
+
 /// The runtime of probes and of the lease, for as long as the tests run.
 fn aside() -> Handle {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -91,9 +100,7 @@ fn aside() -> Handle {
 #[tokio::test]
 async fn probes_metrics_and_the_lease_go_on_while_decisions_block_their_thread() {
     let server = Server::default();
-    let at = "127.0.0.1:0".parse().unwrap();
-    let endpoints = Endpoint::open(at, at).await.unwrap();
-    let (at, _) = endpoints[0].at().unwrap();
+    let (endpoints, at) = one_endpoint().await;
     let election = Election {
         lease_duration: Duration::from_secs(60),
         renew_deadline: Duration::from_secs(50),
@@ -136,9 +143,7 @@ async fn probes_metrics_and_the_lease_go_on_while_decisions_block_their_thread()
 #[tokio::test]
 async fn connections_that_say_nothing_keep_nobody_out() {
     let server = Server::default();
-    let at = "127.0.0.1:0".parse().unwrap();
-    let endpoints = Endpoint::open(at, at).await.unwrap();
-    let (at, _) = endpoints[0].at().unwrap();
+    let (endpoints, at) = one_endpoint().await;
     let process = Process { endpoints, ..Process::default() };
     let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
     let mut silent = Vec::new();
@@ -183,9 +188,7 @@ async fn stops_at_once_while_it_waits() {
 async fn answers_probes_while_it_waits() {
     let server = Server::default();
     server.requests().token = Some("another's");
-    let at = "127.0.0.1:0".parse().unwrap();
-    let endpoints = Endpoint::open(at, at).await.unwrap();
-    let (at, _) = endpoints[0].at().unwrap();
+    let (endpoints, at) = one_endpoint().await;
     let process = Process { endpoints, ..Process::default() };
     let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
     assert!(get(at, "GET /livez").await.starts_with("HTTP/1.1 200 "));

@@ -1,5 +1,7 @@
 //! The queue in virtual time: order, failures, delays and counts.
 
+use std::sync::Arc;
+
 use futures::FutureExt;
 
 use super::*;
@@ -41,6 +43,16 @@ async fn failures_wait_twice_as_long_each_time_and_are_set_aside_after_fifteen()
     assert!(queue.lock().set_aside.is_empty(), "it is tried sooner than that");
 }
 
+/// A queue whose timer runs.
+fn timed_queue() -> (Arc<Queue>, tokio::task::JoinHandle<()>) {
+    let queue = Arc::new(queue());
+    let timer = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.run_timer().await }
+    });
+    (queue, timer)
+}
+
 /// Fails a key at every try; returns the seconds at which the tries were, as long as they last.
 async fn tries(queue: &Queue, lasts: Duration) -> Vec<u64> {
     let (start, mut seconds) = (clock::instant(), Vec::new());
@@ -54,11 +66,7 @@ async fn tries(queue: &Queue, lasts: Duration) -> Vec<u64> {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_is_set_aside_is_tried_once_in_the_longest_wait_until_it_works() {
-    let queue = std::sync::Arc::new(queue());
-    let timer = tokio::spawn({
-        let queue = queue.clone();
-        async move { queue.run_timer().await }
-    });
+    let (queue, timer) = timed_queue();
     queue.add(key("a"));
     let seconds = tries(&queue, Duration::from_secs(3500)).await;
     assert_eq!(seconds.len(), 19, "the first, fifteen retries, and three times one: {seconds:?}");
@@ -94,11 +102,7 @@ async fn a_replica_set_is_never_dropped_and_all_keys_share_a_limit() {
 
 #[tokio::test(start_paused = true)]
 async fn delayed_keys_come_when_due() {
-    let queue = std::sync::Arc::new(queue());
-    let timer = tokio::spawn({
-        let queue = queue.clone();
-        async move { queue.run_timer().await }
-    });
+    let (queue, timer) = timed_queue();
     let start = clock::instant();
     queue.add_after(key("late"), Duration::from_secs(5));
     queue.add_after(key("soon"), Duration::from_secs(2));
