@@ -1,0 +1,56 @@
+//! Comments: at most 100 columns, and none that says nothing.
+
+use crate::Breach;
+use crate::repository::Repository;
+
+/// The longest line of a comment, in characters.
+const WIDTH: usize = 100;
+/// Doc comments that say nothing, in small letters and without the slashes.
+const EMPTY: [&str; 12] = [
+    "see the module.",
+    "all of them.",
+    "all of it.",
+    "which.",
+    "nothing.",
+    "the same.",
+    "itself.",
+    "as above.",
+    "the rest.",
+    "one of them.",
+    "see above.",
+    "what it says.",
+];
+
+/// Comments of Rust files.
+pub(crate) fn check(repository: &Repository) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    for source in &repository.sources {
+        for comment in &source.comments {
+            let length = comment.text.chars().count();
+            // An address or a path cannot be broken.
+            if length > WIDTH && comment.text.trim_start_matches(['/', '!']).trim().contains(' ') {
+                let message = format!("a comment has {length} columns; {WIDTH} is the most");
+                breaches.push(Breach::new(&source.path, comment.line, message));
+            }
+            let text = comment.text.trim_start_matches(['/', '!']).trim().to_lowercase();
+            if EMPTY.contains(&text.as_str()) && comment.text.starts_with("///") {
+                let message = format!("a doc comment says nothing: '{text}'; delete it");
+                breaches.push(Breach::new(&source.path, comment.line, message));
+            }
+        }
+    }
+    breaches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_a_wide_comment_and_an_empty_one() {
+        let text = format!("/// See the module.\nfn a() {{}}\n// {}\n// {}\n", "wide ".repeat(25), "w".repeat(120));
+        let repository = Repository::new([("x.rs".to_owned(), text)].into());
+        let lines: Vec<usize> = check(&repository).iter().map(|breach| breach.line).collect();
+        assert_eq!(lines, [1, 3]);
+    }
+}

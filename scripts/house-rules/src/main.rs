@@ -1,0 +1,78 @@
+//! The rules of this repository that no compiler knows, each in a file of its own. Prints one line
+//! for each breach, `file:line: what is wrong and what to do`.
+//!
+//! ```text
+//! cargo run --package house-rules [PATHS]      all rules, reported for these files or folders
+//! ```
+//!
+//! Exit codes: 0 all rules hold; 1 some do not; 2 the repository cannot be read.
+//!
+//! *Architecture Invariant:* a rule reads texts and returns breaches. Only `repository` reads files.
+
+mod boundaries;
+mod cases;
+mod comments;
+mod names;
+mod repository;
+mod source;
+mod words;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use repository::Repository;
+
+/// A place where a rule does not hold.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Breach {
+    /// From the root of the repository.
+    path: String,
+    /// From 1.
+    line: usize,
+    message: String,
+}
+
+impl Breach {
+    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+fn main() -> ExitCode {
+    let paths: Vec<String> = std::env::args().skip(1).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    match breaches(&root) {
+        Ok(breaches) => {
+            let mut count = 0;
+            for breach in breaches.iter().filter(|it| paths.is_empty() || paths.iter().any(|path| it.path.starts_with(path)))
+            {
+                println!("{}:{}: {}", breach.path, breach.line, breach.message);
+                count += 1;
+            }
+            if count == 0 {
+                println!("all hold");
+                return ExitCode::SUCCESS;
+            }
+            eprintln!("house-rules: {count} breaches");
+            ExitCode::from(1)
+        }
+        Err(error) => {
+            eprintln!("house-rules: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Every breach of every rule, in order of file and line.
+fn breaches(root: &Path) -> anyhow::Result<Vec<Breach>> {
+    let repository = Repository::read(root)?;
+    let words = words::Words::read(include_str!("../words.yaml"))?;
+    let mut breaches = words.check(&repository);
+    breaches.extend(comments::check(&repository));
+    breaches.extend(names::check(&repository, &words));
+    breaches.extend(boundaries::check(&repository));
+    breaches.extend(cases::check(&repository));
+    breaches.sort();
+    breaches.dedup();
+    Ok(breaches)
+}
