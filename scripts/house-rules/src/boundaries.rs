@@ -19,7 +19,12 @@ const BOUNDARIES: [Boundary; 3] = [
         refused: &["rollout_controller"],
         why: "the judge shares no code with the controller under test: only harness/src/subject/ours.rs names it",
     },
-    Boundary { folder: "controller/", except: "", refused: &["lockstep"], why: "the controller must not use the harness" },
+    Boundary {
+        folder: "controller/",
+        except: "",
+        refused: &["lockstep"],
+        why: "the controller must not use the harness",
+    },
     Boundary {
         folder: "harness/apiserver/",
         except: "",
@@ -46,7 +51,10 @@ mod tests {
 
     #[test]
     fn finds_a_judge_that_uses_the_controller() {
-        let texts = [("harness/src/a.rs", "use rollout_controller::x;"), ("harness/src/subject/ours.rs", "use rollout_controller::x;")];
+        let texts = [
+            ("harness/src/a.rs", "use rollout_controller::x;"),
+            ("harness/src/subject/ours.rs", "use rollout_controller::x;"),
+        ];
         let repository = Repository::new(texts.map(|(path, text)| (path.to_owned(), text.to_owned())).into());
         assert_eq!(check(&repository).len(), 1);
     }

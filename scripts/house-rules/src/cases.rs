@@ -37,7 +37,11 @@ fn rules_without_a_case(repository: &Repository) -> Vec<Breach> {
     for path in mutated.into_iter().map(|file| format!("controller/src/{file}")) {
         let Some(text) = repository.texts.get(&path) else { continue };
         if !text.lines().any(|line| case.is_match(line)) {
-            breaches.push(Breach::new(&path, 1, "has a mutant and names no case in its first comment (Case: `area/name`)"));
+            breaches.push(Breach::new(
+                &path,
+                1,
+                "has a mutant and names no case in its first comment (Case: `area/name`)",
+            ));
         }
     }
     breaches
@@ -59,9 +63,9 @@ fn cases_that_do_not_exist(repository: &Repository) -> Vec<Breach> {
                 };
                 let profile = named.get(3).map(|profile| profile.as_str());
                 let lists = |line: &str| {
-                    line.trim_start().strip_prefix("profiles: [").is_some_and(|rest| {
-                        rest.split(['[', ']', ',', ' ']).any(|listed| Some(listed) == profile)
-                    })
+                    line.trim_start()
+                        .strip_prefix("profiles: [")
+                        .is_some_and(|rest| rest.split(['[', ']', ',', ' ']).any(|listed| Some(listed) == profile))
                 };
                 if profile.is_some() && !text.lines().any(lists) {
                     breaches.push(Breach::new(&source.path, comment.line, format!("{path} has no such profile")));
@@ -87,7 +91,8 @@ mod tests {
             ("cases/rolling/three.timeline", ""),
         ];
         let repository = Repository::new(texts.map(|(path, text)| (path.to_owned(), text.to_owned())).into());
-        let found: Vec<String> = check(&repository).into_iter().map(|it| format!("{}: {}", it.path, it.message)).collect();
+        let found: Vec<String> =
+            check(&repository).into_iter().map(|it| format!("{}: {}", it.path, it.message)).collect();
         assert_eq!(
             found,
             [

@@ -25,8 +25,12 @@ const EMPTY: [&str; 12] = [
 pub(crate) fn check(repository: &Repository) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for source in &repository.sources {
+        let lines: Vec<&str> = repository.texts[&source.path].lines().collect();
         for comment in &source.comments {
-            let length = comment.text.chars().count();
+            let line = lines[comment.line - 1];
+            // One behind code begins where the code ends.
+            let is_alone = line.trim_start() == comment.text.trim_end();
+            let length = if is_alone { line.chars().count() } else { comment.text.chars().count() };
             // An address or a path cannot be broken.
             if length > WIDTH && comment.text.trim_start_matches(['/', '!']).trim().contains(' ') {
                 let message = format!("a comment has {length} columns; {WIDTH} is the most");

@@ -44,7 +44,8 @@ fn main() -> ExitCode {
     match breaches(&root) {
         Ok(breaches) => {
             let mut count = 0;
-            for breach in breaches.iter().filter(|it| paths.is_empty() || paths.iter().any(|path| it.path.starts_with(path)))
+            for breach in
+                breaches.iter().filter(|it| paths.is_empty() || paths.iter().any(|path| it.path.starts_with(path)))
             {
                 println!("{}:{}: {}", breach.path, breach.line, breach.message);
                 count += 1;

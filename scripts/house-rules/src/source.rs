@@ -62,11 +62,16 @@ impl Source {
             match token.kind {
                 TokenKind::LineComment { .. } | TokenKind::BlockComment { .. } => {
                     let lines = piece.lines().enumerate();
-                    source.comments.extend(lines.map(|(below, text)| Span { line: line + below, text: text.to_owned() }));
+                    source
+                        .comments
+                        .extend(lines.map(|(below, text)| Span { line: line + below, text: text.to_owned() }));
                 }
                 TokenKind::Whitespace => {}
                 kind => {
-                    if matches!(kind, TokenKind::Literal { kind: LiteralKind::Str { .. } | LiteralKind::RawStr { .. }, .. }) {
+                    if matches!(
+                        kind,
+                        TokenKind::Literal { kind: LiteralKind::Str { .. } | LiteralKind::RawStr { .. }, .. }
+                    ) {
                         source.strings.push(Span { line, text: piece.to_owned() });
                     }
                     if kind == TokenKind::Ident {
@@ -111,7 +116,8 @@ impl Source {
 
     /// Whether the whole file is tests.
     pub(crate) fn is_test(&self) -> bool {
-        let in_folder = self.path.contains("/tests/") || self.path.contains("/benches/") || self.path.contains("/fuzz/");
+        let in_folder =
+            self.path.contains("/tests/") || self.path.contains("/benches/") || self.path.contains("/fuzz/");
         let names = ["tests.rs", "_test.rs", "_tests.rs", "fixture.rs"];
         in_folder || names.iter().any(|end| self.path.ends_with(end))
     }
@@ -120,7 +126,8 @@ impl Source {
 /// Whether the braces around a word are those of an `impl` or a `trait`.
 fn is_in_body(words: &[(TokenKind, usize, &str, usize)], number: usize) -> bool {
     let depth = words[number].3;
-    let Some(open) = words[..number].iter().rposition(|word| word.0 == TokenKind::OpenBrace && word.3 + 1 == depth) else {
+    let Some(open) = words[..number].iter().rposition(|word| word.0 == TokenKind::OpenBrace && word.3 + 1 == depth)
+    else {
         return false;
     };
     let head = words[..open].iter().rev().take_while(|word| !matches!(word.2, ";" | "}" | "{"));
@@ -133,7 +140,8 @@ mod tests {
 
     #[test]
     fn reads_declarations_with_their_lines() {
-        let text = "//! Essay.\nstruct A {\n    b: u8,\n}\nimpl C for A {\n    type D = u8;\n}\nfn e(f: u8) {}\nmod g;\n";
+        let text =
+            "//! Essay.\nstruct A {\n    b: u8,\n}\nimpl C for A {\n    type D = u8;\n}\nfn e(f: u8) {}\nmod g;\n";
         let source = Source::read("x.rs", text);
         let found: Vec<_> = source.declarations.iter().map(|it| (it.line, it.name.as_str(), it.what)).collect();
         let expected = [
