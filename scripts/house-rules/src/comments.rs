@@ -31,12 +31,13 @@ pub(crate) fn check(repository: &Repository) -> Vec<Breach> {
             // One behind code begins where the code ends.
             let is_alone = line.trim_start() == comment.text.trim_end();
             let length = if is_alone { line.chars().count() } else { comment.text.chars().count() };
-            // An address or a path cannot be broken.
-            if length > WIDTH && comment.text.trim_start_matches(['/', '!']).trim().contains(' ') {
+            // An address, a path and a row of a table cannot be broken.
+            let text = comment.text.trim_start_matches(['/', '!']).trim();
+            if length > WIDTH && text.contains(' ') && !text.starts_with('|') {
                 let message = format!("a comment has {length} columns; {WIDTH} is the most");
                 breaches.push(Breach::new(&source.path, comment.line, message));
             }
-            let text = comment.text.trim_start_matches(['/', '!']).trim().to_lowercase();
+            let text = text.to_lowercase();
             if EMPTY.contains(&text.as_str()) && comment.text.starts_with("///") {
                 let message = format!("a doc comment says nothing: '{text}'; delete it");
                 breaches.push(Breach::new(&source.path, comment.line, message));

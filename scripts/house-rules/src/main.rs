@@ -7,7 +7,8 @@
 //!
 //! Exit codes: 0 all rules hold; 1 some do not; 2 the repository cannot be read.
 //!
-//! *Architecture Invariant:* a rule reads texts and returns breaches. Only `repository` reads files.
+//! *Architecture Invariant:* a rule reads texts and returns breaches. Only `repository` reads
+//! files.
 
 mod boundaries;
 mod cases;

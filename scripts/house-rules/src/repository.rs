@@ -30,7 +30,8 @@ impl Repository {
         let mut texts = BTreeMap::new();
         for path in String::from_utf8_lossy(&output.stdout).split('\0').filter(|path| !path.is_empty()) {
             let file = root.join(path);
-            // A deleted file that is not committed yet, and a link, whose target is read where it lies.
+            // A deleted file that is not committed yet, and a link, whose target is read where it
+            // lies.
             if !file.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
                 continue;
             }

@@ -118,15 +118,13 @@ impl Words {
             self.check_text(&source.path, comment.line, &without_code(&comment.text), "a comment", breaches);
         }
         for string in source.strings.iter().filter(|it| !source.is_test() && it.line < source.tests_from) {
-            let mut line = string.line;
-            for text in string.text.lines() {
+            for (line, text) in (string.line..).zip(string.text.lines()) {
                 self.check_text(&source.path, line, &text.replace("\\\"", ""), "a message", breaches);
-                line += 1;
             }
         }
         for identifier in &source.identifiers {
             for entry in &self.list.identifiers {
-                if segments(&identifier.text).iter().any(|segment| *segment == entry.word) {
+                if segments(&identifier.text).contains(&entry.word) {
                     let message = format!("`{}` has the word '{}': {}", identifier.text, entry.word, entry.instead);
                     breaches.push(Breach::new(&source.path, identifier.line, message));
                 }
