@@ -1,9 +1,12 @@
-//! What one hostile namespace costs the others: 1,000 Deployments, half of them hostile, on the simulated server over HTTP.
+//! What one hostile namespace costs the others: 1,000 Deployments, half of them hostile, on the
+//! simulated server over HTTP.
 //!
-//! The controller is a process of its own. Ten times a second a ConfigMap (or the size of a Deployment) of another namespace
-//! changes, and the delay until the controller's request for it arrives is measured: the median, the 99th of 100, and the most.
-//! Meanwhile `/livez`, `/readyz` and `/metrics` are read again and again, each on a connection of its own; the longest time that
-//! one took is in the table, as is the longest time between two renewals of the lease (every two seconds).
+//! The controller is a process of its own. Ten times a second a ConfigMap (or the size of a
+//! Deployment) of another namespace changes, and the delay until the controller's request for it
+//! arrives is measured: the median, the 99th of 100, and the most. Meanwhile `/livez`, `/readyz`
+//! and `/metrics` are read again and again, each on a connection of its own; the longest time that
+//! one took is in the table, as is the longest time between two renewals of the lease (every two
+//! seconds).
 //!
 //! It measures and judges nothing:
 //!
@@ -11,8 +14,8 @@
 //! cargo bench --package rollout-controller --bench fairness
 //! ```
 //!
-//! `LOCKSTEP_CONTROLLER` names another program to measure, `LOCKSTEP_SECONDS` how long each row takes, and `LOCKSTEP_KIND` a part
-//! of the names of the rows.
+//! `LOCKSTEP_CONTROLLER` names another program to measure, `LOCKSTEP_SECONDS` how long each row
+//! takes, and `LOCKSTEP_KIND` a part of the names of the rows.
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
 use std::collections::BTreeMap;
@@ -36,7 +39,8 @@ const OTHERS: usize = 10;
 const HOSTILE: &str = "hostile";
 /// How long an admission webhook takes for each write of the hostile namespace.
 const SLOW: Duration = Duration::from_secs(5);
-/// How long an answer is waited for; that long is in the table for one that does not come, or is no 200.
+/// How long an answer is waited for; that long is in the table for one that does not come, or is no
+/// 200.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The most that annotations may have, and a value of a ConfigMap.
 const ANNOTATIONS: usize = 250_000;

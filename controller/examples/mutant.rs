@@ -1,4 +1,5 @@
-//! A controller that is wrong on purpose: the real one with one rule changed, to prove that a judge can say no.
+//! A controller that is wrong on purpose: the real one with one rule changed, to prove that a judge
+//! can say no.
 //!
 //! `mutant NAME` runs until SIGTERM or SIGINT, against the API server that KUBECONFIG names.
 
@@ -61,7 +62,8 @@ async fn asked_to_stop() {
     }
 }
 
-/// Plans as if maxSurge were 0. Only specs are edited, and no write of this controller but a rollback carries those.
+/// Plans as if maxSurge were 0. Only specs are edited, and no write of this controller but a
+/// rollback carries those.
 fn surge_ignored(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
     let mut raw = observed.deployment.raw();
     if let Some(bounds) = raw.pointer_mut("/spec/strategy/rollingUpdate") {
@@ -77,8 +79,8 @@ fn surge_ignored(observed: &Observed, now: Timestamp, settings: &Settings) -> Pl
     plan(&seen, now, settings)
 }
 
-/// Decides rightly, but reports one ready pod less (and so, where need be, one available pod less: the API server wants that
-/// available ones are ready).
+/// Decides rightly, but reports one ready pod less (and so, where need be, one available pod less:
+/// the API server wants that available ones are ready).
 fn wrong_status(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
     let mut seen = observed.clone();
     let uid = &observed.deployment.meta.uid;
@@ -118,7 +120,8 @@ fn idle(_: &Observed, _: Timestamp, _: &Settings) -> Plan {
     Plan::default()
 }
 
-/// Believes every pod of every ReplicaSet to be available, and so takes old ones down at once; the status it writes is honest.
+/// Believes every pod of every ReplicaSet to be available, and so takes old ones down at once; the
+/// status it writes is honest.
 fn eager_old(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
     let mut seen = observed.clone();
     for rs in &mut seen.replica_sets {

@@ -1,5 +1,5 @@
-//! With the feature `copy`: writes the copy of the controller that `src/lib.rs` includes. A stale entry
-//! of the bank fails the build.
+//! With the feature `copy`: writes the copy of the controller that `src/lib.rs` includes. A stale
+//! entry of the bank fails the build.
 
 #[cfg(feature = "copy")]
 #[path = "build/bank.rs"]

@@ -1,16 +1,16 @@
 //! The key that the checksums of Secrets are made with: where it is read from, and how it is made.
 //!
-//! It is made once, when the controller is installed, and kept in a Secret of the controller's namespace, which
-//! its pods mount. So the controller needs no right to read or make Secrets there, and whoever installs it needs
-//! nothing but kubectl and this program, or openssl:
+//! It is made once, when the controller is installed, and kept in a Secret of the controller's
+//! namespace, which its pods mount. So the controller needs no right to read or make Secrets there,
+//! and whoever installs it needs nothing but kubectl and this program, or openssl:
 //!
 //! ```text
 //! rollout-controller config-restart-key | kubectl create -f -
 //! openssl rand 32 | kubectl -n rollout-controller create secret generic config-restart-key --from-file=key=/dev/stdin
 //! ```
 //!
-//! A new key restarts nothing as long as the old one is there, too, as `previous-key`; it may go once every
-//! workload has been written anew, which the controller does when it starts.
+//! A new key restarts nothing as long as the old one is there, too, as `previous-key`; it may go
+//! once every workload has been written anew, which the controller does when it starts.
 //!
 //! Borders: the key goes to standard output and nowhere else, and not to a terminal. No log has it.
 
@@ -35,20 +35,22 @@ const BYTES: usize = 32;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct KeyFlags {
-    /// Folder with the key for the checksums of Secrets, a mounted Secret: the file `key`, and after a rotation
-    /// `previous-key`; without it only ConfigMaps restart workloads
+    /// Folder with the key for the checksums of Secrets, a mounted Secret: the file `key`, and
+    /// after a rotation `previous-key`; without it only ConfigMaps restart workloads
     #[arg(long, value_name = "FOLDER")]
     secret_checksum_keys: Option<PathBuf>,
 }
 
-/// Prints a Secret with a new key for the checksums of Secrets: `config-restart-key | kubectl create -f -`.
+/// Prints a Secret with a new key for the checksums of Secrets: `config-restart-key | kubectl
+/// create -f -`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NewKey {
     /// The controller's namespace
     #[arg(long, value_name = "NAMESPACE", default_value = "rollout-controller", value_parser = namespace)]
     namespace: String,
-    /// Read the Secret from standard input, as JSON, and keep its key as the previous one: `kubectl -n
-    /// rollout-controller get secret config-restart-key -o json | ... --rotate | kubectl replace -f -`
+    /// Read the Secret from standard input, as JSON, and keep its key as the previous one: `kubectl
+    /// -n rollout-controller get secret config-restart-key -o json | ... --rotate | kubectl replace
+    /// -f -`
     #[arg(long)]
     rotate: bool,
 }

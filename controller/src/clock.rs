@@ -1,7 +1,8 @@
 //! The only place that reads a clock or sleeps.
 //!
-//! Two clocks: the wall's, which dates conditions and events and is what deadlines are measured by, and the runtime's, which
-//! waits. A simulation pauses the runtime's clock; with [`Clock::starting_at`] the wall's then follows it.
+//! Two clocks: the wall's, which dates conditions and events and is what deadlines are measured by,
+//! and the runtime's, which waits. A simulation pauses the runtime's clock; with
+//! [`Clock::starting_at`] the wall's then follows it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -25,7 +26,8 @@ impl Clock {
         Self(Source::System)
     }
 
-    /// It is `epoch` now, and time goes on as the async runtime's does. Must be called within a runtime if its clock is paused.
+    /// It is `epoch` now, and time goes on as the async runtime's does. Must be called within a
+    /// runtime if its clock is paused.
     pub fn starting_at(epoch: Timestamp) -> Self {
         Self(Source::Runtime { epoch, start: instant() })
     }

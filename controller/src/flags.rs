@@ -1,7 +1,8 @@
 //! What an operator can say on the command line, and what it means.
 //!
-//! A flag that kube-controller-manager has is called as it is there and has its default; the two addresses are called as in
-//! programs made with controller-runtime, for what is served there is as plain as theirs.
+//! A flag that kube-controller-manager has is called as it is there and has its default; the two
+//! addresses are called as in programs made with controller-runtime, for what is served there is as
+//! plain as theirs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,14 +23,16 @@ use crate::serving_flags::ServingFlags;
 /// Something else than rolling out.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Restarts workloads whose ConfigMaps and Secrets have changed, in place of xing's deployment-restart-controller
+    /// Restarts workloads whose ConfigMaps and Secrets have changed, in place of xing's
+    /// deployment-restart-controller
     #[command(version = restart_flags::VERSION)]
     ConfigRestart(Box<RestartFlags>),
     /// Prints a Secret with a new key for the checksums of Secrets
     ConfigRestartKey(NewKey),
 }
 
-/// Rolls Deployments out, and keeps ReplicaSets at their size, as kube-controller-manager's controllers do.
+/// Rolls Deployments out, and keeps ReplicaSets at their size, as kube-controller-manager's
+/// controllers do.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Flags {
@@ -38,7 +41,8 @@ pub(crate) struct Flags {
     /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Controllers to run, comma separated: deployment, replicaset, * for both, -NAME for none of that name; config-restart too, which
+    /// Controllers to run, comma separated: deployment, replicaset, * for both, -NAME for none of
+    /// that name; config-restart too, which
     /// * leaves out
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "deployment", allow_hyphen_values = true)]
     controllers: Vec<String>,
@@ -54,16 +58,19 @@ pub(crate) struct Flags {
     /// Whose behaviour to follow
     #[arg(long, value_enum, default_value = "upstream")]
     compatibility: Behaviour,
-    /// The Kubernetes version whose controller's pod-template-hash names new ReplicaSets, whatever the server's is
+    /// The Kubernetes version whose controller's pod-template-hash names new ReplicaSets, whatever
+    /// the server's is
     #[arg(long, value_name = "VERSION", default_value_t = Minor::default())]
     pod_template_hash: Minor,
-    /// Requests a second to the API server in the long run, lists and watches left out; below zero: no limit
+    /// Requests a second to the API server in the long run, lists and watches left out; below zero:
+    /// no limit
     #[arg(long, value_name = "N", default_value_t = 20.0, allow_negative_numbers = true)]
     kube_api_qps: f64,
     /// Requests that may be made at once
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     kube_api_burst: u32,
-    /// After how long at least everything is looked at again; at most twice that, drawn at random; 0s: never
+    /// After how long at least everything is looked at again; at most twice that, drawn at random;
+    /// 0s: never
     #[arg(long, value_name = "DURATION", default_value = "12h", value_parser = duration)]
     min_resync_period: Duration,
     #[command(flatten)]
@@ -212,8 +219,9 @@ impl Flags {
     }
 }
 
-/// Which controllers these words choose, as kube-controller-manager reads them (upstream: `IsControllerEnabled`): the first word
-/// that names one decides about it, and `*` about those that no word names; of those here, that are kube-controller-manager's.
+/// Which controllers these words choose, as kube-controller-manager reads them (upstream:
+/// `IsControllerEnabled`): the first word that names one decides about it, and `*` about those that
+/// no word names; of those here, that are kube-controller-manager's.
 fn controllers(words: &[String]) -> anyhow::Result<BTreeSet<ControllerName>> {
     let mut named = BTreeMap::new();
     for word in words.iter().filter(|word| *word != "*") {

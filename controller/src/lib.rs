@@ -88,9 +88,10 @@ pub use settings::{
 
 /// Runs the controller until `shutdown` completes.
 ///
-/// Installs neither signal handlers nor a subscriber, so it can run as one task among others. Every task that it spawns has ended
-/// when it returns, and is ended when its future is dropped. Use a client whose configuration has `default_retry = false`: what
-/// is to be tried again, and when, is decided here.
+/// Installs neither signal handlers nor a subscriber, so it can run as one task among others. Every
+/// task that it spawns has ended when it returns, and is ended when its future is dropped. Use a
+/// client whose configuration has `default_retry = false`: what is to be tried again, and when, is
+/// decided here.
 ///
 /// # Errors
 /// [`RunError::Task`] if one of its tasks panicked. An API server that cannot be reached is waited for; see [`check`].
@@ -116,8 +117,9 @@ pub async fn run_with(
     run_controllers(controllers, reports, std::future::ready(()), shutdown).await
 }
 
-/// Says what it means to take over from another config-restart controller: who is restarted from now on and for what, what has no
-/// equivalent, and whether anything restarts for it. Nothing is written.
+/// Says what it means to take over from another config-restart controller: who is restarted from
+/// now on and for what, what has no equivalent, and whether anything restarts for it. Nothing is
+/// written.
 ///
 /// # Errors
 /// [`RunError::Migration`] if something could not be read.

@@ -1,7 +1,8 @@
 //! The program: flags, logs, signals, and the way out.
 //!
-//! Exit codes: 0 after SIGTERM or SIGINT, when the work under way is finished and the lease given back; 1 for everything that
-//! went wrong, a lost lease included; 2 for flags that mean nothing. A second signal ends it at once.
+//! Exit codes: 0 after SIGTERM or SIGINT, when the work under way is finished and the lease given
+//! back; 1 for everything that went wrong, a lost lease included; 2 for flags that mean nothing. A
+//! second signal ends it at once.
 
 mod checksum_key;
 mod flags;
@@ -49,7 +50,8 @@ fn main() -> ExitCode {
     let runtime = Builder::new_multi_thread().enable_all().build();
     let outcome = runtime.context("cannot start the async runtime").and_then(|runtime| {
         let outcome = runtime.block_on(start(launch));
-        // Who has lost the lease must be gone before another acts, whatever some task is still busy with.
+        // Who has lost the lease must be gone before another acts, whatever some task is still busy
+        // with.
         runtime.shutdown_background();
         outcome
     });
@@ -124,7 +126,8 @@ fn host() -> String {
     std::env::var("HOSTNAME").ok().or_else(kernel).unwrap_or_default().trim().to_owned()
 }
 
-/// A period between this one and twice it, as upstream draws one at random, so that not all processes come round at once.
+/// A period between this one and twice it, as upstream draws one at random, so that not all
+/// processes come round at once.
 fn stretched(period: Duration) -> Duration {
     let random = RandomState::new().hash_one("resync") >> 32;
     let share = f64::from(u32::try_from(random).unwrap_or(u32::MAX)) / f64::from(u32::MAX);

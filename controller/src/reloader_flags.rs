@@ -43,8 +43,9 @@ pub(crate) struct ReloaderFlags {
     /// Labels of configs that are looked at
     #[arg(long, value_name = "LABELS")]
     resource_label_selector: Vec<String>,
-    /// What is sent a message for each config that changes; nothing is restarted then. Whoever knows the address of a chat may
-    /// write there, so give it by the environment: flags can be read by others
+    /// What is sent a message for each config that changes; nothing is restarted then. Whoever
+    /// knows the address of a chat may write there, so give it by the environment: flags can be
+    /// read by others
     #[arg(long, value_name = "URL", env = "RELOADER_WEBHOOK_URL", hide_env_values = true)]
     webhook_url: Option<String>,
     /// Name of the annotation that lists ConfigMaps
@@ -120,8 +121,8 @@ impl ReloaderFlags {
     }
 }
 
-/// Where Reloader's variables say that restarts are reported to, if they do: `ALERT_ON_RELOAD`, `ALERT_WEBHOOK_URL`, `ALERT_SINK`,
-/// `ALERT_WEBHOOK_PROXY`, `ALERT_ADDITIONAL_INFO`.
+/// Where Reloader's variables say that restarts are reported to, if they do: `ALERT_ON_RELOAD`,
+/// `ALERT_WEBHOOK_URL`, `ALERT_SINK`, `ALERT_WEBHOOK_PROXY`, `ALERT_ADDITIONAL_INFO`.
 pub(crate) fn alerts(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<Webhook>> {
     if lookup("ALERT_ON_RELOAD").as_deref() != Some("true") {
         return Ok(None);

@@ -1,7 +1,8 @@
-//! `rollout-controller config-restart`: the flags and the environment of xing's controller, and what there is besides.
+//! `rollout-controller config-restart`: the flags and the environment of xing's controller, and
+//! what there is besides.
 //!
-//! A flag beats the environment. What has a name there is called so here and has its default; only a check period of 0, over which
-//! that controller crashes, is refused.
+//! A flag beats the environment. What has a name there is called so here and has its default; only
+//! a check period of 0, over which that controller crashes, is refused.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,8 +38,8 @@ pub(crate) struct RestartFlags {
     /// Seconds for which changes are gathered before a workload is restarted
     #[arg(short = 'r', long, value_name = "S", env = "RESTART_GRACE_PERIOD", default_value_t = 5)]
     restart_grace_period: u32,
-    /// Parts of errors that the controller does not end over (xing), or that are no news (safe); may be repeated
-    /// [env: IGNORED_ERRORS=A;B]
+    /// Parts of errors that the controller does not end over (xing), or that are no news (safe);
+    /// may be repeated [env: IGNORED_ERRORS=A;B]
     #[arg(long, value_name = "TEXT")]
     ignored_errors: Vec<String>,
     /// How much is logged
@@ -47,8 +48,9 @@ pub(crate) struct RestartFlags {
     /// Whose choices to follow
     #[arg(long, value_enum, value_name = "PROFILE", default_value = "safe")]
     restart_profile: Choices,
-    /// Profiles xing and reloader write plain checksums of Secrets into workloads, as those controllers do: accept that
-    /// whoever may read workloads can find out what a Secret holds if it can be guessed
+    /// Profiles xing and reloader write plain checksums of Secrets into workloads, as those
+    /// controllers do: accept that whoever may read workloads can find out what a Secret holds if
+    /// it can be guessed
     #[arg(long)]
     allow_unkeyed_secret_checksums: bool,
     #[command(flatten)]
@@ -56,7 +58,8 @@ pub(crate) struct RestartFlags {
     /// How long at most changes are gathered while more come; safe profile only
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     restart_max_wait: Duration,
-    /// Restarts that one workload may have within the budget's period, 0 for any number; safe profile only
+    /// Restarts that one workload may have within the budget's period, 0 for any number; safe
+    /// profile only
     #[arg(long, value_name = "N", default_value_t = 10)]
     restart_budget: u32,
     /// The budget's period
@@ -65,15 +68,16 @@ pub(crate) struct RestartFlags {
     /// How long a restart waits after the change where no annotation says; safe profile only
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     restart_delay: Duration,
-    /// How many workloads of a group may be unavailable where no annotation says: a number or a percentage; safe profile only
-    /// [default: any number]
+    /// How many workloads of a group may be unavailable where no annotation says: a number or a
+    /// percentage; safe profile only [default: any number]
     #[arg(long, value_name = "N")]
     restart_max_unavailable: Option<Limit>,
-    /// After how long a rollout counts as failed that has no deadline of its own: of a StatefulSet, of a DaemonSet
+    /// After how long a rollout counts as failed that has no deadline of its own: of a StatefulSet,
+    /// of a DaemonSet
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
     restart_deadline: Duration,
-    /// Where restarts are reported to, by POST; whoever knows the address of a chat may write there, so give it by the
-    /// environment
+    /// Where restarts are reported to, by POST; whoever knows the address of a chat may write
+    /// there, so give it by the environment
     #[arg(long, value_name = "URL", env = "RESTART_WEBHOOK_URL", hide_env_values = true)]
     restart_webhook_url: Option<String>,
     /// What is sent there
@@ -82,8 +86,8 @@ pub(crate) struct RestartFlags {
     /// Write no workload, and report what would be restarted
     #[arg(long)]
     dry_run: bool,
-    /// Say what it means to take over from this controller, and end: who is restarted for what, what has no equivalent, and
-    /// whether anything restarts for it; with --dry-run
+    /// Say what it means to take over from this controller, and end: who is restarted for what,
+    /// what has no equivalent, and whether anything restarts for it; with --dry-run
     #[arg(long, value_enum, value_name = "CONTROLLER", requires = "dry_run")]
     migrate_from: Option<From>,
     /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
@@ -92,7 +96,8 @@ pub(crate) struct RestartFlags {
     /// The one namespace to look after [default: all]
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
-    /// Requests a second to the API server in the long run, lists and watches left out; below zero: no limit
+    /// Requests a second to the API server in the long run, lists and watches left out; below zero:
+    /// no limit
     #[arg(long, value_name = "N", default_value_t = 20.0, allow_negative_numbers = true)]
     kube_api_qps: f64,
     /// Requests that may be made at once
@@ -204,8 +209,9 @@ impl RestartFlags {
         })
     }
 
-    /// What is done about Secrets. Xing's profile is that controller's choices with its annotation, which has no key, and
-    /// Reloader's is that controller's with its variable: who wants either must say so.
+    /// What is done about Secrets. Xing's profile is that controller's choices with its annotation,
+    /// which has no key, and Reloader's is that controller's with its variable: who wants either
+    /// must say so.
     fn secrets(&self, reloader: &ReloaderSettings) -> anyhow::Result<SecretChecksums> {
         match (self.restart_profile, self.allow_unkeyed_secret_checksums) {
             (Choices::Safe, false) => self.keys.read(),
@@ -263,7 +269,8 @@ impl RestartFlags {
         })
     }
 
-    /// What Reloader's flags say; to another profile they would say nothing, and whoever gives them expects something.
+    /// What Reloader's flags say; to another profile they would say nothing, and whoever gives them
+    /// expects something.
     fn reloader(&self) -> anyhow::Result<ReloaderSettings> {
         let Some(settings) = self.reloader.read()? else { return Ok(ReloaderSettings::default()) };
         if self.restart_profile != Choices::Reloader && self.migrate_from != Some(From::Reloader) {
@@ -275,8 +282,8 @@ impl RestartFlags {
         Ok(settings)
     }
 
-    /// Where restarts are reported to: by this program's flags, or in profile `reloader` by Reloader's variables. With Reloader's
-    /// own flag there are none to report, and changes are.
+    /// Where restarts are reported to: by this program's flags, or in profile `reloader` by
+    /// Reloader's variables. With Reloader's own flag there are none to report, and changes are.
     fn webhook(&self, reloader: &ReloaderSettings) -> anyhow::Result<Option<Webhook>> {
         let form = match self.restart_webhook_format {
             WebhookFormat::Json => WebhookForm::Json,

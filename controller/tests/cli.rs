@@ -1,4 +1,5 @@
-//! The program as an operator meets it: what it says about itself, and what it says when it cannot start.
+//! The program as an operator meets it: what it says about itself, and what it says when it cannot
+//! start.
 
 use std::process::{Command, Output};
 

@@ -1,12 +1,14 @@
 //! Rollouts by rollout-controller and by kube-controller-manager, in turn, on one real API server.
 //!
-//! Each round starts one of the two, lets it make the Deployments, changes the image of all of them at once, and measures until the
-//! last is complete. Pods become ready as soon as they exist, so that the controller and the server are all that takes time. Both have
-//! the same limits and workers. Writes and conflicts are counted by the API server.
+//! Each round starts one of the two, lets it make the Deployments, changes the image of all of them
+//! at once, and measures until the last is complete. Pods become ready as soon as they exist, so
+//! that the controller and the server are all that takes time. Both have the same limits and
+//! workers. Writes and conflicts are counted by the API server.
 //!
-//! A second table has the same rollouts where the controller limits the rate: it is stopped for nine tenths of the time (SIGSTOP), and
-//! the server is not. A third has the memory of both with many Deployments as users write them: with variables, probes, volumes and
-//! the annotation of `kubectl apply`. The last is about a leader that ends while another instance stands by.
+//! A second table has the same rollouts where the controller limits the rate: it is stopped for
+//! nine tenths of the time (SIGSTOP), and the server is not. A third has the memory of both with
+//! many Deployments as users write them: with variables, probes, volumes and the annotation of
+//! `kubectl apply`. The last is about a leader that ends while another instance stands by.
 //!
 //! It measures and judges nothing. A controller without optimisation says little:
 //!
@@ -46,7 +48,8 @@ const ROUNDS: usize = 3;
 const NODES: usize = 16;
 /// Where the controller limits, it runs for so long, again and again,
 const RUNS: Duration = Duration::from_millis(2);
-/// and is stopped for so long in between: not longer than the server takes for a few requests, or waiting for answers would limit.
+/// and is stopped for so long in between: not longer than the server takes for a few requests, or
+/// waiting for answers would limit.
 const STOPS: Duration = Duration::from_millis(18);
 /// Deployments as users write them, for each of the two, unless LOCKSTEP_MANIFESTS says otherwise.
 const MANIFESTS: &str = "1000 3000";

@@ -1,12 +1,13 @@
-//! How the time and the memory of a case grow with its pods and its Deployments, on the simulated cluster.
+//! How the time and the memory of a case grow with its pods and its Deployments, on the simulated
+//! cluster.
 //!
 //! ```text
 //! cargo bench --package lockstep --bench growth                 # the sizes of the table
 //! cargo bench --package lockstep --bench growth -- 50 5000      # one Deployment of these sizes
 //! ```
 //!
-//! Each size has a process of its own, so that the peak of memory is its own. What is to be read is the time of a sub-step: it must not
-//! depend on the size.
+//! Each size has a process of its own, so that the peak of memory is its own. What is to be read is
+//! the time of a sub-step: it must not depend on the size.
 
 use std::fmt::Write;
 use std::process::Command;

@@ -1,5 +1,6 @@
-//! What the interceptor costs on a whole case: the same case on one control plane, with upstream's controller through the interceptor and past it, by
-//! turns. It measures, and judges only that the runs came to their end.
+//! What the interceptor costs on a whole case: the same case on one control plane, with upstream's
+//! controller through the interceptor and past it, by turns. It measures, and judges only that the
+//! runs came to their end.
 //!
 //! ```text
 //! LOCKSTEP_BIN=… cargo bench --package lockstep --bench interceptor_overhead
@@ -45,7 +46,8 @@ fn both() -> Result<(), Box<dyn std::error::Error>> {
 struct Side {
     /// Milliseconds that each play took.
     plays: Vec<u64>,
-    /// Milliseconds that each settling took: from the step to the proof that nothing more will happen.
+    /// Milliseconds that each settling took: from the step to the proof that nothing more will
+    /// happen.
     settlings: Vec<u64>,
     /// Requests that were seen, if there was an interceptor to see them.
     requests: usize,

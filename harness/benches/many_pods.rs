@@ -1,8 +1,9 @@
-//! Five thousand pods of one ReplicaSet, and then half of them: how long it takes upstream and ours, and how much memory.
+//! Five thousand pods of one ReplicaSet, and then half of them: how long it takes upstream and
+//! ours, and how much memory.
 //!
-//! Each has a control plane of its own, the same API server, the same client limits, and no other controller that looks at pods.
-//! It measures, and judges only that the numbers come out right. Say which controller to measure, for one without optimisation says
-//! little:
+//! Each has a control plane of its own, the same API server, the same client limits, and no other
+//! controller that looks at pods. It measures, and judges only that the numbers come out right. Say
+//! which controller to measure, for one without optimisation says little:
 //!
 //! ```text
 //! cargo build --release --package rollout-controller

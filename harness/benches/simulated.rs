@@ -1,9 +1,11 @@
-//! How long cases take on the simulated cluster: every case of `cases/`, played and judged, on one core.
+//! How long cases take on the simulated cluster: every case of `cases/`, played and judged, on one
+//! core.
 //!
 //!   cargo bench --package lockstep --bench simulated
 //!
-//! Each case is played five times in turns, so that a busy moment of the machine does not fall on one case alone, and its fastest time counts. A
-//! number is a number of this machine; what is fair to compare is two runs of one, such as before and after a change.
+//! Each case is played five times in turns, so that a busy moment of the machine does not fall on
+//! one case alone, and its fastest time counts. A number is a number of this machine; what is fair
+//! to compare is two runs of one, such as before and after a change.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! How long upstream's controllers take on the simulated cluster: in virtual time, beside `ours`, and as a process over HTTP
-//! in real time. Every case of the Deployment and the ReplicaSet controller with a golden timeline, played and judged; as a
-//! process a few of them.
+//! How long upstream's controllers take on the simulated cluster: in virtual time, beside `ours`,
+//! and as a process over HTTP in real time. Every case of the Deployment and the ReplicaSet
+//! controller with a golden timeline, played and judged; as a process a few of them.
 //!
 //! ```text
 //! cargo bench --package lockstep --bench virtual_upstream          # LOCKSTEP_LANES: side by side, else one a core

@@ -9,15 +9,18 @@ use std::time::Duration;
 pub use tokio::time::Instant;
 
 thread_local! {
-    /// Where a simulation runs on this thread: the time of day at its beginning, and when on the runtime's clock that was.
+    /// Where a simulation runs on this thread: the time of day at its beginning, and when on the
+    /// runtime's clock that was.
     static SIMULATED: Cell<Option<(jiff::Timestamp, Instant)>> = const { Cell::new(None) };
 }
 
-/// For as long as it lives, this thread's time of day follows the async runtime's clock, which is paused.
+/// For as long as it lives, this thread's time of day follows the async runtime's clock, which is
+/// paused.
 #[derive(Debug)]
 pub struct Simulated(());
 
-/// It is `epoch` now, on this thread, and time goes on as the runtime's does. To be called within a runtime whose clock is paused.
+/// It is `epoch` now, on this thread, and time goes on as the runtime's does. To be called within a
+/// runtime whose clock is paused.
 pub fn simulate(epoch: jiff::Timestamp) -> Simulated {
     SIMULATED.set(Some((epoch, instant())));
     Simulated(())
@@ -56,7 +59,8 @@ pub fn to_rfc3339(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The wall-clock time as Kubernetes writes it where seconds are too coarse: RFC 3339, UTC, microseconds.
+/// The wall-clock time as Kubernetes writes it where seconds are too coarse: RFC 3339, UTC,
+/// microseconds.
 pub fn rfc3339_micros() -> String {
     now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }

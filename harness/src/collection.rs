@@ -1,8 +1,8 @@
 //! Where case files and timelines are read from: the disk, or the collection inside the program.
 //!
-//! The program carries the repository's `cases/`, so that it works without a checkout. A path
-//! below `cases` is read from there where the current folder has no `cases` of its own; one that is
-//! there wins as a whole, so a file that is missing in it stays missing. Only the program embeds the
+//! The program carries the repository's `cases/`, so that it works without a checkout. A path below
+//! `cases` is read from there where the current folder has no `cases` of its own; one that is there
+//! wins as a whole, so a file that is missing in it stays missing. Only the program embeds the
 //! files (`main.rs`): the library would be built anew whenever a case changes.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,8 @@ pub const FOLDER: &str = "cases";
 
 static EMBEDDED: OnceLock<BTreeMap<PathBuf, &'static [u8]>> = OnceLock::new();
 
-/// Read these files where no folder `cases` exists; the paths are relative to it. The first call counts.
+/// Read these files where no folder `cases` exists; the paths are relative to it. The first call
+/// counts.
 pub fn embed<'a>(files: impl IntoIterator<Item = (&'a Path, &'static [u8])>) {
     let below = |(path, bytes): (&Path, _)| (Path::new(FOLDER).join(path), bytes);
     EMBEDDED.get_or_init(|| files.into_iter().map(below).collect());
@@ -31,8 +32,8 @@ pub(crate) fn is_embedded(path: &Path) -> bool {
     bytes(path).is_some() || below(path).is_some()
 }
 
-/// The embedded files that a path names, a file itself or a folder with all below it; `None` where the
-/// path is one of the disk.
+/// The embedded files that a path names, a file itself or a folder with all below it; `None` where
+/// the path is one of the disk.
 pub(crate) fn below(path: &Path) -> Option<Vec<PathBuf>> {
     let key = key(path)?;
     // Paths are ordered by their parts, so what is below a folder follows it.

@@ -1,8 +1,9 @@
 //! The controllers that can be judged, and sets of them.
 //!
-//! One word in three places, so it has a file of its own: a case *judges* some, a subject *brings* some, and a cluster leaves out exactly
-//! what the subject brings, because two of a kind on one cluster would act on each other's objects. What the subject does not bring
-//! is the cluster's, from upstream. Pure.
+//! One word in three places, so it has a file of its own: a case *judges* some, a subject *brings*
+//! some, and a cluster leaves out exactly what the subject brings, because two of a kind on one
+//! cluster would act on each other's objects. What the subject does not bring is the cluster's,
+//! from upstream. Pure.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -54,7 +55,8 @@ impl fmt::Display for Controller {
     }
 }
 
-/// Some controllers, in upstream's words: `deployment,replicaset`. The default is the Deployment controller alone.
+/// Some controllers, in upstream's words: `deployment,replicaset`. The default is the Deployment
+/// controller alone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Controllers(BTreeSet<Controller>);
 

@@ -1,8 +1,10 @@
-//! Which requirement is pinned by what: the table in `cases/requirements.yaml` against the cases and tests that there are.
+//! Which requirement is pinned by what: the table in `cases/requirements.yaml` against the cases
+//! and tests that there are.
 //!
-//! A requirement is one sentence on what a controller does, with where that is known from. It is pinned by cases, by unit tests where no
-//! case can reach it, or it says why nothing can (`unreachable`). What could be pinned and is not yet says so (`open`): that is counted
-//! and shown, never hidden. Pure: reading files is `cli::coverage`'s.
+//! A requirement is one sentence on what a controller does, with where that is known from. It is
+//! pinned by cases, by unit tests where no case can reach it, or it says why nothing can
+//! (`unreachable`). What could be pinned and is not yet says so (`open`): that is counted and
+//! shown, never hidden. Pure: reading files is `cli::coverage`'s.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -24,7 +26,8 @@ pub struct Requirement {
     pub source: String,
     /// How much it matters.
     pub level: Level,
-    /// The cases that pin it; `area/name` is that of each restart profile, `area/name*` are all whose name begins so.
+    /// The cases that pin it; `area/name` is that of each restart profile, `area/name*` are all
+    /// whose name begins so.
     #[serde(default)]
     pub cases: Vec<String>,
     /// The unit tests that pin it: `FILE::FUNCTION`, the file from the repository's root.
@@ -114,7 +117,8 @@ pub fn pinned_by(table: &[Requirement], case: &str) -> Vec<Requirement> {
     table.into_iter().filter(|one| one.cases.iter().any(|pin| pin == case)).collect()
 }
 
-/// The table with patterns replaced by the cases that there are. What is open until its cases are there is closed once they are.
+/// The table with patterns replaced by the cases that there are. What is open until its cases are
+/// there is closed once they are.
 #[must_use]
 pub fn resolved(mut table: Vec<Requirement>, cases: &BTreeSet<String>) -> Vec<Requirement> {
     for requirement in &mut table {
@@ -137,12 +141,14 @@ pub fn resolved(mut table: Vec<Requirement>, cases: &BTreeSet<String>) -> Vec<Re
     table
 }
 
-/// Whether a case is this one, or a file's case of one restart profile: `area/name@safe` of `area/name`.
+/// Whether a case is this one, or a file's case of one restart profile: `area/name@safe` of
+/// `area/name`.
 fn is_of_file(case: &str, file: &str) -> bool {
     case.strip_prefix(file).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
 }
 
-/// What is wrong with a resolved table: pins that are not there, requirements without one, and cases that no requirement names.
+/// What is wrong with a resolved table: pins that are not there, requirements without one, and
+/// cases that no requirement names.
 #[must_use]
 pub fn faults(table: &[Requirement], cases: &BTreeSet<String>, is_test: impl Fn(&str) -> bool) -> Vec<String> {
     let mut faults = Vec::new();
@@ -175,7 +181,8 @@ pub fn faults(table: &[Requirement], cases: &BTreeSet<String>, is_test: impl Fn(
     faults
 }
 
-/// What pins what: each requirement on a line; `unpinned`: only those that no case and no test pins.
+/// What pins what: each requirement on a line; `unpinned`: only those that no case and no test
+/// pins.
 #[must_use]
 pub fn list(table: &[Requirement], unpinned: bool) -> String {
     let mut out = String::new();

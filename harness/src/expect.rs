@@ -1,7 +1,8 @@
 //! What a case says of its named pods: which of them live on.
 //!
-//! A rule of the case, held against every recording, upstream's own too. Where upstream's order of killing leaves it to chance (a tie
-//! that is broken by UIDs), the case accepts several sets, and no timeline then says which it was. Pure.
+//! A rule of the case, held against every recording, upstream's own too. Where upstream's order of
+//! killing leaves it to chance (a tie that is broken by UIDs), the case accepts several sets, and
+//! no timeline then says which it was. Pure.
 
 use std::collections::BTreeSet;
 use std::fmt;

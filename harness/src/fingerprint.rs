@@ -1,6 +1,7 @@
 //! A short name for a text, the same on every machine and in every build: FNV-1a, 64 bits.
 //!
-//! It guards against forgetting, not against malice: an edited case, a cluster that was made from another configuration.
+//! It guards against forgetting, not against malice: an edited case, a cluster that was made from
+//! another configuration.
 
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;

@@ -1,15 +1,17 @@
 //! The timelines that lie beside a case.
 //!
-//! `NAME.timeline` is what upstream did on the server of the default version, and holds on every other server too, unless there is
-//! `NAME.on-v1.33.timeline`: what the same controller did on servers of that minor. `NAME.by-v1.15.timeline` is what upstream's
-//! controller *of that minor* did, on the default server; upstream's other controllers are held to the default as they tell it
+//! `NAME.timeline` is what upstream did on the server of the default version, and holds on every
+//! other server too, unless there is `NAME.on-v1.33.timeline`: what the same controller did on
+//! servers of that minor. `NAME.by-v1.15.timeline` is what upstream's controller *of that minor*
+//! did, on the default server; upstream's other controllers are held to the default as they tell it
 //! ([`versions`]). Such files exist only where upstream's own recordings differ.
 //!
-//! Config restarts have another origin: the controller of the project whose profile a case has ([`crate::subject::Reference`]). A case
-//! of a file that stands for several has its profile in the name of its timeline: `NAME@xing.timeline`.
+//! Config restarts have another origin: the controller of the project whose profile a case has
+//! ([`crate::subject::Reference`]). A case of a file that stands for several has its profile in the
+//! name of its timeline: `NAME@xing.timeline`.
 //!
-//! Where upstream itself does several things, each of these files is the most frequent outcome and has others beside it: see [`outcomes`].
-//! `name` reads and writes what the files are called.
+//! Where upstream itself does several things, each of these files is the most frequent outcome and
+//! has others beside it: see [`outcomes`]. `name` reads and writes what the files are called.
 
 mod name;
 pub mod outcomes;
@@ -89,8 +91,8 @@ impl GoldenTimelines {
         self.all.get(&Label::of("", server)).or_else(|| self.all.get(&Label::default()))
     }
 
-    /// What the subject of a recording is held to: upstream's controllers to what they did themselves, everybody else to the default,
-    /// or to upstream of the version `like`.
+    /// What the subject of a recording is held to: upstream's controllers to what they did
+    /// themselves, everybody else to the default, or to upstream of the version `like`.
     pub fn applicable_to(&self, header: &Header, like: Option<Minor>) -> Cow<'_, Self> {
         let own = Minor::of(&header.subject.version).filter(|_| header.kind == SubjectKind::Upstream);
         let golden = match like.or(own).filter(|minor| !minor.is_default()) {
@@ -106,22 +108,24 @@ impl GoldenTimelines {
         }
     }
 
-    /// What controllers of another minor are held to: their own timelines where there are some, else the default ones as they tell them.
+    /// What controllers of another minor are held to: their own timelines where there are some,
+    /// else the default ones as they tell them.
     #[must_use]
     pub fn by(&self, minor: Minor, under_test: &Controllers) -> Self {
         let own = |label: &Label| self.all.get(&Label { by: Some(minor), ..*label }).cloned();
         let mut all = BTreeMap::new();
         for (label, blessed) in self.all.iter().filter(|(label, _)| label.by.is_none()) {
             let told = || blessed.map(|outcome| versions::as_told_by(outcome, minor, under_test));
-            // Recorded on the default server, it says more of these controllers than any other server's does.
+            // Recorded on the default server, it says more of these controllers than any other
+            // server's does.
             let theirs = own(label).or_else(|| own(&Label::default())).unwrap_or_else(told);
             all.insert(*label, theirs);
         }
         Self { all }
     }
 
-    /// What stands in for a timeline of its own of these controllers on this server; `None` where theirs is the default itself, or
-    /// where that is not blessed yet.
+    /// What stands in for a timeline of its own of these controllers on this server; `None` where
+    /// theirs is the default itself, or where that is not blessed yet.
     pub fn instead_of(&self, header: &Header) -> Option<Golden> {
         self.default_as(Label::of(minor_of(header), &header.cluster.version), &header.under_test)
     }
@@ -155,7 +159,8 @@ fn minor_of(header: &Header) -> &str {
     if header.kind == SubjectKind::Upstream { &header.subject.version } else { "" }
 }
 
-/// Whether each of these outcomes is one of those already: nobody judged by it would be judged otherwise by them.
+/// Whether each of these outcomes is one of those already: nobody judged by it would be judged
+/// otherwise by them.
 pub fn is_said(already: &Golden, blessed: &Golden) -> bool {
     blessed.outcomes().all(|outcome| already.outcomes().any(|already| says_the_same(already, outcome)))
 }
@@ -182,7 +187,8 @@ pub enum Stray {
     Unblessed(PathBuf),
     /// The timeline cannot be read; why.
     Unreadable(PathBuf, String),
-    /// The timeline is an outcome that nobody comes to, as another number is missing before it: which file.
+    /// The timeline is an outcome that nobody comes to, as another number is missing before it:
+    /// which file.
     Gap(PathBuf, PathBuf),
     /// The timeline is one of several outcomes, and its case has but one.
     Unasked(PathBuf, PathBuf),
@@ -297,7 +303,8 @@ pub fn orphans(folder: &Path) -> Result<Vec<Stray>, GoldenError> {
     Ok(strays)
 }
 
-/// Whether there is a case of which this is a timeline: `a.timeline`, `a.on-v1.33.or-2.timeline` belong to `a.yaml`.
+/// Whether there is a case of which this is a timeline: `a.timeline`, `a.on-v1.33.or-2.timeline`
+/// belong to `a.yaml`.
 fn has_case(timeline: &Path) -> bool {
     let name = outcomes::base(timeline).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_case = |case: &str, extension| timeline.with_file_name(format!("{case}.{extension}")).is_file();
@@ -374,7 +381,8 @@ mod tests {
         assert_eq!(held("upstream:../kcm", old, there, None), told("app:15", false));
         assert_eq!(held("upstream:v1.29.15", new, here, None), told("app:1", true));
         assert_eq!(held("upstream:v1.29.15", new, there, None), told("app:0", true));
-        // Whatever a program of one's own calls itself, it is held to the default until told otherwise.
+        // Whatever a program of one's own calls itself, it is held to the default until told
+        // otherwise.
         assert_eq!(held("command:x", old, here, None), told("app:1", false));
         assert_eq!(held("command:x", "x", here, Some(15)), told("app:15", false));
         assert_eq!(held("upstream:v1.15.5", old, here, Some(36)), told("app:1", false));
@@ -440,8 +448,8 @@ mod tests {
         );
     }
 
-    /// Every timeline of another version, or of another server, is what its name says, belongs to a case, and says something else than the
-    /// default one.
+    /// Every timeline of another version, or of another server, is what its name says, belongs to a
+    /// case, and says something else than the default one.
     #[test]
     fn overlays_of_the_collection_differ() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");

@@ -1,6 +1,6 @@
-//! Lockstep runs a YAML case against a Deployment controller, on a cluster whose own one is off, moves the
-//! pods by hand, one step at a time, and compares what the ReplicaSets did with what upstream's
-//! `kube-controller-manager` did on the same case.
+//! Lockstep runs a YAML case against a Deployment controller, on a cluster whose own one is off,
+//! moves the pods by hand, one step at a time, and compares what the ReplicaSets did with what
+//! upstream's `kube-controller-manager` did on the same case.
 //!
 //! # The picture
 //!
@@ -17,23 +17,25 @@
 //!                                 cases/*.timeline ─► golden, recorded from upstream
 //! ```
 //!
-//! * A [`case`] is a list of steps. After each step the runner waits until the namespace has settled,
-//!   which is proved ([`observe::settle`]), not timed.
-//! * Watches record every version of every object ([`observe`]). Judging reads the [`recording`] alone,
-//!   so a stored recording is judged again with the same result.
+//! * A [`case`] is a list of steps. After each step the runner waits until the namespace has
+//!   settled, which is proved ([`observe::settle`]), not timed.
+//! * Watches record every version of every object ([`observe`]). Judging reads the [`recording`]
+//!   alone, so a stored recording is judged again with the same result.
 //! * Golden [`timeline`]s are recorded from upstream, never written by hand.
 //! * A verdict is conformant, non-conformant or inconclusive ([`verdict`]). A test environment that
 //!   failed is never the subject's failure; a subject that did nothing is never a pass.
-//! * The subject reaches the API server through the interceptor ([`intercept`]), which can hold, delay,
-//!   refuse and drop what passes. So a step has a middle, and [`faults`] fall between any two writes.
-//! * The harness shares no code with the controller that it judges: `subject/ours.rs` alone names that
-//!   crate, and the simulated API server (`kube-apiserver-sim`) names neither.
+//! * The subject reaches the API server through the interceptor ([`intercept`]), which can hold,
+//!   delay, refuse and drop what passes. So a step has a middle, and [`faults`] fall between any
+//!   two writes.
+//! * The harness shares no code with the controller that it judges: `subject/ours.rs` alone names
+//!   that crate, and the simulated API server (`kube-apiserver-sim`) names neither.
 //!
 //! # The way of a case
 //!
-//! `case::load` → `run::Setup::with_each` (cluster, environment, session) → `run::Setup::play_each` →
-//! `runner::Session::play` → `recording::Recording` → `verdict::judge(case, recording, golden)`, which
-//! replays the recording once (`timeline::replay`) → `run::Event::CaseJudged` → whoever reports.
+//! `case::load` → `run::Setup::with_each` (cluster, environment, session) → `run::Setup::play_each`
+//! → `runner::Session::play` → `recording::Recording` → `verdict::judge(case, recording, golden)`,
+//! which replays the recording once (`timeline::replay`) → `run::Event::CaseJudged` → whoever
+//! reports.
 //!
 //! # The rooms, from below
 //!

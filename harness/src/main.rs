@@ -16,8 +16,8 @@ use lockstep::supervise::{Interrupt, interrupt};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The repository's cases, when this was compiled. A checkout reads those on disk, so it does not matter
-/// there that a new file alone does not make cargo compile this again.
+/// The repository's cases, when this was compiled. A checkout reads those on disk, so it does not
+/// matter there that a new file alone does not make cargo compile this again.
 static COLLECTION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cases");
 
 /// How long plays that were given up may take to notice.
@@ -25,7 +25,8 @@ const LAST: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
     lockstep::runner::main_if_asked();
-    // What a subject in this process says of faults that a case makes is no news of the harness's. LOCKSTEP_LOG=warn shows it.
+    // What a subject in this process says of faults that a case makes is no news of the harness's.
+    // LOCKSTEP_LOG=warn shows it.
     let quiet = || format!("warn,kube_client=off,{SUBJECT_TARGET}=off").into();
     let filter = tracing_subscriber::EnvFilter::try_from_env("LOCKSTEP_LOG").unwrap_or_else(|_| quiet());
     // Nobody may be there to read that a log line could not be written either.

@@ -1,8 +1,10 @@
-//! Wrong controllers held against cases: what the outcomes come to. Pure; `cli::mutants` plays them.
+//! Wrong controllers held against cases: what the outcomes come to. Pure; `cli::mutants` plays
+//! them.
 //!
-//! A mutant is *killed* by a case that finds it non-conformant; inconclusive does not count. One that survives every case of its
-//! controller shows a rule that no case pins. A case that kills none shows nothing, unless it is there for something else: then the
-//! list of exceptions says what for, and the list must be true, too.
+//! A mutant is *killed* by a case that finds it non-conformant; inconclusive does not count. One
+//! that survives every case of its controller shows a rule that no case pins. A case that kills
+//! none shows nothing, unless it is there for something else: then the list of exceptions says what
+//! for, and the list must be true, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -54,7 +56,8 @@ impl Matrix {
         (self.rows.iter().filter(|(_, outcomes)| kills(outcomes).next().is_some()).count(), self.rows.len())
     }
 
-    /// What is wrong with bank or cases; `whole`: every case was played with every mutant of its controllers.
+    /// What is wrong with bank or cases; `whole`: every case was played with every mutant of its
+    /// controllers.
     #[must_use]
     pub fn faults(&self, exceptions: &Exceptions, whole: bool) -> Vec<String> {
         let mut faults = Vec::new();

@@ -12,8 +12,9 @@
 //! | 129, 130, 143 | ended by SIGHUP, SIGINT or SIGTERM |
 //! | 141 | ended because standard output was closed |
 //!
-//! With several outcomes the most telling wins: 70, 64, 1, 2, 3. A command that was ended early says nothing about what it did not get to,
-//! so how it was ended comes before all of them, as 128 and the signal's number: what a shell makes of a program that a signal ends.
+//! With several outcomes the most telling wins: 70, 64, 1, 2, 3. A command that was ended early
+//! says nothing about what it did not get to, so how it was ended comes before all of them, as 128
+//! and the signal's number: what a shell makes of a program that a signal ends.
 
 use std::fmt::{Display, Formatter};
 
@@ -159,7 +160,8 @@ impl Outcome {
         }
     }
 
-    /// The outcome of a run with these: the most telling; of none at all, that nothing was selected.
+    /// The outcome of a run with these: the most telling; of none at all, that nothing was
+    /// selected.
     #[must_use]
     pub fn of(all: impl IntoIterator<Item = Self>) -> Self {
         all.into_iter().max_by_key(|outcome| outcome.weight()).unwrap_or(Self::NothingSelected)

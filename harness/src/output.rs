@@ -162,7 +162,8 @@ fn announced(line: &str) -> Option<Severity> {
     (says("error") || first == "npm" && matches!(second, "error" | "ERR!")).then_some(Severity::Error)
 }
 
-/// A log line with a level in capitals: `2026-11-26 04:20:01 ERROR …`, `[ERROR Port-6443]: …`, `ERROR:root:…`.
+/// A log line with a level in capitals: `2026-11-26 04:20:01 ERROR …`, `[ERROR Port-6443]: …`,
+/// `ERROR:root:…`.
 fn logged(line: &str) -> Option<Severity> {
     let is_mark = |letter: char| !letter.is_ascii_alphanumeric();
     let mut words = line.split_whitespace().take(6).map(|word| word.trim_start_matches(is_mark));

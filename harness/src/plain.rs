@@ -1,17 +1,20 @@
-//! Text of others, fit to be shown: what a recording, a case file or a subject says reaches a terminal, an annotation or a page
-//! without acting there.
+//! Text of others, fit to be shown: what a recording, a case file or a subject says reaches a
+//! terminal, an annotation or a page without acting there.
 //!
 //! ```text
 //! subject, recording, case file ──► plain::line, plain::text ──► terminal, standard output of a job, report
 //! ```
 //!
-//! A terminal obeys control characters, a reader is misled by characters that reorder what stands beside them, and a job of GitHub
-//! Actions obeys a line of standard output that begins with `::command::` or contains `##[`. All of them are shown as escapes
-//! (`\x1b`, `\u{202e}`, `\x3a:error::`), so that a reader sees that they are there. Of a line that is longer than a reader reads, such
-//! as an annotation of 256 KiB, the beginning and the end are shown. Anything else stays as it is, and plain text costs one look at
-//! each letter. HTML is escaped by [`crate::report::page`], JSON by its own rules.
+//! A terminal obeys control characters, a reader is misled by characters that reorder what stands
+//! beside them, and a job of GitHub Actions obeys a line of standard output that begins with
+//! `::command::` or contains `##[`. All of them are shown as escapes (`\x1b`, `\u{202e}`,
+//! `\x3a:error::`), so that a reader sees that they are there. Of a line that is longer than a
+//! reader reads, such as an annotation of 256 KiB, the beginning and the end are shown. Anything
+//! else stays as it is, and plain text costs one look at each letter. HTML is escaped by
+//! [`crate::report::page`], JSON by its own rules.
 //!
-//! Borders: what is *stored* (an object of a recording, a subject's log) stays as it was said; only what is shown is changed.
+//! Borders: what is *stored* (an object of a recording, a subject's log) stays as it was said; only
+//! what is shown is changed.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -54,7 +57,8 @@ pub(crate) fn is_one_line(text: &str) -> bool {
     matches!(line(text), Cow::Borrowed(_))
 }
 
-/// Several lines of any length, with the styles of `report` and `annotate-snippets` where they are wanted.
+/// Several lines of any length, with the styles of `report` and `annotate-snippets` where they are
+/// wanted.
 #[must_use]
 pub(crate) fn printed(text: &str, styles: impl FnOnce() -> bool) -> Cow<'_, str> {
     let plain = harmless(text, true);
@@ -87,7 +91,8 @@ fn next_style(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// Make every text of a JSON value plain, also the keys: one line each, but for the values of these keys.
+/// Make every text of a JSON value plain, also the keys: one line each, but for the values of these
+/// keys.
 pub(crate) fn tidy_json(value: &mut Value, of_lines: &[&str]) {
     fn walk(value: &mut Value, lines: bool, of_lines: &[&str]) {
         match value {
@@ -112,8 +117,8 @@ pub(crate) fn tidy_json(value: &mut Value, of_lines: &[&str]) {
     walk(value, false, of_lines);
 }
 
-/// JSON that neither a terminal nor a job obeys: control characters and `##[`, which JSON itself leaves in its strings, are written
-/// as JSON's escapes.
+/// JSON that neither a terminal nor a job obeys: control characters and `##[`, which JSON itself
+/// leaves in its strings, are written as JSON's escapes.
 #[must_use]
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
     if !text.chars().any(acts) && !text.contains("##[") {
@@ -201,14 +206,16 @@ fn one_line(line: &str, tabs: bool, first: bool, out: &mut String) {
     }
 }
 
-/// Whether a job of GitHub Actions takes a line for a command: `::name …::…`, blanks before it or not.
+/// Whether a job of GitHub Actions takes a line for a command: `::name …::…`, blanks before it or
+/// not.
 fn is_command(line: &str) -> bool {
     // What is shown as an escape does not hide one: the job trims more than blanks.
     let begins = line.trim_start_matches(|letter: char| letter.is_whitespace() || acts(letter));
     begins.strip_prefix("::").is_some_and(|rest| rest.contains("::"))
 }
 
-/// Whether a letter does something instead of being seen: control characters, line separators, and what changes the direction of text.
+/// Whether a letter does something instead of being seen: control characters, line separators, and
+/// what changes the direction of text.
 pub(crate) fn acts(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

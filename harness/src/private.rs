@@ -1,7 +1,8 @@
 //! Files and folders that only this user can read: recordings, what subjects print, kubeconfigs.
 //!
-//! What is made here is closed to everybody else from the first byte on, whatever the umask. A folder that is there already stays
-//! as open as somebody made it: it may be a folder of the user's with other things in it.
+//! What is made here is closed to everybody else from the first byte on, whatever the umask. A
+//! folder that is there already stays as open as somebody made it: it may be a folder of the user's
+//! with other things in it.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -38,7 +39,8 @@ fn open(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
         folder(parent)?;
     }
     let file = how.create(true).mode(FILE).open(path)?;
-    // One that was there before may have been open to others. What is no file, such as /dev/stdout, stays as it is.
+    // One that was there before may have been open to others. What is no file, such as /dev/stdout,
+    // stays as it is.
     if file.metadata()?.is_file() {
         file.set_permissions(Permissions::from_mode(FILE))?;
     }

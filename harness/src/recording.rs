@@ -1,9 +1,9 @@
 //! A recording: everything that was seen while one case ran, in one order, as NDJSON.
 //!
 //! The border between the world and the judge. `observe` and `driver` write recordings; `timeline`,
-//! `verdict` and `report` read nothing else, so a stored recording is judged again, offline, with the
-//! same result. The first line is the [`Header`], the last is the [`End`]; a recording without an end
-//! was cut off and proves nothing.
+//! `verdict` and `report` read nothing else, so a stored recording is judged again, offline, with
+//! the same result. The first line is the [`Header`], the last is the [`End`]; a recording without
+//! an end was cut off and proves nothing.
 //!
 //! Order: object versions stand sorted by `resourceVersion` between the mark of their step and its
 //! [`Settling`]. Times are milliseconds since the recording began. Secret values never get here: the
@@ -54,8 +54,8 @@ pub enum Entry {
     Met(Meeting),
     /// Something went wrong; whose fault it is, is said.
     Trouble(Trouble),
-    /// The step could not be made. Whether the case asks for too much or the subject left too little, only somebody who knows what was
-    /// expected can say.
+    /// The step could not be made. Whether the case asks for too much or the subject left too
+    /// little, only somebody who knows what was expected can say.
     Impossible(Impossible),
     /// The last line.
     End(End),
@@ -73,9 +73,11 @@ pub struct StepMark {
     pub label: String,
     /// The line of the case file that the step stands on.
     pub line: usize,
-    /// Whether a user's operation is part of it (which may itself break a bound until the next settling).
+    /// Whether a user's operation is part of it (which may itself break a bound until the next
+    /// settling).
     pub user: bool,
-    /// Whether it is a burst: several operations without settling between them, or several pods that become available one by one.
+    /// Whether it is a burst: several operations without settling between them, or several pods
+    /// that become available one by one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub together: bool,
     /// Whether the subject may decide by an old view: the case holds or delays what it watches.
@@ -125,7 +127,8 @@ pub struct Version {
     pub rv: u64,
     /// Who wrote it.
     pub by: Writer,
-    /// The programs that wrote it, if it was seen in a live cluster: its managed fields or the audit log name them.
+    /// The programs that wrote it, if it was seen in a live cluster: its managed fields or the
+    /// audit log name them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// Milliseconds since the recording began.
@@ -135,8 +138,9 @@ pub struct Version {
     pub object: Body,
 }
 
-/// One request of the subject's, as the interceptor saw it. All of those about the case's namespace are kept; of those about anything else only
-/// what the server refused, because that may be why nothing comes of the case.
+/// One request of the subject's, as the interceptor saw it. All of those about the case's namespace
+/// are kept; of those about anything else only what the server refused, because that may be why
+/// nothing comes of the case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
@@ -150,7 +154,8 @@ pub struct Request {
     pub name: String,
     /// The HTTP status of the answer; 0 if there was none.
     pub status: u16,
-    /// What the server said with an error, though not about Secrets; of a message to the webhook, the message.
+    /// What the server said with an error, though not about Secrets; of a message to the webhook,
+    /// the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Whether it meant to change a status with the object, where the server ignores that.
@@ -180,7 +185,8 @@ impl Request {
     pub const WEBHOOK: &'static str = "webhook";
 }
 
-/// What was asked, without the object's name: `update deployments/status`, `get leases in NAMESPACE`.
+/// What was asked, without the object's name: `update deployments/status`, `get leases in
+/// NAMESPACE`.
 impl Display for Request {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let slash = if self.subresource.is_empty() { "" } else { "/" };
@@ -197,7 +203,8 @@ impl Display for Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Meeting {
-    /// In the words of the case: `rs1 5 -> 4 held: scale 4`, `write 3 of replicasets, after it: crash`.
+    /// In the words of the case: `rs1 5 -> 4 held: scale 4`, `write 3 of replicasets, after it:
+    /// crash`.
     pub what: String,
     /// What it means for the subject.
     pub effect: Effect,
@@ -251,7 +258,8 @@ pub struct Settling {
 pub struct End {
     /// Whether every step was made; else a [`Trouble`] stands before.
     pub completed: bool,
-    /// Whether the Deployments' events can be compared: an event of the probe's own arrived after them.
+    /// Whether the Deployments' events can be compared: an event of the probe's own arrived after
+    /// them.
     pub events_complete: bool,
     /// Milliseconds since the recording began.
     #[serde(deserialize_with = "header::milliseconds")]
@@ -292,7 +300,8 @@ pub enum RecordingError {
         /// The format that the header names.
         found: u32,
     },
-    /// A name that no recording of this build has; it might lead out of the folder that it is kept in.
+    /// A name that no recording of this build has; it might lead out of the folder that it is kept
+    /// in.
     #[error("the {what} `{name}` is not {rule}; the recording was edited, or was not written by lockstep")]
     Name {
         /// Whose name.
@@ -308,7 +317,8 @@ pub enum RecordingError {
 }
 
 impl Recording {
-    /// Read NDJSON, as written by [`Recording::write`]. Half a last line counts as cut off before it.
+    /// Read NDJSON, as written by [`Recording::write`]. Half a last line counts as cut off before
+    /// it.
     ///
     /// # Errors
     /// No header, another format, or a line that is no entry.

@@ -1,8 +1,9 @@
 //! What a case writes into Secrets, taken out of all that is kept of a run.
 //!
-//! A value becomes a stand-in, the same one wherever the same value stands in the case: `redacted0001`. Whether a step changes
-//! a value is then still to be seen, and nothing can be tried against a stand-in, as it depends on no value, only on the order. It is text
-//! and base64 alike, so a redacted case can be played.
+//! A value becomes a stand-in, the same one wherever the same value stands in the case:
+//! `redacted0001`. Whether a step changes a value is then still to be seen, and nothing can be
+//! tried against a stand-in, as it depends on no value, only on the order. It is text and base64
+//! alike, so a redacted case can be played.
 //!
 //! The text is redacted once, where the case is read. What a subject may repeat goes through the
 //! same [`Redaction`]: recordings with the keys of maps, and what the subject prints. `find` looks

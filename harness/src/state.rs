@@ -1,4 +1,5 @@
-//! Where this user's programs keep what they remember from one run to the next: which installation this is, and which cases failed.
+//! Where this user's programs keep what they remember from one run to the next: which installation
+//! this is, and which cases failed.
 
 use std::path::PathBuf;
 

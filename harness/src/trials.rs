@@ -1,14 +1,16 @@
 //! Cases as trials of a test runner.
 //!
-//! A trial is a case on a subject on a cluster. Its name is its path: `control-plane::ours::rolling::quarter-on-ten`. On a
-//! real cluster the case's tags follow, `kind::ours::rolling::rollover#cross-section#smoke`: nextest's
-//! profiles choose by names alone. Whether it can run here is decided when the trials are listed, because a trial that skips itself at run time counts as passed.
+//! A trial is a case on a subject on a cluster. Its name is its path:
+//! `control-plane::ours::rolling::quarter-on-ten`. On a real cluster the case's tags follow,
+//! `kind::ours::rolling::rollover#cross-section#smoke`: nextest's profiles choose by names alone.
+//! Whether it can run here is decided when the trials are listed, because a trial that skips itself
+//! at run time counts as passed.
 //!
-//! Trials that are known to fail stand in one list, each with its reason. A listed trial must be non-conformant: one that passes is an
-//! error, and so is one that is inconclusive.
+//! Trials that are known to fail stand in one list, each with its reason. A listed trial must be
+//! non-conformant: one that passes is an error, and so is one that is inconclusive.
 //!
-//! An inconclusive play says nothing about the subject, only about the test environment; it is played once more, on a session of its own, and the second
-//! play counts, whatever it is.
+//! An inconclusive play says nothing about the subject, only about the test environment; it is
+//! played once more, on a session of its own, and the second play counts, whatever it is.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -30,13 +32,13 @@ use crate::runner::{Simulation, simulated};
 use crate::subject::{Reference, Spec};
 use crate::verdict::{self, Verdict};
 
-/// The subjects that cases are judged with: upstream and ours with every one of them, other projects' controllers with those of their
-/// profile, on the simulated cluster.
+/// The subjects that cases are judged with: upstream and ours with every one of them, other
+/// projects' controllers with those of their profile, on the simulated cluster.
 const SUBJECTS: [&str; 4] = ["upstream", "ours", "xing", "reloader"];
 /// The clusters that trials run on; a profile of the runner's chooses between them.
 const SITES: [SiteName; 4] = [SiteName::Sim, SiteName::ControlPlane, SiteName::Containers, SiteName::Kind];
-/// How long a step may take to settle. A right subject never needs it on an idle machine; one that others use as well can be twenty
-/// times slower for a minute.
+/// How long a step may take to settle. A right subject never needs it on an idle machine; one that
+/// others use as well can be twenty times slower for a minute.
 const BUDGET: Duration = Duration::from_secs(90);
 /// How long a case of config restarts may wait where time is real.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -78,7 +80,8 @@ pub struct Trials {
 /// One case on one subject on one cluster.
 #[derive(Debug)]
 pub struct CaseTrial {
-    /// `<cluster>::<subject>::<area>::<case>`, and on a real cluster `#<tag>` for each of the case's tags.
+    /// `<cluster>::<subject>::<area>::<case>`, and on a real cluster `#<tag>` for each of the
+    /// case's tags.
     pub name: String,
     /// Why it cannot run here, if it cannot.
     pub ignored: Option<String>,
@@ -167,7 +170,8 @@ impl CaseTrial {
     /// Run it.
     ///
     /// # Errors
-    /// What a person needs to know, over several lines; a line `Error: …` for the runner's report goes to standard error.
+    /// What a person needs to know, over several lines; a line `Error: …` for the runner's report
+    /// goes to standard error.
     pub fn run(&self) -> Result<(), String> {
         let outcome = match self.judged() {
             Ok(Judged { verdict: Verdict::Inconclusive, headline, .. }) => {
@@ -250,7 +254,8 @@ fn cannot(subject: &str, case: &Case) -> Option<String> {
     lacking.or_else(|| spec.lacks_restart_options(&case.restart))
 }
 
-/// Whether a trial says anything: another project's controller has nothing to do with most cases, and waits for none in real time.
+/// Whether a trial says anything: another project's controller has nothing to do with most cases,
+/// and waits for none in real time.
 fn is_for(subject: &str, site: SiteName, case: &Case) -> bool {
     let Some(one) = subject.parse::<Spec>().ok().and_then(|spec| spec.reference()) else { return true };
     let is_judged = Reference::controllers().lacks(&case.controllers).is_none();
@@ -263,7 +268,8 @@ fn not_built(site: SiteName, subject: &str) -> Option<String> {
     spec.not_built().or_else(|| spec.not_there()).map(|error| error.to_string())
 }
 
-/// Why a case is not for a cluster where time is real, if it is not: `lockstep run` takes it there all the same.
+/// Why a case is not for a cluster where time is real, if it is not: `lockstep run` takes it there
+/// all the same.
 fn slow(site: SiteName, case: &Case) -> Option<String> {
     let waits = case.waits();
     let is_slow = site != SiteName::Sim && case.controllers.has(Controller::ConfigRestart) && waits > PATIENCE;

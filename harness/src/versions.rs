@@ -1,11 +1,14 @@
-//! What upstream's controllers of other versions tell differently in *every* case, whatever they decide.
+//! What upstream's controllers of other versions tell differently in *every* case, whatever they
+//! decide.
 //!
-//! Timelines are recorded with one version of kube-controller-manager. Another one is held against the same timelines, as *it* would
-//! have told them: a status field that it does not know is not expected of it, an Event is expected in its words. Each such [`Fact`] is
-//! one small rewriting of a timeline. Facts are about how a thing is told, never about what is decided: where a decision differs, the
-//! case has a timeline of that version's own ([`crate::golden`]).
+//! Timelines are recorded with one version of kube-controller-manager. Another one is held against
+//! the same timelines, as *it* would have told them: a status field that it does not know is not
+//! expected of it, an Event is expected in its words. Each such [`Fact`] is one small rewriting of
+//! a timeline. Facts are about how a thing is told, never about what is decided: where a decision
+//! differs, the case has a timeline of that version's own ([`crate::golden`]).
 //!
-//! Pure. A fact is believed because the recordings of the versions before it agree with the timelines that it rewrote.
+//! Pure. A fact is believed because the recordings of the versions before it agree with the
+//! timelines that it rewrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -113,12 +116,14 @@ pub const FACTS: [Fact; 3] = [
     },
 ];
 
-/// What is told in every case since a version after `older`, and no later than `newer`; the oldest first.
+/// What is told in every case since a version after `older`, and no later than `newer`; the oldest
+/// first.
 pub fn facts_between(older: Minor, newer: Minor) -> impl Iterator<Item = &'static Fact> {
     FACTS.iter().rev().filter(move |fact| older < fact.since && fact.since <= newer)
 }
 
-/// What orders versions such as v1.9.11 and v1.36.3: minor and patch; v1.37.0-rc.1 comes before v1.37.0.
+/// What orders versions such as v1.9.11 and v1.36.3: minor and patch; v1.37.0-rc.1 comes before
+/// v1.37.0.
 pub fn order(version: &str) -> (u32, u32, bool, &str) {
     let mut numbers = version.strip_prefix("v1.").unwrap_or_default().splitn(2, '.');
     let minor = numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or_default();
@@ -148,16 +153,16 @@ pub fn words_of(subject: &Identity) -> Minor {
     own.or_else(|| Minor::of(DEFAULT_VERSION)).expect("the default version has a minor")
 }
 
-/// Whether a timeline was recorded from controllers of another version than the default. It then speaks for its case's own rules as well,
-/// which say what the default version does.
+/// Whether a timeline was recorded from controllers of another version than the default. It then
+/// speaks for its case's own rules as well, which say what the default version does.
 #[must_use]
 pub fn is_overlay(timeline: &Timeline) -> bool {
     let from = timeline.provenance.as_ref().filter(|from| from.controller.starts_with("kube-controller-manager "));
     from.and_then(|from| Minor::of(&from.controller)).is_some_and(|minor| !minor.is_default())
 }
 
-/// Each controller writes the status of its own kind, and a Deployment's is the sum of its ReplicaSets': without one of the two there is
-/// none (replicaset/recreate).
+/// Each controller writes the status of its own kind, and a Deployment's is the sum of its
+/// ReplicaSets': without one of the two there is none (replicaset/recreate).
 fn without_terminating(timeline: &mut Timeline, under_test: &Controllers) {
     for state in timeline.steps.iter_mut().flat_map(|step| &mut step.checkpoint).map(Arc::make_mut) {
         if !state.is_replica_set() || under_test.has(Controller::ReplicaSet) {
@@ -178,8 +183,9 @@ fn to_from(timeline: &mut Timeline, under_test: &Controllers) {
     });
 }
 
-/// How often each ReplicaSet was created with each size, by the name that events know it by. One that is made again has its old name, so
-/// its events are told of the last that had it (pause/replicaset-deleted).
+/// How often each ReplicaSet was created with each size, by the name that events know it by. One
+/// that is made again has its old name, so its events are told of the last that had it
+/// (pause/replicaset-deleted).
 fn creations(timeline: &Timeline) -> BTreeMap<(String, String), u64> {
     let lines = if let Events::All(all) = &timeline.events { all.as_slice() } else { &[] };
     let known: BTreeSet<String> = lines.iter().filter_map(|line| Some(scaled(line)?.1.set)).collect();
@@ -216,7 +222,8 @@ struct Scaled {
     count: u64,
 }
 
-/// Put the sizes of all ScalingReplicaSet events into other words; those that then say the same are one.
+/// Put the sizes of all ScalingReplicaSet events into other words; those that then say the same are
+/// one.
 fn reword(timeline: &mut Timeline, under_test: &Controllers, words: impl Fn(&Scaled) -> Vec<(String, u64)>) {
     let Events::All(all) = &timeline.events else { return };
     if !under_test.has(Controller::Deployment) {

@@ -1,10 +1,13 @@
-//! Case files that are wrong, `bad/NAME.yaml`, and what a person reads about each of them, `bad/messages.snap`.
+//! Case files that are wrong, `bad/NAME.yaml`, and what a person reads about each of them,
+//! `bad/messages.snap`.
 //!
-//! The snapshot has of every finding its message, the line with its caret and the help. Lists of more than three names are left out, so
-//! that one new field or operation changes nothing there; the whole of a rendering is in `case::tests`.
+//! The snapshot has of every finding its message, the line with its caret and the help. Lists of
+//! more than three names are left out, so that one new field or operation changes nothing there;
+//! the whole of a rendering is in `case::tests`.
 //!
-//! Whatever the file holds, reading it is an error and never a panic, and every finding has file, line, column, the line itself and a
-//! caret. `INSTA_UPDATE=always` writes the messages anew; the difference is then for a person to judge.
+//! Whatever the file holds, reading it is an error and never a panic, and every finding has file,
+//! line, column, the line itself and a caret. `INSTA_UPDATE=always` writes the messages anew; the
+//! difference is then for a person to judge.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -83,8 +86,8 @@ fn every_bad_file_is_told_of_as_it_was() {
     });
 }
 
-/// A message without what says nothing of its own: the place, which the numbered line and the caret show again, the frame, and
-/// long lists of names.
+/// A message without what says nothing of its own: the place, which the numbered line and the caret
+/// show again, the frame, and long lists of names.
 fn essence(message: &str) -> String {
     let frame = |line: &&str| line.trim().is_empty() || line.trim() == "|" || line.trim_start().starts_with("--> ");
     message.lines().filter(|line| !frame(line)).map(|line| format!("  {}\n", cut(line))).collect()
@@ -102,7 +105,8 @@ fn cut(line: &str) -> String {
     }
 }
 
-/// Read it on a thread with little stack, as a worker of a runtime has it, and give the message if there is one.
+/// Read it on a thread with little stack, as a worker of a runtime has it, and give the message if
+/// there is one.
 fn on_a_small_stack(bytes: Vec<u8>) -> Option<String> {
     let read = move || case::parse_bytes("bad/x.yaml", "bad/x", &bytes).err().map(|error| message(&error));
     let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(read).expect("a thread");

@@ -7,7 +7,8 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::Value;
 
-/// A folder for results, and one with cases: three that are conformant, one that is not, one that is unblessed.
+/// A folder for results, and one with cases: three that are conformant, one that is not, one that
+/// is unblessed.
 struct Campaign {
     folder: tempfile::TempDir,
 }

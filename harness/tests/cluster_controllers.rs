@@ -1,5 +1,6 @@
-//! Upstream's controllers as those of the simulated cluster, beside the subject and in virtual time: the cross-section of the
-//! cases ends there as on a real cluster, a seed repeats itself, and what happens to them is not the subject's failure.
+//! Upstream's controllers as those of the simulated cluster, beside the subject and in virtual
+//! time: the cross-section of the cases ends there as on a real cluster, a seed repeats itself, and
+//! what happens to them is not the subject's failure.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,8 @@ const BUDGET: Duration = Duration::from_secs(20);
 const SUBJECTS: [&str; 2] = ["ours", "upstream"];
 /// The tag of the cases that real clusters play as well.
 const TAG: &str = "cross-section";
-/// The cases whose requests are compared from play to play, and none in which upstream chooses between equal pods, as it does by
-/// the order of a Go map.
+/// The cases whose requests are compared from play to play, and none in which upstream chooses
+/// between equal pods, as it does by the order of a Go map.
 const REPEATED: [&str; 3] = ["delete/foreground", "recreate/three", "kill-order/ready-time"];
 
 fn main() -> ExitCode {
@@ -165,7 +166,8 @@ fn recorded() -> Outcome {
     check(plain.header.cluster_controllers.is_none(), "this project's own are recorded as somebody else's")
 }
 
-/// The subject is killed at a write, and its writes are refused: only its requests are among those that the interceptor saw.
+/// The subject is killed at a write, and its writes are refused: only its requests are among those
+/// that the interceptor saw.
 fn survive() -> Outcome {
     let case = load("during/crash-after-creation")?;
     let recording = simulated(&case, &Spec::Ours, &beside_upstream(&case.controllers))?;

@@ -30,7 +30,8 @@ fn complaint(arguments: &[&str]) -> (String, i32) {
     (String::from_utf8(output.stderr).expect("text"), output.status.code().expect("it ends by itself"))
 }
 
-/// Cases of a temporary folder's own: a good one with its timeline, one that was edited since, one that is wrong, and a timeline left over.
+/// Cases of a temporary folder's own: a good one with its timeline, one that was edited since, one
+/// that is wrong, and a timeline left over.
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/recreate");
     let folder = tempfile::tempdir().expect("a folder");
@@ -132,7 +133,8 @@ fn explain_draws_one_case_that_is_blessed() {
     assert!(said.contains("is not blessed") && code == 64, "{said}");
 }
 
-/// What another version of upstream did lies beside the case, and is told of, explained and held against whoever is to be like it.
+/// What another version of upstream did lies beside the case, and is told of, explained and held
+/// against whoever is to be like it.
 #[test]
 fn other_versions_of_upstream_have_timelines_of_their_own() {
     let case = "cases/history/undo-keeps-order.yaml";
@@ -155,7 +157,8 @@ fn other_versions_of_upstream_have_timelines_of_their_own() {
     assert!(said.contains("with the words of v1.31"), "{said}");
 }
 
-/// A right controller, and a timeline that asks for something else: what a failure leaves behind, and what plays it again.
+/// A right controller, and a timeline that asks for something else: what a failure leaves behind,
+/// and what plays it again.
 #[test]
 fn a_failure_is_told_of_wherever_it_was_asked_for() {
     let (folder, area) = folder();
@@ -225,7 +228,8 @@ fn a_filter_chooses_and_a_bad_one_is_bad_usage() {
 const ENDLESS: &str = "description: Days pass.\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\n  - ready: {pods: all}\n\
                        steps:\n  - advance: 80000h\n  - advance: 80000h\n  - advance: 80000h\n";
 
-/// A case in virtual time never comes to a point at which it would look at the clock; what was judged before it is told all the same.
+/// A case in virtual time never comes to a point at which it would look at the clock; what was
+/// judged before it is told all the same.
 #[rstest]
 #[case(Signal::INT, 130)]
 #[case(Signal::TERM, 143)]
@@ -473,7 +477,8 @@ fn a_shell_completes_the_names_of_clusters() {
     assert!(said.contains("sim control-plane containers kind kubeconfig") && code == 0);
 }
 
-/// In a folder that is not cargo's nothing is made: what failed is remembered where a user's programs remember things.
+/// In a folder that is not cargo's nothing is made: what failed is remembered where a user's
+/// programs remember things.
 #[test]
 fn what_failed_is_remembered_in_the_users_folder_or_not_at_all() {
     let (folder, area) = folder();

@@ -1,7 +1,8 @@
-//! Every case as a trial `<cluster>::<subject>::<area>::<case>`, with its tags on a real cluster, for `cargo nextest run` and `cargo test`.
+//! Every case as a trial `<cluster>::<subject>::<area>::<case>`, with its tags on a real cluster,
+//! for `cargo nextest run` and `cargo test`.
 //!
-//! What cannot run here is listed as ignored; nothing is skipped at run time, and an inconclusive trial fails. See
-//! `lockstep::trials`.
+//! What cannot run here is listed as ignored; nothing is skipped at run time, and an inconclusive
+//! trial fails. See `lockstep::trials`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,7 +20,8 @@ fn main() -> ExitCode {
         return ExitCode::from(70);
     }
     let wish = match (&arguments.filter, arguments.exact) {
-        // A runner that starts a process for each trial should not make each of them read every case.
+        // A runner that starts a process for each trial should not make each of them read every
+        // case.
         (Some(name), true) => Wish::One(name.clone()),
         _ => Wish::All,
     };

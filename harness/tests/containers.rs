@@ -1,7 +1,8 @@
-//! The control plane in containers, with upstream's own images: how it boots, and that nothing is left of it.
+//! The control plane in containers, with upstream's own images: how it boots, and that nothing is
+//! left of it.
 //!
-//! Without a container engine, or without the images, the trials are listed as ignored. Other processes' parts are played by
-//! this executable itself, started again: see [`roles`].
+//! Without a container engine, or without the images, the trials are listed as ignored. Other
+//! processes' parts are played by this executable itself, started again: see [`roles`].
 
 mod roles;
 

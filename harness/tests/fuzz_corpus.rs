@@ -1,4 +1,5 @@
-//! What the fuzz targets of `harness/fuzz` once found, and what they begin with, played again on every test run.
+//! What the fuzz targets of `harness/fuzz` once found, and what they begin with, played again on
+//! every test run.
 
 #[expect(unreachable_pub, reason = "the fuzz targets are another crate")]
 #[path = "../fuzz/src/inputs.rs"]

@@ -1,4 +1,5 @@
-//! A recording becomes a case, and the case does what was recorded: `record`, `case` and `replay` as a person types them.
+//! A recording becomes a case, and the case does what was recorded: `record`, `case` and `replay`
+//! as a person types them.
 
 use std::path::Path;
 use std::process::Command;
@@ -39,7 +40,8 @@ fn a_recording_becomes_a_case_that_does_the_same(#[case] name: &str, #[case] ste
     assert!(code == 0 && said.contains("no difference"), "{code}\n{said}");
 }
 
-/// Recordings of rollouts that ran on kind, with kubelet's pods and upstream's controllers; without what decides nothing.
+/// Recordings of rollouts that ran on kind, with kubelet's pods and upstream's controllers; without
+/// what decides nothing.
 #[rstest]
 #[case::deadline("deadline", &["- advance: {to: 12s, since: step1}", "- undo: web"])]
 #[case::recreate("recreate", &["terminations: held", "{terminate: {pods: 1, of: {replicaset: rs1}}}", "- delete: pod/rs2.2"])]
@@ -120,7 +122,8 @@ fn what_is_no_recording_is_refused(#[case] path: &str, #[case] says: &str) {
     assert!(code == 64 && said.contains(says), "{code} {said}");
 }
 
-/// Of all that was done, one step is enough to tell a controller apart that scales and never rolls out.
+/// Of all that was done, one step is enough to tell a controller apart that scales and never rolls
+/// out.
 #[test]
 fn a_case_is_made_smaller() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,6 @@
-//! What cannot be in the middle of a step: a moment that never comes, a hold that lasts too long, a subject that does not come back.
-//! Each ends in the case's budget, with the place named; inconclusive only where the test environment is what waits.
+//! What cannot be in the middle of a step: a moment that never comes, a hold that lasts too long, a
+//! subject that does not come back. Each ends in the case's budget, with the place named;
+//! inconclusive only where the test environment is what waits.
 //!
 //! Trials `control-plane::middle::<what>`, ignored where no control plane can run.
 
@@ -17,7 +18,8 @@ use lockstep::runner::{Environment, EnvironmentError, Session, SessionOptions};
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Judgement, Verdict, What};
 
-/// For one settling; and for all of a case that gives up in one, after as long as a subject may take to start.
+/// For one settling; and for all of a case that gives up in one, after as long as a subject may
+/// take to start.
 const BUDGET: Duration = Duration::from_secs(6);
 const IN_ALL: Duration = Duration::from_secs(60 + 60);
 
@@ -43,7 +45,8 @@ fn main() -> ExitCode {
             let step = "{set: {image: app:2}, during: {decision: rs1 3 -> 7, do: [{scale: 4}]}}";
             plays(&Spec::Ours, step, Verdict::NonConformant, "never requested `rs1 3 -> 7`")
         }),
-        // The interceptor, which is the test environment's, gives no answer for longer than the budget.
+        // The interceptor, which is the test environment's, gives no answer for longer than the
+        // budget.
         trial("a-hold-that-nobody-releases-in-time", || {
             let step = "{set: {image: app:2}, fault: {write: 1, of: replicasets, action: {delay: 10s}}}";
             plays(&Spec::Ours, step, Verdict::Inconclusive, "the interceptor still keeps 1 of")
@@ -117,7 +120,8 @@ fn played(spec: &Spec, step: &str) -> Result<(Judgement, Duration), String> {
     Ok((verdict::judge_live(&case, &recording, &plain), took))
 }
 
-/// Ours as a process of its own, which does what is said when it is started a second time; it knows by a mark in the folder.
+/// Ours as a process of its own, which does what is said when it is started a second time; it knows
+/// by a mark in the folder.
 fn once(then: &str) -> Result<(Spec, tempfile::TempDir), String> {
     let me = std::env::current_exe().map_err(|error| error.to_string())?;
     let profile = me.ancestors().nth(2).ok_or("a test binary stands in target/PROFILE/deps")?;

@@ -1,7 +1,8 @@
-//! A cluster of the user's own: what a stay on it leaves, what the subject may do there, and when it is refused.
+//! A cluster of the user's own: what a stay on it leaves, what the subject may do there, and when
+//! it is refused.
 //!
-//! A control plane of the trial's own plays the user's cluster. Without upstream's programs, and without Go to build them, the
-//! trials are listed as ignored.
+//! A control plane of the trial's own plays the user's cluster. Without upstream's programs, and
+//! without Go to build them, the trials are listed as ignored.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -49,7 +50,8 @@ fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
     if holds { Ok(()) } else { Err(what.into()) }
 }
 
-/// A control plane that plays the user's cluster, a client with the user's rights, and what to type.
+/// A control plane that plays the user's cluster, a client with the user's rights, and what to
+/// type.
 async fn users_own() -> Result<(Cluster, Client, Wish), Failed> {
     let cluster = boot(&Plan::new(DEFAULT_VERSION)).await?;
     let client = cluster.access().admin_client().await?;
@@ -179,8 +181,8 @@ async fn stay() -> Outcome {
     Ok(())
 }
 
-/// Whoever makes a pod in a namespace of the harness's, it reaches none of the user's nodes; the cluster's own ReplicaSet controller has
-/// no other rights there than the user has.
+/// Whoever makes a pod in a namespace of the harness's, it reaches none of the user's nodes; the
+/// cluster's own ReplicaSet controller has no other rights there than the user has.
 async fn pods_are_kept_off_nodes(user: &Client, subject: &Client) -> Outcome {
     let pod = |more: Value| {
         let mut pod = json!({"metadata": {"generateName": "p-"}, "spec": {"schedulerName": "lockstep",
@@ -200,7 +202,8 @@ async fn pods_are_kept_off_nodes(user: &Client, subject: &Client) -> Outcome {
     ];
     for more in forbidden {
         let made = make_in::<Pod>(user, "ls-case-0-1", pod(more.clone())).await;
-        // This server has no --allow-privileged, so it refuses privileges before admission is asked.
+        // This server has no --allow-privileged, so it refuses privileges before admission is
+        // asked.
         let invalid = more.get("containers").is_some()
             && matches!(&made, Err(kube::Error::Api(status)) if status.code == 422 && status.message.contains("privileged"));
         check(invalid || is_refused(&made), format!("a pod with {more} was let in: {made:?}"))?;
@@ -269,8 +272,8 @@ async fn refused() -> Outcome {
     Ok(())
 }
 
-/// Its rights went with the run, so it may do nothing (403) until the server forgets that its token was valid, some ten seconds
-/// after it was last used; then nobody is known by it (401).
+/// Its rights went with the run, so it may do nothing (403) until the server forgets that its token
+/// was valid, some ten seconds after it was last used; then nobody is known by it (401).
 async fn its_token_ends(subject: &Client) -> Outcome {
     let deadline = clock::instant() + Duration::from_secs(60);
     loop {

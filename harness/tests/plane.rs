@@ -1,7 +1,8 @@
-//! The control plane, the test environment's controllers and the interceptor, with upstream's own programs.
+//! The control plane, the test environment's controllers and the interceptor, with upstream's own
+//! programs.
 //!
-//! Without the programs and without Go to build them the trials are listed as ignored. Other processes'
-//! parts are played by this executable itself, started again: see [`roles`].
+//! Without the programs and without Go to build them the trials are listed as ignored. Other
+//! processes' parts are played by this executable itself, started again: see [`roles`].
 
 mod roles;
 
@@ -148,7 +149,8 @@ async fn standing() -> Outcome {
     check(!standing.down().await?, "down found one twice")
 }
 
-/// Three scripts in the programs' place: all say the right version, and the API server then gives up.
+/// Three scripts in the programs' place: all say the right version, and the API server then gives
+/// up.
 async fn ends_early() -> Outcome {
     let folder = tempfile::tempdir()?;
     let (bin, tmp) = (folder.path().join("bin"), folder.path().join("tmp"));
@@ -190,7 +192,8 @@ async fn exclusive() -> Outcome {
 
 // What runs on it.
 
-/// A new namespace that is ready for pods: its default service account is the test environment's doing.
+/// A new namespace that is ready for pods: its default service account is the test environment's
+/// doing.
 async fn namespace(client: &Client, prefix: &str) -> Result<String, Failed> {
     let wanted: Namespace = serde_json::from_value(json!({"metadata": {"generateName": format!("{prefix}-")}}))?;
     let made = Api::all(client.clone()).create(&PostParams::default(), &wanted).await?;

@@ -1,5 +1,6 @@
-//! Subjects that are programs of somebody else, as a person judges them on the simulated cluster: what lockstep gives them, and what it
-//! says of one that ends, asks for what is invalid, or never connects. The programs are modes of `subjects/wrong.py`.
+//! Subjects that are programs of somebody else, as a person judges them on the simulated cluster:
+//! what lockstep gives them, and what it says of one that ends, asks for what is invalid, or never
+//! connects. The programs are modes of `subjects/wrong.py`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,7 +59,8 @@ fn lockstep(arguments: &[&str]) -> Ran {
     Ran { out: text(output.stdout), err: text(output.stderr), code: output.status.code().expect("it ends by itself") }
 }
 
-/// Judge a mode on cases. What a right program does in time takes no longer; what never settles takes one budget a case.
+/// Judge a mode on cases. What a right program does in time takes no longer; what never settles
+/// takes one budget a case.
 fn run(deployments: &[&str], mode: &str, more: &[&str]) -> Ran {
     let never = ["invalid", "mute", "distrusts", "status-within"].contains(&mode);
     let budget = if never { "5s" } else { "20s" };
@@ -187,7 +189,8 @@ fn a_subject_finds_its_cluster_in_a_home_folder_of_its_own() {
     assert!(home.contains("lockstep-") && !Path::new(home).exists(), "{home} is still there");
 }
 
-/// Where a process may not mount anything, as in most containers, that is said before anything runs.
+/// Where a process may not mount anything, as in most containers, that is said before anything
+/// runs.
 #[test]
 fn a_subject_finds_what_a_pod_finds_on_request() {
     let ran = run(&["web"], "in-cluster", &["--in-cluster", "--output", "json"]);

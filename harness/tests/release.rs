@@ -1,4 +1,5 @@
-//! What installs and runs a release: `scripts/install.sh`, and `scripts/action` behind `action.yml`.
+//! What installs and runs a release: `scripts/install.sh`, and `scripts/action` behind
+//! `action.yml`.
 //!
 //! The release is made here: an archive whose `lockstep` is a shell script.
 //! `scripts/release-archive` makes a real one, and tries it.
@@ -127,7 +128,8 @@ fn a_version_is_installed_into_a_folder_over_http() {
     );
 }
 
-/// A folder of programs, which is all of `PATH`, with a `wget` that answers each address by these lines of a shell.
+/// A folder of programs, which is all of `PATH`, with a `wget` that answers each address by these
+/// lines of a shell.
 fn with_wget(release: &Release, answers: &str) -> (String, String, i32) {
     let bin = release.folder.path().join("bin");
     std::fs::create_dir(&bin).expect("writable");

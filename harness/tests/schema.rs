@@ -1,5 +1,6 @@
-//! The JSON schema of a case: that `cases/case.schema.json` is what `lockstep schema` prints, that every case is valid by it, and that
-//! files which are wrong in themselves are not. And that the reference page is what `lockstep schema --reference` prints.
+//! The JSON schema of a case: that `cases/case.schema.json` is what `lockstep schema` prints, that
+//! every case is valid by it, and that files which are wrong in themselves are not. And that the
+//! reference page is what `lockstep schema --reference` prints.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,8 +8,8 @@ use std::path::{Path, PathBuf};
 use lockstep::case;
 use serde_json::Value;
 
-/// Bad files of the corpus whose fields are each as they should be: what is wrong depends on other steps, or on what a text means; and to
-/// JSON `3.0` is a whole number.
+/// Bad files of the corpus whose fields are each as they should be: what is wrong depends on other
+/// steps, or on what a text means; and to JSON `3.0` is a whole number.
 const ONLY_THE_READER_KNOWS: [&str; 53] = [
     "cel-not-a-boolean",
     "cel-number-and-text",

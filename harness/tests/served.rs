@@ -1,6 +1,8 @@
-//! The simulated server over HTTP, in real time: whoever is no part of this process reaches it, and a case judges him as it does elsewhere.
+//! The simulated server over HTTP, in real time: whoever is no part of this process reaches it, and
+//! a case judges him as it does elsewhere.
 //!
-//! Trials `sim::served::<what>`; they need no binaries, as the subject is this project's own, through a socket.
+//! Trials `sim::served::<what>`; they need no binaries, as the subject is this project's own,
+//! through a socket.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -24,7 +26,8 @@ use lockstep::runner::{Environment, Player, Session, SessionOptions};
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Verdict};
 
-/// Cases that say whether a client's lists, watches and writes work: `scripts/subjects` plays many more.
+/// Cases that say whether a client's lists, watches and writes work: `scripts/subjects` plays many
+/// more.
 const CROSS_SECTION: [&str; 5] =
     ["rolling/surge-1-unavailable-0", "recreate/three", "undo/previous", "history/limit-2", "scale/up-and-down"];
 
@@ -67,7 +70,8 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// The controllers of `tests/subjects`: how each is started, or what it lacks. `scripts/subjects` builds them.
+/// The controllers of `tests/subjects`: how each is started, or what it lacks. `scripts/subjects`
+/// builds them.
 fn languages() -> [(&'static str, Result<Vec<String>, String>); 5] {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let built = root.join("../target/subjects");
@@ -149,7 +153,8 @@ fn case_of(name: &str, steps: &str) -> Result<Arc<Case>, Box<dyn std::error::Err
     Ok(Arc::new(case::parse("served/x.yaml", "served/x", &text)?))
 }
 
-/// Each session has a server and a subject of its own: two cases run at once, and a third waits for one of them.
+/// Each session has a server and a subject of its own: two cases run at once, and a third waits for
+/// one of them.
 async fn side_by_side() -> Checked {
     let environments =
         [Arc::new(Environment::open(boot().await?).await?), Arc::new(Environment::open(boot().await?).await?)];
@@ -179,7 +184,8 @@ async fn side_by_side() -> Checked {
     Ok(())
 }
 
-/// Cases that leave the subject alone are played at the same time in namespaces of one server; one that stops it is played alone.
+/// Cases that leave the subject alone are played at the same time in namespaces of one server; one
+/// that stops it is played alone.
 async fn shared() -> Checked {
     let environment = Arc::new(Environment::open(boot().await?).await?);
     let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
@@ -259,7 +265,8 @@ fn conforms(case: &Arc<Case>, recording: &Recording) {
     assert_eq!(judgement.verdict, Verdict::Conformant, "{}", failure());
 }
 
-/// A controller that shares nothing with this project reaches the server and is judged by what upstream did.
+/// A controller that shares nothing with this project reaches the server and is judged by what
+/// upstream did.
 async fn in_another_language(words: Vec<String>) -> Checked {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let environment = Arc::new(Environment::open(boot().await?).await?);
@@ -298,7 +305,8 @@ async fn played(too_much: bool) -> Checked {
     let recording = session.play(&case).await;
     session.leave().await;
     environment.close().await;
-    // Judged by what it did itself: it has to come to rest, and the server must have known everything.
+    // Judged by what it did itself: it has to come to rest, and the server must have known
+    // everything.
     let judgement = verdict::judge_live(&case, &recording, &recording);
     let wanted = if too_much { Verdict::Inconclusive } else { Verdict::Conformant };
     assert_eq!(judgement.verdict, wanted, "{}", report::failure(&judgement, &report::Again::default(), false));

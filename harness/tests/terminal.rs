@@ -1,5 +1,5 @@
-//! `lockstep inspect` in a terminal: it shows a recording, obeys keys, and gives the terminal back as
-//! it was on every way out.
+//! `lockstep inspect` in a terminal: it shows a recording, obeys keys, and gives the terminal back
+//! as it was on every way out.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};

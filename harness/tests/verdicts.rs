@@ -1,7 +1,8 @@
 //! The proof that the judge can say no, and that it knows whose fault a failure is.
 //!
-//! Controllers that are wrong on purpose (`controller/examples/mutant.rs`) must be non-conformant with the step named; a test environment that is
-//! broken on purpose must be inconclusive. Trials `control-plane::verdict::<what>`, ignored where no control plane can run.
+//! Controllers that are wrong on purpose (`controller/examples/mutant.rs`) must be non-conformant
+//! with the step named; a test environment that is broken on purpose must be inconclusive. Trials
+//! `control-plane::verdict::<what>`, ignored where no control plane can run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -160,7 +161,8 @@ fn stock_left_on() -> Result<(), String> {
     .ok_or_else(|| "the test environment did not notice a stock controller".to_owned())
 }
 
-/// The test environment's ReplicaSet controller dies in the middle of a case: never the subject's failure.
+/// The test environment's ReplicaSet controller dies in the middle of a case: never the subject's
+/// failure.
 fn dead_environment() -> Result<(), String> {
     let judgement = run(async {
         let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)).await?;

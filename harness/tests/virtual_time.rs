@@ -1,9 +1,9 @@
-//! Upstream's controllers in virtual time: what becomes of a program that does not do its part, and, where the real one is
-//! built, that a seed repeats itself, and what changed between its versions. That it does what upstream does is said by the
-//! trials `sim::upstream::…`.
+//! Upstream's controllers in virtual time: what becomes of a program that does not do its part,
+//! and, where the real one is built, that a seed repeats itself, and what changed between its
+//! versions. That it does what upstream does is said by the trials `sim::upstream::…`.
 //!
-//! `cargo test --test virtual_time -- --ignored whole` plays the whole collection on each version; with
-//! `LOCKSTEP_DOCS=overwrite` it writes the tables of docs/upstream-versions.md.
+//! `cargo test --test virtual_time -- --ignored whole` plays the whole collection on each version;
+//! with `LOCKSTEP_DOCS=overwrite` it writes the tables of docs/upstream-versions.md.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -22,8 +22,8 @@ use lockstep::verdict::{self, Verdict};
 type Outcome = Result<(), Failed>;
 
 const BUDGET: Duration = Duration::from_secs(20);
-/// The cases whose requests are compared from play to play: rollouts and failing pods, and none in which upstream chooses
-/// between equal pods, as it does by the order of a Go map.
+/// The cases whose requests are compared from play to play: rollouts and failing pods, and none in
+/// which upstream chooses between equal pods, as it does by the order of a Go map.
 const REPEATED: [&str; 3] = ["rolling/three-revisions", "rolling/surge-3-unavailable-2", "rolling/pods-fail"];
 /// How often each is played.
 const PLAYS: u32 = 10;
@@ -177,8 +177,8 @@ fn kept() -> Outcome {
     check(format!("{programs:?}") == "Pool { free: 0, started: 1 }", format!("{programs:?}"))
 }
 
-/// The command writes a preview of a case that is not blessed; its steps are those that a real server gave, and the case
-/// is unblessed still.
+/// The command writes a preview of a case that is not blessed; its steps are those that a real
+/// server gave, and the case is unblessed still.
 fn previews() -> Outcome {
     let folder = tempfile::tempdir()?;
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/rolling");
@@ -303,7 +303,8 @@ fn versions_on_the_page() -> Outcome {
     same_rows(&page, &versions(&arguments)?.0)
 }
 
-/// What stands around the tables names each of their cases, with upstream's function, and no case that did not change.
+/// What stands around the tables names each of their cases, with upstream's function, and no case
+/// that did not change.
 fn causes_on_the_page() -> Outcome {
     let [before, inside, _] = page()?;
     let changed: BTreeSet<String> = rows(&inside).iter().map(|(_, row)| case_of(row).to_owned()).collect();

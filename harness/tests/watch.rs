@@ -1,5 +1,5 @@
-//! `lockstep watch` beside a controller at work, over HTTP and in real time: nothing to say of the right one, and of a wrong one a line,
-//! a post, an Event, a metric, and evidence that replays.
+//! `lockstep watch` beside a controller at work, over HTTP and in real time: nothing to say of the
+//! right one, and of a wrong one a line, a post, an Event, a metric, and evidence that replays.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -34,7 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often to look.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A simulated server with controllers of Deployments and ReplicaSets, and a kubelet that takes so long to make a pod ready.
+/// A simulated server with controllers of Deployments and ReplicaSets, and a kubelet that takes so
+/// long to make a pod ready.
 struct Cluster {
     user: Client,
     folder: tempfile::TempDir,

@@ -1,13 +1,16 @@
-//! Workloads in place of Deployments, on the controller of Argo Rollouts, where `scripts/argo-rollouts` has built it: that a case
-//! is played on Rollouts, and what differs is what docs/argo-rollouts.md says.
+//! Workloads in place of Deployments, on the controller of Argo Rollouts, where
+//! `scripts/argo-rollouts` has built it: that a case is played on Rollouts, and what differs is
+//! what docs/argo-rollouts.md says.
 //!
-//! `cases/rolling/rollout-of-argo` says its kind; its golden timeline is a Deployment's, recorded from upstream, and Argo's
-//! controller must do the same.
+//! `cases/rolling/rollout-of-argo` says its kind; its golden timeline is a Deployment's, recorded
+//! from upstream, and Argo's controller must do the same.
 //!
-//! What a description does not claim is neither waited for nor judged: `tests/subjects/less.py` is a Deployment controller that
-//! writes no status or publishes no Events. Such a kind is a Deployment, described with less.
+//! What a description does not claim is neither waited for nor judged: `tests/subjects/less.py` is
+//! a Deployment controller that writes no status or publishes no Events. Such a kind is a
+//! Deployment, described with less.
 //!
-//! Trials `<cluster>::workloads::<what>`, ignored where the controller is not built, no control plane can run, or Python is missing.
+//! Trials `<cluster>::workloads::<what>`, ignored where the controller is not built, no control
+//! plane can run, or Python is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -1,4 +1,5 @@
-//! The copy: each file of the controller as it is, or with switches where the bank names places in it.
+//! The copy: each file of the controller as it is, or with switches where the bank names places in
+//! it.
 
 use std::collections::BTreeMap;
 use std::fs;

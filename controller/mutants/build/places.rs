@@ -1,16 +1,17 @@
 //! Finds the places at which mutants differ from a source file, and puts a switch at each. Pure.
 //!
 //! A place is an expression: `is` as the source has it, `instead` as the mutant has it. `is` must
-//! occur once in the file, or once in `in`, which then must occur once in the file. White space does
-//! not count, so a place survives a change of format.
+//! occur once in the file, or once in `in`, which then must occur once in the file. White space
+//! does not count, so a place survives a change of format.
 //!
-//! `EXPRESSION` becomes `(if crate::switch::is_on("NAME") { INSTEAD } else { EXPRESSION })`. So `is`
-//! has to be a whole operand: `b` or `b * c` of `a + b * c`, but not `a + b`, around which parentheses
-//! would change what the source means. What is a statement can be an expression as well: `instead` may
-//! be a block, `()`, `continue` or `return`. A statement that only the mutant has goes into a block
-//! around an expression beside it.
+//! `EXPRESSION` becomes `(if crate::switch::is_on("NAME") { INSTEAD } else { EXPRESSION })`. So
+//! `is` has to be a whole operand: `b` or `b * c` of `a + b * c`, but not `a + b`, around which
+//! parentheses would change what the source means. What is a statement can be an expression as
+//! well: `instead` may be a block, `()`, `continue` or `return`. A statement that only the mutant
+//! has goes into a block around an expression beside it.
 //!
-//! Mutants may share a place, and a place may contain others. Places that overlap in part are a fault.
+//! Mutants may share a place, and a place may contain others. Places that overlap in part are a
+//! fault.
 
 use std::ops::Range;
 
@@ -46,7 +47,8 @@ type Found<'a> = (Range<usize>, Switch<'a>);
 /// A source file with all switches in it.
 ///
 /// # Errors
-/// Each place that is not there, is there more than once, or overlaps another one in part, with the mutant's name.
+/// Each place that is not there, is there more than once, or overlaps another one in part, with the
+/// mutant's name.
 pub(crate) fn switched(source: &str, switches: &[Switch<'_>]) -> Result<String, Vec<String>> {
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for switch in switches {

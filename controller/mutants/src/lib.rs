@@ -1,6 +1,6 @@
-//! The controller with every mutant of the bank in it. A mutant is the controller with one rule changed
-//! on purpose; the harness plays cases on each, to prove that a case fails where a rule is wrong
-//! (`cargo mutants-bank`).
+//! The controller with every mutant of the bank in it. A mutant is the controller with one rule
+//! changed on purpose; the harness plays cases on each, to prove that a case fails where a rule is
+//! wrong (`cargo mutants-bank`).
 //!
 //! The bank is data, `bank/*.yaml`, a file for each controller:
 //!
@@ -17,8 +17,8 @@
 //! With the feature `copy`, the build copies `controller/src` and puts a switch at each place
 //! (`build/places.rs` says what can be a place). The copy is this crate's root: it has the
 //! controller's interface, with `BANK` and `with` besides. With no mutant on it is the controller,
-//! which `lockstep mutants` checks on all cases before it plays a mutant. All mutants are compiled at
-//! once, because a build for each would take hours.
+//! which `lockstep mutants` checks on all cases before it plays a mutant. All mutants are compiled
+//! at once, because a build for each would take hours.
 //!
 //! Without the feature the crate is empty, so an ordinary build compiles the controller once. That
 //! each place is in the controller exactly once is tested even so (`tests/bank.rs`): a rule cannot

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-/// Questions after which a mutant is taken for one that never settles: in virtual time a loop without
-/// a pause would never end.
+/// Questions after which a mutant is taken for one that never settles: in virtual time a loop
+/// without a pause would never end.
 const PATIENCE: u32 = 150_000;
 
 thread_local! {

@@ -1,4 +1,5 @@
-//! Reads answers of the API server within bounds: an answer that does not end must not use up memory.
+//! Reads answers of the API server within bounds: an answer that does not end must not use up
+//! memory.
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, future};
@@ -53,7 +54,8 @@ pub(super) async fn events<T: DeserializeOwned>(
     Ok(lines.filter_map(|line| future::ready(event(line))))
 }
 
-/// The event of a line; `None` if the connection ended within it, for the watch goes on where it was.
+/// The event of a line; `None` if the connection ended within it, for the watch goes on where it
+/// was.
 fn event<T: DeserializeOwned>(line: Result<String, LinesCodecError>) -> Option<Result<WatchEvent<T>, AnswerError>> {
     let line = match line {
         Ok(line) => line,

@@ -23,7 +23,8 @@ const PIECE: usize = 1 << 20;
 
 type Answer = BoxBody<Bytes, Infallible>;
 
-/// A server that answers by a function of the query; it counts pieces of endless answers and requests.
+/// A server that answers by a function of the query; it counts pieces of endless answers and
+/// requests.
 fn server(
     answer: impl Fn(&str, &Arc<AtomicUsize>) -> Answer + Clone + Send + 'static,
 ) -> (ApiServer, Arc<AtomicUsize>) {

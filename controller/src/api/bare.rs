@@ -1,5 +1,6 @@
-//! An object without its field managers. Half of an object's JSON is about those, this controller does not read them, and the server
-//! keeps them where a write leaves them out. They are skipped where they stand, and never become values.
+//! An object without its field managers. Half of an object's JSON is about those, this controller
+//! does not read them, and the server keeps them where a write leaves them out. They are skipped
+//! where they stand, and never become values.
 
 use serde::de::{IgnoredAny, MapAccess};
 use serde_json::{Map, Value};

@@ -1,6 +1,8 @@
-//! What the watches have shown so far: Deployments, ReplicaSets, pods, with the look-ups that rules and triggers need.
+//! What the watches have shown so far: Deployments, ReplicaSets, pods, with the look-ups that rules
+//! and triggers need.
 //!
-//! A plain data structure. All maps are ordered, so what comes out of it is always in the same order.
+//! A plain data structure. All maps are ordered, so what comes out of it is always in the same
+//! order.
 //!
 //! Written here: kube-runtime's store holds one kind in a hash map. The rules look up by owner and
 //! by selector, across three kinds that they must see as of one moment.
@@ -22,7 +24,8 @@ use crate::model::{Deployment, Pod, PodCount, ReplicaSet};
 pub(crate) struct Cache {
     deployments: BTreeMap<Key, Arc<Deployment>>,
     replica_sets: BTreeMap<Key, Arc<ReplicaSet>>,
-    /// ReplicaSets by namespace and UID of the managing owner; those without one have the empty UID.
+    /// ReplicaSets by namespace and UID of the managing owner; those without one have the empty
+    /// UID.
     by_owner: BTreeMap<(String, String), BTreeSet<String>>,
     pods: BTreeMap<Key, Arc<Pod>>,
     /// Pods by namespace and UID of the managing owner; those without one have the empty UID.
@@ -62,7 +65,8 @@ impl Cache {
         self.versions.get(&resource).map_or("", String::as_str)
     }
 
-    /// A watch has come to a version. It never falls: something on the way may let one event pass another.
+    /// A watch has come to a version. It never falls: something on the way may let one event pass
+    /// another.
     pub(crate) fn reached(&mut self, resource: Resource, version: &str) {
         let before = self.version(resource).parse::<u64>().ok();
         if before.is_some_and(|before| version.parse::<u64>().is_ok_and(|now| now < before)) {
@@ -71,7 +75,8 @@ impl Cache {
         self.listed(resource, version);
     }
 
-    /// A kind was listed at a version, which may be older than what was known; then so is what is known now.
+    /// A kind was listed at a version, which may be older than what was known; then so is what is
+    /// known now.
     pub(crate) fn listed(&mut self, resource: Resource, version: &str) {
         self.versions.entry(resource).or_default().replace_range(.., version);
     }
@@ -159,7 +164,8 @@ impl Cache {
         }
     }
 
-    /// Puts in what a watch showed, or takes out what it showed gone; returns what was there before.
+    /// Puts in what a watch showed, or takes out what it showed gone; returns what was there
+    /// before.
     fn put_deployment(&mut self, key: &Key, now: Option<Arc<Deployment>>) -> Option<Arc<Deployment>> {
         let before = match now {
             Some(mut deployment) => {

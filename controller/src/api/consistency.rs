@@ -1,12 +1,14 @@
-//! How new the caches must be before an object is looked at: as new as what was last written for it. A look at anything older is put
-//! off, as a failure is. A plain data structure.
+//! How new the caches must be before an object is looked at: as new as what was last written for
+//! it. A look at anything older is put off, as a failure is. A plain data structure.
 //!
-//! Upstream: `ConsistencyStore` (gate StaleControllerConsistencyReplicaSet, on since 1.36), for ReplicaSets: written are its status, and
-//! pods that it made, adopted or released. Upstream's Deployment controller has none. It ends most syncs with a status that meets a
-//! conflict, and while it waits for that the watches catch up; a plan here ends before such a write, and looked again at once at
-//! sizes that it had just changed (cases `during/retemplated-after-creation`, `during/new-replicaset-deleted`). So a Deployment is
-//! put off as well, but not for ever: upstream decides by what it sees when a watch stays behind, and so does this
-//! (case `found/set-again-before-it-is-seen`).
+//! Upstream: `ConsistencyStore` (gate StaleControllerConsistencyReplicaSet, on since 1.36), for
+//! ReplicaSets: written are its status, and pods that it made, adopted or released. Upstream's
+//! Deployment controller has none. It ends most syncs with a status that meets a conflict, and
+//! while it waits for that the watches catch up; a plan here ends before such a write, and looked
+//! again at once at sizes that it had just changed (cases `during/retemplated-after-creation`,
+//! `during/new-replicaset-deleted`). So a Deployment is put off as well, but not for ever: upstream
+//! decides by what it sees when a watch stays behind, and so does this (case
+//! `found/set-again-before-it-is-seen`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,7 +40,8 @@ pub(crate) struct Stale {
 }
 
 impl Writes {
-    /// An object of a kind was written for another one. A version that is no number cannot be compared and is not kept.
+    /// An object of a kind was written for another one. A version that is no number cannot be
+    /// compared and is not kept.
     pub(crate) fn wrote(&mut self, key: &Key, uid: &str, resource: Resource, version: &str) {
         let Ok(version) = version.parse() else { return };
         let fresh = || Written { of: uid.to_owned(), versions: BTreeMap::new(), put_off: None };
@@ -51,8 +54,9 @@ impl Writes {
         *last = version.max(*last);
     }
 
-    /// Whether the caches, which have come to the versions that `read` tells, are new enough; what they have caught up with is
-    /// forgotten. Where looks have been put off for so long, the caches are taken as they are.
+    /// Whether the caches, which have come to the versions that `read` tells, are new enough; what
+    /// they have caught up with is forgotten. Where looks have been put off for so long, the caches
+    /// are taken as they are.
     ///
     /// # Errors
     /// [`Stale`]: the first that is behind.

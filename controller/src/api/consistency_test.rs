@@ -1,4 +1,5 @@
-//! consistency_test.go: a cache that is behind what was written holds a look up, and one that is not is asked no more.
+//! consistency_test.go: a cache that is behind what was written holds a look up, and one that is
+//! not is asked no more.
 
 use std::time::Duration;
 
@@ -71,7 +72,8 @@ fn what_was_written_for_another_of_the_name_does_not_count() {
     assert_eq!(check(&mut writes, "0", "0"), Ok(()));
 }
 
-/// An event that is late does not make what came before it unseen: a Deployment that waits for its own write would wait for ever.
+/// An event that is late does not make what came before it unseen: a Deployment that waits for its
+/// own write would wait for ever.
 #[test]
 fn how_far_a_kind_has_been_seen() {
     let mut cache = Cache::default();

@@ -1,8 +1,10 @@
-//! What becomes of an event: a new one, one more of one that is there, one of many alike, or nothing.
+//! What becomes of an event: a new one, one more of one that is there, one of many alike, or
+//! nothing.
 //!
-//! client-go's rules (`EventCorrelator`), which are what users see in `kubectl describe`: a repeat raises `count`; from the tenth
-//! different message for one object and reason within ten minutes they are combined; a burst of more than 25 events about one
-//! object is cut off, and one more is let through every five minutes. Pure: time comes in.
+//! client-go's rules (`EventCorrelator`), which are what users see in `kubectl describe`: a repeat
+//! raises `count`; from the tenth different message for one object and reason within ten minutes
+//! they are combined; a burst of more than 25 events about one object is cut off, and one more is
+//! let through every five minutes. Pure: time comes in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +52,8 @@ type ReasonKey = (ObjectKey, &'static str);
 pub(crate) struct Correlator {
     /// By object and reason: different messages, and when the last came.
     alike: Memory<ReasonKey, (BTreeSet<String>, Timestamp)>,
-    /// By object, reason and message (none where combined): how often, since when, under which name.
+    /// By object, reason and message (none where combined): how often, since when, under which
+    /// name.
     seen: Memory<(ReasonKey, Option<String>), (i32, Timestamp, String)>,
     /// By object: events it may still have, and as of when.
     tokens: Memory<ObjectKey, (f64, Timestamp)>,

@@ -47,7 +47,8 @@ impl RequestError {
         self.is(404, "NotFound")
     }
 
-    /// Of a list or a watch: whether the server does not have the kind. For a path that it does not know it answers a text, no reason.
+    /// Of a list or a watch: whether the server does not have the kind. For a path that it does not
+    /// know it answers a text, no reason.
     pub(crate) fn is_not_served(&self) -> bool {
         self.status().is_some_and(|status| status.code == 404)
     }
@@ -79,7 +80,8 @@ impl RequestError {
         self.status().is_some_and(|status| status.code == 403)
     }
 
-    /// Whether anything was said at all; a connection that is refused, breaks, or stays silent says nothing.
+    /// Whether anything was said at all; a connection that is refused, breaks, or stays silent says
+    /// nothing.
     pub(crate) fn is_answer(&self) -> bool {
         let source = match self {
             Self::Server { source, .. } => source,

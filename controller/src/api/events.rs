@@ -1,6 +1,8 @@
-//! Records events: core/v1, as upstream's recorder writes them, in order, by one task that holds nobody up.
+//! Records events: core/v1, as upstream's recorder writes them, in order, by one task that holds
+//! nobody up.
 //!
-//! An event that the server refuses is lost, as upstream's is; one that could not be delivered is tried twelve times.
+//! An event that the server refuses is lost, as upstream's is; one that could not be delivered is
+//! tried twelve times.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -23,7 +25,8 @@ const TRIES: u32 = 12;
 const WAIT: Duration = Duration::from_secs(10);
 /// Longest name of an object.
 const NAME_LIMIT: usize = 253;
-/// Bytes of a message; it may quote what an admission webhook answers, and a thousand events may wait.
+/// Bytes of a message; it may quote what an admission webhook answers, and a thousand events may
+/// wait.
 const LONGEST_MESSAGE: usize = 16 << 10;
 
 /// Where events go in.
@@ -52,8 +55,9 @@ pub(crate) struct Reports {
 pub(crate) struct Source {
     pub(crate) component: &'static str,
     pub(crate) kind: &'static str,
-    /// Whether another component writes Events about the same objects. An event is called after its object and the time, so two of one moment
-    /// would have one name, and the server would refuse the second.
+    /// Whether another component writes Events about the same objects. An event is called after its
+    /// object and the time, so two of one moment would have one name, and the server would refuse
+    /// the second.
     pub(crate) is_beside_others: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The labels of all pods that are cached, each set once.
 //!
-//! The pods of a ReplicaSet are made alike, so a rule that asks the same of each pod's labels finds the
-//! answer of the pod before by comparing two pointers. A pod is counted when it enters the cache and when it
-//! leaves; a set that no pod has any more is dropped.
+//! The pods of a ReplicaSet are made alike, so a rule that asks the same of each pod's labels finds
+//! the answer of the pod before by comparing two pointers. A pod is counted when it enters the
+//! cache and when it leaves; a set that no pod has any more is dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

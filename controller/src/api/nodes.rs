@@ -1,7 +1,8 @@
 //! Pods by node, and which nodes have several.
 //!
-//! Of many pods that could go, one on a crowded node goes first. A node with one pod is not crowded, so where each pod has a node of
-//! its own, as with large ReplicaSets in tests and with anti-affinity, no neighbour has to be looked at.
+//! Of many pods that could go, one on a crowded node goes first. A node with one pod is not
+//! crowded, so where each pod has a node of its own, as with large ReplicaSets in tests and with
+//! anti-affinity, no neighbour has to be looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

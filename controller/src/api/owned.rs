@@ -1,7 +1,8 @@
 //! The pods of one owner, by name and counted.
 //!
-//! A ReplicaSet is synced whenever one of its pods changes, and mostly needs only how many are ready, how many are being
-//! deleted, and which labels they have. With thousands of pods these are counted as pods change, not at each sync.
+//! A ReplicaSet is synced whenever one of its pods changes, and mostly needs only how many are
+//! ready, how many are being deleted, and which labels they have. With thousands of pods these are
+//! counted as pods change, not at each sync.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ pub(super) struct OwnedPods {
     counts: BTreeMap<Likeness, PodCount>,
 }
 
-/// What makes pods alike: all that the size and the status of a ReplicaSet without minReadySeconds depend on.
+/// What makes pods alike: all that the size and the status of a ReplicaSet without minReadySeconds
+/// depend on.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Likeness {
     /// The address of the labels: pods in the cache that have the same ones share them.

@@ -1,5 +1,5 @@
-//! An object with a pod template as it comes over the wire, taken apart as it is kept: the template as text, the rest as values without
-//! field managers.
+//! An object with a pod template as it comes over the wire, taken apart as it is kept: the template
+//! as text, the rest as values without field managers.
 
 use serde::de::MapAccess;
 use serde_json::{Map, Value};

@@ -60,7 +60,8 @@ impl Resource {
         }
     }
 
-    /// How many stand in one page of a list, and so in memory as text at once: whoever has a pod template can take 20 kB.
+    /// How many stand in one page of a list, and so in memory as text at once: whoever has a pod
+    /// template can take 20 kB.
     pub(super) fn page(self) -> u32 {
         match self {
             Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => 100,

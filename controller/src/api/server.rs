@@ -1,6 +1,7 @@
 //! The API server, as raw JSON: the few requests that this controller makes.
 //!
-//! Raw, because a typed client drops the fields that it does not know. No retries: what a failure means is the caller's to say.
+//! Raw, because a typed client drops the fields that it does not know. No retries: what a failure
+//! means is the caller's to say.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,8 @@ use crate::metrics::Metrics;
 use crate::model::any::Any;
 use crate::settings::Settings;
 
-/// How long the answer to a write is waited for: as long as the server itself works on one, for what it did then must be found out.
+/// How long the answer to a write is waited for: as long as the server itself works on one, for
+/// what it did then must be found out.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an answer is waited for that can as well be asked for again.
 const PATIENCE_TO_READ: Duration = Duration::from_secs(30);
@@ -236,7 +238,8 @@ impl ApiServer {
     async fn send_at_once<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {
         let request = request.map_err(|error| refused(&what, error))?;
         let patience = if request.method() == http::Method::GET { PATIENCE_TO_READ } else { PATIENCE };
-        // Read here: the client's own reading would log an answer that it cannot read, and there are Secrets among them.
+        // Read here: the client's own reading would log an answer that it cannot read, and there
+        // are Secrets among them.
         match clock::within(patience, answer::whole(&self.client, request)).await {
             Some(Ok(body)) => serde_json::from_slice(&body)
                 .map_err(|error| RequestError::Server { what, source: Box::new(kube::Error::SerdeError(error)) }),

@@ -1,7 +1,7 @@
 //! The templates of everything that is cached, each text once.
 //!
-//! A Deployment and its newest ReplicaSet have the same one, and so have Deployments that were made alike. Who goes into the cache
-//! joins, who leaves it leaves; a text that nobody has left goes.
+//! A Deployment and its newest ReplicaSet have the same one, and so have Deployments that were made
+//! alike. Who goes into the cache joins, who leaves it leaves; a text that nobody has left goes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::model::{Template, TemplateText};
 pub(super) struct Templates(BTreeMap<Arc<TemplateText>, usize>);
 
 impl Templates {
-    /// One more has a text; from now on it shares that of the others. `None`: one without a template.
+    /// One more has a text; from now on it shares that of the others. `None`: one without a
+    /// template.
     pub(super) fn join(&mut self, template: Option<&mut Template>) {
         let Some(template) = template else { return };
         if let Some((known, _)) = self.0.get_key_value(template.text()) {

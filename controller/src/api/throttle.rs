@@ -1,10 +1,12 @@
 //! This process's own limit on its requests: a token bucket, as client-go's flow control.
 //!
-//! So many requests at once, so many a second in the long run. Requests of a namespace get their turns in the order in which they
-//! ask. Namespaces take turns: of each one request waits for a token, so five hundred pods of one ReplicaSet do not delay the
-//! requests of other namespaces. A namespace also has a limit to its requests that wait for an answer, for all share the streams
-//! of a connection, and an admission webhook may take ten seconds for each. Lists and watches pass freely: upstream's informers have a client of their own, too, and what feeds the caches must not wait behind
-//! the writes that it leads to.
+//! So many requests at once, so many a second in the long run. Requests of a namespace get their
+//! turns in the order in which they ask. Namespaces take turns: of each one request waits for a
+//! token, so five hundred pods of one ReplicaSet do not delay the requests of other namespaces. A
+//! namespace also has a limit to its requests that wait for an answer, for all share the streams of
+//! a connection, and an admission webhook may take ten seconds for each. Lists and watches pass
+//! freely: upstream's informers have a client of their own, too, and what feeds the caches must not
+//! wait behind the writes that it leads to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -32,7 +32,8 @@ pub enum ConnectError {
     /// The address of the API server has a user in it, whose password would be logged with it.
     #[error("the API server's address has a user in it: write username and password of the kubeconfig's user instead")]
     ServerUser,
-    /// The address of a webhook is none. The message omits it: whoever knows that of a chat may write there.
+    /// The address of a webhook is none. The message omits it: whoever knows that of a chat may
+    /// write there.
     #[error(
         "the address of the webhook is not a URL: write it as https://HOST/PATH or https://USER:PASSWORD@HOST/PATH"
     )]

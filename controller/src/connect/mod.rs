@@ -5,18 +5,21 @@
 //! ```
 //!
 //! kube reads kubeconfigs and service accounts. The service stack is built here, for two reasons:
-//! kube's stack cannot renew credentials that the server has rejected, and kube's proxy rules differ
-//! from Go's. kube reads only `HTTPS_PROXY`, ignores it in a cluster, and matches `NO_PROXY` against
-//! the proxy's address instead of the API server's.
+//! kube's stack cannot renew credentials that the server has rejected, and kube's proxy rules
+//! differ from Go's. kube reads only `HTTPS_PROXY`, ignores it in a cluster, and matches `NO_PROXY`
+//! against the proxy's address instead of the API server's.
 //!
-//! A connection can fall silent without being closed: a proxy or a firewall forgets it, a machine loses its power. So every silence is
-//! bounded ([`Bounds`]), and a silent connection is found in thirty seconds or less, for watches and for all other requests:
+//! A connection can fall silent without being closed: a proxy or a firewall forgets it, a machine
+//! loses its power. So every silence is bounded ([`Bounds`]), and a silent connection is found in
+//! thirty seconds or less, for watches and for all other requests:
 //!
-//! * Over TLS it is HTTP/2 with a server that speaks it. A ping goes out whenever nothing has come for ten seconds; if ten more pass
-//!   without an answer, the connection is closed, and everything on it fails and is tried again on another. Pings go from end to end,
-//!   so a proxy that takes everything and forwards nothing deceives nobody.
-//! * HTTP/1.1 has no pings. A connection on which nothing has come for thirty seconds is closed. A quiet watch is begun anew by that
-//!   twice a minute, from where it was; that is the price of a server without HTTP/2.
+//! * Over TLS it is HTTP/2 with a server that speaks it. A ping goes out whenever nothing has come
+//!   for ten seconds; if ten more pass without an answer, the connection is closed, and everything
+//!   on it fails and is tried again on another. Pings go from end to end, so a proxy that takes
+//!   everything and forwards nothing deceives nobody.
+//! * HTTP/1.1 has no pings. A connection on which nothing has come for thirty seconds is closed. A
+//!   quiet watch is begun anew by that twice a minute, from where it was; that is the price of a
+//!   server without HTTP/2.
 //! * To make a connection takes ten seconds at most, those for a proxy and for TLS included.
 //!
 //! What answers and yet says nothing is bounded where it is asked: `api/server.rs` for requests,
@@ -129,9 +132,11 @@ pub fn client_within(
 ) -> Result<Client, ConnectError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
-    // In HTTP/2 head and body are two small writes, and the second must not wait until the first is acknowledged.
+    // In HTTP/2 head and body are two small writes, and the second must not wait until the first is
+    // acknowledged.
     tcp.set_nodelay(true);
-    // Of several addresses each gets its share, so that one that is dead leaves time for the others.
+    // Of several addresses each gets its share, so that one that is dead leaves time for the
+    // others.
     tcp.set_connect_timeout(Some(bounds.connect));
     let stack = Stack { config, protocol, bounds, metrics };
     let Some(proxy) = config.proxy_url.clone() else { return stack.over(tcp) };

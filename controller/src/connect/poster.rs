@@ -1,7 +1,7 @@
 //! A client for a webhook: POST to one address, which it does not show.
 //!
-//! The address may be a path of the API server, which the command line refuses: a simulation has no network but its API server, and
-//! observes messages there.
+//! The address may be a path of the API server, which the command line refuses: a simulation has no
+//! network but its API server, and observes messages there.
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request, StatusCode, Uri};

@@ -78,7 +78,8 @@ impl Run<'_> {
         }
     }
 
-    /// A live look, so that nothing is adopted by a Deployment whose deletion the cache has not seen (issue 42639).
+    /// A live look, so that nothing is adopted by a Deployment whose deletion the cache has not
+    /// seen (issue 42639).
     async fn confirm_alive(&self) -> Result<(), ApplyError> {
         let fresh = self.tools.api.get(Resource::Deployments, &self.meta.namespace, &self.meta.name).await?;
         let uid = fresh.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
@@ -186,13 +187,14 @@ impl Run<'_> {
         Err(error.into())
     }
 
-    /// Writes the status that tells of a new ReplicaSet; if the Deployment has changed, once more on what it is by now. The sync
-    /// fails at the conflict all the same: what it would go on with is what the Deployment was before
-    /// (case `during/scaled-after-creation`).
+    /// Writes the status that tells of a new ReplicaSet; if the Deployment has changed, once more
+    /// on what it is by now. The sync fails at the conflict all the same: what it would go on with
+    /// is what the Deployment was before (case `during/scaled-after-creation`).
     ///
-    /// Upstream leaves it at the conflict. Its next sync then finds the ReplicaSet as one that was always there, keeps the word
-    /// of the rollout before, "complete", and so never again asks whether the deadline has passed. What upstream's own API calls
-    /// make rare there is common here, where nothing lies between the last pod's end and this write.
+    /// Upstream leaves it at the conflict. Its next sync then finds the ReplicaSet as one that was
+    /// always there, keeps the word of the rollout before, "complete", and so never again asks
+    /// whether the deadline has passed. What upstream's own API calls make rare there is common
+    /// here, where nothing lies between the last pod's end and this write.
     async fn tell_of_creation(&self, change: &StatusChange) -> Result<(), ApplyError> {
         let (api, meta) = (self.tools.api, self.meta);
         let conflict = match self.write_status(body::status(&self.observed.deployment, change)).await {
@@ -210,7 +212,8 @@ impl Run<'_> {
         Err(conflict.into())
     }
 
-    /// Carries out what follows from a failure. The sync fails anyway, so how that goes changes nothing.
+    /// Carries out what follows from a failure. The sync fails anyway, so how that goes changes
+    /// nothing.
     async fn follow(&mut self, plan: &Plan) {
         if let Err(error) = Box::pin(self.steps(&plan.steps)).await {
             tracing::debug!(deployment = %self.meta.path(), %error, "The consequence of a failure could not be written.");

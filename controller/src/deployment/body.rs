@@ -1,7 +1,7 @@
 //! What goes over the wire: whole objects with a few fields changed, and the two ownership patches.
 //!
-//! Every PUT starts from the object as it came, with its resourceVersion, so the server refuses it if anything has changed since,
-//! and no field that this program does not know is lost.
+//! Every PUT starts from the object as it came, with its resourceVersion, so the server refuses it
+//! if anything has changed since, and no field that this program does not know is lost.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,8 @@ pub(super) fn status(deployment: &Deployment, change: &StatusChange) -> Vec<u8> 
     bytes(&body)
 }
 
-/// A strategic merge patch. The UID in it makes the server refuse it where the name has come to mean another object.
+/// A strategic merge patch. The UID in it makes the server refuse it where the name has come to
+/// mean another object.
 pub(super) fn claim(deployment: &Meta, claim: &Claim) -> Value {
     match claim {
         Claim::Adopt { name: _, uid } => json!({"metadata": {"uid": uid, "ownerReferences": [{

@@ -1,7 +1,8 @@
 //! Whose ReplicaSets these are: adoption of orphans, release of those that match no more.
 //!
-//! Upstream: `getReplicaSetsForDeployment`, `ClaimReplicaSets`. What decides is the controller owner's UID; labels decide only
-//! about orphans and about letting go. The labels are the ReplicaSet's own, not its selector's.
+//! Upstream: `getReplicaSetsForDeployment`, `ClaimReplicaSets`. What decides is the controller
+//! owner's UID; labels decide only about orphans and about letting go. The labels are the
+//! ReplicaSet's own, not its selector's.
 //!
 //! Cases: `adoption/released`, `adoption/other-controller`, `adoption/orphan`.
 
@@ -14,7 +15,8 @@ use super::sync::{Flow, Sync};
 use crate::model::ReplicaSet;
 
 impl Sync<'_> {
-    /// The ReplicaSets that this Deployment manages, oldest first, after the changes of ownership that this plans.
+    /// The ReplicaSets that this Deployment manages, oldest first, after the changes of ownership
+    /// that this plans.
     pub(super) fn claim(&mut self) -> Flow<Vec<Arc<ReplicaSet>>> {
         let deleting = self.deployment.meta.is_deleting();
         let mut owned = Vec::new();
@@ -30,7 +32,8 @@ impl Sync<'_> {
                 Some(_) => self.plan.claims.push(Claim::Release { name, uid }),
                 None if !matches || deleting || rs.meta.is_deleting() => {}
                 None => {
-                    // The patch makes the cached version out of date, so it cannot be sized in the same sync.
+                    // The patch makes the cached version out of date, so it cannot be sized in the
+                    // same sync.
                     self.outdate(&name);
                     self.plan.claims.push(Claim::Adopt { name, uid });
                     owned.push(rs.clone());

@@ -1,8 +1,9 @@
 //! Creating the new ReplicaSet, and what to do when its name is taken or the server refuses.
 //!
-//! Upstream: the second half of `getNewReplicaSet`. The name is the Deployment's with the template's hash, so a sync that runs
-//! twice on a stale cache finds its own ReplicaSet instead of making a second one. A name that something else has taken raises
-//! `collisionCount`, which gives another hash (issue 59212).
+//! Upstream: the second half of `getNewReplicaSet`. The name is the Deployment's with the
+//! template's hash, so a sync that runs twice on a stale cache finds its own ReplicaSet instead of
+//! making a second one. A name that something else has taken raises `collisionCount`, which gives
+//! another hash (issue 59212).
 //!
 //! Cases: `rolling/quarter-on-ten`, `adoption/name-taken`, `rolling/template-label`.
 
@@ -24,14 +25,16 @@ const NAME_LIMIT: usize = 253;
 /// What a taken name means.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Taken {
-    /// It is this Deployment's own ReplicaSet with this very template, or one that the cache has yet to show: look again.
+    /// It is this Deployment's own ReplicaSet with this very template, or one that the cache has
+    /// yet to show: look again.
     LookAgain,
     /// It is something else: count the collision, then look again.
     Collision(Plan),
 }
 
 impl Sync<'_> {
-    /// Plans the new ReplicaSet, at the size that it may have at once, and returns it as the server will.
+    /// Plans the new ReplicaSet, at the size that it may have at once, and returns it as the server
+    /// will.
     pub(super) fn create(&mut self, old: &[Arc<ReplicaSet>], next_revision: i64) -> Flow<Arc<ReplicaSet>> {
         let mut new = new_replica_set(&self.deployment, next_revision, self.settings)?;
         let wanted = sizes::wanted(old.iter().map(Arc::as_ref));
@@ -59,7 +62,8 @@ impl Sync<'_> {
     }
 }
 
-/// What to do when the server said that the name of a new ReplicaSet is taken. `existing` is what the cache has under it.
+/// What to do when the server said that the name of a new ReplicaSet is taken. `existing` is what
+/// the cache has under it.
 pub fn plan_after_conflict(
     observed: &Observed,
     existing: Option<&ReplicaSet>,
@@ -82,9 +86,9 @@ pub fn plan_after_conflict(
     Taken::Collision(sync.into_plan())
 }
 
-/// The status that tells of a new ReplicaSet, told anew of a Deployment that has changed meanwhile: its revision and the word on
-/// its progress, nothing else. Nothing at all if the Deployment wants another template by now, which has another revision
-/// (case `during/retemplated-after-creation`).
+/// The status that tells of a new ReplicaSet, told anew of a Deployment that has changed meanwhile:
+/// its revision and the word on its progress, nothing else. Nothing at all if the Deployment wants
+/// another template by now, which has another revision (case `during/retemplated-after-creation`).
 pub(super) fn restate_creation(
     observed: &Deployment,
     fresh: &Deployment,
@@ -100,8 +104,8 @@ pub(super) fn restate_creation(
     Some(StatusChange { revision: change.revision.clone(), status })
 }
 
-/// What to do when the server refused a new ReplicaSet for any other reason: say so in the status and in an event. That the
-/// status cannot be written is no worse than what it would say.
+/// What to do when the server refused a new ReplicaSet for any other reason: say so in the status
+/// and in an event. That the status cannot be written is no worse than what it would say.
 pub fn plan_after_refusal(observed: &Observed, name: &str, error: &str, now: Timestamp, settings: &Settings) -> Plan {
     let mut sync = Sync::new(observed, now, settings);
     let message = format!("Failed to create new replica set {name:?}: {error}");
@@ -159,7 +163,8 @@ fn new_replica_set(
     Ok(NewReplicaSet { name, replicas: 0, annotations, object })
 }
 
-/// The two annotations that say what a ReplicaSet was last sized for (upstream: `SetReplicasAnnotations`).
+/// The two annotations that say what a ReplicaSet was last sized for (upstream:
+/// `SetReplicasAnnotations`).
 pub(super) fn sizes_annotations(deployment: &Deployment) -> [(String, String); 2] {
     [
         (names::DESIRED_REPLICAS.to_owned(), deployment.replicas().to_string()),
@@ -167,7 +172,8 @@ pub(super) fn sizes_annotations(deployment: &Deployment) -> [(String, String); 2
     ]
 }
 
-/// The Deployment's name, cut if need be, and the hash (upstream: `generateReplicaSetName`, issue 116447).
+/// The Deployment's name, cut if need be, and the hash (upstream: `generateReplicaSetName`, issue
+/// 116447).
 pub(super) fn replica_set_name(deployment: &str, hash: &str) -> String {
     let room = NAME_LIMIT.saturating_sub(1 + hash.len());
     let kept = if room > 0 { &deployment[..deployment.len().min(room)] } else { deployment };

@@ -14,7 +14,8 @@ use crate::settings::Settings;
 
 /// Decides what one sync does about a Deployment.
 ///
-/// Pure: the same three arguments give the same plan. `now` dates new conditions and measures the progress deadline.
+/// Pure: the same three arguments give the same plan. `now` dates new conditions and measures the
+/// progress deadline.
 pub fn plan(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
     let mut sync = Sync::new(observed, now, settings);
     let end = sync.run();

@@ -31,7 +31,8 @@ pub enum ApplyError {
         /// Where it must come to.
         wrote: u64,
     },
-    /// An object has changed since it was observed: the ordinary consequence of a cache that lags, and no one's fault.
+    /// An object has changed since it was observed: the ordinary consequence of a cache that lags,
+    /// and no one's fault.
     #[error("{what} has changed since it was observed")]
     OutOfDate {
         /// The write.

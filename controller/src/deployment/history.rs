@@ -1,7 +1,8 @@
 //! Old ReplicaSets beyond the history limit.
 //!
-//! Upstream: `cleanupDeployment`. Lowest revision first; one that still has something to do is passed over, and no other takes
-//! its place. Runs once the *cached* status says complete, so one sync late, or while paused.
+//! Upstream: `cleanupDeployment`. Lowest revision first; one that still has something to do is
+//! passed over, and no other takes its place. Runs once the *cached* status says complete, so one
+//! sync late, or while paused.
 //!
 //! Cases: `history/limit-2`, `history/undo-keeps-order`, `history/passed-over`.
 

@@ -1,7 +1,7 @@
 //! Pausing and resuming, as far as conditions go.
 //!
-//! Upstream: `checkPausedConditions`. The condition's fresh date is what gives a resumed Deployment its whole deadline again. A
-//! deadline that had passed before is not covered up.
+//! Upstream: `checkPausedConditions`. The condition's fresh date is what gives a resumed Deployment
+//! its whole deadline again. A deadline that had passed before is not covered up.
 //!
 //! Cases: `pause/in-mid-rollout`, `pause/template-and-scale`, `deadline/paused-after-it`.
 

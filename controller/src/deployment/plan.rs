@@ -1,9 +1,11 @@
-//! What was observed, what is to be done about it: plain data on both sides, so that tests compare and harnesses replay.
+//! What was observed, what is to be done about it: plain data on both sides, so that tests compare
+//! and harnesses replay.
 //!
-//! A plan is one sync of upstream's `syncDeployment` written down: its API calls, in its order. Where upstream's next call
-//! hangs on an earlier answer, the plan goes on with the answer that a server gives when nobody interferes. Where upstream would
-//! write an object that it has itself just made out of date (and get a 409, and come back later), the plan ends: the watch brings
-//! the new version, and with it the next sync.
+//! A plan is one sync of upstream's `syncDeployment` written down: its API calls, in its order.
+//! Where upstream's next call hangs on an earlier answer, the plan goes on with the answer that a
+//! server gives when nobody interferes. Where upstream would write an object that it has itself
+//! just made out of date (and get a 409, and come back later), the plan ends: the watch brings the
+//! new version, and with it the next sync.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,16 +24,19 @@ use crate::settings::Settings;
 pub struct Observed {
     /// The Deployment.
     pub deployment: Arc<Deployment>,
-    /// ReplicaSets of its namespace, oldest first (creation, then name). Those that another controller owns may be left out.
+    /// ReplicaSets of its namespace, oldest first (creation, then name). Those that another
+    /// controller owns may be left out.
     pub replica_sets: Vec<Arc<ReplicaSet>>,
-    /// Pods that these ReplicaSets own, in any phase, by ReplicaSet and name; only Recreate needs them.
+    /// Pods that these ReplicaSets own, in any phase, by ReplicaSet and name; only Recreate needs
+    /// them.
     pub pods: Vec<Pod>,
 }
 
 /// What one sync does.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
-    /// Changes of ownership, first and each for itself: if any fails, the others are still made, and no step is.
+    /// Changes of ownership, first and each for itself: if any fails, the others are still made,
+    /// and no step is.
     pub claims: Vec<Claim>,
     /// Everything else, in order.
     pub steps: Vec<Step>,
@@ -74,7 +79,8 @@ pub struct Step {
 pub enum OnError {
     /// The sync fails and is tried again later.
     Fail,
-    /// The rest of this unbroken run of steps is left out, and the plan goes on (upstream: `reconcileOldReplicaSets`).
+    /// The rest of this unbroken run of steps is left out, and the plan goes on (upstream:
+    /// `reconcileOldReplicaSets`).
     LeaveGroup,
     /// Nothing.
     Ignore,
@@ -94,7 +100,8 @@ pub enum Action {
     },
     /// PUT the Deployment: rollbacks only.
     UpdateDeployment(DeploymentChange),
-    /// PUT the Deployment's status; the revision annotation travels with it, which does not count as a new generation.
+    /// PUT the Deployment's status; the revision annotation travels with it, which does not count
+    /// as a new generation.
     UpdateStatus(StatusChange),
     /// Record an event about the Deployment.
     Event(Event),

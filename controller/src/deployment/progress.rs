@@ -1,7 +1,8 @@
 //! Whether a rollout moves, is done, or has stalled.
 //!
-//! Upstream: `syncRolloutStatus`, `DeploymentProgressing`, `DeploymentTimedOut`, `requeueStuckDeployment`. Stalling changes
-//! nothing but the condition: the rollout goes on, and progress turns it back.
+//! Upstream: `syncRolloutStatus`, `DeploymentProgressing`, `DeploymentTimedOut`,
+//! `requeueStuckDeployment`. Stalling changes nothing but the condition: the rollout goes on, and
+//! progress turns it back.
 //!
 //! Cases: `deadline/exceeded`, `deadline/progress-starts-it-anew`, `status/quota`.
 
@@ -14,7 +15,8 @@ use super::sync::{Flow, Sync};
 use crate::model::{Condition, DeploymentStatus, names};
 
 impl Sync<'_> {
-    /// Writes numbers, progress and failures if any of them changed; else sees to it that a deadline is not slept through.
+    /// Writes numbers, progress and failures if any of them changed; else sees to it that a
+    /// deadline is not slept through.
     pub(super) fn report_progress(&mut self, sets: &Sets) -> Flow<()> {
         let mut status = self.counts(sets);
         self.judge_progress(&mut status, sets);
@@ -66,7 +68,8 @@ impl Sync<'_> {
         }
     }
 
-    /// More new pods, fewer old ones, more ready or more available ones than the cached status knows.
+    /// More new pods, fewer old ones, more ready or more available ones than the cached status
+    /// knows.
     pub(super) fn is_progressing(&self, status: &DeploymentStatus) -> bool {
         let before = &self.deployment.status;
         let old = |status: &DeploymentStatus| status.replicas.wrapping_sub(status.updated_replicas);
@@ -96,10 +99,11 @@ impl Sync<'_> {
 
     /// When to look again at a rollout in which nothing moves.
     ///
-    /// Upstream looks again a second after the deadline, and every five milliseconds when less than a second is left. Looking
-    /// once, just behind the deadline, decides the same. A complete Deployment that has lost a pod has no deadline that could pass,
-    /// and is looked at again all the same (case `recreate/failed-pod-until-the-deadline`); there upstream spins from then on, and
-    /// this controller does not.
+    /// Upstream looks again a second after the deadline, and every five milliseconds when less than
+    /// a second is left. Looking once, just behind the deadline, decides the same. A complete
+    /// Deployment that has lost a pod has no deadline that could pass, and is looked at again all
+    /// the same (case `recreate/failed-pod-until-the-deadline`); there upstream spins from then on,
+    /// and this controller does not.
     pub(super) fn until_deadline(&self, status: &DeploymentStatus) -> Option<Duration> {
         let condition = Condition::find(&self.deployment.status.conditions, names::condition::PROGRESSING)?;
         if self.is_complete(status) || condition.reason == names::reason::TIMED_OUT {
@@ -118,7 +122,8 @@ impl Sync<'_> {
     }
 }
 
-/// A ReplicaSet that cannot make pods makes its Deployment say so: the new one first, then the oldest.
+/// A ReplicaSet that cannot make pods makes its Deployment say so: the new one first, then the
+/// oldest.
 fn copy_failure(status: &mut DeploymentStatus, sets: &Sets) {
     let kind = names::condition::REPLICA_FAILURE;
     let failure =

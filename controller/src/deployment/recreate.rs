@@ -1,7 +1,7 @@
 //! The Recreate rollout: all old pods go, and only when the last has ended do new ones come.
 //!
-//! Upstream: `rolloutRecreate`, `oldPodsRunning`. Only a rollout waits: pods that are deleted within one ReplicaSet are replaced
-//! at once.
+//! Upstream: `rolloutRecreate`, `oldPodsRunning`. Only a rollout waits: pods that are deleted
+//! within one ReplicaSet are replaced at once.
 //!
 //! Cases: `recreate/three`, `recreate/failed-old-pods`.
 
@@ -35,8 +35,8 @@ impl Sync<'_> {
     }
 }
 
-/// Whether a pod of another template may still run. Terminating ones do; those that have ended do not. One whose state nobody
-/// knows counts as running.
+/// Whether a pod of another template may still run. Terminating ones do; those that have ended do
+/// not. One whose state nobody knows counts as running.
 fn old_pods_running(sets: &Sets, owned: &[Arc<ReplicaSet>], pods: &[Pod]) -> bool {
     if sizes::existing(sets.old.iter().map(Arc::as_ref)) > 0 {
         return true;

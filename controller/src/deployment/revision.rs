@@ -2,7 +2,8 @@
 //!
 //! Upstream: `MaxRevision`, `LastRevision`, `SetNewReplicaSetAnnotations`.
 //!
-//! Cases: `undo/previous`, `history/revision-history`, `annotations/copied`, `annotations/not-copied`.
+//! Cases: `undo/previous`, `history/revision-history`, `annotations/copied`,
+//! `annotations/not-copied`.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,9 @@ const HISTORY_LIMIT: usize = 2000;
 pub(super) struct Update {
     /// What to set.
     pub(super) set: BTreeMap<String, String>,
-    /// Whether it is worth a write. Not if the ReplicaSet's revision is not a number: upstream gives up there, with the user's
-    /// annotations already copied, and they travel along only if something else is written.
+    /// Whether it is worth a write. Not if the ReplicaSet's revision is not a number: upstream
+    /// gives up there, with the user's annotations already copied, and they travel along only if
+    /// something else is written.
     pub(super) counts: bool,
 }
 
@@ -39,8 +41,9 @@ pub(super) fn second_highest<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) 
     second
 }
 
-/// What the new ReplicaSet's annotations lack: the user's, and a revision above all others. A revision that it had before goes
-/// into its history. The number it has is kept while it is the highest: old ReplicaSets may have been deleted since.
+/// What the new ReplicaSet's annotations lack: the user's, and a revision above all others. A
+/// revision that it had before goes into its history. The number it has is kept while it is the
+/// highest: old ReplicaSets may have been deleted since.
 pub(super) fn update(deployment: &Deployment, current: &BTreeMap<String, String>, next: i64) -> Update {
     update_within(deployment, current, next, HISTORY_LIMIT)
 }

@@ -1,7 +1,7 @@
 //! Rolling back by annotation, what is left of `extensions/v1beta1`'s rollback.
 //!
-//! Upstream: `rollback`, `getRollbackTo`. The annotation asks for a revision, 0 for the one before; it is removed whether or not
-//! it could be served. kubectl's undo does not use it.
+//! Upstream: `rollback`, `getRollbackTo`. The annotation asks for a revision, 0 for the one before;
+//! it is removed whether or not it could be served. kubectl's undo does not use it.
 //!
 //! Cases: `rollback/to-revision`, `rollback/annotations`, `rollback/not-found`.
 
@@ -34,7 +34,8 @@ impl Sync<'_> {
             let message = format!("The rollback revision contains the same template as current deployment {name:?}");
             return self.give_up(names::event::ROLLBACK_UNCHANGED, message);
         }
-        // The Deployment takes the ReplicaSet's user annotations, or else the ReplicaSet would be given the Deployment's.
+        // The Deployment takes the ReplicaSet's user annotations, or else the ReplicaSet would be
+        // given the Deployment's.
         let never_copied = |key: &str| names::NOT_COPIED.contains(&key);
         let annotations = Arc::make_mut(&mut self.deployment.meta.annotations);
         annotations.retain(|key, _| never_copied(key));

@@ -1,10 +1,12 @@
 //! The rolling rollout: up with the new, then down with the old, one direction a sync.
 //!
-//! Upstream: `rolloutRolling`, `reconcileNewReplicaSet`, `reconcileOldReplicaSets`. Sizes are what is asked for; availability is
-//! what ReplicaSets report. Pods are never looked at, and terminating ones do not count.
+//! Upstream: `rolloutRolling`, `reconcileNewReplicaSet`, `reconcileOldReplicaSets`. Sizes are what
+//! is asked for; availability is what ReplicaSets report. Pods are never looked at, and terminating
+//! ones do not count.
 //!
-//! Cases: `rolling/quarter-on-ten`, `rolling/surge-1-unavailable-0`, `rolling/surge-3-unavailable-2`, `rolling/rollover`,
-//! `rolling/new-replicaset-scaled-by-hand`, `rolling/all-old-unready`, `rolling/unhealthy-old-first`, `rolling/three-revisions-and-scale`,
+//! Cases: `rolling/quarter-on-ten`, `rolling/surge-1-unavailable-0`,
+//! `rolling/surge-3-unavailable-2`, `rolling/rollover`, `rolling/new-replicaset-scaled-by-hand`,
+//! `rolling/all-old-unready`, `rolling/unhealthy-old-first`, `rolling/three-revisions-and-scale`,
 //! `during/undone-before-the-first-step`.
 
 use std::sync::Arc;
@@ -34,15 +36,18 @@ impl Sync<'_> {
         Ok(self.resize(new, size)?.0)
     }
 
-    /// Takes old ReplicaSets down as far as availability allows: unhealthy pods first, they serve nobody.
+    /// Takes old ReplicaSets down as far as availability allows: unhealthy pods first, they serve
+    /// nobody.
     ///
-    /// What fails in here is forgiven, as upstream forgives it: the status is still written, and the watch brings another sync.
+    /// What fails in here is forgiven, as upstream forgives it: the status is still written, and
+    /// the watch brings another sync.
     pub(super) fn reduce_old(&mut self, sets: &Sets, new: &Arc<ReplicaSet>) -> Flow<bool> {
         let old = sets.active_old();
         if sizes::wanted(old.iter().map(Arc::as_ref)) == 0 {
             return Ok(false);
         }
-        // New pods that are not available yet are already spent: taking an old pod for one of them would lose two.
+        // New pods that are not available yet are already spent: taking an old pod for one of them
+        // would lose two.
         let spent = new.spec.replicas.wrapping_sub(new.status.available_replicas);
         let minimum = sizes::min_available(&self.deployment);
         let most = sizes::wanted(sets.all()).wrapping_sub(minimum).wrapping_sub(spent);
@@ -60,7 +65,8 @@ impl Sync<'_> {
         }
     }
 
-    /// Phase one (upstream: `cleanupUnhealthyReplicas`): oldest first, each by its pods that are not available.
+    /// Phase one (upstream: `cleanupUnhealthyReplicas`): oldest first, each by its pods that are
+    /// not available.
     pub(super) fn reduce_unhealthy(
         &mut self,
         mut old: Vec<Arc<ReplicaSet>>,
@@ -76,8 +82,9 @@ impl Sync<'_> {
                 continue;
             }
             if unhealthy < 0 {
-                // The status lags behind an earlier cut. Upstream computes a cut of less than nothing, calls that an invalid
-                // request, and scales no old ReplicaSet in this sync.
+                // The status lags behind an earlier cut. Upstream computes a cut of less than
+                // nothing, calls that an invalid request, and scales no old ReplicaSet in this
+                // sync.
                 return Err(End::OutOfDate);
             }
             let cut = unhealthy.min(most - total);
@@ -88,7 +95,8 @@ impl Sync<'_> {
         Ok((old, total))
     }
 
-    /// Phase two (upstream: `scaleDownOldReplicaSetsForRollingUpdate`): oldest first, while more than the minimum is available.
+    /// Phase two (upstream: `scaleDownOldReplicaSetsForRollingUpdate`): oldest first, while more
+    /// than the minimum is available.
     pub(super) fn reduce_healthy(&mut self, old: &[Arc<ReplicaSet>], new: &Arc<ReplicaSet>, minimum: i32) -> Flow<i32> {
         let available = sizes::available(old.iter().chain([new]).map(Arc::as_ref));
         let budget = available.wrapping_sub(minimum);
@@ -108,7 +116,8 @@ impl Sync<'_> {
     }
 }
 
-/// The size that the new ReplicaSet may have, given how many pods are asked for in all (upstream: `NewRSNewReplicas`).
+/// The size that the new ReplicaSet may have, given how many pods are asked for in all (upstream:
+/// `NewRSNewReplicas`).
 pub(super) fn new_size(deployment: &Deployment, all: i32, current: i32) -> Result<i32, PlanError> {
     let strategy = &deployment.spec.strategy;
     let replicas = deployment.replicas();

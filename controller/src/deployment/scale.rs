@@ -1,10 +1,10 @@
 //! Scaling: when what is asked for changes, or a paused Deployment is not the size it should be.
 //!
-//! Upstream: `isScalingEvent`, `sync`, `scale`, `scaleReplicaSet`. A rollout that is under way grows and shrinks in proportion, so
-//! that scaling does not speed it up.
+//! Upstream: `isScalingEvent`, `sync`, `scale`, `scaleReplicaSet`. A rollout that is under way
+//! grows and shrinks in proportion, so that scaling does not speed it up.
 //!
-//! Cases: `scale/up-and-down`, `scale/up-in-mid-rollout`, `scale/three-active-in-proportion`, `scale/saturated`,
-//! `pause/template-and-scale`, `pause/scale-to-zero`, `pause/history`.
+//! Cases: `scale/up-and-down`, `scale/up-in-mid-rollout`, `scale/three-active-in-proportion`,
+//! `scale/saturated`, `pause/template-and-scale`, `pause/scale-to-zero`, `pause/history`.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -49,8 +49,9 @@ impl Sync<'_> {
         newest_first.reverse();
         let active: Vec<_> = newest_first.iter().chain(&sets.new).filter(|rs| rs.is_active()).cloned().collect();
         if active.len() < 2 {
-            // The only one with pods, or else the new one, or else the newest: to the full size. If it has that already, upstream
-            // leaves its annotations as they are, which can leave a scaling event standing for ever (issue 102551).
+            // The only one with pods, or else the new one, or else the newest: to the full size. If
+            // it has that already, upstream leaves its annotations as they are, which can leave a
+            // scaling event standing for ever (issue 102551).
             if let Some(rs) = active.first().or(sets.new.as_ref()).or(newest_first.first()) {
                 let refresh = self.refreshes_the_only_one(rs);
                 self.resize_and_annotate(rs, replicas, refresh)?;
@@ -76,7 +77,8 @@ impl Sync<'_> {
         self.resize_and_annotate(rs, size, false)
     }
 
-    /// The same; with `refresh`, also writes one whose annotations alone are behind (upstream: `scaleReplicaSet`).
+    /// The same; with `refresh`, also writes one whose annotations alone are behind (upstream:
+    /// `scaleReplicaSet`).
     fn resize_and_annotate(&mut self, rs: &Arc<ReplicaSet>, size: i32, refresh: bool) -> Flow<(bool, Arc<ReplicaSet>)> {
         let current = rs.spec.replicas;
         let resized = current != size;
@@ -97,7 +99,8 @@ impl Sync<'_> {
     }
 }
 
-/// Whether the new ReplicaSet has all pods, knows that it should, and all are available (upstream: `IsSaturated`).
+/// Whether the new ReplicaSet has all pods, knows that it should, and all are available (upstream:
+/// `IsSaturated`).
 fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
     let replicas = deployment.replicas();
     let desired = new.annotation(names::DESIRED_REPLICAS).and_then(|text| text.parse::<i64>().ok());
@@ -106,9 +109,10 @@ fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
         && new.status.available_replicas == replicas
 }
 
-/// New sizes of all active ReplicaSets, in the order in which they are written: the largest first, among equals the newest
-/// grows and the oldest shrinks first, and what rounding leaves over goes to the first; or, where the total is right already,
-/// their sizes as they are, in the order of `active`.
+/// New sizes of all active ReplicaSets, in the order in which they are written: the largest first,
+/// among equals the newest grows and the oldest shrinks first, and what rounding leaves over goes
+/// to the first; or, where the total is right already, their sizes as they are, in the order of
+/// `active`.
 fn proportions(
     deployment: &Deployment,
     mut active: Vec<Arc<ReplicaSet>>,
@@ -116,8 +120,8 @@ fn proportions(
 ) -> Vec<(Arc<ReplicaSet>, i32)> {
     let allowed = if deployment.replicas() > 0 { sizes::max_replicas(deployment) } else { 0 };
     let to_add = allowed.wrapping_sub(sizes::wanted(active.iter().map(Arc::as_ref)));
-    // Where nothing is added, upstream does not sort: the old ones are annotated before the new one, whatever their sizes
-    // (case found/annotated-in-mid-rollout).
+    // Where nothing is added, upstream does not sort: the old ones are annotated before the new
+    // one, whatever their sizes (case found/annotated-in-mid-rollout).
     if to_add != 0 {
         active.sort_by(|a, b| share_order(a, b, to_add));
     }
@@ -159,7 +163,8 @@ fn share(deployment: &Deployment, rs: &ReplicaSet, to_add: i32, added: i32, comp
     if to_add > 0 { fraction.min(left) } else { fraction.max(left) }
 }
 
-/// What one ReplicaSet would gain or lose if only its own share of the old total counted (upstream: `getReplicaSetFraction`).
+/// What one ReplicaSet would gain or lose if only its own share of the old total counted (upstream:
+/// `getReplicaSetFraction`).
 pub(super) fn fraction(deployment: &Deployment, rs: &ReplicaSet, compatibility: Compatibility) -> i32 {
     let size = rs.spec.replicas;
     if deployment.replicas() == 0 {

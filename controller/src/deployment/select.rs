@@ -1,9 +1,11 @@
 //! Which ReplicaSet is the new one, and which are old.
 //!
-//! Upstream: `FindNewReplicaSet`, `FindOldReplicaSets`, `getNewReplicaSet`. The new ReplicaSet is the oldest one whose template
-//! means the same as the Deployment's; every other one is old, duplicates included (issue 40415).
+//! Upstream: `FindNewReplicaSet`, `FindOldReplicaSets`, `getNewReplicaSet`. The new ReplicaSet is
+//! the oldest one whose template means the same as the Deployment's; every other one is old,
+//! duplicates included (issue 40415).
 //!
-//! Cases: `adoption/twin-comes-later`, `status/min-ready-seconds-raised`, `annotations/replicaset-revision-unparsable`.
+//! Cases: `adoption/twin-comes-later`, `status/min-ready-seconds-raised`,
+//! `annotations/replicaset-revision-unparsable`.
 
 use std::sync::Arc;
 
@@ -34,10 +36,12 @@ impl Sets {
 }
 
 impl Sync<'_> {
-    /// Finds new and old, brings the new one's annotations and `minReadySeconds` up to date, gives the Deployment its revision,
-    /// and, if asked to, creates a new one that is missing (upstream: `getAllReplicaSetsAndSyncRevision`).
+    /// Finds new and old, brings the new one's annotations and `minReadySeconds` up to date, gives
+    /// the Deployment its revision, and, if asked to, creates a new one that is missing (upstream:
+    /// `getAllReplicaSetsAndSyncRevision`).
     ///
-    /// Always from the cache: called twice in one sync it meets its own first write, and ends the sync.
+    /// Always from the cache: called twice in one sync it meets its own first write, and ends the
+    /// sync.
     pub(super) fn find_sets(&mut self, owned: &[Arc<ReplicaSet>], create: bool) -> Flow<Sets> {
         let template = self.deployment.template();
         let mut same = owned.iter().filter(|rs| rs.template().is_same(template));
@@ -77,7 +81,8 @@ impl Sync<'_> {
         Ok(rs.clone())
     }
 
-    /// Gives the working copy a revision; whether that changes it (upstream: `SetDeploymentRevision`).
+    /// Gives the working copy a revision; whether that changes it (upstream:
+    /// `SetDeploymentRevision`).
     pub(super) fn set_revision(&mut self, revision: &str) -> bool {
         let annotations = &self.deployment.meta.annotations;
         if annotations.get(names::REVISION).map_or("", String::as_str) == revision {

@@ -1,8 +1,10 @@
 //! Arithmetic of sizes: how far above and below what is asked for a rolling update may go.
 //!
-//! All of it on 32-bit numbers that wrap, as upstream's do: replicas up to 2³¹−1 are valid, and a sum of them is not worth a panic.
+//! All of it on 32-bit numbers that wrap, as upstream's do: replicas up to 2³¹−1 are valid, and a
+//! sum of them is not worth a panic.
 //!
-//! Cases: `rolling/percentages-round-apart`, `rolling/percent-rounds-to-nothing`, `rolling/quarter-on-ten`.
+//! Cases: `rolling/percentages-round-apart`, `rolling/percent-rounds-to-nothing`,
+//! `rolling/quarter-on-ten`.
 
 use crate::model::{Deployment, IntOrPercent, ModelError, ReplicaSet, Round, Strategy};
 
@@ -23,8 +25,8 @@ pub fn max_unavailable(deployment: &Deployment) -> i32 {
     fence_posts(&deployment.spec.strategy, replicas).map_or(0, |(_, unavailable)| unavailable.min(replicas))
 }
 
-/// Both bounds together: surge rounds up, unavailable rounds down, and if nothing could then move, one pod may be unavailable
-/// (upstream: `ResolveFenceposts`).
+/// Both bounds together: surge rounds up, unavailable rounds down, and if nothing could then move,
+/// one pod may be unavailable (upstream: `ResolveFenceposts`).
 ///
 /// # Errors
 /// If a bound is neither a number nor a percentage; API validation does not let such a one in.

@@ -1,8 +1,10 @@
 //! The Deployment's numbers, and whether enough pods are available.
 //!
-//! Upstream: `calculateStatus`, `syncDeploymentStatus`, `DeploymentComplete`. Everything is summed from what ReplicaSets report.
+//! Upstream: `calculateStatus`, `syncDeploymentStatus`, `DeploymentComplete`. Everything is summed
+//! from what ReplicaSets report.
 //!
-//! Cases: `status/minimum-availability`, `status/terminating`, `rolling/min-ready-seconds`, `recreate/three`.
+//! Cases: `status/minimum-availability`, `status/terminating`, `rolling/min-ready-seconds`,
+//! `recreate/three`.
 
 use super::select::Sets;
 use super::sizes;

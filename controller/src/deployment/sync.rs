@@ -18,7 +18,8 @@ use crate::settings::Settings;
 /// Why a sync ends before its last rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The next write would be of an object that this sync has itself made out of date. The watch brings the new version.
+    /// The next write would be of an object that this sync has itself made out of date. The watch
+    /// brings the new version.
     OutOfDate,
     /// No rule can go on.
     Failed(PlanError),
@@ -79,7 +80,8 @@ impl<'a> Sync<'a> {
         self.push(Action::Event(Event { kind, reason, message }));
     }
 
-    /// Writes the Deployment's status and, with it, its revision. At most once in a sync: a second write would meet a conflict.
+    /// Writes the Deployment's status and, with it, its revision. At most once in a sync: a second
+    /// write would meet a conflict.
     pub(super) fn write_status(&mut self, status: DeploymentStatus) -> Flow<()> {
         self.claim_deployment_write()?;
         let revision = self.deployment.meta.annotations.get(names::REVISION);
@@ -104,7 +106,8 @@ impl<'a> Sync<'a> {
         self.written.insert(name.to_owned());
     }
 
-    /// Changes a ReplicaSet and returns it as the server will. One that came from the cache can be written only once.
+    /// Changes a ReplicaSet and returns it as the server will. One that came from the cache can be
+    /// written only once.
     pub(super) fn update_replica_set(
         &mut self,
         rs: &Arc<ReplicaSet>,

@@ -37,7 +37,8 @@ fn woken_by_replica_set(cache: &Cache, before: Option<&ReplicaSet>, now: Option<
         woken.extend(managing(cache, namespace, owner));
         return woken;
     }
-    // Nobody's: whoever could adopt it, if that is news. One that is going or gone is of no interest.
+    // Nobody's: whoever could adopt it, if that is news. One that is going or gone is of no
+    // interest.
     let news = match (before, now) {
         (_, None) => false,
         (None, Some(now)) => !now.meta.is_deleting(),
@@ -49,8 +50,8 @@ fn woken_by_replica_set(cache: &Cache, before: Option<&ReplicaSet>, now: Option<
     woken
 }
 
-/// A Recreate Deployment waits for its last pod to be gone; only that one wakes it (pods that have ended but are still there
-/// hold the wake-up back, issue 128798).
+/// A Recreate Deployment waits for its last pod to be gone; only that one wakes it (pods that have
+/// ended but are still there hold the wake-up back, issue 128798).
 fn woken_by_deleted_pod(cache: &Cache, pod: &Pod) -> Option<Key> {
     let owner = pod.controller.as_ref().filter(|owner| owner.kind == "ReplicaSet")?;
     let rs = cache.replica_set(&Key::new(&pod.namespace, &owner.name)).filter(|rs| rs.meta.uid == owner.uid)?;

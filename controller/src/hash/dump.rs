@@ -1,4 +1,5 @@
-//! A template as upstream's dump writes it: go-spew's `%#v`, keys sorted, methods and addresses off.
+//! A template as upstream's dump writes it: go-spew's `%#v`, keys sorted, methods and addresses
+//! off.
 //!
 //! ```text
 //! struct   {Name:(T)value Name:(T)value}       every field in its order, set or not; inline structs and internals too

@@ -6,8 +6,8 @@ use std::sync::{LazyLock, OnceLock};
 
 use super::table::{Table, minors};
 
-/// A minor of Kubernetes whose controller's pod-template-hash is known here: that of the controller to be equal to, whatever the
-/// API server's is. Read one with `"1.33".parse()`.
+/// A minor of Kubernetes whose controller's pod-template-hash is known here: that of the controller
+/// to be equal to, whatever the API server's is. Read one with `"1.33".parse()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minor(u16);
 

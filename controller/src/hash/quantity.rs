@@ -1,8 +1,9 @@
 //! A quantity as upstream holds it in memory, which is what a dump shows of it.
 //!
-//! Equal amounts may be held in unequal ways. Upstream keeps an amount as a 64-bit number and a power of ten as long as it is
-//! sure that this can hold it, else as a number of any size counted in billionths (`100Ti` already); and it keeps the text that
-//! it came from only if that is plainly the shortest one. So `128Mi` comes without its text, and `170Mi` with it.
+//! Equal amounts may be held in unequal ways. Upstream keeps an amount as a 64-bit number and a
+//! power of ten as long as it is sure that this can hold it, else as a number of any size counted
+//! in billionths (`100Ti` already); and it keeps the text that it came from only if that is plainly
+//! the shortest one. So `128Mi` comes without its text, and `170Mi` with it.
 
 use std::fmt;
 
@@ -32,7 +33,8 @@ enum Amount {
 }
 
 impl<'a> Quantity<'a> {
-    /// Reads a quantity. `None` for what is none, and for one so large, or zero in so odd a form, that no API server writes it.
+    /// Reads a quantity. `None` for what is none, and for one so large, or zero in so odd a form,
+    /// that no API server writes it.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let number = Number::parse(text)?;
         let suffix = Suffix::parse(number.suffix)?;

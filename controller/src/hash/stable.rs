@@ -1,4 +1,5 @@
-//! The hash of a template that the table does not know all of: over its JSON in canonical form, so it holds for any field.
+//! The hash of a template that the table does not know all of: over its JSON in canonical form, so
+//! it holds for any field.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! The types of a pod template in one minor, read from `fields.txt`.
 //!
-//! A row `Name:(string) name` is a field: what a dump writes before its value, and its key in JSON. All text stays in the
-//! compiled-in file; a table holds slices of it.
+//! A row `Name:(string) name` is a field: what a dump writes before its value, and its key in JSON.
+//! All text stays in the compiled-in file; a table holds slices of it.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,8 @@ impl Table {
 /// A field's prefix and key.
 type Row = (&'static str, &'static str);
 
-/// The rows that hold for one minor: the fields of structs, the numbers of these by name, and what other named types are made of.
+/// The rows that hold for one minor: the fields of structs, the numbers of these by name, and what
+/// other named types are made of.
 #[derive(Default)]
 struct Rows {
     structs: Vec<Vec<Row>>,

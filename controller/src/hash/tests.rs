@@ -26,8 +26,9 @@ fn nginx(image: &str, port: bool) -> Value {
     })
 }
 
-/// Of `kubectl create deployment nginx --image=nginx`, of the Deployment of upstream's documentation in two ages, and of that
-/// after a collision. Those of 1.32 and before are all over the web.
+/// Of `kubectl create deployment nginx --image=nginx`, of the Deployment of upstream's
+/// documentation in two ages, and of that after a collision. Those of 1.32 and before are all over
+/// the web.
 #[rstest]
 #[case("1.25", ["76d6c9b8c", "7fb96c846b", "7759cfdc55", "7c9b7c68f5"])]
 #[case("1.26", ["748c667d99", "85996f8dbd", "57c68fcd95", "6d575c8769"])]
@@ -48,7 +49,8 @@ fn well_known(#[case] minor: Minor, #[case] hashes: [&str; 4]) {
     assert_eq!(ours, hashes);
 }
 
-/// The table's first row says what the generator hashed a template to that has every field set, upstream's types in hand.
+/// The table's first row says what the generator hashed a template to that has every field set,
+/// upstream's types in hand.
 #[test]
 fn every_field_of_every_minor() {
     let listed = table::FIELDS.lines().find_map(|line| line.strip_prefix("minors ")).unwrap();
@@ -60,7 +62,8 @@ fn every_field_of_every_minor() {
     }
 }
 
-/// As `fill` of the generator: text is its key, numbers are 7, amounts 170Mi, lists and maps have one value, times are absent.
+/// As `fill` of the generator: text is its key, numbers are 7, amounts 170Mi, lists and maps have
+/// one value, times are absent.
 fn fill(table: &Table, form: &Form, key: &str) -> Value {
     match form {
         Form::Bool => true.into(),

@@ -1,8 +1,9 @@
-//! Metrics of the informers: when each last listed, when its watch last showed something, and what failed.
+//! Metrics of the informers: when each last listed, when its watch last showed something, and what
+//! failed.
 //!
-//! client-go has no names for these. The times are Unix times, as `process_start_time_seconds` is, so that an alert is
-//! `time() - rollout_controller_informer_last_event_timestamp_seconds > 300`: a server shows a bookmark about each minute, whatever
-//! changes.
+//! client-go has no names for these. The times are Unix times, as `process_start_time_seconds` is,
+//! so that an alert is `time() - rollout_controller_informer_last_event_timestamp_seconds > 300`: a
+//! server shows a bookmark about each minute, whatever changes.
 
 use std::sync::atomic::AtomicU64;
 

@@ -1,9 +1,10 @@
 //! What is counted and measured, and how Prometheus reads it.
 //!
-//! Names and labels are those that operators of Kubernetes already have dashboards and alerts for: `workqueue_*`,
-//! `rest_client_*` and `leader_election_*` as client-go's components show them, `process_*` as every Prometheus client does.
-//! Only what has no such name has one of its own, `rollout_controller_*`. A [`Metrics`] is a value, not a global: two
-//! controllers in one process do not count into each other.
+//! Names and labels are those that operators of Kubernetes already have dashboards and alerts for:
+//! `workqueue_*`, `rest_client_*` and `leader_election_*` as client-go's components show them,
+//! `process_*` as every Prometheus client does. Only what has no such name has one of its own,
+//! `rollout_controller_*`. A [`Metrics`] is a value, not a global: two controllers in one process
+//! do not count into each other.
 //!
 //! Counts and moments come in, text goes out. Borders: nothing in here knows a controller, decides
 //! anything or does requests. A controller defines the metrics that it alone has ([`Shown`]); what
@@ -81,7 +82,8 @@ struct LeaseLabels {
 }
 
 impl Metrics {
-    /// Counts for a process that talks to one API server; `host` is its host and port, for the labels of requests.
+    /// Counts for a process that talks to one API server; `host` is its host and port, for the
+    /// labels of requests.
     pub fn new(host: &str) -> Self {
         let mut registry = Registry::default();
         let build = [("version", env!("CARGO_PKG_VERSION")), ("compatibility", "v1.36")];

@@ -1,4 +1,5 @@
-//! Metrics of the requests to the API server, under client-go's names, and the layer around a client that feeds them.
+//! Metrics of the requests to the API server, under client-go's names, and the layer around a
+//! client that feeds them.
 
 use std::pin::Pin;
 use std::sync::Arc;

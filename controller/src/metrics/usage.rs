@@ -1,4 +1,5 @@
-//! What this process uses, as Linux tells it under `/proc`; where there is no such thing, nothing is shown.
+//! What this process uses, as Linux tells it under `/proc`; where there is no such thing, nothing
+//! is shown.
 
 use std::fmt;
 use std::fs;
@@ -7,7 +8,8 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-/// Ticks of a second in `/proc`: the same on all that this program is built for, whatever the kernel's own clock.
+/// Ticks of a second in `/proc`: the same on all that this program is built for, whatever the
+/// kernel's own clock.
 const TICKS: f64 = 100.0;
 
 /// Reads when it is asked.
@@ -40,7 +42,8 @@ impl Collector for Usage {
     }
 }
 
-/// A field of `/proc/self/stat`, counted from 1 as in proc_pid_stat(5). The second is a name that may hold anything.
+/// A field of `/proc/self/stat`, counted from 1 as in proc_pid_stat(5). The second is a name that
+/// may hold anything.
 fn field(stat: &str, number: usize) -> Option<f64> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()

@@ -1,4 +1,5 @@
-//! Values that are read field by field where JSON has a map, and taken as they are where it has anything else.
+//! Values that are read field by field where JSON has a map, and taken as they are where it has
+//! anything else.
 
 use std::fmt;
 use std::marker::PhantomData;

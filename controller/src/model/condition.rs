@@ -54,8 +54,9 @@ impl Condition {
         all.iter().find(|condition| condition.kind == kind)
     }
 
-    /// Sets a condition: nothing happens if status and reason are what they were; the transition time stays if the status does;
-    /// a condition that changes moves to the end (upstream: `SetDeploymentCondition`).
+    /// Sets a condition: nothing happens if status and reason are what they were; the transition
+    /// time stays if the status does; a condition that changes moves to the end (upstream:
+    /// `SetDeploymentCondition`).
     pub fn set(all: &mut Vec<Self>, mut condition: Self) {
         if let Some(current) = Self::find(all, &condition.kind)
             && current.status == condition.status

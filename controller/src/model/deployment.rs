@@ -37,7 +37,8 @@ pub struct DeploymentSpec {
     /// Whether rollouts are held.
     #[serde(deserialize_with = "null_as_default")]
     pub paused: bool,
-    /// Seconds without progress after which it counts as stalled; absent, or the largest number there is: never.
+    /// Seconds without progress after which it counts as stalled; absent, or the largest number
+    /// there is: never.
     pub progress_deadline_seconds: Option<i32>,
 }
 
@@ -160,7 +161,8 @@ impl Strategy {
 }
 
 impl DeploymentStatus {
-    /// Writes these fields over a raw status; what else is there stays. Zeros are left out, as the API's own types do.
+    /// Writes these fields over a raw status; what else is there stays. Zeros are left out, as the
+    /// API's own types do.
     pub fn write_over(&self, raw: &mut Value) {
         // Without `..`: a new field does not compile until it is written.
         let Self {

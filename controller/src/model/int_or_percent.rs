@@ -24,7 +24,8 @@ pub enum Round {
 }
 
 impl IntOrPercent {
-    /// The number of pods out of `total` (upstream: `GetScaledValueFromIntOrPercent`, floating point and all).
+    /// The number of pods out of `total` (upstream: `GetScaledValueFromIntOrPercent`, floating
+    /// point and all).
     pub fn of(&self, total: i32, round: Round) -> Result<i32, ModelError> {
         let text = match self {
             Self::Int(number) => return Ok(*number),

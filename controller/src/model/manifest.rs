@@ -1,15 +1,17 @@
 //! An object as it came, in little room.
 //!
-//! Parsed JSON takes some six times the room of its text, and most of that text a cluster holds more than once: a pod template
-//! stands in a Deployment and again in its newest ReplicaSet, and kubectl's annotation repeats all of it. So an object is kept as
-//! text without two of its parts:
+//! Parsed JSON takes some six times the room of its text, and most of that text a cluster holds
+//! more than once: a pod template stands in a Deployment and again in its newest ReplicaSet, and
+//! kubectl's annotation repeats all of it. So an object is kept as text without two of its parts:
 //!
 //! ```text
 //!  object = rest and status (text) + annotations (the map that rules read) + template (text that equal ones share) + its hash label
 //! ```
 //!
-//! Most writes are of a status: their body is these texts around the new status (`with_status`). The whole object is made again, as a
-//! value, only for other writes and for a new ReplicaSet or pod. What rules ask at every look, whether two templates mean the same, is answered by a checksum that is made once for each text.
+//! Most writes are of a status: their body is these texts around the new status (`with_status`).
+//! The whole object is made again, as a value, only for other writes and for a new ReplicaSet or
+//! pod. What rules ask at every look, whether two templates mean the same, is answered by a
+//! checksum that is made once for each text.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -206,7 +208,8 @@ impl Template {
         value
     }
 
-    /// Whether two mean the same, the hash label left aside, as [`same_template`](super::same_template) has it.
+    /// Whether two mean the same, the hash label left aside, as
+    /// [`same_template`](super::same_template) has it.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.text, &other.text) || self.text.meaning() == other.text.meaning()
     }

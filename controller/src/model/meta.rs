@@ -22,7 +22,8 @@ pub struct Meta {
     /// UID, unique for ever.
     #[serde(deserialize_with = "null_as_default")]
     pub uid: String,
-    /// Version that a write must still find; empty for an object whose newest version only the server knows yet.
+    /// Version that a write must still find; empty for an object whose newest version only the
+    /// server knows yet.
     #[serde(deserialize_with = "null_as_default")]
     pub resource_version: String,
     /// Counts the changes of what is asked for.
@@ -95,7 +96,8 @@ impl Meta {
         self.deletion_timestamp.is_some()
     }
 
-    /// What ReplicaSets are sorted by: creation, then name (upstream: `ReplicaSetsByCreationTimestamp`).
+    /// What ReplicaSets are sorted by: creation, then name (upstream:
+    /// `ReplicaSetsByCreationTimestamp`).
     pub fn age_order(&self) -> (Option<Timestamp>, &str) {
         (self.creation_timestamp, &self.name)
     }

@@ -1,8 +1,9 @@
 //! Views over the API's JSON: what the rules read, and nothing that talks.
 //!
-//! An object arrives as a [`serde_json::Value`] and is kept as its text (`manifest`). The few fields that rules compute on are read
-//! out once, into plain structs; everything else (above all the pod template) stays raw, so that a field from a newer server
-//! survives each write and takes part in each comparison.
+//! An object arrives as a [`serde_json::Value`] and is kept as its text (`manifest`). The few
+//! fields that rules compute on are read out once, into plain structs; everything else (above all
+//! the pod template) stays raw, so that a field from a newer server survives each write and takes
+//! part in each comparison.
 //!
 //! JSON comes in; views, and JSON that lost no field, go out. Borders: no client, no async, no
 //! clock. Whatever needs "now" is told.

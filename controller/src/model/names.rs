@@ -1,4 +1,5 @@
-//! The names that users and other programs see: labels, annotations, condition types, reasons. They are the API, letter by letter.
+//! The names that users and other programs see: labels, annotations, condition types, reasons. They
+//! are the API, letter by letter.
 
 /// Label on ReplicaSets and pods that tells the templates of one Deployment apart.
 pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
@@ -19,7 +20,8 @@ pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration
 /// What it costs to delete a pod: of two like ones the cheaper goes first.
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
-/// Annotations that never travel between a Deployment and its ReplicaSets (upstream: `annotationsToSkip`).
+/// Annotations that never travel between a Deployment and its ReplicaSets (upstream:
+/// `annotationsToSkip`).
 pub const NOT_COPIED: [&str; 6] =
     [LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO];
 
@@ -33,14 +35,16 @@ pub mod restart {
     pub const TRIGGER: &str = "com.xing.deployment-restart.timestamp";
     /// On a workload: when it was restarted of late.
     pub const RESTARTS: &str = "com.xing.deployment-restart.recent-restarts";
-    /// On a config, `true`: it restarts nothing. On a workload: those that do not restart it, `configmap/NAME` or `secret/NAME`, comma
-    /// separated.
+    /// On a config, `true`: it restarts nothing. On a workload: those that do not restart it,
+    /// `configmap/NAME` or `secret/NAME`, comma separated.
     pub const IGNORE: &str = "com.xing.deployment-restart.ignore";
-    /// On a workload or on a namespace: when workloads may be restarted, `Mon-Fri 22:00-04:00 Europe/Berlin`.
+    /// On a workload or on a namespace: when workloads may be restarted, `Mon-Fri 22:00-04:00
+    /// Europe/Berlin`.
     pub const WINDOW: &str = "com.xing.deployment-restart.window";
     /// On a workload or on a namespace: for how long changes are gathered before a restart, `10m`.
     pub const DELAY: &str = "com.xing.deployment-restart.delay";
-    /// On a workload or on a namespace: how many workloads of the group may be unavailable, `1` or `25%`.
+    /// On a workload or on a namespace: how many workloads of the group may be unavailable, `1` or
+    /// `25%`.
     pub const MAX_UNAVAILABLE: &str = "com.xing.deployment-restart.max-unavailable";
     /// On a workload: which group it belongs to among those of its namespace.
     pub const GROUP: &str = "com.xing.deployment-restart.group";
@@ -48,7 +52,8 @@ pub mod restart {
     pub const ORDER: &str = "com.xing.deployment-restart.order";
     /// On a workload: the restart that is due and waits.
     pub const PENDING: &str = "com.xing.deployment-restart.pending";
-    /// On a workload: keys that alone restart it, `configmap/NAME/KEY` or `secret/NAME/KEY`, comma separated.
+    /// On a workload: keys that alone restart it, `configmap/NAME/KEY` or `secret/NAME/KEY`, comma
+    /// separated.
     pub const KEYS: &str = "com.xing.deployment-restart.keys";
 
     /// Begins the name of a variable by which Reloader restarts a container.

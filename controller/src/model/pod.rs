@@ -1,4 +1,5 @@
-//! Pods, cut down to what rules use: three facts for a Deployment controller, some more for a ReplicaSet controller.
+//! Pods, cut down to what rules use: three facts for a Deployment controller, some more for a
+//! ReplicaSet controller.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,8 +12,8 @@ use serde::{Deserialize, Deserializer};
 use super::meta::null_as_default;
 use super::{OwnerReference, names};
 
-/// A pod: who it is, who manages it, and how far it has come. Read straight from the wire, all else is let go before it takes up
-/// any room: pods are most of what a cluster holds and says.
+/// A pod: who it is, who manages it, and how far it has come. Read straight from the wire, all else
+/// is let go before it takes up any room: pods are most of what a cluster holds and says.
 ///
 /// Deserialized, it has no [`Pod::traits`]; [`TraitedPod`] reads a pod with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -43,7 +44,8 @@ pub struct PodTraits {
     pub deleting: bool,
     /// When the server made it.
     pub created: Option<Timestamp>,
-    /// What it costs to delete it, by its annotation; 0 where that is absent or no number as upstream writes numbers.
+    /// What it costs to delete it, by its annotation; 0 where that is absent or no number as
+    /// upstream writes numbers.
     pub deletion_cost: i32,
     /// The node that it is on; empty before it is scheduled.
     pub node: String,
@@ -76,7 +78,8 @@ impl Pod {
         self.traits.as_deref().unwrap_or(&NO_TRAITS)
     }
 
-    /// Whether it counts as a replica: it has not ended and is not on its way out (upstream: `IsPodActive`).
+    /// Whether it counts as a replica: it has not ended and is not on its way out (upstream:
+    /// `IsPodActive`).
     pub fn is_active(&self) -> bool {
         !self.has_ended() && !self.traits().deleting
     }
@@ -87,9 +90,11 @@ impl Pod {
     }
 }
 
-/// What an annotation says about the cost of deletion; 0 where that is no number (upstream: `GetDeletionCostFromPodAnnotations`).
+/// What an annotation says about the cost of deletion; 0 where that is no number (upstream:
+/// `GetDeletionCostFromPodAnnotations`).
 ///
-/// `+5`, `007` and what does not fit into 32 bits are no numbers; `-007` is one, for only the first character is looked at.
+/// `+5`, `007` and what does not fit into 32 bits are no numbers; `-007` is one, for only the first
+/// character is looked at.
 pub fn deletion_cost(text: &str) -> i32 {
     let is_fine = text == "0" || text.starts_with(|first: char| first == '-' || matches!(first, '1'..='9'));
     if is_fine { text.parse().unwrap_or(0) } else { 0 }

@@ -1,4 +1,5 @@
-//! Quantities of resources, as far as telling whether two are the same amount: `1Gi` and `1073741824` are.
+//! Quantities of resources, as far as telling whether two are the same amount: `1Gi` and
+//! `1073741824` are.
 
 /// An amount as digits times a power of ten, the digits without trailing zeros.
 #[derive(Debug, PartialEq, Eq)]

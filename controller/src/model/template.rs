@@ -1,8 +1,9 @@
 //! When two pod templates are the same, without knowing all their fields.
 //!
-//! Upstream compares typed templates by meaning: an empty map or list is an absent one, `1Gi` is `1073741824`, the hash label
-//! does not count (`EqualIgnoreHash`). Here that is one walk over raw JSON into a canonical form. Fields of the future take part
-//! as they are. An empty *object* counts, as upstream's non-nil pointer does (`emptyDir: {}` is not nothing), save where the API
+//! Upstream compares typed templates by meaning: an empty map or list is an absent one, `1Gi` is
+//! `1073741824`, the hash label does not count (`EqualIgnoreHash`). Here that is one walk over raw
+//! JSON into a canonical form. Fields of the future take part as they are. An empty *object*
+//! counts, as upstream's non-nil pointer does (`emptyDir: {}` is not nothing), save where the API
 //! has a map or a plain struct.
 
 use serde_json::Value;

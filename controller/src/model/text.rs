@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// The beginning of a text: annotations and answers may be far longer than what people or other programs are to read.
+/// The beginning of a text: annotations and answers may be far longer than what people or other
+/// programs are to read.
 pub(crate) fn beginning(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]

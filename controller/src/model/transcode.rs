@@ -1,5 +1,5 @@
-//! A pod template from JSON to the text in which it is kept, with no values in between: it is most of an object, and nothing in it is
-//! looked at but the hash label, which is kept apart.
+//! A pod template from JSON to the text in which it is kept, with no values in between: it is most
+//! of an object, and nothing in it is looked at but the hash label, which is kept apart.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
 //! Authorizes readers of the metrics: they need the right to `get` the path `/metrics`.
 //!
-//! As in kube-controller-manager and controller-runtime, a TokenReview authenticates the reader and a
-//! SubjectAccessReview authorizes it. Results are cached, so a scraper costs two requests a minute.
-//! The cache holds checksums instead of tokens. The number of concurrent reviews is limited, so that
-//! a flood of tokens does not become a flood of reviews.
+//! As in kube-controller-manager and controller-runtime, a TokenReview authenticates the reader and
+//! a SubjectAccessReview authorizes it. Results are cached, so a scraper costs two requests a
+//! minute. The cache holds checksums instead of tokens. The number of concurrent reviews is
+//! limited, so that a flood of tokens does not become a flood of reviews.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// An address to listen on: `HOST:PORT`, `:PORT` for all of this machine's addresses, or `0` for none.
+/// An address to listen on: `HOST:PORT`, `:PORT` for all of this machine's addresses, or `0` for
+/// none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Address(Kind);
 

@@ -2,10 +2,10 @@
 //!
 //! A process that exits while the API server is away is restarted with the kubelet's back-off, and
 //! may then start minutes after the server is back. So this process waits, with a back-off and a
-//! warning at each attempt; it is live but not ready meanwhile. It also waits on 401 and 403: an API
-//! server that has just started rejects identities that it has not loaded yet, role bindings may be
-//! applied after the pods, and an informer that is rejected later does not end the process either.
-//! An API server without apps/v1 is a configuration error and fails at once.
+//! warning at each attempt; it is live but not ready meanwhile. It also waits on 401 and 403: an
+//! API server that has just started rejects identities that it has not loaded yet, role bindings
+//! may be applied after the pods, and an informer that is rejected later does not end the process
+//! either. An API server without apps/v1 is a configuration error and fails at once.
 
 use std::error::Error;
 use std::time::Duration;

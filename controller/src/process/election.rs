@@ -1,4 +1,5 @@
-//! What an operator chooses about the election, under the names of upstream's `--leader-elect-…` flags.
+//! What an operator chooses about the election, under the names of upstream's `--leader-elect-…`
+//! flags.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ pub struct Election {
     pub name: String,
     /// Who stands: a name that no other process has.
     pub identity: String,
-    /// How long the others wait, after the last renewal that they saw, before they take over. Whole seconds.
+    /// How long the others wait, after the last renewal that they saw, before they take over. Whole
+    /// seconds.
     pub lease_duration: Duration,
     /// How long a leader tries to renew before it gives up.
     pub renew_deadline: Duration,
@@ -67,7 +69,8 @@ impl Election {
         (self.renew_deadline / 2).max(Duration::from_secs(1))
     }
 
-    /// The pause of one that stands by: up to 2.2 times the retry period, by who it is, so that not all come at once.
+    /// The pause of one that stands by: up to 2.2 times the retry period, by who it is, so that not
+    /// all come at once.
     pub(super) fn candidate_pause(&self) -> Duration {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hash = DefaultHasher::new();

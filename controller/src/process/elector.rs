@@ -17,7 +17,8 @@ use crate::api::{ApiServer, RequestError, Resource};
 use crate::clock::{self, Clock};
 use crate::metrics::Metrics;
 
-/// How long after its lease has run out a leader that neither renews nor ends counts as stuck, as in kube-controller-manager.
+/// How long after its lease has run out a leader that neither renews nor ends counts as stuck, as
+/// in kube-controller-manager.
 const STUCK: Duration = Duration::from_secs(20);
 
 /// One candidate, who may become the leader.
@@ -29,7 +30,8 @@ pub(super) struct Elector {
     memory: Memory,
     /// The lease as the server last showed it; null: not at all.
     lease: Value,
-    /// Whether a write that makes this process the holder is on its way, or was given up before its answer came.
+    /// Whether a write that makes this process the holder is on its way, or was given up before its
+    /// answer came.
     is_reaching: bool,
     seat: Seat,
 }
@@ -77,7 +79,8 @@ impl Elector {
             match outcome {
                 Outcome::Held => break,
                 Outcome::TakenBy(holder) => {
-                    // Not client-go's, which comes round in its own time only: nobody is served by a lease that has run out.
+                    // Not client-go's, which comes round in its own time only: nobody is served by
+                    // a lease that has run out.
                     next = next.min(self.memory.runs_out());
                     if known.as_ref() != Some(&holder) {
                         tracing::info!(%lease, %holder, "Standing by: another process holds the lease.");
@@ -107,7 +110,8 @@ impl Elector {
         ProcessError::Lost { lease: self.path(), why }
     }
 
-    /// Tries until it has worked, or until another has the lease: then to go on trying would be to act without it.
+    /// Tries until it has worked, or until another has the lease: then to go on trying would be to
+    /// act without it.
     async fn renew(&mut self) -> Result<(), String> {
         loop {
             match self.attempt().await {
@@ -118,7 +122,8 @@ impl Elector {
         }
     }
 
-    /// Gives the lease back if this process has it, or may have it, so that nobody has to wait until it runs out.
+    /// Gives the lease back if this process has it, or may have it, so that nobody has to wait
+    /// until it runs out.
     pub(super) async fn release(&mut self) {
         let led = self.leave();
         if !led && !self.is_reaching {
@@ -249,7 +254,8 @@ impl Elector {
 }
 
 impl Seat {
-    /// Whether this process is what it takes itself for: a leader that cannot renew ends by itself, unless it is stuck.
+    /// Whether this process is what it takes itself for: a leader that cannot renew ends by itself,
+    /// unless it is stuck.
     pub(super) fn check(&self, now: Instant) -> Result<(), String> {
         match *self.renewed() {
             Some(renewed) if now.saturating_duration_since(renewed) > self.lasts + STUCK => {

@@ -1,8 +1,9 @@
 //! What probes ask: is this process well, and is it ready?
 //!
-//! Well: it would be no better for being started anew. Only a leader that can neither renew nor end is not; one whose API server
-//! is away is. Ready: its caches are filled, and no informer has been failing for a minute. One that stands by is ready, too: it
-//! could take over at once, and a rollout of this controller itself must not wait for a second leader.
+//! Well: it would be no better for being started anew. Only a leader that can neither renew nor end
+//! is not; one whose API server is away is. Ready: its caches are filled, and no informer has been
+//! failing for a minute. One that stands by is ready, too: it could take over at once, and a
+//! rollout of this controller itself must not wait for a second leader.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Answers metrics and probes over plain HTTP: `/metrics`, `/healthz`, `/livez`, `/readyz`.
 //!
 //! Plain HTTP, unless the metrics are secured: then TLS, and only for authorized readers
-//! (`access.rs`). A connection carries one request and lives for seconds, and the oldest idle one is
-//! closed above a limit (`shed.rs`), so a client can neither block this process nor starve others.
+//! (`access.rs`). A connection carries one request and lives for seconds, and the oldest idle one
+//! is closed above a limit (`shed.rs`), so a client can neither block this process nor starve
+//! others.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener as BoundListener};
@@ -68,7 +69,8 @@ pub(super) struct Sources {
 }
 
 impl Endpoint {
-    /// Listens on what an operator has chosen, on one address for both if they are the same. To be called within a runtime.
+    /// Listens on what an operator has chosen, on one address for both if they are the same. To be
+    /// called within a runtime.
     ///
     /// # Errors
     /// If one cannot be listened on.
@@ -99,8 +101,8 @@ impl Endpoint {
         Ok((self.listener.local_addr()?, self.pages))
     }
 
-    /// Secures the endpoint if it serves metrics alone: TLS, and authorized readers only. Probes stay
-    /// plain.
+    /// Secures the endpoint if it serves metrics alone: TLS, and authorized readers only. Probes
+    /// stay plain.
     #[must_use]
     pub fn secured(self, tls: &Tls) -> Self {
         match self.pages {

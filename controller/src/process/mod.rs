@@ -1,4 +1,5 @@
-//! What makes the controller a process that a cluster can run: one leader among replicas, metrics, probes, and an orderly end.
+//! What makes the controller a process that a cluster can run: one leader among replicas, metrics,
+//! probes, and an orderly end.
 //!
 //! ```text
 //!         API server there      caches synced          lease won
@@ -7,14 +8,15 @@
 //!                                                                    └──lease lost──► drop everything at once, fail
 //! ```
 //!
-//! A replica that stands by watches, too: it is ready as soon as its caches are filled, and takes over without a list. Who acts
-//! is told by a Lease, with client-go's semantics, so that the two kinds of controllers can be run side by side and be read
-//! with the same eyes. [`Election`] and `record.rs` are the rules, without a clock or a client; `elector.rs` carries them out.
+//! A replica that stands by watches, too: it is ready as soon as its caches are filled, and takes
+//! over without a list. Who acts is told by a Lease, with client-go's semantics, so that the two
+//! kinds of controllers can be run side by side and be read with the same eyes. [`Election`] and
+//! `record.rs` are the rules, without a clock or a client; `elector.rs` carries them out.
 //!
 //! Metrics, probes and the lease have a runtime of their own ([`Process::aside`]), on one thread. A
 //! thread rather than decisions that are cut up or moved to blocking threads: it holds whatever a
-//! decision, a parser or a dependency does, and decisions stay plain code that a simulation replays.
-//! What they share with the controllers are locks that are held for moments only.
+//! decision, a parser or a dependency does, and decisions stay plain code that a simulation
+//! replays. What they share with the controllers are locks that are held for moments only.
 //!
 //! A client, settings and endpoints come in; a run of the controllers that ends in order goes out.
 //! Borders: nothing in here knows what the controllers do, and they do not know that this process
@@ -60,15 +62,16 @@ use crate::settings::Settings;
 pub struct Process {
     /// How one replica among several is chosen; `None`: this one acts, whoever else does.
     pub election: Option<Election>,
-    /// What the lease is renewed through, so that nothing else is in its way; `None`: what all else goes through. See
+    /// What the lease is renewed through, so that nothing else is in its way; `None`: what all else
+    /// goes through. See
     /// [`crate::connect`].
     pub lease: Option<Client>,
     /// What is counted.
     pub metrics: Metrics,
     /// Where metrics and probes are answered.
     pub endpoints: Vec<Endpoint>,
-    /// The runtime of metrics, probes and the lease, on a thread that nothing else uses: a decision that takes long delays none of
-    /// them. `None`: the caller's own, as in a simulation.
+    /// The runtime of metrics, probes and the lease, on a thread that nothing else uses: a decision
+    /// that takes long delays none of them. `None`: the caller's own, as in a simulation.
     pub aside: Option<Handle>,
 }
 
@@ -79,9 +82,9 @@ impl std::fmt::Debug for Process {
     }
 }
 
-/// Runs the controller as a process of its own until `shutdown` completes: work under way is finished, within bounds, and then
-/// the lease is given back. Waits for an API server that is away or rejects the first request, and
-/// answers probes meanwhile. Else as [`crate::run`].
+/// Runs the controller as a process of its own until `shutdown` completes: work under way is
+/// finished, within bounds, and then the lease is given back. Waits for an API server that is away
+/// or rejects the first request, and answers probes meanwhile. Else as [`crate::run`].
 ///
 /// # Errors
 /// [`ProcessError::Lost`] if the lease was lost: another process may act now, so this one stopped at once, and must end.
@@ -106,7 +109,8 @@ async fn serve_until(
     let (clock, aside) = (settings.clock, aside.unwrap_or_else(Handle::current));
     let lease = lease.unwrap_or_else(|| client.clone());
     let elector = match election {
-        // Renewals must not wait for their turn behind the work that they are needed for: no limit for these.
+        // Renewals must not wait for their turn behind the work that they are needed for: no limit
+        // for these.
         Some(election) => {
             let api = ApiServer::new(lease.clone());
             Some(Elector::new(api, election, clock, metrics.clone())?)

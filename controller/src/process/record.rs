@@ -1,7 +1,8 @@
 //! The lease: what it says, and what follows from it. Pure; time comes in.
 //!
-//! client-go's rules. The times in a lease are somebody else's clock and are never compared with this machine's: a lease is
-//! believed to be alive for as long as it lasts after this process *saw* it change.
+//! client-go's rules. The times in a lease are somebody else's clock and are never compared with
+//! this machine's: a lease is believed to be alive for as long as it lasts after this process *saw*
+//! it change.
 
 use std::time::Duration;
 
@@ -55,7 +56,8 @@ impl Memory {
         }
     }
 
-    /// The record if it is one's own, and still alive: then nobody can have taken it, and it need not be read again.
+    /// The record if it is one's own, and still alive: then nobody can have taken it, and it need
+    /// not be read again.
     pub(super) fn own(&self, identity: &str, now: Instant) -> Option<&Record> {
         self.record.as_ref().filter(|record| record.holder == identity && self.is_alive(now))
     }
@@ -126,7 +128,8 @@ impl Record {
         }
     }
 
-    /// A Lease's `spec`. The whole of it: what a coordinated election left there does not hold for this one.
+    /// A Lease's `spec`. The whole of it: what a coordinated election left there does not hold for
+    /// this one.
     pub(super) fn spec(&self) -> Value {
         // Six digits exactly, or upstream's reader refuses it.
         let time = |time: Option<Timestamp>| time.map(|time| format!("{time:.6}"));
@@ -187,7 +190,8 @@ mod tests {
         assert_eq!(decide(stored.as_ref(), &memory, &own, now, TODAY.parse().unwrap()), decision);
     }
 
-    /// A renewal that was seen starts the wait anew, whatever its times say; the same record does not.
+    /// A renewal that was seen starts the wait anew, whatever its times say; the same record does
+    /// not.
     #[tokio::test(start_paused = true)]
     async fn only_a_change_is_a_sign_of_life() {
         let (start, own) = (clock::instant(), Election::new("ns", "lock", "me"));

@@ -1,8 +1,8 @@
 //! Limits the open connections of an endpoint by closing the oldest idle one.
 //!
-//! If new connections had to wait for idle ones, a client that opens enough of them would starve the
-//! kubelet's probes, and the pod would be killed. So every connection is accepted. Above the limit,
-//! the oldest connection that has not sent a request is closed.
+//! If new connections had to wait for idle ones, a client that opens enough of them would starve
+//! the kubelet's probes, and the pod would be killed. So every connection is accepted. Above the
+//! limit, the oldest connection that has not sent a request is closed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Carries a plan out: claims, then pods, then the status, and what each refusal means.
 //!
-//! Upstream: the requests of `syncReplicaSet`. Expectations are set before the first request of their kind, so that no answer and
-//! no watch can be faster than they are.
+//! Upstream: the requests of `syncReplicaSet`. Expectations are set before the first request of
+//! their kind, so that no answer and no watch can be faster than they are.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -31,8 +31,8 @@ pub(crate) struct Tools<'a> {
 /// Carries a plan out, and reports; returns when to look again even if nothing changes.
 ///
 /// # Errors
-/// The first failure, after everything that does not hang on what failed has been done; a status that tells of pods that could
-/// not be made or deleted included.
+/// The first failure, after everything that does not hang on what failed has been done; a status
+/// that tells of pods that could not be made or deleted included.
 pub(crate) async fn apply(
     tools: Tools<'_>,
     mut observed: Observed,
@@ -75,7 +75,8 @@ impl Run<'_> {
         self.tools.recorder.record(self.meta, &Event { kind, reason, message });
     }
 
-    /// All claims, whatever happens to each; then the first error, or the names of pods that were gone before they were adopted.
+    /// All claims, whatever happens to each; then the first error, or the names of pods that were
+    /// gone before they were adopted.
     async fn claims(&self, claims: &[Claim]) -> Result<BTreeSet<String>, ApplyError> {
         let (mut lost, mut result, mut alive) = (BTreeSet::new(), Ok(()), None);
         for claim in claims {
@@ -116,7 +117,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A live look, so that nothing is adopted by a ReplicaSet whose deletion the cache has not seen (issue 42639).
+    /// A live look, so that nothing is adopted by a ReplicaSet whose deletion the cache has not
+    /// seen (issue 42639).
     async fn confirm_alive(&self) -> Result<(), String> {
         let path = self.meta.path();
         let fresh = self.tools.api.get(Resource::ReplicaSets, &self.meta.namespace, &self.meta.name).await;
@@ -143,7 +145,8 @@ impl Run<'_> {
         let memory = self.tools.memory;
         memory.expectations().expect_creations(&self.key, &self.meta.uid, count, clock::instant());
         let (successes, failure) = slow_start(count, || self.create_one(pod)).await;
-        // Those that were refused and those that were never tried will not be seen; they are tried anew.
+        // Those that were refused and those that were never tried will not be seen; they are tried
+        // anew.
         for _ in successes..count {
             memory.expectations().creation_observed(&self.key);
         }
@@ -157,7 +160,8 @@ impl Run<'_> {
                 self.tell_event(EventKind::Normal, names::event::CREATED_POD, format!("Created pod: {name}"));
                 Ok(())
             }
-            // Whatever is tried there fails until the namespace is gone; a failure would only be tried again.
+            // Whatever is tried there fails until the namespace is gone; a failure would only be
+            // tried again.
             Err(error) if error.is_namespace_terminating() => Ok(()),
             Err(error) => {
                 let message = error.message();
@@ -194,8 +198,9 @@ impl Run<'_> {
         Err(format!("unable to delete pods: {message}"))
     }
 
-    /// Writes the status if it is news, and once more on what the ReplicaSet is by now if that is refused for any reason; returns
-    /// the ReplicaSet as it then is. The numbers and the generation stay those that were observed.
+    /// Writes the status if it is news, and once more on what the ReplicaSet is by now if that is
+    /// refused for any reason; returns the ReplicaSet as it then is. The numbers and the generation
+    /// stay those that were observed.
     async fn tell(&self, observed: &Observed, report: Report) -> Result<Reported, ApplyError> {
         let Report { status, is_new } = report;
         let set = &*observed.replica_set;

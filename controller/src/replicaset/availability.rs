@@ -1,6 +1,7 @@
 //! When a pod is available, and when to look again for one that will be.
 //!
-//! Upstream: `IsPodAvailable`, `nextPodAvailabilityCheck`, `FindMinNextPodAvailabilityCheck` (#132121).
+//! Upstream: `IsPodAvailable`, `nextPodAvailabilityCheck`, `FindMinNextPodAvailabilityCheck`
+//! (#132121).
 //!
 //! Case: `replicaset/min-ready-seconds`.
 
@@ -16,10 +17,11 @@ pub(super) fn is_available(pod: &Pod, seconds: i32, now: Timestamp) -> bool {
     traits.ready && (seconds == 0 || traits.ready_since.is_some_and(|since| nanoseconds_left(since, seconds, now) <= 0))
 }
 
-/// When to look again at a ReplicaSet that wants its pods ready for so many seconds and has this status.
+/// When to look again at a ReplicaSet that wants its pods ready for so many seconds and has this
+/// status.
 ///
-/// `told` is the moment that the status is true of, `now` one a little later: a pod that has become available in between is to be
-/// looked at at once.
+/// `told` is the moment that the status is true of, `now` one a little later: a pod that has become
+/// available in between is to be looked at at once.
 pub(super) fn look_again(
     active: &[PodCount],
     seconds: i32,
@@ -35,7 +37,8 @@ pub(super) fn look_again(
     Some(next_check(active, seconds, told, now).unwrap_or(fallback))
 }
 
-/// How long until the next of these pods becomes available, seen from `told` and counted from `now`.
+/// How long until the next of these pods becomes available, seen from `told` and counted from
+/// `now`.
 pub(super) fn next_check(pods: &[PodCount], seconds: i32, told: Timestamp, now: Timestamp) -> Option<Duration> {
     let (_, since) = pods.iter().filter_map(|counted| waits(&counted.pod, seconds, told)).min()?;
     Some(Duration::from_nanos(u64::try_from(nanoseconds_left(since, seconds, now)).unwrap_or(0)))

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::Claim;
 use crate::model::{Meta, ReplicaSet};
 
-/// A pod as the template has it (upstream: `GetPodFromTemplate`); `None` if the template has no labels, without which it could
-/// never be found again. Of the template's metadata only labels, annotations and finalizers count.
+/// A pod as the template has it (upstream: `GetPodFromTemplate`); `None` if the template has no
+/// labels, without which it could never be found again. Of the template's metadata only labels,
+/// annotations and finalizers count.
 pub(super) fn pod(rs: &ReplicaSet) -> Option<Value> {
     let template = rs.template().value();
     let part = |field: &str| {
@@ -30,7 +31,8 @@ pub(super) fn pod(rs: &ReplicaSet) -> Option<Value> {
     Some(json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}))
 }
 
-/// A strategic merge patch. The UID in it makes the server refuse it where the name has come to mean another pod.
+/// A strategic merge patch. The UID in it makes the server refuse it where the name has come to
+/// mean another pod.
 pub(super) fn claim(rs: &Meta, claim: &Claim) -> Value {
     match claim {
         Claim::Adopt { name: _, uid } => {

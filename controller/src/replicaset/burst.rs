@@ -1,13 +1,16 @@
-//! How many pods are made or deleted at once: never more than five hundred in one sync, and new ones in growing batches.
+//! How many pods are made or deleted at once: never more than five hundred in one sync, and new
+//! ones in growing batches.
 //!
-//! Upstream: `manageReplicas`, `slowStartBatch`. Many pods that all fail for one reason, a quota say, cost one request, not five
-//! hundred: the first batch is of one, and each that succeeds is followed by one of twice its size.
+//! Upstream: `manageReplicas`, `slowStartBatch`. Many pods that all fail for one reason, a quota
+//! say, cost one request, not five hundred: the first batch is of one, and each that succeeds is
+//! followed by one of twice its size.
 
 use futures::StreamExt;
 
 /// Pods that are made or deleted in one sync, at most (upstream: `BurstReplicas`).
 const BURST: usize = 500;
-/// Requests under way at the same time; how a batch is spread over connections is no rule, so this is not upstream's.
+/// Requests under way at the same time; how a batch is spread over connections is no rule, so this
+/// is not upstream's.
 const UNDER_WAY: usize = 64;
 
 /// What the number of pods asks for.
@@ -42,8 +45,8 @@ pub(super) fn batches(count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Does something `count` times, in growing batches, until one batch has a failure in it; returns how often it went well, and
-/// the first failure.
+/// Does something `count` times, in growing batches, until one batch has a failure in it; returns
+/// how often it went well, and the first failure.
 pub(super) async fn slow_start<E, F: Future<Output = Result<(), E>>>(
     count: usize,
     mut one: impl FnMut() -> F,

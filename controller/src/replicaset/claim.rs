@@ -1,9 +1,10 @@
 //! Whose pods these are: adoption of orphans, release of those that match no more.
 //!
-//! Upstream: `FilterPodsByOwner`, `FilterActivePods`, `ClaimPods`, `FilterClaimedPods`. Pods that have ended or are on their way out
-//! are left as they are, whoever's they are.
+//! Upstream: `FilterPodsByOwner`, `FilterActivePods`, `ClaimPods`, `FilterClaimedPods`. Pods that
+//! have ended or are on their way out are left as they are, whoever's they are.
 //!
-//! Cases: `replicaset/release-by-label`, `replicaset/adopt-orphan`, `replicaset/pod-failed`, `replicaset/terminating`.
+//! Cases: `replicaset/release-by-label`, `replicaset/adopt-orphan`, `replicaset/pod-failed`,
+//! `replicaset/terminating`.
 
 use std::collections::BTreeMap;
 

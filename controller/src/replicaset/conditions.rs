@@ -1,7 +1,7 @@
 //! The one condition of a ReplicaSet: that its pods cannot be made, or cannot be deleted.
 //!
-//! Upstream: the middle of `calculateStatus`. It stays as it was first told until a sync goes well, even if by then something else
-//! goes wrong.
+//! Upstream: the middle of `calculateStatus`. It stays as it was first told until a sync goes well,
+//! even if by then something else goes wrong.
 //!
 //! Case: `replicaset/quota`.
 

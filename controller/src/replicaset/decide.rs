@@ -1,7 +1,7 @@
 //! The decisions about one ReplicaSet: by the rules about its pods, and by those about its status.
 //!
-//! One sync of upstream's `syncReplicaSet` in two decisions: [`plan`] before the pods are made or deleted, [`report`] after it. In
-//! between the world answers, and the report tells of it.
+//! One sync of upstream's `syncReplicaSet` in two decisions: [`plan`] before the pods are made or
+//! deleted, [`report`] after it. In between the world answers, and the report tells of it.
 //!
 //! Case: `replicaset/stale-pods-scaled-up`.
 
@@ -15,8 +15,9 @@ use crate::settings::Settings;
 
 /// Decides which pods are a ReplicaSet's own, and which are made or deleted.
 ///
-/// Pure: the same arguments give the same plan. `now` measures how long pods have been ready. A plan that was made from
-/// counts of pods and [names pods](Plan::names_pods) must be made again from each pod.
+/// Pure: the same arguments give the same plan. `now` measures how long pods have been ready. A
+/// plan that was made from counts of pods and [names pods](Plan::names_pods) must be made again
+/// from each pod.
 ///
 /// # Errors
 /// If the selector has no meaning; then nothing can be done, and trying again is of no use.
@@ -41,8 +42,8 @@ pub fn plan(observed: &Observed, now: Timestamp, _settings: &Settings) -> Result
     Ok(Plan { claims, active, work })
 }
 
-/// Decides what the status says. `active` are the pods that counted when the plan was made; `failure` is what making or deleting
-/// them ended in.
+/// Decides what the status says. `active` are the pods that counted when the plan was made;
+/// `failure` is what making or deleting them ended in.
 pub fn report(
     observed: &Observed,
     active: &[PodCount],

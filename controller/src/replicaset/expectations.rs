@@ -1,13 +1,16 @@
 //! What a ReplicaSet's requests must still lead to before it makes or deletes pods again.
 //!
-//! Upstream: `UIDTrackingControllerExpectations`. New pods are counted, for their names are the server's to choose; deleted ones
-//! are known by name, for each shows twice, once on its way out and once gone, and must count once. What has not come about after
-//! five minutes is expected no more: a watch may have lost it. A plain data structure; time comes in.
+//! Upstream: `UIDTrackingControllerExpectations`. New pods are counted, for their names are the
+//! server's to choose; deleted ones are known by name, for each shows twice, once on its way out
+//! and once gone, and must count once. What has not come about after five minutes is expected no
+//! more: a watch may have lost it. A plain data structure; time comes in.
 //!
-//! Unlike upstream's, an expectation belongs to one UID. A pod of a ReplicaSet that is deleted can disappear first: the controller
-//! then creates another, and the deletion event that would drop the expectation can arrive before the expectation is set. It is
-//! never met, as the pod's owner is unknown by then. Upstream's is kept under the name alone, so a ReplicaSet that is created again
-//! under that name creates no pod for five minutes (seen with case `rolling/new-replicaset-deleted` in real time).
+//! Unlike upstream's, an expectation belongs to one UID. A pod of a ReplicaSet that is deleted can
+//! disappear first: the controller then creates another, and the deletion event that would drop the
+//! expectation can arrive before the expectation is set. It is never met, as the pod's owner is
+//! unknown by then. Upstream's is kept under the name alone, so a ReplicaSet that is created again
+//! under that name creates no pod for five minutes (seen with case `rolling/new-replicaset-deleted`
+//! in real time).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -35,8 +38,8 @@ struct Expected {
 }
 
 impl Expectations {
-    /// UID of the ReplicaSet of this name that may not create or delete pods yet: its requests have not led to what they were to lead
-    /// to, and it is not too long ago.
+    /// UID of the ReplicaSet of this name that may not create or delete pods yet: its requests have
+    /// not led to what they were to lead to, and it is not too long ago.
     pub(crate) fn outstanding(&self, of: &Key, now: Instant) -> Option<&str> {
         let expected = self.0.get(of)?;
         let fulfilled = expected.creations <= 0 && expected.deletions.is_empty();

@@ -1,6 +1,7 @@
 //! Which of two pods dies first.
 //!
-//! Upstream: `ActivePodsWithRanks.Less`. Eight rules, and the first that tells two pods apart decides:
+//! Upstream: `ActivePodsWithRanks.Less`. Eight rules, and the first that tells two pods apart
+//! decides:
 //!
 //! 1. one without a node before one with;
 //! 2. by phase: pending and anything unheard of, unknown, running;
@@ -13,19 +14,23 @@
 //!
 //! # Where it is no order
 //!
-//! On that scale two times are alike or not, and two alike but *unequal* ones are told apart by UID, there and then: no later rule
-//! is asked. Two *equal* ones go on to the later rules. Of three pods that became ready within one step of the scale, A and B in
-//! the same second and C in another, A can go before B for its restarts, B before C and C before A for their UIDs: a ring. With
-//! creation times it is less bad, a tie that is not transitive, for there is no later rule.
+//! On that scale two times are alike or not, and two alike but *unequal* ones are told apart by
+//! UID, there and then: no later rule is asked. Two *equal* ones go on to the later rules. Of three
+//! pods that became ready within one step of the scale, A and B in the same second and C in
+//! another, A can go before B for its restarts, B before C and C before A for their UIDs: a ring.
+//! With creation times it is less bad, a tie that is not transitive, for there is no later rule.
 //!
-//! What a sort makes of a ring depends on where it begins. Upstream begins with the order of a hash map, which is another each
-//! time: among such pods upstream itself has no answer, and no case may ask for one (give ready times that are all equal, or all
-//! of different steps, or all different with UIDs that nobody relies on). What is certain is that sorting ends, and that what it
-//! gives is one of upstream's answers wherever there are no more pods than upstream's sort inserts one by one (twelve).
+//! What a sort makes of a ring depends on where it begins. Upstream begins with the order of a hash
+//! map, which is another each time: among such pods upstream itself has no answer, and no case may
+//! ask for one (give ready times that are all equal, or all of different steps, or all different
+//! with UIDs that nobody relies on). What is certain is that sorting ends, and that what it gives
+//! is one of upstream's answers wherever there are no more pods than upstream's sort inserts one by
+//! one (twelve).
 //!
-//! Cases: `kill-order/node`, `kill-order/phase`, `kill-order/ready`, `kill-order/deletion-cost`, `kill-order/rank`,
-//! `kill-order/ready-time`, `kill-order/ready-time-unknown`, `kill-order/ready-time-in-the-future`, `kill-order/restarts`,
-//! `kill-order/restarts-of-sidecars`, `kill-order/scale-of-nanoseconds`.
+//! Cases: `kill-order/node`, `kill-order/phase`, `kill-order/ready`, `kill-order/deletion-cost`,
+//! `kill-order/rank`, `kill-order/ready-time`, `kill-order/ready-time-unknown`,
+//! `kill-order/ready-time-in-the-future`, `kill-order/restarts`, `kill-order/restarts-of-sidecars`,
+//! `kill-order/scale-of-nanoseconds`.
 
 use std::cmp::Ordering;
 
@@ -38,12 +43,13 @@ use crate::model::{Pod, PodTraits};
 pub struct Contender<'a> {
     /// The pod, with its traits.
     pub pod: &'a Pod,
-    /// Active pods on its node that any ReplicaSet of the same owner selects, itself included; the same for all
-    /// where the ReplicaSet has no owner.
+    /// Active pods on its node that any ReplicaSet of the same owner selects, itself included; the
+    /// same for all where the ReplicaSet has no owner.
     pub rank: usize,
 }
 
-/// `Less`: the first one dies first. Never `Less` both ways round; but see above, where it is no order.
+/// `Less`: the first one dies first. Never `Less` both ways round; but see above, where it is no
+/// order.
 pub fn compare(a: Contender<'_>, b: Contender<'_>, now: Timestamp) -> Ordering {
     let (left, right) = (a.pod.traits(), b.pod.traits());
     let has_node = |traits: &PodTraits| !traits.node.is_empty();
@@ -80,16 +86,18 @@ fn phase_order(phase: &str) -> u8 {
     }
 }
 
-/// Of two unequal times the one that goes first: none at all, or the lower step, or within one step the smaller UID.
+/// Of two unequal times the one that goes first: none at all, or the lower step, or within one step
+/// the smaller UID.
 fn younger_first(a: Option<Timestamp>, b: Option<Timestamp>, uids: (&str, &str), now: Timestamp) -> Ordering {
     let (Some(a), Some(b)) = (a, b) else { return a.cmp(&b) };
     step(a, now).cmp(&step(b, now)).then_with(|| uids.0.cmp(uids.1))
 }
 
-/// The step that an age is on: the whole part of the binary logarithm of its nanoseconds; −1 for what is yet to come
-/// (upstream: `logarithmicRankDiff`).
+/// The step that an age is on: the whole part of the binary logarithm of its nanoseconds; −1 for
+/// what is yet to come (upstream: `logarithmicRankDiff`).
 ///
-/// The same floating point operations as Go's, so that the last nanoseconds before a step fall to the same side.
+/// The same floating point operations as Go's, so that the last nanoseconds before a step fall to
+/// the same side.
 pub(super) fn step(time: Timestamp, now: Timestamp) -> i64 {
     // Go's durations end at some 292 years.
     let age = i64::try_from(now.as_nanosecond() - time.as_nanosecond()).unwrap_or(i64::MAX);

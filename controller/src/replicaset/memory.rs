@@ -14,7 +14,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Takes note of what a watch has shown, also before there is leave to act: what is expected is known by then, too.
+    /// Takes note of what a watch has shown, also before there is leave to act: what is expected is
+    /// known by then, too.
     pub(crate) fn note(&self, wake: &Wake) {
         match wake {
             Wake::Changed(_) | Wake::After(..) => {}

@@ -6,9 +6,10 @@
 //! group of rules, each naming the function of upstream that it follows. `apply` carries the
 //! decisions out and knows what each refusal means.
 //!
-//! Unlike a Deployment, a ReplicaSet makes objects under names that the server invents, so a sync that runs on a stale cache
-//! would make too many. Two memories stand against that: `expectations`, what its requests must still lead to before it acts
-//! again, and what was last written for it, which the caches must have seen before it looks at all.
+//! Unlike a Deployment, a ReplicaSet makes objects under names that the server invents, so a sync
+//! that runs on a stale cache would make too many. Two memories stand against that: `expectations`,
+//! what its requests must still lead to before it acts again, and what was last written for it,
+//! which the caches must have seen before it looks at all.
 //!
 //! An [`Observed`] comes in, a [`Plan`] and a [`Report`] go out, all plain data (`plan.rs`), and
 //! through `apply` requests and events. Borders: only `apply` talks to the API server and reads a

@@ -6,11 +6,12 @@ use super::plan::Observed;
 use crate::api::{Cache, Key};
 use crate::model::{Meta, Pod, PodCount};
 
-/// A ReplicaSet of fewer pods asks for the pods on its own nodes alone, as those of other nodes do not count.
+/// A ReplicaSet of fewer pods asks for the pods on its own nodes alone, as those of other nodes do
+/// not count.
 const MANY: usize = 100;
 
-/// One ReplicaSet with the counts of its pods; `None` where each pod has to be looked at, because of minReadySeconds or because
-/// pods without an owner could be adopted.
+/// One ReplicaSet with the counts of its pods; `None` where each pod has to be looked at, because
+/// of minReadySeconds or because pods without an owner could be adopted.
 pub(crate) fn observe_counts(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Option<Observed> {
     let replica_set = cache.replica_set(key)?;
     let meta = &replica_set.meta;
@@ -23,8 +24,8 @@ pub(crate) fn observe_counts(cache: &Cache, key: &Key, outstanding: Option<&str>
     Some(Observed { replica_set, pods, siblings: Vec::new(), neighbours: Vec::new(), may_manage })
 }
 
-/// One ReplicaSet with its surroundings; `None` if the cache does not have it. `outstanding` is the UID of the one of this name whose
-/// expectations are not met.
+/// One ReplicaSet with its surroundings; `None` if the cache does not have it. `outstanding` is the
+/// UID of the one of this name whose expectations are not met.
 pub(crate) fn observe(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Option<Observed> {
     let replica_set = cache.replica_set(key)?;
     let (namespace, meta) = (key.namespace.as_str(), &replica_set.meta);

@@ -1,4 +1,5 @@
-//! What was observed, what is to be done about it, and what is said of it: plain data, so that tests compare.
+//! What was observed, what is to be done about it, and what is said of it: plain data, so that
+//! tests compare.
 
 use std::sync::Arc;
 
@@ -11,22 +12,26 @@ use crate::model::{Pod, PodCount, ReplicaSet, ReplicaSetStatus};
 pub struct Observed {
     /// The ReplicaSet.
     pub replica_set: Arc<ReplicaSet>,
-    /// The pods that it owns, by name, and then those of its namespace that have no owner, by name; each with its traits and counted
-    /// once. Or only those that it owns, counted by what is asked of them, in no order.
+    /// The pods that it owns, by name, and then those of its namespace that have no owner, by name;
+    /// each with its traits and counted once. Or only those that it owns, counted by what is asked
+    /// of them, in no order.
     pub pods: Vec<PodCount>,
-    /// ReplicaSets of the same managing owner, this one included. Needed only where there are too many pods.
-    pub siblings: Vec<Arc<ReplicaSet>>,
-    /// Pods of its namespace with their traits, at least those that share a node with one of its own. Needed only where there are too
+    /// ReplicaSets of the same managing owner, this one included. Needed only where there are too
     /// many pods.
+    pub siblings: Vec<Arc<ReplicaSet>>,
+    /// Pods of its namespace with their traits, at least those that share a node with one of its
+    /// own. Needed only where there are too many pods.
     pub neighbours: Vec<Arc<Pod>>,
-    /// Whether its last requests have led to what they were to lead to, so that it may make and delete pods again.
+    /// Whether its last requests have led to what they were to lead to, so that it may make and
+    /// delete pods again.
     pub may_manage: bool,
 }
 
 /// What one sync does before it reports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Changes of ownership, each for itself: if any fails, the others are still made, and nothing else is done.
+    /// Changes of ownership, each for itself: if any fails, the others are still made, and nothing
+    /// else is done.
     pub claims: Vec<Claim>,
     /// The pods that count as replicas once these claims are made.
     pub active: Vec<PodCount>,

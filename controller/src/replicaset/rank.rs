@@ -1,9 +1,11 @@
 //! How crowded the nodes are.
 //!
-//! Upstream: `getIndirectlyRelatedPods`, `getPodsRankedByRelatedPodsOnSameNode`. Counted are active pods that the selector of any
-//! sibling matches, whoever owns them, ready or not: in a rollout the old pod beside a new one goes first.
+//! Upstream: `getIndirectlyRelatedPods`, `getPodsRankedByRelatedPodsOnSameNode`. Counted are active
+//! pods that the selector of any sibling matches, whoever owns them, ready or not: in a rollout the
+//! old pod beside a new one goes first.
 //!
-//! Cases: `kill-order/rank`, `kill-order/rank-counts-unready-pods`, `kill-order/rank-not-of-strangers`.
+//! Cases: `kill-order/rank`, `kill-order/rank-counts-unready-pods`,
+//! `kill-order/rank-not-of-strangers`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The ReplicaSet's numbers.
 //!
-//! Upstream: `calculateStatus`, `updateReplicaSetStatus`. They are of the pods that were there before any was made or deleted in
-//! this sync; the next one, which those wake, tells of them.
+//! Upstream: `calculateStatus`, `updateReplicaSetStatus`. They are of the pods that were there
+//! before any was made or deleted in this sync; the next one, which those wake, tells of them.
 //!
 //! Case: `replicaset/fully-labeled`.
 

@@ -35,7 +35,8 @@ pub(crate) fn woken(cache: &Cache, change: &Changed) -> Vec<Wake> {
     }
 }
 
-/// Every change of a ReplicaSet wakes it, one that says nothing new included (upstream: `addRS`, `updateRS`, `deleteRS`).
+/// Every change of a ReplicaSet wakes it, one that says nothing new included (upstream: `addRS`,
+/// `updateRS`, `deleteRS`).
 fn woken_by_itself(key: &Key, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<Wake> {
     let mut woken = Vec::new();
     // One made anew under the name, between two looks, starts afresh.
@@ -104,7 +105,8 @@ fn went(cache: &Cache, pod: &Key, was: &Pod) -> Option<Wake> {
     managing(cache, &pod.namespace, owner).map(|(key, _)| Wake::PodWent(key, pod.clone()))
 }
 
-/// The ReplicaSet that an owner reference means, if it is still the same one (upstream: `resolveControllerRef`).
+/// The ReplicaSet that an owner reference means, if it is still the same one (upstream:
+/// `resolveControllerRef`).
 fn managing(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<(Key, Arc<ReplicaSet>)> {
     if owner.kind != "ReplicaSet" {
         return None;
@@ -113,7 +115,8 @@ fn managing(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<(K
     cache.replica_set(&key).filter(|rs| rs.meta.uid == owner.uid).map(|rs| (key, rs))
 }
 
-/// ReplicaSets that could adopt a pod; an empty or invalid selector selects nothing here (upstream: `GetPodReplicaSets`).
+/// ReplicaSets that could adopt a pod; an empty or invalid selector selects nothing here (upstream:
+/// `GetPodReplicaSets`).
 fn selecting(cache: &Cache, pod: &Pod) -> Vec<Wake> {
     let labels = &pod.traits().labels;
     if labels.is_empty() {

@@ -20,7 +20,8 @@ const INSERTED: usize = 12;
 /// The rank of a pod that has no neighbours: it counts itself.
 const ALONE: usize = 1;
 
-/// So many pods, those that go first first. `neighbours` need not have those pods that are alone on their nodes.
+/// So many pods, those that go first first. `neighbours` need not have those pods that are alone on
+/// their nodes.
 pub(super) fn choose<'a>(
     active: &'a [PodCount],
     siblings: &[Arc<ReplicaSet>],
@@ -66,8 +67,9 @@ pub(super) fn first<T>(items: impl Iterator<Item = T>, count: usize, compare: im
     chosen
 }
 
-/// Sorts by a comparison that need not be an order. The standard library's sorts may panic on such a one; this one only gives a
-/// result that means less. Stable, and of the same n·log n comparisons.
+/// Sorts by a comparison that need not be an order. The standard library's sorts may panic on such
+/// a one; this one only gives a result that means less. Stable, and of the same n·log n
+/// comparisons.
 pub(super) fn sorted<T>(items: Vec<T>, compare: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     let mut runs: Vec<Vec<T>> = Vec::new();
     for item in items {

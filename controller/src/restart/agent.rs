@@ -1,7 +1,8 @@
-//! The controller without its shell: what was seen goes in, with the moment at which it was; what is to be written comes out.
+//! The controller without its shell: what was seen goes in, with the moment at which it was; what
+//! is to be written comes out.
 //!
-//! A plain data structure. Two profiles share what is known ([`View`]) and differ in what they remember: xing's a queue of changes for
-//! all workloads together, the safe one a memory for each.
+//! A plain data structure. Two profiles share what is known ([`View`]) and differ in what they
+//! remember: xing's a queue of changes for all workloads together, the safe one a memory for each.
 //!
 //! Case: `config-restart/s61-safe-refused-and-then-not`.
 
@@ -135,8 +136,8 @@ impl Agent {
         }
     }
 
-    /// A workload came or changed, or (`None`) went. Returns what is to be said of its annotations, once for each time that they are
-    /// seen so.
+    /// A workload came or changed, or (`None`) went. Returns what is to be said of its annotations,
+    /// once for each time that they are seen so.
     pub(crate) fn workload(&mut self, name: &WorkloadName, now: Option<Workload>, at: Moment) -> Vec<Work> {
         let Some(before) = self.view.put_workload(name, now) else { return Vec::new() };
         let after = self.view.workload(name).cloned();
@@ -243,8 +244,8 @@ impl Agent {
         }
     }
 
-    /// What is to be done before the end: in xing's profile what was seen more than once, in the safe one nothing, for whatever waits is
-    /// found again (scenarios 54 and 55).
+    /// What is to be done before the end: in xing's profile what was seen more than once, in the
+    /// safe one nothing, for whatever waits is found again (scenarios 54 and 55).
     pub(crate) fn flush(&mut self, at: Moment, now: Timestamp) -> Vec<Work> {
         let ProfileState::Xing(changes) = &mut self.profile else { return Vec::new() };
         let (affected, processed) = changes.flush(&self.view, at);

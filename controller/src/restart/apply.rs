@@ -135,7 +135,8 @@ async fn reload(
     let config = match order {
         Order::Restart(restart) => Some(&restart.config),
         Order::Refuse(problem) => {
-            // Reloader has no Event for it (case: `config-restart/reloader-pause-period-unreadable`).
+            // Reloader has no Event for it (case:
+            // `config-restart/reloader-pause-period-unreadable`).
             tracing::error!(workload = %workload.name, problem, "Not restarted.");
             return (Some(Outcome::Failed(None)), Some(ApplyError::Refused(problem.clone())));
         }

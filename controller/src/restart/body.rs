@@ -1,5 +1,5 @@
-//! The one request of a restart: a JSON merge patch that carries what is remembered and the trigger together, so that no crash can come
-//! between them.
+//! The one request of a restart: a JSON merge patch that carries what is remembered and the trigger
+//! together, so that no crash can come between them.
 //!
 //! Case: `config-restart/s37-own-write-seen-late@safe`.
 

@@ -1,7 +1,8 @@
 //! How often one workload may be restarted: so many times within any period of a length.
 //!
-//! A Secret that flaps is not to make a thousand ReplicaSets. What goes beyond the budget waits; it is not lost, for the data still
-//! differs from what the pods have. The times are kept on the workload, or a controller that is itself restarted would forget them.
+//! A Secret that flaps is not to make a thousand ReplicaSets. What goes beyond the budget waits; it
+//! is not lost, for the data still differs from what the pods have. The times are kept on the
+//! workload, or a controller that is itself restarted would forget them.
 //!
 //! Case: `config-restart/s24-safe-budget`.
 
@@ -34,7 +35,8 @@ impl Budget {
         if self.restarts == 0 {
             return Vec::new();
         }
-        // A time that is still to come is a clock's error; were it to count, it would stop the workload for ever.
+        // A time that is still to come is a clock's error; were it to count, it would stop the
+        // workload for ever.
         let counts = |time: &&Timestamp| **time <= now && now.duration_since(**time) < self.length();
         before.iter().filter(counts).copied().collect()
     }

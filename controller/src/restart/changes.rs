@@ -89,13 +89,15 @@ impl Changes {
         free.map(|(_, (first, _))| window.fixed(*first)).min()
     }
 
-    /// Takes out of the queue what is due, and returns the workloads that it affects and how many changes that were.
+    /// Takes out of the queue what is due, and returns the workloads that it affects and how many
+    /// changes that were.
     pub(super) fn take(&mut self, view: &View, window: &Window, at: Moment) -> (Vec<Observed>, u64) {
         let due = |(first, _): &(Moment, u32)| window.fixed(*first) <= at;
         self.take_those(view, at, due)
     }
 
-    /// The same for an end that is near: what was seen more than once, whatever its age (section 1.10).
+    /// The same for an end that is near: what was seen more than once, whatever its age (section
+    /// 1.10).
     pub(super) fn flush(&mut self, view: &View, at: Moment) -> (Vec<Observed>, u64) {
         self.take_those(view, at, |(_, count)| *count > 1)
     }
@@ -123,7 +125,8 @@ impl Changes {
         (observed, taken.len() as u64)
     }
 
-    /// What the rules look at: counts are those of the queue at this moment, and keys are not watched.
+    /// What the rules look at: counts are those of the queue at this moment, and keys are not
+    /// watched.
     fn observe(&self, view: &View, name: &WorkloadName, at: Moment) -> Option<Observed> {
         let (tracked, workload) = (self.tracked.get(name)?, view.workload(name)?);
         let references = view.references(workload);
@@ -153,8 +156,8 @@ impl Changes {
         self.busy.remove(namespace);
     }
 
-    /// A workload is being written: its own change is done with, and what is written is believed to be there, whether or not it comes to
-    /// be (X7).
+    /// A workload is being written: its own change is done with, and what is written is believed to
+    /// be there, whether or not it comes to be (X7).
     pub(super) fn saving(&mut self, name: &WorkloadName, applied: &Applied) {
         self.queue.remove(&Subject::Workload(name.clone()));
         self.busy.insert(name.namespace.clone());

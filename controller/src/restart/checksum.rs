@@ -1,9 +1,12 @@
-//! What a ConfigMap or a Secret holds, as checksums: taken when it arrives, so that no value is kept.
+//! What a ConfigMap or a Secret holds, as checksums: taken when it arrives, so that no value is
+//! kept.
 //!
-//! The checksum of a whole one is xing's, byte for byte, so that workloads which that controller has annotated are taken over
-//! without a wave of restarts: the first eight bytes of SHA-256, in hex, over the data map as Go's encoder writes it. It says nothing
-//! about `binaryData` (defect X12). Where that is there, or where a workload uses single keys only, a checksum over what is used takes
-//! its place; it looks the same. Of a Secret, no checksum that is made here leaves the process: see `keyed`.
+//! The checksum of a whole one is xing's, byte for byte, so that workloads which that controller
+//! has annotated are taken over without a wave of restarts: the first eight bytes of SHA-256, in
+//! hex, over the data map as Go's encoder writes it. It says nothing about `binaryData` (defect
+//! X12). Where that is there, or where a workload uses single keys only, a checksum over what is
+//! used takes its place; it looks the same. Of a Secret, no checksum that is made here leaves the
+//! process: see `keyed`.
 //!
 //! Case: `config-restart/s17-safe-binary-data`.
 
@@ -23,7 +26,8 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Of a ConfigMap's data and binaryData, or a Secret's data and nothing; values as the wire has them, base64 as base64.
+    /// Of a ConfigMap's data and binaryData, or a Secret's data and nothing; values as the wire has
+    /// them, base64 as base64.
     pub(crate) fn of(data: Option<&BTreeMap<String, String>>, binary: &BTreeMap<String, String>) -> Self {
         let key = |(key, value): (&String, &String)| (key.clone(), short(&[value.as_bytes()]));
         let keys = data.into_iter().flatten().map(key).chain(binary.iter().map(key)).collect();
@@ -92,7 +96,8 @@ pub(super) fn text(text: &str) -> String {
     hex(digest(&SHA256, text.as_bytes()).as_ref())
 }
 
-/// A map as Go's `json.Marshal` writes it: keys sorted by bytes, no spaces, `<`, `>`, `&` and two line separators escaped.
+/// A map as Go's `json.Marshal` writes it: keys sorted by bytes, no spaces, `<`, `>`, `&` and two
+/// line separators escaped.
 fn go_json(map: Option<&BTreeMap<String, String>>) -> String {
     let Some(map) = map else { return "null".to_owned() };
     let mut text = String::from("{");

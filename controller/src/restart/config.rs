@@ -32,8 +32,8 @@ pub(crate) struct Config {
     pub(super) reloader: Option<Box<Traits>>,
 }
 
-/// One as it comes over the wire. Its values live while it is being read and no longer; whatever shape they have, reading them does not
-/// fail, for a failure would quote them.
+/// One as it comes over the wire. Its values live while it is being read and no longer; whatever
+/// shape they have, reading them does not fail, for a failure would quote them.
 #[derive(Deserialize)]
 struct Wire {
     metadata: Value,

@@ -1,8 +1,9 @@
 //! What the server itself remembers of who wrote what when: `managedFields`.
 //!
-//! It is asked only where a workload has no baseline for a config and nobody watched when it could have had one: a controller that was
-//! away while a workload was made and its config changed. What was written after the workload's template counts as changed; within the
-//! same second nobody can tell, and it does not count, for adopting a workload must not roll it out.
+//! It is asked only where a workload has no baseline for a config and nobody watched when it could
+//! have had one: a controller that was away while a workload was made and its config changed. What
+//! was written after the workload's template counts as changed; within the same second nobody can
+//! tell, and it does not count, for adopting a workload must not roll it out.
 
 use jiff::Timestamp;
 use serde_json::Value;

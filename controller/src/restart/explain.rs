@@ -1,5 +1,5 @@
-//! What users are told: which configs and keys made a workload restart, or why it did not. Names, and of
-//! ConfigMaps checksums; never values, and never a Secret's checksum.
+//! What users are told: which configs and keys made a workload restart, or why it did not. Names,
+//! and of ConfigMaps checksums; never values, and never a Secret's checksum.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Who belongs together, of all that is known at one look: groups for [`super::turn`].
 //!
-//! Made anew at each look at which something is due, from the workloads and their status; a restart that the same look decides counts at
-//! once.
+//! Made anew at each look at which something is due, from the workloads and their status; a restart
+//! that the same look decides counts at once.
 //!
 //! Cases: `config-restart/groups`, `config-restart/one-at-a-time`.
 

@@ -1,17 +1,19 @@
 //! Keyed checksums of Secrets: they say that a Secret has changed, and nothing else about it.
 //!
-//! Whoever may read workloads reads their annotations, and need not be allowed to read Secrets. A plain
-//! checksum gives a guessable value away: all six-digit numbers are tried within a second. So a Secret's
-//! checksum is `hmac-sha256:KEY-ID:MAC`, made with a key that only this controller has.
+//! Whoever may read workloads reads their annotations, and need not be allowed to read Secrets. A
+//! plain checksum gives a guessable value away: all six-digit numbers are tried within a second. So
+//! a Secret's checksum is `hmac-sha256:KEY-ID:MAC`, made with a key that only this controller has.
 //!
-//! The MAC covers the Secret's name, so that nobody finds out what a Secret holds by writing guesses into one
-//! of their own and comparing annotations. It covers the plain checksum, not the values, so that a plain one
-//! of an older version is turned into a keyed one without the Secret: nothing restarts for it, and a change
-//! that nobody watched is still found. The key's id tells a key that was rotated from a Secret that has
-//! changed: what the previous key has made is compared with that key and written anew; what an unknown key has
-//! made can be compared with nothing, so it is written anew without a restart and reported.
+//! The MAC covers the Secret's name, so that nobody finds out what a Secret holds by writing
+//! guesses into one of their own and comparing annotations. It covers the plain checksum, not the
+//! values, so that a plain one of an older version is turned into a keyed one without the Secret:
+//! nothing restarts for it, and a change that nobody watched is still found. The key's id tells a
+//! key that was rotated from a Secret that has changed: what the previous key has made is compared
+//! with that key and written anew; what an unknown key has made can be compared with nothing, so it
+//! is written anew without a restart and reported.
 //!
-//! Checksums are compared with `==`: nobody sends one to be checked, and both sides stand in an annotation.
+//! Checksums are compared with `==`: nobody sends one to be checked, and both sides stand in an
+//! annotation.
 //!
 //! Borders: the keys themselves are `settings/checksum_keys.rs`; in here nothing sees more of one
 //! than its id and its MACs.
@@ -27,7 +29,8 @@ use crate::settings::{ChecksumKey, ChecksumKeys};
 
 /// Opens every keyed checksum.
 const SCHEME: &str = "hmac-sha256:";
-/// What is covered besides the parts: one key makes ids and checksums, and neither is taken for the other.
+/// What is covered besides the parts: one key makes ids and checksums, and neither is taken for the
+/// other.
 const CHECKSUM: &str = "rollout-controller config-restart secret checksum";
 /// Bytes of a checksum.
 const MAC_BYTES: usize = 16;
@@ -54,7 +57,8 @@ impl ChecksumKeys {
         self.previous.as_ref().map(|key| checksum(key, of, plain))
     }
 
-    /// Reads a workload's checksums: plain ones of Secrets become keyed, and those of unknown keys are noted.
+    /// Reads a workload's checksums: plain ones of Secrets become keyed, and those of unknown keys
+    /// are noted.
     pub(super) fn read(&self, workload: &mut Workload) {
         for (text, checksum) in &mut workload.applied {
             match (self.made(text, checksum), named(text)) {

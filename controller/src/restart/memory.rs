@@ -1,8 +1,8 @@
-//! What the safe profile remembers between two looks at a workload: for each of its configs, what the pods had when the two were first
-//! seen together, and the changes since.
+//! What the safe profile remembers between two looks at a workload: for each of its configs, what
+//! the pods had when the two were first seen together, and the changes since.
 //!
-//! It is a help, not the truth: whatever of it counts is on the workload, too, after one write. A controller that starts anew begins
-//! with the first look, and finds the same changes.
+//! It is a help, not the truth: whatever of it counts is on the workload, too, after one write. A
+//! controller that starts anew begins with the first look, and finds the same changes.
 //!
 //! Cases: `config-restart/s27-created-late@safe`, `config-restart/workload-seen-late`.
 
@@ -120,7 +120,8 @@ impl Memory {
         }
     }
 
-    /// Opens the window of each config that is due, and closes that of each that is not, or not any more (scenario 14).
+    /// Opens the window of each config that is due, and closes that of each that is not, or not any
+    /// more (scenario 14).
     pub(super) fn weigh(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
         let believed = self.believed(workload);
         for (name, link) in &mut self.links {
@@ -188,7 +189,8 @@ impl Link {
     }
 }
 
-/// What pods had of a config when it and their workload, at this version, were first seen together (X2, X3, X5); `None` if it is not there.
+/// What pods had of a config when it and their workload, at this version, were first seen together
+/// (X2, X3, X5); `None` if it is not there.
 fn baseline(view: &View, workload: &Workload, name: &ConfigName, used: &Use, version: u64) -> Option<Baseline> {
     let known = view.config(name)?;
     let now = || Baseline::Checksum(view.used(name, &known.config.digest, used));

@@ -42,7 +42,8 @@ impl Counts {
         }
     }
 
-    /// Writes all metrics; `refused` is how many kinds may not be listed, `told` how many messages a webhook took and how many are lost.
+    /// Writes all metrics; `refused` is how many kinds may not be listed, `told` how many messages
+    /// a webhook took and how many are lost.
     ///
     /// # Errors
     /// If the encoder fails.

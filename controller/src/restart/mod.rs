@@ -6,23 +6,25 @@
 //!  workloads ─► facts, references ──┘                                              └► events, metrics
 //! ```
 //!
-//! A drop-in for xing/kubernetes-deployment-restart-controller: its annotations, its checksums, its metrics, its flags. Three
+//! A drop-in for xing/kubernetes-deployment-restart-controller: its annotations, its checksums, its
+//! metrics, its flags. Three
 //! [`Profile`]s: `xing` makes that controller's choices, its defects X1 to X14 included; `safe`, the default, never misses a restart and
-//! never rolls a workload out for being adopted; [`reloader`] makes those of Stakater's Reloader. Everything that decides is pure and is
-//! told the time.
+//! never rolls a workload out for being adopted; [`reloader`] makes those of Stakater's Reloader.
+//! Everything that decides is pure and is told the time.
 //!
-//! The safe profile's trigger stands under xing's key, so that rules which tell GitOps tools to leave that annotation alone go on to work,
-//! but it is derived from data, not from the time. A template that anybody changes replaces the pods, so what changed before it is
-//! recorded and does not restart them once more.
+//! The safe profile's trigger stands under xing's key, so that rules which tell GitOps tools to
+//! leave that annotation alone go on to work, but it is derived from data, not from the time. A
+//! template that anybody changes replaces the pods, so what changed before it is recorded and does
+//! not restart them once more.
 //!
-//! Numbers of scenarios in comments and tests, such as 26 or X2, are those of the catalogue of behaviours that this follows; the cases
-//! of `cases/config-restart` carry them, too.
+//! Numbers of scenarios in comments and tests, such as 26 or X2, are those of the catalogue of
+//! behaviours that this follows; the cases of `cases/config-restart` carry them, too.
 //!
 //! What was seen of configs and workloads comes in, each with its moment; `Work` goes out, and
 //! through `apply` requests and events. Borders: only `apply` and `reloader/apply` talk to the API
-//! server, and nothing in here knows a watch, a task, or another controller. Values of ConfigMaps and Secrets end in
-//! `config.rs`, where they are hashed on arrival; a Secret's hash stays in memory, and only what
-//! `keyed.rs` makes of it with a key is written.
+//! server, and nothing in here knows a watch, a task, or another controller. Values of ConfigMaps
+//! and Secrets end in `config.rs`, where they are hashed on arrival; a Secret's hash stays in
+//! memory, and only what `keyed.rs` makes of it with a key is written.
 
 mod agent;
 mod apply;

@@ -1,9 +1,12 @@
-//! What a webhook receives: that a workload was restarted, that its restart waits, or that it is stopped. Names of configs and keys, as
-//! in Events; never a value, and never a checksum of a Secret.
+//! What a webhook receives: that a workload was restarted, that its restart waits, or that it is
+//! stopped. Names of configs and keys, as in Events; never a value, and never a checksum of a
+//! Secret.
 //!
-//! Of profile `reloader` a restart alone is told, with that controller's words (its `ALERT_` variables).
+//! Of profile `reloader` a restart alone is told, with that controller's words (its `ALERT_`
+//! variables).
 //!
-//! Cases: `config-restart/webhook-restarted`, `config-restart/webhook-stopped`, `config-restart/reloader-alert-of-each-kind`.
+//! Cases: `config-restart/webhook-restarted`, `config-restart/webhook-stopped`,
+//! `config-restart/reloader-alert-of-each-kind`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -65,8 +68,8 @@ pub(crate) fn notice(
     Some(told.form(webhook, now))
 }
 
-/// What a webhook receives of a change that restarts nothing, as Reloader's `--webhook-url` has it: it says neither what has changed
-/// nor where.
+/// What a webhook receives of a change that restarts nothing, as Reloader's `--webhook-url` has it:
+/// it says neither what has changed nor where.
 pub(crate) fn changed() -> Notice {
     Notice { body: json!({"webhook": "update successful"}).to_string(), content_type: "application/json" }
 }

@@ -1,6 +1,7 @@
 //! What keeps a restart that is due from beginning.
 //!
-//! Cases: `config-restart/window-opens-later`, `config-restart/delay`, `config-restart/one-at-a-time`.
+//! Cases: `config-restart/window-opens-later`, `config-restart/delay`,
+//! `config-restart/one-at-a-time`.
 
 use jiff::Timestamp;
 

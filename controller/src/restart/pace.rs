@@ -1,10 +1,11 @@
-//! How fast restarts follow a change and each other, as annotations say: a delay, a group, a place in its order, and how many of it may be
-//! unavailable.
+//! How fast restarts follow a change and each other, as annotations say: a delay, a group, a place
+//! in its order, and how many of it may be unavailable.
 //!
-//! An annotation that cannot be read holds the restart back until it can, as an unreadable restart window does: a restart that somebody
-//! wanted later or behind another cannot be undone.
+//! An annotation that cannot be read holds the restart back until it can, as an unreadable restart
+//! window does: a restart that somebody wanted later or behind another cannot be undone.
 //!
-//! Cases: `config-restart/delay`, `config-restart/order`, `config-restart/one-at-a-time`, `config-restart/pace-unreadable`.
+//! Cases: `config-restart/delay`, `config-restart/order`, `config-restart/one-at-a-time`,
+//! `config-restart/pace-unreadable`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +19,8 @@ use crate::settings::Limit;
 
 /// Bytes of an annotation that a message quotes.
 pub(super) const QUOTED: usize = 100;
-/// A group with a longer name is known by its checksum: each workload keeps the name, which may have 256 KiB.
+/// A group with a longer name is known by its checksum: each workload keeps the name, which may
+/// have 256 KiB.
 const LONGEST_GROUP: usize = 253;
 
 /// What a workload or a namespace may say of itself.

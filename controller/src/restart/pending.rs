@@ -1,13 +1,16 @@
 //! A restart that is due and waits, as it is shown: an annotation of the workload.
 //!
-//! It is for people and for programs that watch: `{"configs":[…],"since":…,"until":…}`, or instead of `until` `"waitsFor":"turn"` or
-//! `"stoppedBy":"deployment/ns/name"`. That a restart is due does not depend on it: that follows from the checksums, which stand beside it
-//! and are written first, so a crash or an edit of this annotation loses none. `since` is read again, so that it outlives the controller,
-//! and a delay counts from it; what cannot be read is written anew.
+//! It is for people and for programs that watch: `{"configs":[…],"since":…,"until":…}`, or instead
+//! of `until` `"waitsFor":"turn"` or `"stoppedBy":"deployment/ns/name"`. That a restart is due does
+//! not depend on it: that follows from the checksums, which stand beside it and are written first,
+//! so a crash or an edit of this annotation loses none. `since` is read again, so that it outlives
+//! the controller, and a delay counts from it; what cannot be read is written anew.
 //!
-//! Those for whose restart it waits are not named: with each that is done, all that wait would be written.
+//! Those for whose restart it waits are not named: with each that is done, all that wait would be
+//! written.
 //!
-//! Cases: `config-restart/window-opens-later`, `config-restart/window-closed-and-killed-twice`, `config-restart/delay-and-killed`.
+//! Cases: `config-restart/window-opens-later`, `config-restart/window-closed-and-killed-twice`,
+//! `config-restart/delay-and-killed`.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -25,7 +28,8 @@ struct Pending {
     configs: Vec<String>,
     /// When that was first seen.
     since: Timestamp,
-    /// When the delay ends or the window opens; no field: the schedule cannot be read, or it waits for others.
+    /// When the delay ends or the window opens; no field: the schedule cannot be read, or it waits
+    /// for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until: Option<Timestamp>,
     /// `turn`: others of the group restart first.

@@ -1,4 +1,5 @@
-//! What was observed of one workload and its configs, and what is to be done about it: plain data, so that tests compare.
+//! What was observed of one workload and its configs, and what is to be done about it: plain data,
+//! so that tests compare.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +27,8 @@ pub struct Observed {
     pub schedule: Option<Schedule>,
     /// How long a restart waits after the change.
     pub delay: Duration,
-    /// The annotation that holds a restart back because it makes no sense, and what is wrong with it.
+    /// The annotation that holds a restart back because it makes no sense, and what is wrong with
+    /// it.
     pub problem: Option<(&'static str, String)>,
     /// Whether it may restart, for the others of its group.
     pub turn: Turn,
@@ -59,7 +61,8 @@ pub struct Linked {
     pub used: Use,
     /// What is known of it.
     pub present: Present,
-    /// What it was when the workload's pods were last known to have it, where the workload's annotation does not say.
+    /// What it was when the workload's pods were last known to have it, where the workload's
+    /// annotation does not say.
     pub baseline: Option<Baseline>,
     /// Changes that were seen and not acted upon.
     pub changes: u32,
@@ -84,8 +87,8 @@ pub enum Present {
         used: String,
         /// xing's checksum, of all its data.
         whole: String,
-        /// Other checksums of the same data: as the previous key made them, and of the keys that were selected when the
-        /// workload's checksum was written.
+        /// Other checksums of the same data: as the previous key made them, and of the keys that
+        /// were selected when the workload's checksum was written.
         equivalent: Vec<String>,
     },
 }

@@ -1,11 +1,13 @@
 //! Which ConfigMaps and Secrets a pod template uses, and what of them.
 //!
-//! xing's controller knows two ways only, and of the containers proper only (defect X1): `envFrom`, and volumes of ConfigMaps. Here are
-//! all of them: `envFrom`, `env[].valueFrom`, and ConfigMap, Secret and projected volumes, in init containers and ephemeral ones, too.
-//! Where a reference names keys, only those count. All names are in the workload's own namespace.
+//! xing's controller knows two ways only, and of the containers proper only (defect X1): `envFrom`,
+//! and volumes of ConfigMaps. Here are all of them: `envFrom`, `env[].valueFrom`, and ConfigMap,
+//! Secret and projected volumes, in init containers and ephemeral ones, too. Where a reference
+//! names keys, only those count. All names are in the workload's own namespace.
 //!
-//! Cases: `config-restart/s08-safe-init-env-from`, `config-restart/s08-safe-value-from-secret`, `config-restart/s08-safe-projected-secret`,
-//! `config-restart/s18-safe-other-key`, `config-restart/s32-safe-optional-appears`.
+//! Cases: `config-restart/s08-safe-init-env-from`, `config-restart/s08-safe-value-from-secret`,
+//! `config-restart/s08-safe-projected-secret`, `config-restart/s18-safe-other-key`,
+//! `config-restart/s32-safe-optional-appears`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

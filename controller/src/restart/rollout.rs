@@ -1,10 +1,12 @@
-//! How far the rollout of a workload is, by its status: what decides when the next one of its group has its turn.
+//! How far the rollout of a workload is, by its status: what decides when the next one of its group
+//! has its turn.
 //!
-//! Everything follows from the object, so a controller that starts anew, or that has lost the answer to its write, sees the same. A status
-//! that is older than the template says nothing of it.
+//! Everything follows from the object, so a controller that starts anew, or that has lost the
+//! answer to its write, sees the same. A status that is older than the template says nothing of it.
 //!
-//! A Deployment says itself when its rollout has failed (`ProgressDeadlineExceeded`). StatefulSets, DaemonSets and a Deployment whose
-//! deadline is switched off do not; those have the controller's own, from the last write of the template.
+//! A Deployment says itself when its rollout has failed (`ProgressDeadlineExceeded`). StatefulSets,
+//! DaemonSets and a Deployment whose deadline is switched off do not; those have the controller's
+//! own, from the last write of the template.
 //!
 //! Cases: `config-restart/one-at-a-time`, `config-restart/stopped-by-a-failed-one`.
 
@@ -39,7 +41,8 @@ pub enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rollout {
     phase: Phase,
-    /// Whether the phase turns into another once the controller's own deadline has passed, and into which.
+    /// Whether the phase turns into another once the controller's own deadline has passed, and into
+    /// which.
     late: Option<Phase>,
 }
 
@@ -99,7 +102,8 @@ impl Rollout {
         }
     }
 
-    /// How far it is at a moment, and after how long that changes by itself; `began`: when the template was last written.
+    /// How far it is at a moment, and after how long that changes by itself; `began`: when the
+    /// template was last written.
     pub(super) fn phase(
         &self,
         began: Option<Timestamp>,

@@ -1,13 +1,16 @@
 //! The rules of the safe profile about one workload.
 //!
-//! Level-triggered: what the pods have is written on the workload, and whatever differs from it is due. A baseline is written at once
-//! and only restarts wait, so a crash can lose a change only between two writes that belong together, and there are none.
+//! Level-triggered: what the pods have is written on the workload, and whatever differs from it is
+//! due. A baseline is written at once and only restarts wait, so a crash can lose a change only
+//! between two writes that belong together, and there are none.
 //!
-//! What a crash can cost is one restart too many: an undo brings the checksums of the old revision back, and a process that is killed before
-//! it has recorded the undo comes back to what looks like a change that it missed (scenario 49).
+//! What a crash can cost is one restart too many: an undo brings the checksums of the old revision
+//! back, and a process that is killed before it has recorded the undo comes back to what looks like
+//! a change that it missed (scenario 49).
 //!
-//! Cases: `config-restart/s02-adopted@safe`, `config-restart/s19-two-configs@safe`, `config-restart/s25-safe-config-then-spec`,
-//! `config-restart/s28-safe-updated-at-once`, `config-restart/s39-safe-re-created`, `config-restart/s48-foreign-keys@safe`,
+//! Cases: `config-restart/s02-adopted@safe`, `config-restart/s19-two-configs@safe`,
+//! `config-restart/s25-safe-config-then-spec`, `config-restart/s28-safe-updated-at-once`,
+//! `config-restart/s39-safe-re-created`, `config-restart/s48-foreign-keys@safe`,
 //! `config-restart/window-opens-later`, `config-restart/delay`, `config-restart/one-at-a-time`.
 
 use std::collections::BTreeSet;
@@ -66,8 +69,8 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
     }
 }
 
-/// One that is gone keeps its checksum: it may come back with the same data or with other (scenarios 38 to 41). One that pods run
-/// without is remembered as absent (X5).
+/// One that is gone keeps its checksum: it may come back with the same data or with other
+/// (scenarios 38 to 41). One that pods run without is remembered as absent (X5).
 fn missing(applied: Option<&String>, linked: &Linked) -> Verdict {
     match applied {
         None if !linked.used.required => Verdict::Record(ABSENT.to_owned()),
@@ -142,7 +145,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
     }
     if let Some(obstacle) = early.or_else(|| others(&observed.turn)) {
         let mut noted = recorded;
-        // It waits for hours, and what is known now may not be found again then: it differs from what the pods have.
+        // It waits for hours, and what is known now may not be found again then: it differs from
+        // what the pods have.
         for cause in causes.iter().filter(|cause| cause.before.is_none()) {
             noted.insert(cause.config.to_string(), String::new());
         }
@@ -196,8 +200,9 @@ fn earlier(wait: Option<&Wait>, due: super::window::Moment) -> Wait {
     }
 }
 
-/// Secrets of which the workload shows what the pods have, while there is no key and no Secret is read. That stays as it
-/// is: once there is a key, what changed meanwhile is found, and nothing else restarts.
+/// Secrets of which the workload shows what the pods have, while there is no key and no Secret is
+/// read. That stays as it is: once there is a key, what changed meanwhile is found, and nothing
+/// else restarts.
 fn unread<'a>(workload: &'a Workload, settings: &RestartSettings) -> impl Iterator<Item = &'a ConfigName> {
     let is_unread = !settings.follows(ConfigKind::Secret);
     workload.references.keys().filter(move |config| is_unread && config.kind == ConfigKind::Secret)

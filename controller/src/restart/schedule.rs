@@ -8,18 +8,18 @@
 //! zone     = a name of the IANA database
 //! ```
 //!
-//! A window that ends at or before the time of day at which it begins ends on the next day; `days` are those on
-//! which it begins. It is open from its first moment until just before its last.
+//! A window that ends at or before the time of day at which it begins ends on the next day; `days`
+//! are those on which it begins. It is open from its first moment until just before its last.
 //!
-//! Where clocks change: a time that is skipped is the moment of the change, so a window that is skipped as a
-//! whole does not open on that day; of a time that comes twice the first counts for a beginning and the second
-//! for an end, so the window is longer by what is repeated.
+//! Where clocks change: a time that is skipped is the moment of the change, so a window that is
+//! skipped as a whole does not open on that day; of a time that comes twice the first counts for a
+//! beginning and the second for an end, so the window is longer by what is repeated.
 //!
-//! A schedule that cannot be read never opens. What has changed stays pending and is not lost, while a
-//! restart at a time that somebody wanted to exclude cannot be undone.
+//! A schedule that cannot be read never opens. What has changed stays pending and is not lost,
+//! while a restart at a time that somebody wanted to exclude cannot be undone.
 //!
-//! Pure: the moment is an argument, and the zones' rules are built in, so that one schedule means the same on
-//! every machine.
+//! Pure: the moment is an argument, and the zones' rules are built in, so that one schedule means
+//! the same on every machine.
 //!
 //! Cases: `config-restart/window-open`, `config-restart/window-opens-later`,
 //! `config-restart/window-opens-and-killed`, `config-restart/window-changed-back`,

@@ -1,14 +1,16 @@
 //! Which keys of a config restart a workload, where its annotation names them.
 //!
-//! The annotation lists `configmap/NAME/KEY` and `secret/NAME/KEY`, comma separated. A config that it names
-//! restarts the workload for these keys alone, as far as the template uses them; a config that it does not
-//! name restarts for all that is used. An annotation with an entry that cannot be read selects nothing, so
-//! every key counts: too much restarts rather than too little, and an Event says so.
+//! The annotation lists `configmap/NAME/KEY` and `secret/NAME/KEY`, comma separated. A config that
+//! it names restarts the workload for these keys alone, as far as the template uses them; a config
+//! that it does not name restarts for all that is used. An annotation with an entry that cannot be
+//! read selects nothing, so every key counts: too much restarts rather than too little, and an
+//! Event says so.
 //!
-//! A checksum over selected keys names them: `keys=KEY,KEY;CHECKSUM`. So a change of the annotation can be
-//! told from a change of data, by a controller that was away for both, too: what is there now is hashed over
-//! the keys that the old checksum names. If that is equal, the pods have it, and the checksum is written anew
-//! for the new keys without a restart. If not, a change was due by the old keys, and it is carried out.
+//! A checksum over selected keys names them: `keys=KEY,KEY;CHECKSUM`. So a change of the annotation
+//! can be told from a change of data, by a controller that was away for both, too: what is there
+//! now is hashed over the keys that the old checksum names. If that is equal, the pods have it, and
+//! the checksum is written anew for the new keys without a restart. If not, a change was due by the
+//! old keys, and it is carried out.
 //!
 //! Cases: `config-restart/keys-selected`, `config-restart/keys-annotation-changed-while-away`,
 //! `config-restart/keys-appear-and-killed`, `config-restart/keys-annotation-unreadable`.
@@ -23,7 +25,8 @@ use crate::model::beginning;
 const SELECTED: &str = "keys=";
 /// The longest key that the API accepts.
 const LONGEST: usize = 253;
-/// Bytes of a list in an annotation that are read. An annotation may have 256 KiB, and its parts take many times that.
+/// Bytes of a list in an annotation that are read. An annotation may have 256 KiB, and its parts
+/// take many times that.
 pub(super) const LONGEST_LIST: usize = 16 << 10;
 
 /// Keys that restart a workload, by config as annotations name it: `configmap/settings`.

@@ -4,7 +4,8 @@ use super::references::ConfigKind;
 use crate::settings::{Profile, RestartSettings, SecretChecksums};
 
 impl RestartSettings {
-    /// How the checksums of Secrets are made: keyed in the safe profile, plain in the two others, and never otherwise.
+    /// How the checksums of Secrets are made: keyed in the safe profile, plain in the two others,
+    /// and never otherwise.
     pub(crate) fn secret_checksums(&self) -> &SecretChecksums {
         match (self.profile, &self.secrets) {
             (Profile::Safe, SecretChecksums::Keyed(_))

@@ -1,7 +1,7 @@
 //! How much of each namespace is looked at and written at the same time, in the safe profile.
 //!
-//! What is beyond its share stays due. So a namespace with thousands of workloads, or one whose writes
-//! take long, holds up itself alone.
+//! What is beyond its share stays due. So a namespace with thousands of workloads, or one whose
+//! writes take long, holds up itself alone.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
-//! What is remembered on the workload itself: the checksums that its pods are known to have, and when it was restarted of late.
+//! What is remembered on the workload itself: the checksums that its pods are known to have, and
+//! when it was restarted of late.
 //!
-//! The first is xing's annotation, a JSON object as text, with xing's keys and checksums. Whatever is wrong with it, the workload is
-//! treated as if it had none, which never restarts anything, and that is reported; a `null` in its place kills xing's controller
-//! (defect X9).
+//! The first is xing's annotation, a JSON object as text, with xing's keys and checksums. Whatever
+//! is wrong with it, the workload is treated as if it had none, which never restarts anything, and
+//! that is reported; a `null` in its place kills xing's controller (defect X9).
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,9 @@ use serde_json::Value;
 
 use crate::model::whole_second;
 
-/// Stands in for a checksum: pods run without it, because every reference to it is optional and it was not there. To xing's controller
-/// it is a checksum that differs, so with that, too, its coming restarts.
+/// Stands in for a checksum: pods run without it, because every reference to it is optional and it
+/// was not there. To xing's controller it is a checksum that differs, so with that, too, its coming
+/// restarts.
 pub(crate) const ABSENT: &str = "absent";
 
 /// Checksums in an annotation: 256 KiB have room for fewer, unless they are made to take memory.
@@ -20,7 +22,8 @@ const MOST_CHECKSUMS: usize = 5000;
 /// Restarts that are kept.
 const MOST_RESTARTS: usize = 1000;
 
-/// Bytes that are kept of the annotation of a restart that waits; what this controller writes is shorter.
+/// Bytes that are kept of the annotation of a restart that waits; what this controller writes is
+/// shorter.
 const LONGEST_PENDING: usize = 64 << 10;
 
 /// Checksums by [`super::ConfigName`], as text.
@@ -66,7 +69,8 @@ pub(crate) fn read_restarts(annotation: Option<&str>) -> Vec<Timestamp> {
     times.split_off(times.len().saturating_sub(MOST_RESTARTS))
 }
 
-/// Reads what is shown of a restart that waits. What is too long is kept as nothing, so that it is written anew.
+/// Reads what is shown of a restart that waits. What is too long is kept as nothing, so that it is
+/// written anew.
 pub(crate) fn read_pending(annotation: &str) -> String {
     if annotation.len() > LONGEST_PENDING { String::new() } else { annotation.to_owned() }
 }

@@ -6,13 +6,15 @@ use ring::digest::{Context, SHA256};
 use super::checksum::hex;
 use super::state::Applied;
 
-/// xing's: the time of day in Go's `Stamp` layout, UTC. It has no year, and two restarts within one second are one (section 1.4).
+/// xing's: the time of day in Go's `Stamp` layout, UTC. It has no year, and two restarts within one
+/// second are one (section 1.4).
 pub(crate) fn stamp(now: Timestamp) -> String {
     now.to_zoned(TimeZone::UTC).strftime("%b %e %H:%M:%S").to_string()
 }
 
-/// Derived from what the template has now and from the data that its pods are to have: two controllers that see the same, and one that
-/// writes again after a lost answer, write the same and start one rollout; and it is always another one than before.
+/// Derived from what the template has now and from the data that its pods are to have: two
+/// controllers that see the same, and one that writes again after a lost answer, write the same and
+/// start one rollout; and it is always another one than before.
 pub(crate) fn derived(before: Option<&str>, applied: &Applied) -> String {
     let mut context = Context::new(&SHA256);
     let mut add = |text: &str| {

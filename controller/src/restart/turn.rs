@@ -1,20 +1,26 @@
 //! Whose turn it is: restarts of a group in an order and a few at a time.
 //!
-//! A group is the workloads of one namespace that have opted in and name the same group, or none. It is coordinated if a limit says how
-//! many of it may be unavailable, or if one of them has a place in an order; otherwise everybody restarts when it is due.
+//! A group is the workloads of one namespace that have opted in and name the same group, or none.
+//! It is coordinated if a limit says how many of it may be unavailable, or if one of them has a
+//! place in an order; otherwise everybody restarts when it is due.
 //!
-//! * Those with a smaller order come first. A workload waits while one before it is due or has pods replaced.
-//! * A restart begins only if fewer workloads are unavailable than the limit says, whatever the reason that they are.
-//! * After a failed rollout nothing begins, until that workload is available again, is replaced or has opted out. A write on it, such as
-//!   an annotation, changes nothing of that before its status is of that write.
-//! * A workload that has failed, or is unavailable by itself, restarts when it is due: that takes nothing away, and the change may be what
-//!   repairs it. Without this a group could wait for a workload that waits for the group.
+//! * Those with a smaller order come first. A workload waits while one before it is due or has pods
+//!   replaced.
+//! * A restart begins only if fewer workloads are unavailable than the limit says, whatever the
+//!   reason that they are.
+//! * After a failed rollout nothing begins, until that workload is available again, is replaced or
+//!   has opted out. A write on it, such as an annotation, changes nothing of that before its status
+//!   is of that write.
+//! * A workload that has failed, or is unavailable by itself, restarts when it is due: that takes
+//!   nothing away, and the change may be what repairs it. Without this a group could wait for a
+//!   workload that waits for the group.
 //!
-//! Pure, and without any state of its own: who is due follows from the checksums, and who is unavailable from each status.
+//! Pure, and without any state of its own: who is due follows from the checksums, and who is
+//! unavailable from each status.
 //!
-//! Cases: `config-restart/one-at-a-time`, `config-restart/order`, `config-restart/stopped-by-a-failed-one`,
-//! `config-restart/failed-and-corrected`, `config-restart/annotation-on-a-failed-one`,
-//! `config-restart/unavailable-for-each-other`.
+//! Cases: `config-restart/one-at-a-time`, `config-restart/order`,
+//! `config-restart/stopped-by-a-failed-one`, `config-restart/failed-and-corrected`,
+//! `config-restart/annotation-on-a-failed-one`, `config-restart/unavailable-for-each-other`.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +86,8 @@ impl Group {
         let named = |which: &dyn Fn(&Member) -> bool| -> Vec<WorkloadName> {
             others().filter(|(_, other)| which(other)).map(|(other, _)| other.clone()).collect()
         };
-        // It may be an annotation alone that was written on a failed workload; its next status says so.
+        // It may be an annotation alone that was written on a failed workload; its next status says
+        // so.
         let unsure = named(&|other| other.phase == Phase::Unsure && !other.starts);
         if !unsure.is_empty() {
             return Turn::After(unsure);
@@ -171,7 +178,8 @@ mod tests {
         assert_eq!(turns(&group), [Turn::Now, Turn::Stopped(name("a")), Turn::Now]);
     }
 
-    /// Every group in which somebody is due goes on: somebody may restart, or a rollout is under way, or one has failed.
+    /// Every group in which somebody is due goes on: somebody may restart, or a rollout is under
+    /// way, or one has failed.
     #[test]
     fn no_group_waits_for_itself() {
         let states: Vec<(i64, bool, Phase)> = [-1, 0, 1]

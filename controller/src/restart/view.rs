@@ -1,7 +1,7 @@
 //! What the watches have shown: configs as checksums, workloads as facts, and who uses what.
 //!
-//! Cases: `config-restart/s07-safe-daemon-set`, `config-restart/s08-xing-init-env-from`, `config-restart/secret-keyed`,
-//! `config-restart/keys-selected`.
+//! Cases: `config-restart/s07-safe-daemon-set`, `config-restart/s08-xing-init-env-from`,
+//! `config-restart/secret-keyed`, `config-restart/keys-selected`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -59,7 +59,8 @@ impl Defaults {
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) config: Config,
-    /// Version at which its data changed last, or at which it was first seen: the data is not newer than that.
+    /// Version at which its data changed last, or at which it was first seen: the data is not newer
+    /// than that.
     pub(super) changed: u64,
     /// Whether it was seen to change.
     pub(super) watched: bool,
@@ -134,7 +135,8 @@ impl View {
         self.configs.len() + self.users.keys().filter(|name| !self.configs.contains_key(*name)).count()
     }
 
-    /// Takes in what a watch showed of a config; `None` if that is nothing new, else what it was before.
+    /// Takes in what a watch showed of a config; `None` if that is nothing new, else what it was
+    /// before.
     pub(super) fn put_config(&mut self, name: &ConfigName, now: Option<Config>) -> Option<Option<Config>> {
         let Some(mut config) = now else { return self.configs.remove(name).map(|known| Some(known.config)) };
         match &mut config.reloader {
@@ -162,12 +164,14 @@ impl View {
         Some(self.configs.insert(name.clone(), known).map(|known| known.config))
     }
 
-    /// Takes in what a watch or an answer showed of a workload; `None` if that is nothing new, else what it was before.
+    /// Takes in what a watch or an answer showed of a workload; `None` if that is nothing new, else
+    /// what it was before.
     pub(super) fn put_workload(&mut self, name: &WorkloadName, now: Option<Workload>) -> Option<Option<Arc<Workload>>> {
         let before = self.workloads.get(name).cloned();
         if let (Some(before), Some(now)) = (&before, &now) {
             let (old, new) = (&before.meta.resource_version, &now.meta.resource_version);
-            // What this controller has written may be known before the watch shows what was there before it (scenario 37).
+            // What this controller has written may be known before the watch shows what was there
+            // before it (scenario 37).
             let stale = self.profile != Profile::Xing && before.meta.uid == now.meta.uid && number(old) > number(new);
             if old == new || stale {
                 return None;
@@ -246,13 +250,15 @@ impl View {
         self.namespaces.get(namespace).map(|defaults| &defaults.pace)
     }
 
-    /// How long a workload's restart waits after the change: by its own annotation, or its namespace's, or the flag.
+    /// How long a workload's restart waits after the change: by its own annotation, or its
+    /// namespace's, or the flag.
     pub(super) fn delay(&self, workload: &Workload) -> Duration {
         let of_namespace = || self.pace(&workload.name.namespace)?.delay;
         workload.pace.delay.or_else(of_namespace).unwrap_or(self.delay)
     }
 
-    /// The annotation that holds a workload's restart back because it makes no sense, and what is wrong with it.
+    /// The annotation that holds a workload's restart back because it makes no sense, and what is
+    /// wrong with it.
     pub(super) fn problem(&self, workload: &Workload) -> Option<(&'static str, String)> {
         let of_namespace = || {
             let mut all = self.pace(&workload.name.namespace)?.unreadable.iter();
@@ -289,7 +295,8 @@ impl View {
             && safe::is_ignored(workload, name, self.configs.get(name).is_some_and(|known| known.config.ignored))
     }
 
-    /// What is known of a config, to one that uses it so, and whose checksum of it was made of that.
+    /// What is known of a config, to one that uses it so, and whose checksum of it was made of
+    /// that.
     pub(super) fn present(&self, name: &ConfigName, used: &Use, made_of: Option<&Use>) -> plan::Present {
         match self.configs.get(name) {
             Some(Known { config: Config { digest, .. }, .. }) => plan::Present::There {
@@ -315,7 +322,8 @@ impl View {
         }
     }
 
-    /// Checksums that say the same of this data: made of what the workload's was made of, and by the previous key.
+    /// Checksums that say the same of this data: made of what the workload's was made of, and by
+    /// the previous key.
     fn equivalent(&self, name: &ConfigName, digest: &Digest, used: &Use, made_of: Option<&Use>) -> Vec<String> {
         let mut all: Vec<String> = made_of.iter().map(|made_of| self.used(name, digest, made_of)).collect();
         if let SecretChecksums::Keyed(keys) = &self.secrets

@@ -1,10 +1,12 @@
 //! When what has changed is acted upon.
 //!
-//! xing's window is fixed: it opens with the first change and is as long as the grace period, and what is due is done at the next tick
-//! of the check period (section 1.7). A config that changes every second therefore restarts every six (defect X10). The other one
-//! slides: each change opens it anew, up to a hard maximum after the first.
+//! xing's window is fixed: it opens with the first change and is as long as the grace period, and
+//! what is due is done at the next tick of the check period (section 1.7). A config that changes
+//! every second therefore restarts every six (defect X10). The other one slides: each change opens
+//! it anew, up to a hard maximum after the first.
 //!
-//! Cases: `config-restart/s22-safe-every-two-seconds`, `config-restart/s23-grace-1s@safe`, `config-restart/longest-wait`.
+//! Cases: `config-restart/s22-safe-every-two-seconds`, `config-restart/s23-grace-1s@safe`,
+//! `config-restart/longest-wait`.
 
 use std::time::Duration;
 
@@ -26,7 +28,8 @@ impl Window {
         self.tick(slid.min(first.saturating_add(longest)))
     }
 
-    /// The first tick that is not before a moment. No timer runs in between: an idle controller is idle.
+    /// The first tick that is not before a moment. No timer runs in between: an idle controller is
+    /// idle.
     fn tick(&self, due: Moment) -> Moment {
         let period = self.check_period.as_nanos().max(1);
         let ticks = due.as_nanos().div_ceil(period).max(1);

@@ -20,7 +20,8 @@ pub use super::workload_kind::{Held, WorkloadKind};
 use crate::model::names::restart as names;
 use crate::model::{Meta, ModelError, beginning, canonical};
 
-/// Bytes that are kept of what a template was last restarted by; what this controller writes is shorter.
+/// Bytes that are kept of what a template was last restarted by; what this controller writes is
+/// shorter.
 const LONGEST_TRIGGER: usize = 253;
 
 /// Which one; as text `deployment/default/web`.
@@ -59,8 +60,8 @@ pub struct Workload {
     pub enabled: bool,
     /// The checksums that its pods are known to have.
     pub applied: Applied,
-    /// Whether plain checksums of Secrets were among them when they were read. Here they are keyed; the
-    /// annotation still has them.
+    /// Whether plain checksums of Secrets were among them when they were read. Here they are keyed;
+    /// the annotation still has them.
     pub rekeyed: bool,
     /// Configs, as the annotation names them, whose checksum was made with a key that is not here.
     pub unknown_key: BTreeSet<String>,

@@ -1,4 +1,5 @@
-//! What the safe profile keeps of one workload: its memory, when to look at it, and what holds it back.
+//! What the safe profile keeps of one workload: its memory, when to look at it, and what holds it
+//! back.
 //!
 //! Case: `config-restart/s61-safe-refused-and-then-not`.
 

@@ -1,6 +1,7 @@
 //! xing's rules about one workload, at a tick (sections 1.7 and 1.8).
 //!
-//! Cases: `config-restart/s02-adopted@xing`, `config-restart/s30-xing-pods-began-with-it`, `config-restart/s31-reference-added@xing`.
+//! Cases: `config-restart/s02-adopted@xing`, `config-restart/s30-xing-pods-began-with-it`,
+//! `config-restart/s31-reference-added@xing`.
 
 use jiff::Timestamp;
 
@@ -35,7 +36,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     Plan { write: Some(Write { applied, restart, note: Note::Keep }), wait: None }
 }
 
-/// The two rules: what was applied and differs restarts; what was never applied does if it was seen to change meanwhile.
+/// The two rules: what was applied and differs restarts; what was never applied does if it was seen
+/// to change meanwhile.
 fn cause(observed: &Observed, config: &ConfigName, linked: &Linked, checksum: &str) -> Option<Cause> {
     let before = observed.workload.applied.get(&config.to_string());
     let restarts = before.map_or(linked.changes >= 2, |before| before != checksum);

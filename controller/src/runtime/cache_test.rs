@@ -1,4 +1,5 @@
-//! How much room cached objects take, in bytes that are counted: their text and some 3 kB for what rules read, a template once.
+//! How much room cached objects take, in bytes that are counted: their text and some 3 kB for what
+//! rules read, a template once.
 
 use std::sync::Arc;
 
@@ -162,7 +163,8 @@ fn a_pod_takes_little_whatever_it_holds() {
     assert!(all / count < 1000, "{} bytes a pod", all / count);
 }
 
-/// See [`crate::replicaset::Memory`]: an expectation binds the ReplicaSet that it was made for, not the next one of that name.
+/// See [`crate::replicaset::Memory`]: an expectation binds the ReplicaSet that it was made for, not
+/// the next one of that name.
 #[test]
 fn only_the_replica_set_that_still_expects_something_waits() {
     let mut cache = Cache::default();

@@ -130,7 +130,8 @@ impl Controllers {
         self.all.iter().zip(keys).for_each(|(one, keys)| one.begin(keys));
     }
 
-    /// Looks at everything again, time after time, so that nothing stays as it is for want of a change; never returns.
+    /// Looks at everything again, time after time, so that nothing stays as it is for want of a
+    /// change; never returns.
     async fn resync(&self, period: Duration) {
         loop {
             clock::sleep(period).await;
@@ -164,7 +165,8 @@ impl Sink<Change> for Controllers {
             let change = cache.take(change);
             self.all.iter().map(|one| one.changed(&cache, &change)).collect()
         };
-        // Read after the cache has let go: what comes in too late for the look around that begins the work is queued here.
+        // Read after the cache has let go: what comes in too late for the look around that begins
+        // the work is queued here.
         if !self.acts.load(Ordering::Acquire) {
             return;
         }

@@ -12,7 +12,8 @@ use crate::clock;
 use crate::deployment::{ApplyError, Observed, Plan, Planner, Tools, apply, observe, triggers};
 use crate::settings::{ControllerName, Settings};
 
-/// So long a look is put off until the watches have caught up. Where one stays behind for longer, upstream has gone on by then.
+/// So long a look is put off until the watches have caught up. Where one stays behind for longer,
+/// upstream has gone on by then.
 const PUT_OFF: Duration = Duration::from_millis(300);
 
 /// What the Deployment controller has for itself.

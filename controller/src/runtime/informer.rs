@@ -1,11 +1,14 @@
-//! How the informers fare: whether each has seen its kind once, and since when it fails to see more.
+//! How the informers fare: whether each has seen its kind once, and since when it fails to see
+//! more.
 //!
-//! An informer is a list and the watch after it, of one kind. That one fails must be noticed although all looks well from outside:
-//! a cache that stands still makes no errors. So a failure is logged at once, and then the more seldom the longer it goes on; each
-//! informer shows in the metrics when it last listed and when its watch last showed something; and the
-//! readiness probe fails for an informer that has been failing for a minute.
+//! An informer is a list and the watch after it, of one kind. That one fails must be noticed
+//! although all looks well from outside: a cache that stands still makes no errors. So a failure is
+//! logged at once, and then the more seldom the longer it goes on; each informer shows in the
+//! metrics when it last listed and when its watch last showed something; and the readiness probe
+//! fails for an informer that has been failing for a minute.
 //!
-//! Borders: what is to be done about a failure is the reflector's to say. In here moments are arguments.
+//! Borders: what is to be done about a failure is the reflector's to say. In here moments are
+//! arguments.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +24,8 @@ use crate::metrics::{InformerMetrics, Metrics};
 pub(crate) const TOLERATED: Duration = Duration::from_secs(60);
 /// A watch that has lasted for so long works.
 pub(super) const SHORT: Duration = Duration::from_secs(1);
-/// After a warning the next one comes no sooner than this; then twice as long each time, up to [`LONGEST_QUIET`].
+/// After a warning the next one comes no sooner than this; then twice as long each time, up to
+/// [`LONGEST_QUIET`].
 const FIRST_QUIET: Duration = Duration::from_secs(10);
 /// The longest time between two warnings; an informer that worked for so long is warned of at once.
 const LONGEST_QUIET: Duration = Duration::from_secs(600);
@@ -78,7 +82,8 @@ impl Informers {
         lock(&self.all).entry(resource).or_insert_with(make).clone()
     }
 
-    /// What is wrong, for people: each informer that has not seen its kind yet, or has been failing for a minute.
+    /// What is wrong, for people: each informer that has not seen its kind yet, or has been failing
+    /// for a minute.
     pub(super) fn complaints(&self, now: Instant) -> Vec<String> {
         let all = lock(&self.all);
         let complaint = |informer: &Arc<Informer>| {
@@ -150,7 +155,8 @@ impl Informer {
 impl State {
     fn listed(&mut self, now: Instant) {
         self.is_waived = false;
-        // Before the first list it is lists that failed, and that is over. Later only the watch tells.
+        // Before the first list it is lists that failed, and that is over. Later only the watch
+        // tells.
         if !self.is_synced {
             self.is_synced = true;
             self.recover(now);

@@ -26,14 +26,16 @@ pub(super) struct Lane {
 pub(super) enum Looked<E> {
     /// Done; look again after a while, if one is given.
     Done(Option<Duration>),
-    /// What the decision was made on was out of date: the ordinary consequence of a cache that lags.
+    /// What the decision was made on was out of date: the ordinary consequence of a cache that
+    /// lags.
     Conflict(E),
     /// Failed.
     Failed(E),
 }
 
 impl Lane {
-    /// One for the controller of this name, which retries and reports as these say; a namespace has a `share` of its workers.
+    /// One for the controller of this name, which retries and reports as these say; a namespace has
+    /// a `share` of its workers.
     pub(super) fn new(
         name: ControllerName,
         retries: Retries,

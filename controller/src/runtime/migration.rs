@@ -1,4 +1,5 @@
-//! Reads what taking over from another controller is decided on: each kind once, and nothing is watched.
+//! Reads what taking over from another controller is decided on: each kind once, and nothing is
+//! watched.
 
 use kube::Client;
 use serde::de::DeserializeOwned;
@@ -52,7 +53,8 @@ async fn read(api: &ApiServer, settings: &Settings, from: Source) -> Result<Clus
     Ok(cluster)
 }
 
-/// Everything of a kind that the restarts themselves watch, brought into the form in which they keep it.
+/// Everything of a kind that the restarts themselves watch, brought into the form in which they
+/// keep it.
 async fn configs<W: Wire<Change = Seen>>(api: &ApiServer, cluster: &mut Cluster) -> Result<(), RequestError> {
     for found in all::<W>(api, W::RESOURCE, &mut cluster.unread).await? {
         match found.read() {
@@ -67,7 +69,8 @@ async fn configs<W: Wire<Change = Seen>>(api: &ApiServer, cluster: &mut Cluster)
     Ok(())
 }
 
-/// All pages of a list; one that is forbidden is noted, as is a kind that the cluster does not have, and has nothing.
+/// All pages of a list; one that is forbidden is noted, as is a kind that the cluster does not
+/// have, and has nothing.
 async fn all<T: DeserializeOwned>(
     api: &ApiServer,
     resource: Resource,

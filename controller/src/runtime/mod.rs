@@ -10,11 +10,11 @@
 //! ```
 //!
 //! [`Controllers`] runs a list of objects that implement `Controller` (`controller.rs`), and knows
-//! nothing else of them: which objects they look after, what they need in the cache that they share, what
-//! they watch besides. Only `chosen.rs` names them all. A controller whose work is a queue of keys
-//! is a `Keyed` (`queued.rs`), which says what wakes it and how it looks at one object; its queue
-//! hands a key to one worker and never to two. The controllers share the watches and the cache, and
-//! nothing else.
+//! nothing else of them: which objects they look after, what they need in the cache that they
+//! share, what they watch besides. Only `chosen.rs` names them all. A controller whose work is a
+//! queue of keys is a `Keyed` (`queued.rs`), which says what wakes it and how it looks at one
+//! object; its queue hands a key to one worker and never to two. The controllers share the watches
+//! and the cache, and nothing else.
 //!
 //! Comes in: settings, a client, and the rules' observe, plan, apply and triggers. Goes out: a run
 //! that ends in order. Borders: nothing in here knows a rule of a rollout, or that there is more

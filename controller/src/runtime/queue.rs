@@ -1,21 +1,23 @@
 //! The work queue: which object is looked at next.
 //!
-//! Upstream's rules: a key is in the queue once, however often it is added; it is never with two workers; added while a worker
-//! has it, it comes back when that worker is done. A key that failed waits 5 ms, then twice as long each time. What more there is
-//! to it, each controller says: see [`Retries`].
+//! Upstream's rules: a key is in the queue once, however often it is added; it is never with two
+//! workers; added while a worker has it, it comes back when that worker is done. A key that failed
+//! waits 5 ms, then twice as long each time. What more there is to it, each controller says: see
+//! [`Retries`].
 //!
-//! Not upstream's: no key is lost. Where upstream's Deployment controller drops a key after fifteen retries, this queue sets it
-//! aside for the longest wait, 1000 s, and then tries it once in so long. Whatever changes in between wakes it as it does upstream,
-//! with fifteen retries anew, so the two differ only where upstream does nothing more.
+//! Not upstream's: no key is lost. Where upstream's Deployment controller drops a key after fifteen
+//! retries, this queue sets it aside for the longest wait, 1000 s, and then tries it once in so
+//! long. Whatever changes in between wakes it as it does upstream, with fifteen retries anew, so
+//! the two differ only where upstream does nothing more.
 //!
 //! Nor is this upstream's: namespaces take turns, and each has a share of the workers (`ready.rs`),
-//! so that none holds another up. Within a namespace the order is upstream's, and so is the limit for
-//! the retries of all keys together.
+//! so that none holds another up. Within a namespace the order is upstream's, and so is the limit
+//! for the retries of all keys together.
 //!
 //! It counts as client-go's queues do, so that their dashboards mean the same here.
 //!
-//! Written here: kube-runtime's scheduler keeps one time for each key. Failures by key, workers that
-//! never share one, and client-go's counters would all be written around it.
+//! Written here: kube-runtime's scheduler keeps one time for each key. Failures by key, workers
+//! that never share one, and client-go's counters would all be written around it.
 
 #[cfg(test)]
 mod tests;
@@ -41,14 +43,17 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(1000);
 /// How one controller goes about keys that failed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Retries {
-    /// Failures in a row after which a key is set aside for the longest wait; `None`: the waits only grow.
+    /// Failures in a row after which a key is set aside for the longest wait; `None`: the waits
+    /// only grow.
     pub(crate) most: Option<u32>,
-    /// How many retries there are at once, and a second in the long run, of all keys of a namespace; `None`: as many as come.
+    /// How many retries there are at once, and a second in the long run, of all keys of a
+    /// namespace; `None`: as many as come.
     pub(crate) together: Option<RateLimit>,
 }
 
 impl Retries {
-    /// The Deployment controller's: a key is set aside after fifteen. The limit for all keys together is left out.
+    /// The Deployment controller's: a key is set aside after fifteen. The limit for all keys
+    /// together is left out.
     pub(crate) const DEPLOYMENT: Self = Self { most: Some(15), together: None };
     /// The ReplicaSet controller's: the waits only grow.
     pub(crate) const REPLICA_SET: Self = Self { most: None, together: Some(RateLimit { qps: 10.0, burst: 100 }) };
@@ -69,7 +74,8 @@ pub(crate) struct Queue {
 #[derive(Debug)]
 struct State {
     ready: ReadyKeys,
-    /// Keys that must be looked at, and since when: those in `ready`, and those to come back when their worker is done.
+    /// Keys that must be looked at, and since when: those in `ready`, and those to come back when
+    /// their worker is done.
     dirty: BTreeMap<Key, Instant>,
     /// Keys that a worker has, and since when.
     working: BTreeMap<Key, Instant>,
@@ -137,7 +143,8 @@ impl Queue {
         state.set_aside.remove(key);
     }
 
-    /// The next key, which the caller must hand back with [`Queue::done`]; `None` once the queue is closed.
+    /// The next key, which the caller must hand back with [`Queue::done`]; `None` once the queue is
+    /// closed.
     pub(crate) async fn next(&self) -> Option<Key> {
         loop {
             {

@@ -14,8 +14,8 @@ use super::shared::Shared;
 use crate::api::{ApiServer, Cache, Changed, Key, Reports, Source};
 use crate::settings::{ControllerName, Settings};
 
-/// Namespaces that can keep their whole share of the workers busy before others wait for one. Upstream has no shares, so its
-/// workers are one namespace's share here.
+/// Namespaces that can keep their whole share of the workers busy before others wait for one.
+/// Upstream has no shares, so its workers are one namespace's share here.
 const NAMESPACES: usize = 4;
 
 /// What makes such a controller the one that it is.

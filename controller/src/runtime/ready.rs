@@ -1,4 +1,5 @@
-//! Keys that wait for a worker: first come, first served within a namespace, and namespaces in turn.
+//! Keys that wait for a worker: first come, first served within a namespace, and namespaces in
+//! turn.
 //!
 //! One namespace has a share of the workers. However many of its objects wait, and however slowly
 //! the API server answers about them (an admission webhook may take ten seconds), a key of another

@@ -1,16 +1,19 @@
 //! Keeps the cache in step with one kind of object: list once, then watch.
 //!
-//! A watch that ends goes on where it was; one whose place the server has forgotten (410) starts over with a list. What a list no
-//! longer holds was deleted in between. Waits between attempts grow to half a minute and do not jitter: a simulation must replay.
+//! A watch that ends goes on where it was; one whose place the server has forgotten (410) starts
+//! over with a list. What a list no longer holds was deleted in between. Waits between attempts
+//! grow to half a minute and do not jitter: a simulation must replay.
 //!
-//! A watch that is refused three times in a row may be refused for the place where it is to begin, or for an event there that cannot
-//! be read. So a list goes before the next attempt, and before each one after that: where there is a right to list and none to watch,
-//! the cache follows twice a minute. A server that cannot be reached refuses nothing, and a watch goes on where it was.
+//! A watch that is refused three times in a row may be refused for the place where it is to begin,
+//! or for an event there that cannot be read. So a list goes before the next attempt, and before
+//! each one after that: where there is a right to list and none to watch, the cache follows twice a
+//! minute. A server that cannot be reached refuses nothing, and a watch goes on where it was.
 //!
-//! A watch that shows neither an event nor a bookmark for its time is begun anew. A server that sends bookmarks sends one about
-//! each minute, so 90 s is that time once one has come so soon; before, and where none ever does, it is a little more than the server
-//! keeps a watch open. That is for what answers in the server's place, such as a proxy; of a connection that is dead `connection` knows
-//! much sooner.
+//! A watch that shows neither an event nor a bookmark for its time is begun anew. A server that
+//! sends bookmarks sends one about each minute, so 90 s is that time once one has come so soon;
+//! before, and where none ever does, it is a little more than the server keeps a watch open. That
+//! is for what answers in the server's place, such as a proxy; of a connection that is dead
+//! `connection` knows much sooner.
 //!
 //! Written here: kube-runtime's watcher begins a refused watch again at the same place, and waits
 //! for a fixed time in silence, whatever the server's bookmarks say.
@@ -30,7 +33,8 @@ use crate::clock;
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Longer than the server keeps a watch open; a watch that is silent for so long has lost its connection.
+/// Longer than the server keeps a watch open; a watch that is silent for so long has lost its
+/// connection.
 const SILENCE: Duration = Duration::from_secs(295);
 /// The same where bookmarks come, which is about each minute.
 const SILENCE_WITH_BOOKMARKS: Duration = Duration::from_secs(90);
@@ -112,7 +116,8 @@ struct Reflector<W, S> {
 }
 
 impl<W: Wire, S: Sink<W::Change>> Reflector<W, S> {
-    /// Puts everything there is into the cache, takes everything else out; returns the version that this is true of.
+    /// Puts everything there is into the cache, takes everything else out; returns the version that
+    /// this is true of.
     async fn list(&mut self) -> Result<String, RequestError> {
         let mut gone = self.known.clone();
         let mut pages = Pages::new(W::RESOURCE);

@@ -20,7 +20,8 @@ pub(super) struct ReplicaSets {
 impl ReplicaSets {
     async fn try_look(&self, lane: &Lane, key: &Key) -> Result<Looked<ApplyError>, ApplyError> {
         self.check_caches(lane, key)?;
-        // Asked before the caches are: what comes in between shows in the caches and was still expected, never the other way round.
+        // Asked before the caches are: what comes in between shows in the caches and was still
+        // expected, never the other way round.
         let outstanding = self.memory.expectations().outstanding(key, clock::instant()).map(ToOwned::to_owned);
         let Lane { api, recorder, shared, .. } = lane;
         let settings = &shared.settings;

@@ -1,4 +1,5 @@
-//! What restarts watch, as it comes over the wire: of configs checksums are kept, of workloads facts.
+//! What restarts watch, as it comes over the wire: of configs checksums are kept, of workloads
+//! facts.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;

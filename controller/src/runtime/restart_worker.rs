@@ -1,8 +1,9 @@
 //! Decides about restarts, and carries out what is decided.
 //!
-//! Unlike the other controllers' this one decides about all workloads in one place, for its changes are gathered over time and its
-//! profiles differ in how. What it decides is carried out side by side: in the safe profile workload by workload, in the others,
-//! as their controllers do, one after the other within a namespace. The agent gives a namespace no more work than its share, so
+//! Unlike the other controllers' this one decides about all workloads in one place, for its changes
+//! are gathered over time and its profiles differ in how. What it decides is carried out side by
+//! side: in the safe profile workload by workload, in the others, as their controllers do, one
+//! after the other within a namespace. The agent gives a namespace no more work than its share, so
 //! one whose writes take long delays no other.
 
 use std::collections::BTreeMap;
@@ -15,7 +16,8 @@ use crate::clock;
 use crate::restart::{ApplyError, Tools, Work, apply, changed, notice};
 use crate::settings::Profile;
 
-/// Namespaces and workloads that are written at the same time; of one namespace the agent allows fewer.
+/// Namespaces and workloads that are written at the same time; of one namespace the agent allows
+/// fewer.
 const WRITES: usize = 128;
 
 impl Restarts {

@@ -1,5 +1,5 @@
-//! The shell around restarts: its watches, and what goes in and out of the agent. What the agent decides is carried out by
-//! `restart_worker`.
+//! The shell around restarts: its watches, and what goes in and out of the agent. What the agent
+//! decides is carried out by `restart_worker`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -115,8 +115,8 @@ impl Restarts {
         all.into_iter().filter(|(_, is_watched)| *is_watched).map(|(resource, _)| resource).collect()
     }
 
-    /// Whether namespaces are watched: for their restart windows, unless this controller looks after one namespace and so has
-    /// no right to list them, or for Reloader's selector.
+    /// Whether namespaces are watched: for their restart windows, unless this controller looks
+    /// after one namespace and so has no right to list them, or for Reloader's selector.
     fn follows_namespaces(&self) -> bool {
         match self.settings.profile {
             Profile::Safe => self.is_of_all_namespaces,

@@ -16,10 +16,11 @@ use crate::clock;
 /// How long a shutdown waits for syncs that are under way, and then for events.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Runs until `shutdown`, and acts once it has `leave` to; every task has ended when this returns, and is ended when it is
-/// dropped.
+/// Runs until `shutdown`, and acts once it has `leave` to; every task has ended when this returns,
+/// and is ended when it is dropped.
 ///
-/// The futures are boxed so that it is compiled once, and here, not again in each crate that runs it.
+/// The futures are boxed so that it is compiled once, and here, not again in each crate that runs
+/// it.
 pub(crate) fn run_controllers<'a>(
     controllers: Arc<Controllers>,
     reports: AllReports,

@@ -1,11 +1,12 @@
 //! What it means for restarts that a kind cannot be listed, for whoever reads the log.
 //!
-//! Nothing waits for such a kind. Reloader goes on without Rollouts, too, where the cluster has none (case
-//! `config-restart/reloader-rollout-not-served`).
+//! Nothing waits for such a kind. Reloader goes on without Rollouts, too, where the cluster has
+//! none (case `config-restart/reloader-rollout-not-served`).
 
 use crate::api::Resource;
 
-/// Says it; `is_absent`: the cluster does not have the kind. Otherwise there is no right to list it.
+/// Says it; `is_absent`: the cluster does not have the kind. Otherwise there is no right to list
+/// it.
 pub(super) fn say(resource: Resource, is_absent: bool) {
     if is_absent {
         tracing::error!(

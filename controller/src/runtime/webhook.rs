@@ -1,5 +1,6 @@
-//! Sends what a webhook is told. It never holds restarts up: what is to be told waits in a queue of bounded length, which loses what it has
-//! no room for, and a message that is refused is tried again a few times and then given up. Both are counted and logged.
+//! Sends what a webhook is told. It never holds restarts up: what is to be told waits in a queue of
+//! bounded length, which loses what it has no room for, and a message that is refused is tried
+//! again a few times and then given up. Both are counted and logged.
 //!
 //! The address is not logged: whoever knows that of a chat may write there.
 

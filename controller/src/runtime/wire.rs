@@ -1,8 +1,9 @@
 //! Objects as they come over the wire, and how each kind gets from there into the cache.
 //!
-//! Deployments and ReplicaSets are kept as they came, field managers left out; of a pod only the facts that rules use are read at
-//! all, and more of them only where the ReplicaSet controller runs. Each is brought into the form in which it is kept as soon as
-//! its own text has been read, so that a page of a list never stands in memory as parsed JSON.
+//! Deployments and ReplicaSets are kept as they came, field managers left out; of a pod only the
+//! facts that rules use are read at all, and more of them only where the ReplicaSet controller
+//! runs. Each is brought into the form in which it is kept as soon as its own text has been read,
+//! so that a page of a list never stands in memory as parsed JSON.
 
 use std::sync::Arc;
 

@@ -27,8 +27,8 @@ pub enum SecretChecksums {
     None,
     /// Keyed; the safe profile knows no others.
     Keyed(ChecksumKeys),
-    /// Plain, as xing's controller makes them; xing's profile knows no others. Whoever may read workloads can
-    /// find out what a Secret holds if it can be guessed.
+    /// Plain, as xing's controller makes them; xing's profile knows no others. Whoever may read
+    /// workloads can find out what a Secret holds if it can be guessed.
     Unkeyed,
 }
 

@@ -32,25 +32,29 @@ pub const MIN_RESYNC_PERIOD: Duration = Duration::from_secs(12 * 60 * 60);
 pub struct Settings {
     /// Which controllers run; upstream's `--controllers`.
     pub controllers: BTreeSet<ControllerName>,
-    /// Deployments of one namespace looked after at the same time, and four times as many in all; upstream's
-    /// `--concurrent-deployment-syncs`. Never one of them twice at once.
+    /// Deployments of one namespace looked after at the same time, and four times as many in all;
+    /// upstream's `--concurrent-deployment-syncs`. Never one of them twice at once.
     pub concurrent_deployment_syncs: usize,
-    /// ReplicaSets of one namespace looked after at the same time, and four times as many in all; upstream's
-    /// `--concurrent-replicaset-syncs`.
+    /// ReplicaSets of one namespace looked after at the same time, and four times as many in all;
+    /// upstream's `--concurrent-replicaset-syncs`.
     pub concurrent_replicaset_syncs: usize,
     /// Whose behaviour is followed.
     pub compatibility: Compatibility,
-    /// Which minor's pod-template-hash names new ReplicaSets: that of the kube-controller-manager to be equal to, whatever the API
-    /// server's own is. To name ReplicaSets as the controller of a 1.33 cluster did, `"1.33".parse()?`.
+    /// Which minor's pod-template-hash names new ReplicaSets: that of the kube-controller-manager
+    /// to be equal to, whatever the API server's own is. To name ReplicaSets as the controller of a
+    /// 1.33 cluster did, `"1.33".parse()?`.
     pub hash: Minor,
-    /// Whether `status.terminatingReplicas` is reported; upstream's gate `DeploymentReplicaSetTerminatingReplicas`.
+    /// Whether `status.terminatingReplicas` is reported; upstream's gate
+    /// `DeploymentReplicaSetTerminatingReplicas`.
     pub terminating_replicas: bool,
     /// The one namespace that is looked after; `None`: all.
     pub namespace: Option<String>,
-    /// A limit that the controller sets to its own requests, lists and watches left out; `None`: none.
+    /// A limit that the controller sets to its own requests, lists and watches left out; `None`:
+    /// none.
     pub rate_limit: Option<RateLimit>,
-    /// After how long everything is looked at again, whether it changed or not; `None`: never. Upstream draws it at random between
-    /// `--min-resync-period` and twice that, once for a process; here whoever makes the settings does.
+    /// After how long everything is looked at again, whether it changed or not; `None`: never.
+    /// Upstream draws it at random between `--min-resync-period` and twice that, once for a
+    /// process; here whoever makes the settings does.
     pub resync_period: Option<Duration>,
     /// How restarts for changed configs are decided.
     pub restart: RestartSettings,
@@ -91,7 +95,8 @@ impl ControllerName {
 impl FromStr for ControllerName {
     type Err = UnknownController;
 
-    /// Reads a short name, or the one that kube-controller-manager has used since 1.28: `deployment-controller`.
+    /// Reads a short name, or the one that kube-controller-manager has used since 1.28:
+    /// `deployment-controller`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let short = text.strip_suffix("-controller").unwrap_or(text);
         let found = Self::ALL.into_iter().find(|name| name.as_str() == short);
@@ -114,7 +119,8 @@ pub enum Compatibility {
     /// kube-controller-manager v1.36, decision for decision, its known quirks included.
     #[default]
     Upstream,
-    /// The same, without those of its quirks that leave a Deployment stuck or wrong: `deployment/fixed.rs` lists them.
+    /// The same, without those of its quirks that leave a Deployment stuck or wrong:
+    /// `deployment/fixed.rs` lists them.
     Fixed,
 }
 

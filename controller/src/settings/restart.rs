@@ -11,8 +11,8 @@ use crate::model::beginning;
 /// Whose choices are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
-    /// xing's controller v1.3.0, its defects included, save that it neither crashes over an annotation that is `null` nor hangs when a
-    /// write fails while it ends.
+    /// xing's controller v1.3.0, its defects included, save that it neither crashes over an
+    /// annotation that is `null` nor hangs when a write fails while it ends.
     Xing,
     /// No restart is missed, and adopting a workload does not roll it out.
     #[default]
@@ -32,7 +32,8 @@ pub struct RestartSettings {
     pub window: Window,
     /// How often one workload may be restarted; of no meaning to xing's profile.
     pub budget: Budget,
-    /// How long a restart waits after the change, where no annotation says; the safe profile alone knows it.
+    /// How long a restart waits after the change, where no annotation says; the safe profile alone
+    /// knows it.
     pub delay: Duration,
     /// How many workloads are restarted at the same time; the safe profile alone knows it.
     pub turns: Turns,

@@ -113,7 +113,8 @@ fn templates() -> Vec<(String, Value)> {
     all
 }
 
-/// A template from a pod spec that may leave its containers out, and that the template's metadata may stand in.
+/// A template from a pod spec that may leave its containers out, and that the template's metadata
+/// may stand in.
 fn pod(mut spec: Map<String, Value>) -> Value {
     let mut metadata = spec.remove("metadata").unwrap_or_else(|| json!({}));
     metadata["labels"]["app"] = "web".into();

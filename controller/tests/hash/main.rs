@@ -1,8 +1,9 @@
 //! Ours against upstream's: every hash that a running kube-controller-manager was seen to give.
 //!
-//! `upstream.json` beside this file holds pod templates as a kube-apiserver gives them back, defaults and all, each with the
-//! hash that upstream put on its ReplicaSet. `scripts/hash-fields/collect` makes it, from `templates.yaml`: it runs the test
-//! below that is ignored elsewhere.
+//! `upstream.json` beside this file holds pod templates as a kube-apiserver gives them back,
+//! defaults and all, each with the hash that upstream put on its ReplicaSet.
+//! `scripts/hash-fields/collect` makes it, from `templates.yaml`: it runs the test below that is
+//! ignored elsewhere.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod collect;

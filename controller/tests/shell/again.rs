@@ -1,4 +1,5 @@
-//! No key is lost, in virtual time: what failed too often is tried again, and everything is looked at again now and then.
+//! No key is lost, in virtual time: what failed too often is tried again, and everything is looked
+//! at again now and then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,8 @@ use crate::requests::failure;
 use crate::server::Server;
 use crate::{deployment, pass, start};
 
-/// Fifteen retries take 164 s, and then upstream has dropped the Deployment: it would have no ReplicaSet until somebody changes it.
+/// Fifteen retries take 164 s, and then upstream has dropped the Deployment: it would have no
+/// ReplicaSet until somebody changes it.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_outlasts_the_retries_is_got_over() {
     let server = Server::default();

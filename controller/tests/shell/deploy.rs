@@ -9,10 +9,11 @@ use crate::rights::Rights;
 
 const DEPLOYMENT: &str = include_str!("../../deploy/deployment.yaml");
 
-/// What the controller asks of an API server: group, resource, verbs, and the one name that it is for.
+/// What the controller asks of an API server: group, resource, verbs, and the one name that it is
+/// for.
 ///
-/// `runtime/` makes all these requests; the right to `deployments/finalizers` is asked for by an admission plugin, on behalf of
-/// `blockOwnerDeletion` in owner references.
+/// `runtime/` makes all these requests; the right to `deployments/finalizers` is asked for by an
+/// admission plugin, on behalf of `blockOwnerDeletion` in owner references.
 const USED: [(&str, &str, &str, &str); 8] = [
     ("apps", "deployments", "get list watch update", ""),
     ("apps", "deployments/status", "update", ""),

@@ -77,7 +77,8 @@ async fn one_of_two_acts() {
     assert!((29..=31).contains(&renewals), "every two seconds, not {renewals} times");
 }
 
-/// Killed, it gives nothing back: the other waits until the lease has run out, and then acts on what it has seen meanwhile.
+/// Killed, it gives nothing back: the other waits until the lease has run out, and then acts on
+/// what it has seen meanwhile.
 #[tokio::test(start_paused = true)]
 async fn another_takes_over_when_the_lease_has_run_out() {
     let server = Server::default();
@@ -132,7 +133,8 @@ async fn one_that_stands_by_stops_without_a_word() {
     assert_eq!(server.get(LEASE), before);
 }
 
-/// Told to stop while it reaches for the lease, it does not know whether it has it: the answer never came.
+/// Told to stop while it reaches for the lease, it does not know whether it has it: the answer
+/// never came.
 #[tokio::test(start_paused = true)]
 async fn one_that_may_have_won_gives_back_too() {
     let server = Server::default();

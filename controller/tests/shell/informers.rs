@@ -17,7 +17,8 @@ fn value(metrics: &Metrics, name: &str, labels: &str) -> f64 {
     line.unwrap_or_else(|| panic!("{name} in {text}")).parse().unwrap()
 }
 
-/// The right to watch is withdrawn: lists go on twice a minute, and no more often, so a new Deployment is found by one.
+/// The right to watch is withdrawn: lists go on twice a minute, and no more often, so a new
+/// Deployment is found by one.
 #[tokio::test(start_paused = true)]
 async fn where_nothing_can_be_watched_lists_go_on() {
     let server = Server::default();
@@ -57,8 +58,8 @@ async fn the_times_of_the_last_list_and_event_are_shown() {
     assert!((0.0..1.0).contains(&since("last_list_timestamp_seconds")));
 }
 
-/// 60 s after one that came soon there must be another bookmark, so 90 s of silence are too many; a server that sends none so soon is
-/// given all the time for which it keeps a watch open.
+/// 60 s after one that came soon there must be another bookmark, so 90 s of silence are too many; a
+/// server that sends none so soon is given all the time for which it keeps a watch open.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_shows_nothing_for_its_time_is_begun_anew() {
     let server = Server::default();

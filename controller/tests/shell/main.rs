@@ -1,4 +1,5 @@
-//! The shell against a server in this process, in virtual time: what each answer of the server leads to.
+//! The shell against a server in this process, in virtual time: what each answer of the server
+//! leads to.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod again;
@@ -64,7 +65,8 @@ async fn makes_a_replica_set_and_says_so() {
     start(&server).await;
     let rs = server.all("replicasets").remove(0);
     let name = rs["metadata"]["name"].as_str().unwrap();
-    // How many more depends on which watch is faster: a status made from an older Deployment is refused.
+    // How many more depends on which watch is faster: a status made from an older Deployment is
+    // refused.
     assert_eq!(server.verbs()[..2], ["POST replicasets", "PUT deployments/web/status"]);
     assert!(server.verbs()[2..].iter().all(|verb| verb == "PUT deployments/web/status"));
     let web = server.get("deployments/web");
@@ -102,8 +104,8 @@ async fn a_conflict_is_tried_again_quietly() {
     assert_eq!(events(&server).len(), 2, "one for making, one for the size that was taken");
 }
 
-/// The status that tells of a new ReplicaSet meets a conflict: it is told of what the Deployment is by now, or the deadline of
-/// this rollout would never count.
+/// The status that tells of a new ReplicaSet meets a conflict: it is told of what the Deployment is
+/// by now, or the deadline of this rollout would never count.
 #[tokio::test(start_paused = true)]
 async fn a_new_replica_set_is_told_of_in_spite_of_a_conflict() {
     let server = Server::default();
@@ -126,9 +128,10 @@ async fn a_new_replica_set_is_told_of_in_spite_of_a_conflict() {
     assert_eq!(progressing[0]["reason"], "NewReplicaSetCreated");
 }
 
-/// The same conflict, because the user was quicker: what follows goes by what the user wants now. A step of the time before would
-/// be one too many (case `during/scaled-after-creation`), and so would be the revision of a template that nobody wants any more
-/// (case `during/retemplated-after-creation`).
+/// The same conflict, because the user was quicker: what follows goes by what the user wants now. A
+/// step of the time before would be one too many (case `during/scaled-after-creation`), and so
+/// would be the revision of a template that nobody wants any more (case
+/// `during/retemplated-after-creation`).
 #[tokio::test(start_paused = true)]
 async fn what_changes_while_a_new_replica_set_is_told_of_counts_at_once() {
     for image in ["app:2", "app:3"] {
@@ -165,8 +168,9 @@ async fn what_changes_while_a_new_replica_set_is_told_of_counts_at_once() {
     }
 }
 
-/// What it has itself written it looks for in its watches before it decides anew: a decision on older sizes would be made twice
-/// (cases `during/retemplated-after-creation`, `during/new-replicaset-deleted`).
+/// What it has itself written it looks for in its watches before it decides anew: a decision on
+/// older sizes would be made twice (cases `during/retemplated-after-creation`,
+/// `during/new-replicaset-deleted`).
 #[tokio::test(start_paused = true)]
 async fn its_own_writes_are_waited_for_but_not_for_ever() {
     let server = Server::default();

@@ -1,4 +1,5 @@
-//! What a process has around the controller: metrics, probes, limits, and the namespace that it keeps to.
+//! What a process has around the controller: metrics, probes, limits, and the namespace that it
+//! keeps to.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;

@@ -1,4 +1,5 @@
-//! The program itself, in real time, against a server in this process: signals, logs, and the way out.
+//! The program itself, in real time, against a server in this process: signals, logs, and the way
+//! out.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;

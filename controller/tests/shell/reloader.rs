@@ -1,4 +1,5 @@
-//! Profile `reloader` against a server in this process: the requests that no timeline shows, and what it means to take over.
+//! Profile `reloader` against a server in this process: the requests that no timeline shows, and
+//! what it means to take over.
 
 use std::time::Duration;
 
@@ -133,7 +134,8 @@ fn rollout(name: &str, annotations: Value) -> Value {
 
 const ROLLOUTS: &str = "--is-Argo-Rollouts=true";
 
-/// Its containers are a list that a patch replaces, so somebody else's write in between is one to be read first.
+/// Its containers are a list that a patch replaces, so somebody else's write in between is one to
+/// be read first.
 #[tokio::test(start_paused = true)]
 async fn a_rollout_keeps_what_it_has() {
     let server = Server::granting(Rights::of_reloader_with_rollouts());

@@ -1,4 +1,5 @@
-//! The ReplicaSet controller against a server in this process, in virtual time: what each answer of the server leads to.
+//! The ReplicaSet controller against a server in this process, in virtual time: what each answer of
+//! the server leads to.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -118,8 +119,8 @@ async fn does_not_wait_for_pods_to_go() {
     assert_eq!((&status(&server)["replicas"], &status(&server)["terminatingReplicas"]), (&json!(1), &json!(1)));
 }
 
-/// Refused, whatever for: one request, not a hundred; the words of the server in condition and event; tried again, for ever; and
-/// all forgotten when it goes well.
+/// Refused, whatever for: one request, not a hundred; the words of the server in condition and
+/// event; tried again, for ever; and all forgotten when it goes well.
 #[rstest]
 #[case::a_quota(403, "Forbidden", "exceeded quota: q")]
 #[case::no_such_pod_may_be(422, "Invalid", "spec.containers: Required value")]
@@ -151,7 +152,8 @@ async fn a_refused_pod_is_told_and_tried_again(
     assert_eq!(status(&server)["conditions"], Value::Null);
 }
 
-/// The first batch goes well and part of the third does not: the rest is not tried, and what is missing is made up for.
+/// The first batch goes well and part of the third does not: the rest is not tried, and what is
+/// missing is made up for.
 #[tokio::test(start_paused = true)]
 async fn a_failure_in_a_batch_ends_the_batches() {
     let server = Server::granting(Rights::of_replica_sets());
@@ -191,7 +193,8 @@ async fn a_namespace_that_goes_away_is_no_failure() {
     assert!(events(&server).is_empty() && status(&server)["conditions"].is_null());
 }
 
-/// 404: it is gone already, which is as good and not worth a word. Anything else is told and tried again.
+/// 404: it is gone already, which is as good and not worth a word. Anything else is told and tried
+/// again.
 #[rstest]
 #[case::gone_already(404, "NotFound", None)]
 #[case::in_the_way_of_another(409, "Conflict", Some("FailedDelete"))]
@@ -220,7 +223,8 @@ async fn a_refused_deletion(#[case] code: u16, #[case] reason: &'static str, #[c
     }
 }
 
-/// The server says that pods are made, and no watch ever shows them: for five minutes nothing is made in their place.
+/// The server says that pods are made, and no watch ever shows them: for five minutes nothing is
+/// made in their place.
 #[tokio::test(start_paused = true)]
 async fn what_never_shows_is_expected_for_five_minutes() {
     let server = Server::granting(Rights::of_replica_sets());
@@ -256,7 +260,8 @@ async fn adopts_after_a_live_look() {
     assert!(server.paths().contains(&"GET /apis/apps/v1/namespaces/default/replicasets/web".to_owned()));
 }
 
-/// TestDoNotAdoptOrCreateIfBeingDeletedRace: the cache says alive, the server says going, or another.
+/// TestDoNotAdoptOrCreateIfBeingDeletedRace: the cache says alive, the server says going, or
+/// another.
 #[rstest]
 #[case::going(json!({"metadata": {"uid": "rs", "deletionTimestamp": "2026-01-01T00:00:00Z"}}))]
 #[case::made_anew(json!({"metadata": {"uid": "another"}}))]
@@ -334,8 +339,8 @@ async fn a_pod_becomes_available_at_the_exact_moment() {
     assert_eq!(count(&server, "PUT"), 2);
 }
 
-/// TestUpdateStatusWithFailure's kin: refused for whatever reason, it is written once more on what the ReplicaSet is by now; its
-/// generation stays the one that was acted upon.
+/// TestUpdateStatusWithFailure's kin: refused for whatever reason, it is written once more on what
+/// the ReplicaSet is by now; its generation stays the one that was acted upon.
 #[rstest]
 #[case::once(1, 2)]
 #[case::twice(2, 4)]
@@ -406,7 +411,8 @@ async fn bursts_are_of_five_hundred() {
     assert_eq!((count(&server, "POST pods"), &status(&server)["replicas"]), (1200, &json!(1200)));
 }
 
-/// Both controllers in one process: a Deployment gets pods, rolls out as they become ready, and goes.
+/// Both controllers in one process: a Deployment gets pods, rolls out as they become ready, and
+/// goes.
 #[tokio::test(start_paused = true)]
 async fn both_roll_a_deployment_out() {
     let server = Server::granting(Rights::of_both());

@@ -1,5 +1,5 @@
-//! `rollout-controller config-restart` as a process, in real time: xing's environment, its metrics over HTTP, its memory, its end, and what
-//! it logs of Secrets and of the key to their checksums.
+//! `rollout-controller config-restart` as a process, in real time: xing's environment, its metrics
+//! over HTTP, its memory, its end, and what it logs of Secrets and of the key to their checksums.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! The config-restart controller against a server in this process, in virtual time: requests, events, metrics, refusals.
+//! The config-restart controller against a server in this process, in virtual time: requests,
+//! events, metrics, refusals.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -231,7 +232,8 @@ fn triggers(server: &Server, workload: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The window of a namespace, as the controller is installed, and without the right to look at namespaces. It is Thursday.
+/// The window of a namespace, as the controller is installed, and without the right to look at
+/// namespaces. It is Thursday.
 #[tokio::test(start_paused = true)]
 async fn a_namespace_has_a_restart_window() {
     for may_list in [true, false] {
@@ -254,7 +256,8 @@ async fn a_namespace_has_a_restart_window() {
     }
 }
 
-/// Scenario 58: whoever takes over in the middle of the grace period misses nothing, and restarts once.
+/// Scenario 58: whoever takes over in the middle of the grace period misses nothing, and restarts
+/// once.
 #[tokio::test(start_paused = true)]
 async fn another_leader_takes_over() {
     let server = Server::granting(Rights::of_restarts());

@@ -28,7 +28,8 @@ const RESTART_ROLES: [&str; 2] = [
     include_str!("../../deploy/config-restart/leader-election-role.yaml"),
 ];
 
-/// One right: API group, resource (with its subresource), verb, and the one name that it is for; empty: all.
+/// One right: API group, resource (with its subresource), verb, and the one name that it is for;
+/// empty: all.
 pub(crate) type Right = (String, String, String, String);
 
 /// All rights.

@@ -84,7 +84,8 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("never within a minute: {what}")
 }
 
-/// All connections fall silent, the lease's too: a new Deployment has its ReplicaSet all the same, and the lease is kept.
+/// All connections fall silent, the lease's too: a new Deployment has its ReplicaSet all the same,
+/// and the lease is kept.
 #[rstest]
 #[case::http_2("https", Version::HTTP_2)]
 #[case::http_1("http", Version::HTTP_11)]

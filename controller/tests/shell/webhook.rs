@@ -37,7 +37,8 @@ async fn request(stream: &mut TcpStream) -> Asked {
     }
 }
 
-/// A webhook that answers with these words one after the other, and then always with the last. It closes each connection.
+/// A webhook that answers with these words one after the other, and then always with the last. It
+/// closes each connection.
 async fn listen(answers: &'static [&'static str]) -> (String, mpsc::UnboundedReceiver<Asked>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook?token=t0ken", listener.local_addr().unwrap());

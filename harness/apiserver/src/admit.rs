@@ -1,7 +1,8 @@
 //! Admission: what upstream's default admission plugins add to an object, and what they refuse.
 //!
-//! NamespaceLifecycle, LimitRanger, ServiceAccount, Priority, DefaultTolerationSeconds, RuntimeClass,
-//! PodTopologyLabels and TaintNodesByCondition, for the kinds that are served. `quota` is ResourceQuota.
+//! NamespaceLifecycle, LimitRanger, ServiceAccount, Priority, DefaultTolerationSeconds,
+//! RuntimeClass, PodTopologyLabels and TaintNodesByCondition, for the kinds that are served.
+//! `quota` is ResourceQuota.
 
 use std::sync::Arc;
 

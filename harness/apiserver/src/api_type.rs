@@ -1,7 +1,7 @@
 //! Types of the API as a client of it knows them: what kubectl computes before it sends a request.
 //!
-//! A user of this crate that writes objects as `kubectl apply` does needs the same table of types as the
-//! server: the merge keys of lists, and the fields that there are.
+//! A user of this crate that writes objects as `kubectl apply` does needs the same table of types
+//! as the server: the merge keys of lists, and the fields that there are.
 
 use serde_json::Value;
 
@@ -59,8 +59,8 @@ impl ApiType {
         api::difference(self.0, from, to)
     }
 
-    /// The strategic merge patch by which `kubectl apply` applies a manifest to a live object: it deletes what
-    /// was applied before and is not in the manifest any more.
+    /// The strategic merge patch by which `kubectl apply` applies a manifest to a live object: it
+    /// deletes what was applied before and is not in the manifest any more.
     ///
     /// # Errors
     /// An item of a merged list without its merge key.
@@ -68,7 +68,8 @@ impl ApiType {
         api::three_way(self.0, last_applied, manifest, live)
     }
 
-    /// The fields of an object, or of a patch of one, that its type does not have. Directives of patches are no fields.
+    /// The fields of an object, or of a patch of one, that its type does not have. Directives of
+    /// patches are no fields.
     #[must_use]
     pub fn unknown_fields(self, object: &Value) -> Vec<UnknownField> {
         let mut found = Vec::new();

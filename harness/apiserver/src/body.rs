@@ -53,7 +53,8 @@ fn json_of(text: &[u8]) -> Result<Value, String> {
     }
 }
 
-/// A text as JSON. That it is UTF-8 is found out of all of it at once, which takes less time than of one string after the other.
+/// A text as JSON. That it is UTF-8 is found out of all of it at once, which takes less time than
+/// of one string after the other.
 fn read(text: &[u8]) -> serde_json::Result<Value> {
     std::str::from_utf8(text).map_or_else(|_| serde_json::from_slice(text), serde_json::from_str)
 }
@@ -84,7 +85,8 @@ pub(super) fn unrecognized(call: &Call, kind: &str, why: &str) -> Problem {
     Problem::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({shown})"))
 }
 
-/// Whether a patch reads or writes `managedFields`: one that names them, and a JSON patch, which can move what they are in.
+/// Whether a patch reads or writes `managedFields`: one that names them, and a JSON patch, which
+/// can move what they are in.
 pub(super) fn reads_managed_fields(call: &Call) -> bool {
     let name = b"managedFields";
     call.form() == "application/json-patch+json" || call.body.windows(name.len()).any(|part| part == name)

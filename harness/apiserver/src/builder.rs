@@ -87,9 +87,9 @@ impl Builder {
         self
     }
 
-    /// Starts with these objects too, exactly as they are: with their resourceVersions, UIDs, status
-    /// and times, as if they had been read from etcd. They are not validated and get no defaults.
-    /// What is absent of UID, creation time and resourceVersion is made up, see
+    /// Starts with these objects too, exactly as they are: with their resourceVersions, UIDs,
+    /// status and times, as if they had been read from etcd. They are not validated and get no
+    /// defaults. What is absent of UID, creation time and resourceVersion is made up, see
     /// [`ApiServer::put_stored`]. Watches and lists from before the latest of their versions are
     /// refused with 410.
     ///

@@ -1,7 +1,8 @@
 //! Random numbers from a seed: identical seeds give identical names, UIDs and delays. The generator
 //! is SplitMix64.
 
-/// A sequence of random numbers from a seed, for whoever wants to draw beside the server what a seed repeats.
+/// A sequence of random numbers from a seed, for whoever wants to draw beside the server what a
+/// seed repeats.
 #[derive(Debug, Clone)]
 pub struct Chance(u64);
 

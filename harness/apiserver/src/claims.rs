@@ -15,8 +15,8 @@ use super::rules;
 use super::server::Ask;
 use super::write::normal;
 
-/// Kinds that have one form and no empty defaults: an object that is read from a request is as it would be stored. They are written
-/// most.
+/// Kinds that have one form and no empty defaults: an object that is read from a request is as it
+/// would be stored. They are written most.
 const STORED_AS_READ: [&str; 3] = ["Deployment", "ReplicaSet", "Pod"];
 
 /// Who changed which fields of a new object. What it has as `managedFields` is taken out.
@@ -65,7 +65,8 @@ fn form(own: &'static Kind, other: &'static Kind, subresource: &str) -> Form {
     Form { root: root(other), api_version: other.api_version(), reset, own, other }
 }
 
-/// The object after a controller of the server removed fields, and its managers: none has those fields any more.
+/// The object after a controller of the server removed fields, and its managers: none has those
+/// fields any more.
 pub(super) fn taken_out(before: &Object, after: &Value) -> (Value, Managers) {
     let kind = before.kind;
     let after = normal(kind, after.clone()).unwrap_or_else(|_| after.clone());

@@ -1,8 +1,9 @@
 //! The controllers that run in every cluster: dependents are deleted after their owners, the
 //! content of a namespace with it; a namespace gets its service account; quotas are counted.
 //!
-//! These are upstream's garbage collector and its service account controller; `namespaces` and `quota`
-//! have the namespace and the resource quota controller. Each step is one write, so that the caller decides when it happens.
+//! These are upstream's garbage collector and its service account controller; `namespaces` and
+//! `quota` have the namespace and the resource quota controller. Each step is one write, so that
+//! the caller decides when it happens.
 
 use std::sync::Arc;
 

@@ -128,7 +128,8 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
     }
 }
 
-/// Of a behaviour both directions are filled in. Upstream: `SetDefaults_HorizontalPodAutoscalerBehavior`.
+/// Of a behaviour both directions are filled in. Upstream:
+/// `SetDefaults_HorizontalPodAutoscalerBehavior`.
 fn behavior(behavior: &mut Value) {
     let policy = |kind: &str, value: i64| json!({"type": kind, "value": value, "periodSeconds": 15});
     let up = entry(behavior, "scaleUp");
@@ -189,7 +190,8 @@ fn service(spec: &mut Value) {
     }
 }
 
-/// Of containers, the default limit is the maximum, and the default request the limit or the minimum.
+/// Of containers, the default limit is the maximum, and the default request the limit or the
+/// minimum.
 fn limit(limit: &mut Value) {
     if limit["type"] != "Container" {
         return;

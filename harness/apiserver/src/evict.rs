@@ -1,5 +1,5 @@
-//! Evictions: `pods/eviction`, by which `kubectl drain` deletes a pod only if its PodDisruptionBudget
-//! allows.
+//! Evictions: `pods/eviction`, by which `kubectl drain` deletes a pod only if its
+//! PodDisruptionBudget allows.
 //!
 //! Upstream: `EvictionREST`.
 

@@ -94,7 +94,8 @@ impl FieldError {
         Self { path: path.to_owned(), kind: Kind::TooMany(found), detail }
     }
 
-    /// Whether the rules of a custom resource are not evaluated besides. Upstream: `hasBlockingErr`.
+    /// Whether the rules of a custom resource are not evaluated besides. Upstream:
+    /// `hasBlockingErr`.
     pub(super) fn prevents_rules(&self) -> bool {
         matches!(
             self.kind,

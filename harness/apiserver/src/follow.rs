@@ -1,4 +1,5 @@
-//! The changes of a resource as values, for code in the server's process. They come when a watch would deliver them.
+//! The changes of a resource as values, for code in the server's process. They come when a watch
+//! would deliver them.
 //!
 //! [`Watches`](crate::Watches) and the latency model treat it as a watch.
 
@@ -14,7 +15,8 @@ use crate::watch::{Event, Order};
 
 pub use crate::watch::What;
 
-/// What happened to an object, and how it is now, or was last. It has its type and no `managedFields`.
+/// What happened to an object, and how it is now, or was last. It has its type and no
+/// `managedFields`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Seen {
@@ -31,7 +33,8 @@ pub struct Seen {
 pub struct Follow(Watch);
 
 impl ApiServer {
-    /// Follows a resource, such as `pods` or `deployments.apps`, from now on; the group may be omitted.
+    /// Follows a resource, such as `pods` or `deployments.apps`, from now on; the group may be
+    /// omitted.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]

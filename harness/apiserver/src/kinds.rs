@@ -170,7 +170,8 @@ impl Kind {
         matches!(self.built_in(), "Event" | "Lease" | "Service" | "LimitRange")
     }
 
-    /// Whether an update must name the version that it changes. Upstream: `AllowUnconditionalUpdate`.
+    /// Whether an update must name the version that it changes. Upstream:
+    /// `AllowUnconditionalUpdate`.
     pub(super) fn needs_version(&self) -> bool {
         self.custom.is_some() || matches!(self.built_in(), "Lease" | "PodDisruptionBudget" | DEFINITION)
     }
@@ -215,7 +216,8 @@ impl Kind {
         self.custom.is_none() && self.group == AUTOSCALING && self.version == "v1" && self.plural == AUTOSCALERS
     }
 
-    /// The kind in whose form requests are decided, after they are read and before they are answered.
+    /// The kind in whose form requests are decided, after they are read and before they are
+    /// answered.
     pub(super) fn inner(&'static self) -> &'static Self {
         if self.is_first_autoscaler() { self.storage() } else { self }
     }

@@ -34,13 +34,14 @@
 //!
 //! It serves Namespaces, Nodes, Pods, Events, ConfigMaps, Secrets, ServiceAccounts, ResourceQuotas,
 //! Services and LimitRanges of `v1`, Deployments, ReplicaSets, StatefulSets and DaemonSets of
-//! `apps/v1`, Jobs and CronJobs of `batch/v1`, Leases of `coordination.k8s.io/v1`, EndpointSlices of
-//! `discovery.k8s.io/v1`, PodDisruptionBudgets of `policy/v1`, Ingresses of `networking.k8s.io/v1` and
-//! HorizontalPodAutoscalers of `autoscaling/v2` and `autoscaling/v1`; the Events of `v1` also as those
-//! of `events.k8s.io/v1`. It serves them in JSON, YAML and protobuf and as tables, with `managedFields` and server-side
-//! apply. CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON and
-//! YAML: those are pruned, defaulted and validated by their structural schema, whose rules in CEL
-//! are not evaluated. It does not support conversion webhooks, authentication and authorization.
+//! `apps/v1`, Jobs and CronJobs of `batch/v1`, Leases of `coordination.k8s.io/v1`, EndpointSlices
+//! of `discovery.k8s.io/v1`, PodDisruptionBudgets of `policy/v1`, Ingresses of
+//! `networking.k8s.io/v1` and HorizontalPodAutoscalers of `autoscaling/v2` and `autoscaling/v1`;
+//! the Events of `v1` also as those of `events.k8s.io/v1`. It serves them in JSON, YAML and
+//! protobuf and as tables, with `managedFields` and server-side apply. CustomResourceDefinitions of
+//! `apiextensions.k8s.io/v1` add custom resources, in JSON and YAML: those are pruned, defaulted
+//! and validated by their structural schema, whose rules in CEL are not evaluated. It does not
+//! support conversion webhooks, authentication and authorization.
 //!
 //! No workload controllers and no kubelet run here: a Deployment gets no ReplicaSets and a pod
 //! never starts, unless the test or the controller that it tests does it. What runs is listed at
@@ -76,8 +77,8 @@
 //! The server proper is a function without side effects: the time comes in with each request and
 //! random numbers from a seed. Only `service`, `hook` and `response` wait, for as long as `latency`
 //! or a test says; only `clock` reads the time, and only `listen` opens sockets. A test steers by
-//! `hook`, `watches`, `follow` and `stored`. The table of types is printed from upstream's declarations by
-//! `scripts/api-types` of the repository.
+//! `hook`, `watches`, `follow` and `stored`. The table of types is printed from upstream's
+//! declarations by `scripts/api-types` of the repository.
 
 mod admit;
 mod amounts;

@@ -56,7 +56,8 @@ impl Server {
                 meta["remainingItemCount"] = left.into();
             }
         }
-        // Lists of custom resources have no type of their own upstream: theirs is that of any object.
+        // Lists of custom resources have no type of their own upstream: theirs is that of any
+        // object.
         if ask.kind.custom.is_some() && meta["continue"].is_null() {
             meta["continue"] = "".into();
         }

@@ -208,7 +208,8 @@ impl Form {
             Coding::Json | Coding::Yaml => format!("{event}\n").into(),
             Coding::Protobuf => {
                 let kind = event["type"].as_str().unwrap_or_default().to_owned();
-                // Every kind that is watched is in the table of types, and so is its metadata alone.
+                // Every kind that is watched is in the table of types, and so is its metadata
+                // alone.
                 let object = protobuf::encode(&event["object"]).unwrap_or_default();
                 Event { kind, object }.frame().into()
             }
@@ -279,8 +280,8 @@ impl Form {
     }
 }
 
-/// The metadata of an object as it is held, without the annotations that one of its versions has for
-/// a field of another. Upstream transforms the object before it is converted to its version.
+/// The metadata of an object as it is held, without the annotations that one of its versions has
+/// for a field of another. Upstream transforms the object before it is converted to its version.
 pub(super) fn own(object: &Value) -> Value {
     const OF_FIELDS: [&str; 2] = ["deprecated.daemonset.template.generation", "deprecated.deployment.rollback.to"];
     let mut meta = object["metadata"].clone();

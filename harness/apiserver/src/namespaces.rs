@@ -73,8 +73,8 @@ impl Server {
         if pods.is_empty() { self.store.inside(namespace).cloned().collect() } else { pods }
     }
 
-    /// The conditions once all that can be deleted is being deleted. Upstream: `deleteAllContent` and
-    /// `namespaceConditionUpdater`.
+    /// The conditions once all that can be deleted is being deleted. Upstream: `deleteAllContent`
+    /// and `namespaceConditionUpdater`.
     fn conditions(&self, space: &Object, now: Timestamp) -> Value {
         let name = space.meta("name");
         let mut wrong: BTreeMap<&str, (&str, String)> = BTreeMap::new();
@@ -119,7 +119,8 @@ impl Server {
         Value::Array(all)
     }
 
-    /// Whether the pods of a namespace have no finalizers, and should have ended since it was deleted.
+    /// Whether the pods of a namespace have no finalizers, and should have ended since it was
+    /// deleted.
     fn are_pods_stuck(&self, space: &Object, now: Timestamp) -> bool {
         let pods = || self.store.list(pod_kind(), space.meta("name"));
         let running =

@@ -1,7 +1,7 @@
 //! An object at one version, and the texts in which it leaves.
 //!
-//! Its managers stand beside its body. They are half of an object's text, and are written as `managedFields` only for a client that
-//! reads those.
+//! Its managers stand beside its body. They are half of an object's text, and are written as
+//! `managedFields` only for a client that reads those.
 
 use std::sync::{Arc, OnceLock};
 
@@ -51,8 +51,8 @@ impl Object {
         Arc::new(Self { kind, body, managers, version, text: OnceLock::new(), whole: OnceLock::new() })
     }
 
-    /// The same object as a version of its kind, by the schema of which it is read anew; an Event or
-    /// an autoscaler in its other form.
+    /// The same object as a version of its kind, by the schema of which it is read anew; an Event
+    /// or an autoscaler in its other form.
     pub(super) fn at(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
         if kind.built_in() != AUTOSCALER {
             return self.as_said(kind);

@@ -1,6 +1,6 @@
-//! Which pods upstream's PodSecurity may refuse. It is not judged here: what the standard `baseline`
-//! is about is refused as unsupported where a namespace enforces it, and so are namespaces with
-//! another standard than `privileged` and `baseline`.
+//! Which pods upstream's PodSecurity may refuse. It is not judged here: what the standard
+//! `baseline` is about is refused as unsupported where a namespace enforces it, and so are
+//! namespaces with another standard than `privileged` and `baseline`.
 
 use serde_json::Value;
 

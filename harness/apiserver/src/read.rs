@@ -41,8 +41,8 @@ impl Server {
         let said = |name: &str| body[name].as_str().unwrap_or_default();
         if said("kind").is_empty() {
             let missing = |text: &[u8]| format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(text));
-            // Without field validation upstream's decoder takes the path's kind, and then misses it;
-            // by then the text is one value of JSON, whatever was around it.
+            // Without field validation upstream's decoder takes the path's kind, and then misses
+            // it; by then the text is one value of JSON, whatever was around it.
             return Err(match (Validation::of(ask.call), said("apiVersion")) {
                 (Validation::Ignore, "") => unfit(&version, kind, kind, &missing(ask.call.body.trim_ascii())),
                 (Validation::Ignore, said) => unfit(said, kind, kind, &missing(ask.call.body.trim_ascii())),

@@ -81,7 +81,8 @@ impl Watch {
         self.order.form.event(line, self.order.kind, first, self.server.now())
     }
 
-    /// Goes on after a test has ended it, as a client that watches again from there; `false` where changes are missing.
+    /// Goes on after a test has ended it, as a client that watches again from there; `false` where
+    /// changes are missing.
     pub(crate) fn go_on(&mut self) -> bool {
         self.followed.ends = self.server.signals(self.order.kind).ends;
         !self.order.gone

@@ -197,8 +197,9 @@ pub(super) fn empty_lists(body: &mut Value) {
     }
 }
 
-/// An Ingress's empty list of rules, which a read body does not have: it is not stored, but upstream's
-/// errors show it, and null where there was no list. Likewise an autoscaler's empty list of policies.
+/// An Ingress's empty list of rules, which a read body does not have: it is not stored, but
+/// upstream's errors show it, and null where there was no list. Likewise an autoscaler's empty list
+/// of policies.
 pub(super) fn keep_empty_rules(kind: &Kind, given: &Value, read: &mut Value) {
     if has_empty_rules(kind, given) {
         read["spec"]["rules"] = json!([]);

@@ -298,8 +298,8 @@ impl Server {
         Ok(text(StatusCode::OK, object.text(ask.call.managed)))
     }
 
-    /// The refusal of a version of the future. A watch cache asks the client to come again; Events have
-    /// none.
+    /// The refusal of a version of the future. A watch cache asks the client to come again; Events
+    /// have none.
     pub(super) fn too_large(&self, kind: &Kind, wanted: u64) -> Problem {
         let problem = Problem::too_large(wanted, self.store.version());
         if kind.has_bookmarks() { problem.again_after(1) } else { problem }

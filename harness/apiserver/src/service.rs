@@ -95,8 +95,8 @@ impl ApiServer {
         kube::Client::new(self.clone(), "default")
     }
 
-    /// The same server for clients that do not read `managedFields`: its answers and watches leave them out. An
-    /// object that a client sends back without them keeps those that it has.
+    /// The same server for clients that do not read `managedFields`: its answers and watches leave
+    /// them out. An object that a client sends back without them keeps those that it has.
     #[must_use]
     pub fn without_managed_fields(&self) -> Self {
         Self { managed: ManagedFields::LeftOut, ..self.clone() }
@@ -152,7 +152,8 @@ impl ApiServer {
         self.tell_watches(before);
     }
 
-    /// Wakes the watches of the kinds that have changed after a version, and who waits for any write.
+    /// Wakes the watches of the kinds that have changed after a version, and who waits for any
+    /// write.
     fn tell_watches(&self, before: u64) {
         let mut kinds = Vec::new();
         for change in self.server().store.since(before) {

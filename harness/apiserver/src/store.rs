@@ -1,8 +1,9 @@
 //! The store: every object in order, and the log of all changes.
 //!
-//! Nearly all that reads the log reads its newest changes. The objects of older ones are kept as their text, which takes a tenth
-//! of the room; who still asks for one has it read anew. Of a log that grows very long the beginning is dropped, as etcd's
-//! compaction does: a watch or a list from there is answered with 410.
+//! Nearly all that reads the log reads its newest changes. The objects of older ones are kept as
+//! their text, which takes a tenth of the room; who still asks for one has it read anew. Of a log
+//! that grows very long the beginning is dropped, as etcd's compaction does: a watch or a list from
+//! there is answered with 410.
 //!
 //! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its
 //! last change. A watch is a position in the log.
@@ -252,8 +253,8 @@ impl Store {
         self.dropped_of.keys().any(|kind| self.lacks_of(*kind, version))
     }
 
-    /// Whether the log has no longer all changes of a kind after a version. A watch of a kind that never changes stands at its beginning,
-    /// however much else is written.
+    /// Whether the log has no longer all changes of a kind after a version. A watch of a kind that
+    /// never changes stands at its beginning, however much else is written.
     pub(super) fn lacks_of(&self, kind: Place, version: u64) -> bool {
         self.dropped_of.get(&kind).is_some_and(|last| version < *last)
     }

@@ -118,7 +118,8 @@ impl Server {
         shown
     }
 
-    /// Moves a watch of whose kind nothing has changed to the latest version, as a bookmark is to say.
+    /// Moves a watch of whose kind nothing has changed to the latest version, as a bookmark is to
+    /// say.
     pub(super) fn move_on(&self, order: &mut Order) {
         let (kind, from) = (order.kind.place(), order.version);
         let has_changed = self.store.since(from).iter().any(|change| change.key.kind == kind);

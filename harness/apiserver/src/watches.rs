@@ -45,8 +45,8 @@ impl ApiServer {
 }
 
 impl Watches {
-    /// Holds back what changes from now on. Neither events nor bookmarks nor the end by time-out are
-    /// delivered, also to watches that begin later. All other requests are answered as ever.
+    /// Holds back what changes from now on. Neither events nor bookmarks nor the end by time-out
+    /// are delivered, also to watches that begin later. All other requests are answered as ever.
     pub fn pause(&self) {
         let version = self.server.resource_version();
         self.signal(|signals| signals.paused = Some(version));

@@ -70,8 +70,8 @@ impl Server {
         if shared {
             body["metadata"]["labels"] = body["spec"]["template"]["metadata"]["labels"].clone();
         }
-        // A namespace's label has its name, which may have just been generated. What an annotation of an
-        // autoscaler of v1 says is judged as it is said.
+        // A namespace's label has its name, which may have just been generated. What an annotation
+        // of an autoscaler of v1 says is judged as it is said.
         if kind.built_in() != AUTOSCALER {
             defaults::fill(kind, &mut body);
         }
@@ -226,7 +226,8 @@ impl Server {
         Ok(new)
     }
 
-    /// Validates a changed object and replaces the old one; `applied` are its managers after an apply.
+    /// Validates a changed object and replaces the old one; `applied` are its managers after an
+    /// apply.
     pub(super) fn replace(
         &mut self,
         ask: &Ask<'_>,
@@ -335,8 +336,8 @@ impl Server {
             let (namespace, old) = (old.meta("namespace"), Some(before));
             quota::admit(self, &quota::Charge { kind, namespace, name, new: &seen, old, now: ask.now })?;
         }
-        // Without finalizers an object in deletion is removed, not written; a namespace is removed by
-        // its controller.
+        // Without finalizers an object in deletion is removed, not written; a namespace is removed
+        // by its controller.
         let kept = new["metadata"]["finalizers"].as_array().is_some_and(|names| !names.is_empty());
         let grace = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         if old.deleting() && !kept && grace == 0 && kind.built_in() != "Namespace" {

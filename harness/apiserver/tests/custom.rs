@@ -1,5 +1,5 @@
-//! Custom resources, as a client sees them: a definition brings its kind, objects follow its schema,
-//! and go with it.
+//! Custom resources, as a client sees them: a definition brings its kind, objects follow its
+//! schema, and go with it.
 
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};

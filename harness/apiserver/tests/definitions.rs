@@ -1,8 +1,8 @@
-//! Definitions, and objects of their kinds, are valid where upstream's own code says so, and what is
-//! wrong with them is said in the same words.
+//! Definitions, and objects of their kinds, are valid where upstream's own code says so, and what
+//! is wrong with them is said in the same words.
 //!
-//! `definitions/recorded.jsonl` has upstream's answers for a sample. The test that compares many more
-//! runs `definitions/oracle`, which is built from upstream's modules.
+//! `definitions/recorded.jsonl` has upstream's answers for a sample. The test that compares many
+//! more runs `definitions/oracle`, which is built from upstream's modules.
 
 #[path = "definitions/generate.rs"]
 mod generate;
@@ -30,7 +30,8 @@ async fn ask(server: &ApiServer, method: Method, path: &str, body: &Value) -> (S
     (code, serde_json::from_slice(&bytes).unwrap_or_default(), warnings)
 }
 
-/// What is wrong in an answer, as upstream's list of errors has it; None if this server refuses to say.
+/// What is wrong in an answer, as upstream's list of errors has it; None if this server refuses to
+/// say.
 fn errors(code: StatusCode, body: &Value) -> Option<BTreeSet<String>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match code {

@@ -1,4 +1,5 @@
-//! Evictions, as `kubectl drain` sends them: a pod goes if its disruption budget allows, and only so often.
+//! Evictions, as `kubectl drain` sends them: a pod goes if its disruption budget allows, and only
+//! so often.
 
 use std::time::Duration;
 

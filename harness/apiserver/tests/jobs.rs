@@ -6,7 +6,8 @@ use kube_apiserver_sim::ApiServer;
 use rstest::rstest;
 use serde_json::json;
 
-/// The labels that upstream generates for a Job's template are the Job's too, where a request names none.
+/// The labels that upstream generates for a Job's template are the Job's too, where a request names
+/// none.
 #[rstest]
 #[case::created(Method::POST, "/apis/batch/v1/namespaces/default/jobs", "application/json")]
 #[case::applied(

@@ -105,7 +105,8 @@ async fn ask(
 fn same_parts(answer: &Value, recorded: &Value) -> Value {
     match (answer, recorded) {
         (_, Value::Null) => Value::Null,
-        // A condition of which only the time is left out, and so on: lists are compared item by item.
+        // A condition of which only the time is left out, and so on: lists are compared item by
+        // item.
         (Value::Array(items), Value::Array(known)) if items.len() == known.len() => {
             items.iter().zip(known).map(|(item, known)| same_parts(item, known)).collect()
         }

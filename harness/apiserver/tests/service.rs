@@ -1,4 +1,5 @@
-//! The server as a service under kube's client, on virtual time: what a user of the crate configures.
+//! The server as a service under kube's client, on virtual time: what a user of the crate
+//! configures.
 
 use futures::StreamExt;
 use jiff::Timestamp;

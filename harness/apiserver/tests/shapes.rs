@@ -44,7 +44,8 @@ async fn server() -> ApiServer {
     server
 }
 
-/// Metadata, status and spec that are no objects are refused by their type, whatever managers there are.
+/// Metadata, status and spec that are no objects are refused by their type, whatever managers there
+/// are.
 #[rstest]
 #[tokio::test(start_paused = true)]
 async fn refuses_parts_that_are_no_objects(#[values("metadata", "spec", "status")] part: &str) {

@@ -1,4 +1,5 @@
-//! What the benches of whole programs have in common: which programs, and what the kernel says of a process.
+//! What the benches of whole programs have in common: which programs, and what the kernel says of a
+//! process.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,8 @@ pub(crate) fn usage(process: i32) -> Result<Usage, Box<dyn std::error::Error>> {
         let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
         kib.map(|kib| kib / 1024).ok_or_else(|| format!("the kernel says no {key} of {process}"))
     };
-    // After the program's name, which may hold anything: user and system time are the 12th and 13th.
+    // After the program's name, which may hold anything: user and system time are the 12th and
+    // 13th.
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = fields.get(11..13).unwrap_or_default().iter().map(|ticks| ticks.parse::<f64>().unwrap_or_default());
     Ok(Usage { peak: memory("VmHWM:")?, now: memory("VmRSS:")?, cpu: ticks.sum::<f64>() / TICKS_A_SECOND })

@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 /// The most requests of an input.
 const REQUESTS: usize = 12;
 
-/// Requests to the simulated server, one after the other. Between lines of `---`: `METHOD PATH [CONTENT-TYPE]`, and the body below.
+/// Requests to the simulated server, one after the other. Between lines of `---`: `METHOD PATH
+/// [CONTENT-TYPE]`, and the body below.
 pub fn requests(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime of this thread needs nothing that can fail");
@@ -146,7 +147,8 @@ pub fn results(data: &[u8]) {
     }
 }
 
-/// Annotations of a workload, a line each: `KEY VALUE`. They are read, and decided by in every profile.
+/// Annotations of a workload, a line each: `KEY VALUE`. They are read, and decided by in every
+/// profile.
 pub fn annotations(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let pairs = text.split('\n').filter_map(|line| line.split_once(' '));

@@ -1,8 +1,9 @@
 //! The deletion of a collection, as the deletions of its objects.
 //!
-//! `deletecollection` is one request, and its answer is the list of the objects as they were before. What became of each follows from the
-//! options: an object that nothing holds is gone, one with finalizers or of a foreground deletion waits for them, and a pod that runs on
-//! a node has its grace period.
+//! `deletecollection` is one request, and its answer is the list of the objects as they were
+//! before. What became of each follows from the options: an object that nothing holds is gone, one
+//! with finalizers or of a foreground deletion waits for them, and a pod that runs on a node has
+//! its grace period.
 
 use serde_json::{Value, json};
 

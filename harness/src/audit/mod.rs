@@ -1,15 +1,21 @@
-//! A Deployment's past, from the audit logs of kube-apiserver: the recording that `capture` would have made while it happened.
+//! A Deployment's past, from the audit logs of kube-apiserver: the recording that `capture` would
+//! have made while it happened.
 //!
-//! An audit log has every request. At level `RequestResponse` it has what the server answered as well, and that is the object as it was
-//! stored then: a version. Ordered by resourceVersion these are what a watch would have shown, and the entries say besides who wrote each.
+//! An audit log has every request. At level `RequestResponse` it has what the server answered as
+//! well, and that is the object as it was stored then: a version. Ordered by resourceVersion these
+//! are what a watch would have shown, and the entries say besides who wrote each.
 //!
-//! * `log` reads files, `envelope` finds the entries in what exporters wrap them in, and `entry` is one that wrote something.
-//! * `collection` is the deletion of many objects as that of each; `versions` makes versions of answers; `continuity` finds writes that
-//!   the log lacks. What is missing is a gap in the recording, from which on nothing is judged.
-//! * A recording begins with what is there. A log has that where it has the Deployment's creation, or from the first moment on at which
-//!   each object that the counters speak of is known, as each was written at least once.
+//! * `log` reads files, `envelope` finds the entries in what exporters wrap them in, and `entry` is
+//!   one that wrote something.
+//! * `collection` is the deletion of many objects as that of each; `versions` makes versions of
+//!   answers; `continuity` finds writes that the log lacks. What is missing is a gap in the
+//!   recording, from which on nothing is judged.
+//! * A recording begins with what is there. A log has that where it has the Deployment's creation,
+//!   or from the first moment on at which each object that the counters speak of is known, as each
+//!   was written at least once.
 //!
-//! The border: what `infer` makes of it, a case, and what `capture` does to a recording of a live cluster, names taken out for one.
+//! The border: what `infer` makes of it, a case, and what `capture` does to a recording of a live
+//! cluster, names taken out for one.
 
 mod collection;
 mod continuity;
@@ -105,7 +111,8 @@ fn deployment(entries: &[Entry], sought: &Sought) -> Result<(String, String), Au
     }
 }
 
-/// Whether an entry is of the Deployment or may be of what belongs to it: its ReplicaSets and pods have names that begin with its own.
+/// Whether an entry is of the Deployment or may be of what belongs to it: its ReplicaSets and pods
+/// have names that begin with its own.
 fn is_own(entry: &Entry, deployment: &str) -> bool {
     let begins = |name: &str| name.strip_prefix(deployment).is_some_and(|rest| rest.starts_with('-'));
     match entry.kind() {
@@ -126,8 +133,9 @@ fn levels(entries: &[Entry], deployment: &str) -> Result<(), AuditError> {
     }
 }
 
-/// How many entries come before the recording. From that moment on all is known: it is the Deployment's creation, or one at which
-/// the counters speak only of objects that are known; with a time, the last such moment until then.
+/// How many entries come before the recording. From that moment on all is known: it is the
+/// Deployment's creation, or one at which the counters speak only of objects that are known; with a
+/// time, the last such moment until then.
 fn beginning(ordered: &[(u64, Entry)], deployment: &str, sought: &Sought) -> Result<usize, AuditError> {
     let creates =
         |entry: &Entry| entry.kind() == Some("Deployment") && entry.name() == deployment && entry.verb == "create";
@@ -266,8 +274,9 @@ fn recording(
 /// Programs that have the version of the cluster.
 const OF_THE_CLUSTER: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kube-apiserver"];
 
-/// Who looks after ReplicaSets and pods: programs that create them with an owner or write the status of a Deployment or ReplicaSet, the
-/// garbage collector, which deletes those of an owner that is gone, and kubelets, which write what became of a pod.
+/// Who looks after ReplicaSets and pods: programs that create them with an owner or write the
+/// status of a Deployment or ReplicaSet, the garbage collector, which deletes those of an owner
+/// that is gone, and kubelets, which write what became of a pod.
 fn controllers(ordered: &[(u64, Entry)]) -> BTreeSet<(&str, &str)> {
     let reports = |entry: &Entry| matches!(entry.kind(), Some("Deployment" | "ReplicaSet")) && entry.is_status();
     let makes = |entry: &Entry| {

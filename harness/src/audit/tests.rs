@@ -1,4 +1,5 @@
-//! Logs as kube-apiserver writes them, of a ReplicaSet of two pods that is scaled down by a user's edit of the Deployment.
+//! Logs as kube-apiserver writes them, of a ReplicaSet of two pods that is scaled down by a user's
+//! edit of the Deployment.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -87,7 +88,8 @@ pub(super) fn log() -> Log {
         .entry((KUBELET, "kubelet"), "delete", "pods web-1-b", pod(10, "web-1-b", &gone))
 }
 
-/// What came after the beginning: the version, the kind and what became of it; `!` for what no controller wrote.
+/// What came after the beginning: the version, the kind and what became of it; `!` for what no
+/// controller wrote.
 pub(super) fn later(recording: &Recording) -> Vec<String> {
     let settled = recording.entries.iter().position(|entry| matches!(entry, Recorded::Settled(_))).unwrap();
     let told = recording.entries[settled..].iter().filter_map(|entry| match entry {

@@ -1,8 +1,9 @@
 //! The results of all shards as those of one run.
 //!
 //! What does not fit is refused, as a sum over the wrong parts looks like any other sum: files of
-//! different runs, two files of one shard that say different things, an item that is played twice or
-//! in no shard. A shard that is missing is no error: it is reported, and the whole is inconclusive.
+//! different runs, two files of one shard that say different things, an item that is played twice
+//! or in no shard. A shard that is missing is no error: it is reported, and the whole is
+//! inconclusive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -209,7 +210,8 @@ impl Merged {
         lines
     }
 
-    /// All outcomes, as one run would have them: a subject that ended by itself between two cases is its failure.
+    /// All outcomes, as one run would have them: a subject that ended by itself between two cases
+    /// is its failure.
     #[must_use]
     pub fn outcomes(&self) -> Vec<Outcome> {
         let between = self.parts.iter().map(|part| part.end.ended_between).sum();

@@ -1,4 +1,5 @@
-//! Campaigns: one selection, played by several runs on several machines, whose results are one again.
+//! Campaigns: one selection, played by several runs on several machines, whose results are one
+//! again.
 //!
 //! * `shard` says which part of a selection a run plays.
 //! * `items` names what was selected, so that two runs can be seen to be parts of one.
@@ -6,8 +7,8 @@
 //! * `merge` puts the files of all shards together, and refuses those that do not belong together.
 //! * `searched` is what a search found, `explored` what exploring a case came to.
 //!
-//! A results file has one JSON object a line: a header; for each play what `--output json` prints of
-//! it; and an end, which is how a file shows that it is whole.
+//! A results file has one JSON object a line: a header; for each play what `--output json` prints
+//! of it; and an end, which is how a file shows that it is whole.
 //!
 //! Pure but for reading and writing that file. Who plays is `cli`'s to say, and how it is printed.
 

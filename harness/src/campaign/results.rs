@@ -1,7 +1,7 @@
 //! The file in which a shard leaves what came of its part.
 //!
-//! It is written when everything was played, under another name, and renamed: a shard that was ended
-//! early leaves no file. A shard that is played again replaces the file of the same name.
+//! It is written when everything was played, under another name, and renamed: a shard that was
+//! ended early leaves no file. A shard that is played again replaces the file of the same name.
 
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, BufWriter, Write};

@@ -1,5 +1,5 @@
-//! What a search found: how many programs were played, which could not be compared, and the causes of
-//! a difference. Those of several shards are one search's: a cause is listed once.
+//! What a search found: how many programs were played, which could not be compared, and the causes
+//! of a difference. Those of several shards are one search's: a cause is listed once.
 
 use std::collections::BTreeMap;
 

@@ -2,10 +2,10 @@
 //!
 //! What is known before anything is played, such as plays of cases, is dealt out in turn by its
 //! number: the shards differ by one item at most, and neighbours, which cost about the same, go to
-//! different shards. A hash of the names would keep an item in its shard when the selection changes,
-//! which is worth nothing here, as shards of different selections are never merged. What is only found
-//! while a run lasts, such as the programs of a search, has no number that all shards agree on, and is
-//! divided by a hash of its text.
+//! different shards. A hash of the names would keep an item in its shard when the selection
+//! changes, which is worth nothing here, as shards of different selections are never merged. What
+//! is only found while a run lasts, such as the programs of a search, has no number that all shards
+//! agree on, and is divided by a hash of its text.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;

@@ -60,7 +60,8 @@ const KINDS: [(&str, &str, &str); 4] = [
 ];
 /// Those of them that are watched everywhere.
 const WORKLOADS: &[(&str, &str, &str)] = KINDS.split_at(3).0;
-/// The server ends a watch after so many seconds, so that a connection that is dead without a word is noticed.
+/// The server ends a watch after so many seconds, so that a connection that is dead without a word
+/// is noticed.
 const WATCH: u32 = 240;
 /// How much longer that may take on its way.
 const GRACE: Duration = Duration::from_secs(10);
@@ -90,7 +91,8 @@ impl Stream {
         let stream = |(kind, group, plural): (&'static str, &str, &str)| Self {
             kind,
             api: api(client, &wish.namespace, (kind, group, plural)),
-            // A ReplicaSet whose labels are changed would look like one that was deleted; there are few of them.
+            // A ReplicaSet whose labels are changed would look like one that was deleted; there are
+            // few of them.
             labels: (kind == "Pod").then(|| selector.to_owned()),
             fields: (kind == "Deployment").then(|| format!("metadata.name={}", wish.deployment)),
             length: WATCH,
@@ -99,7 +101,8 @@ impl Stream {
         KINDS.into_iter().map(stream).collect()
     }
 
-    /// All Deployments, ReplicaSets and pods of a namespace, or of all; each watch is opened anew after so many seconds.
+    /// All Deployments, ReplicaSets and pods of a namespace, or of all; each watch is opened anew
+    /// after so many seconds.
     pub(crate) fn everywhere(client: &Client, namespace: Option<&str>, length: u32, slim: Slim) -> Vec<Self> {
         let stream = |kind: (&'static str, &str, &str)| Self {
             kind: kind.0,
@@ -264,7 +267,8 @@ async fn missing_of(
             Err(error) if is_refused(&error) => missing.push(format!("list {plural}")),
             Err(error) => return Err(said(&error)),
         }
-        // A right to list is none to watch, and a watch that is refused each time would look like one that brings nothing.
+        // A right to list is none to watch, and a watch that is refused each time would look like
+        // one that brings nothing.
         let request = Request::new(api.resource_url()).watch(&WatchParams::default().timeout(1), "0");
         let request = request.expect("a time-out below 295 s is allowed");
         match api.into_client().request_events::<Value>(request).await {

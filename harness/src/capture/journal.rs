@@ -28,11 +28,13 @@ pub(crate) struct Journal {
     listed: BTreeSet<&'static str>,
     /// The manager who created a ReplicaSet first.
     creator: Option<String>,
-    /// The managers who wrote the Deployment's status, or created a ReplicaSet: there are several where the controller was replaced.
+    /// The managers who wrote the Deployment's status, or created a ReplicaSet: there are several
+    /// where the controller was replaced.
     controllers: BTreeSet<String>,
     /// The manager who wrote the Deployment's status last.
     reporter: Option<String>,
-    /// The managers who wrote these versions of ReplicaSets, but for their status, by resourceVersion.
+    /// The managers who wrote these versions of ReplicaSets, but for their status, by
+    /// resourceVersion.
     authors: BTreeMap<u64, Vec<String>>,
     /// Whether the Deployment was changed, or was not complete at first.
     busy: bool,
@@ -96,7 +98,8 @@ impl Journal {
         self.busy && self.deployment().is_none_or(is_complete)
     }
 
-    /// Who looks after the Deployment there, as far as managed fields tell; with the server's version where that is upstream's.
+    /// Who looks after the Deployment there, as far as managed fields tell; with the server's
+    /// version where that is upstream's.
     pub(super) fn controller(&self, cluster: &str, version: &str) -> Identity {
         let program = self.reporter.as_deref().or(self.creator.as_deref()).unwrap_or("kube-controller-manager");
         Identity::new(cluster, program, if program == "kube-controller-manager" { version } else { "" })
@@ -228,8 +231,8 @@ fn creator(set: &Value) -> Option<String> {
     manager(entries(set).iter().find(|entry| entry.at("/subresource").is_none())?)
 }
 
-/// The managers whose entries are new in a version. A deletion leaves none, nor does a write that repeats the one before it in the
-/// same second.
+/// The managers whose entries are new in a version. A deletion leaves none, nor does a write that
+/// repeats the one before it in the same second.
 fn wrote(before: Option<&Value>, after: &Value) -> Option<String> {
     let known = before.map(entries).unwrap_or_default();
     let new = entries(after).iter().filter(|entry| is_new(known, entry));
@@ -422,8 +425,8 @@ mod tests {
         News::Seen { kind: "Deployment", change: Change::Modified, object: json!({"metadata": metadata}) }
     }
 
-    /// A controller that takes the place of another writes ReplicaSets that it did not create; the status of the Deployment shows who
-    /// it is, if only later.
+    /// A controller that takes the place of another writes ReplicaSets that it did not create; the
+    /// status of the Deployment shows who it is, if only later.
     #[test]
     fn a_controller_that_replaces_another_is_no_stranger() {
         let mut journal = Journal::new("web");

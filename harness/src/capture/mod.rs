@@ -1,15 +1,19 @@
 //! Recording a Deployment of a live cluster while something happens to it.
 //!
-//! Lists and watches, and never writes: it works beside a production controller. Four watches (the Deployment, ReplicaSets and pods by its
-//! selector, Events) go on through closed connections and restarts of the API server at the version they had reached. Where a server
-//! no longer has that version, the objects are listed again, and the recording says that it has a gap. Secrets are never read.
+//! Lists and watches, and never writes: it works beside a production controller. Four watches (the
+//! Deployment, ReplicaSets and pods by its selector, Events) go on through closed connections and
+//! restarts of the API server at the version they had reached. Where a server no longer has that
+//! version, the objects are listed again, and the recording says that it has a gap. Secrets are
+//! never read.
 //!
 //! * `follow` is one watch; `journal` gathers what they bring, and is pure; `anonymous` takes names
 //!   and values out but for those of `vocabulary`.
-//! * What comes of it is an ordinary recording without steps: the objects that were there, a [`Settling`](crate::recording::Settling),
-//!   then every version in the order of resourceVersions. `infer` makes steps of it.
+//! * What comes of it is an ordinary recording without steps: the objects that were there, a
+//!   [`Settling`](crate::recording::Settling), then every version in the order of resourceVersions.
+//!   `infer` makes steps of it.
 //!
-//! The border: nothing here knows what a rollout should look like, but for when one is complete, so that it can stop.
+//! The border: nothing here knows what a rollout should look like, but for when one is complete, so
+//! that it can stop.
 
 mod anonymous;
 mod follow;
@@ -65,8 +69,8 @@ pub enum CaptureError {
     Selector(String),
 }
 
-/// A client for a context of the user's kubeconfig (the current one if none is named) and that context's name and namespace.
-/// In a pod without a kubeconfig it is the pod's own cluster.
+/// A client for a context of the user's kubeconfig (the current one if none is named) and that
+/// context's name and namespace. In a pod without a kubeconfig it is the pod's own cluster.
 ///
 /// # Errors
 /// There is no kubeconfig, or none with this context.
@@ -83,7 +87,8 @@ pub fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<(Clie
     Ok((connection.client(LIMIT)?, connection.context, namespace))
 }
 
-/// How long a server may take to take a connection. kubelet restarts a pod that is silent for longer, and nothing would say why.
+/// How long a server may take to take a connection. kubelet restarts a pod that is silent for
+/// longer, and nothing would say why.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Record until the wish is fulfilled, or until interrupted: then what there is.

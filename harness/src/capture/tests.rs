@@ -115,7 +115,8 @@ async fn a_watch_that_cannot_go_on_is_a_gap_and_then_goes_on() {
     assert_eq!(later.last().map(String::as_str), Some("Deployment shop"));
 }
 
-/// The first news of a server that answers lists with this token and breaks off each watch for this.
+/// The first news of a server that answers lists with this token and breaks off each watch for
+/// this.
 async fn first_news(token: &'static str, why: TooMuch, number: usize) -> Vec<String> {
     let service = tower::service_fn(move |request: hyper::Request<kube::client::Body>| async move {
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch"));

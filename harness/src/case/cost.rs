@@ -1,7 +1,8 @@
-//! How long a case takes on the simulated cluster, roughly: its sub-steps are counted, each of which takes about the same time, and
-//! a little more for each pod that there is.
+//! How long a case takes on the simulated cluster, roughly: its sub-steps are counted, each of
+//! which takes about the same time, and a little more for each pod that there is.
 //!
-//! Counted is what the case itself says: `ready: {pods: all}` moves as many pods as are wanted. Pure.
+//! Counted is what the case itself says: `ready: {pods: all}` moves as many pods as are wanted.
+//! Pure.
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ const EACH: Duration = Duration::from_millis(4);
 /// What it takes besides for each pod that is wanted.
 const A_POD: Duration = Duration::from_nanos(300);
 
-/// As many pods settle in the time that one settling may take; more of them may take longer. On the simulated cluster one pod is bound
-/// to a node in 4 ms.
+/// As many pods settle in the time that one settling may take; more of them may take longer. On the
+/// simulated cluster one pod is bound to a node in 4 ms.
 const PODS: u64 = 1_000;
 
 /// What playing a case costs.
@@ -29,8 +30,8 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// How long one settling may take, where it may take so long in a usual case: in proportion where more pods are wanted than
-    /// settle in that time.
+    /// How long one settling may take, where it may take so long in a usual case: in proportion
+    /// where more pods are wanted than settle in that time.
     #[must_use]
     pub fn patience(&self, usual: Duration) -> Duration {
         let times = self.pods.div_ceil(PODS).max(1);

@@ -1,9 +1,12 @@
-//! Steps that ask for more pods than can be: `ready: {pods: 50}` where a Deployment of three is all that there is.
+//! Steps that ask for more pods than can be: `ready: {pods: 50}` where a Deployment of three is all
+//! that there is.
 //!
-//! What a conformant controller makes of a case is bounded by what the case itself says: a Deployment that has had one template has no more
-//! pods than it wants; one that has had several has at most its replicas and its surge of each. Where the case does something that
-//! this arithmetic does not follow (pods that are released, ReplicaSets that are scaled behind a Deployment's back, other writers),
-//! nothing is said: whether the step was possible shows when it is played. Pure.
+//! What a conformant controller makes of a case is bounded by what the case itself says: a
+//! Deployment that has had one template has no more pods than it wants; one that has had several
+//! has at most its replicas and its surge of each. Where the case does something that this
+//! arithmetic does not follow (pods that are released, ReplicaSets that are scaled behind a
+//! Deployment's back, other writers), nothing is said: whether the step was possible shows when it
+//! is played. Pure.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,8 @@
-//! The custom resources that a case brings: `crds`, CustomResourceDefinitions in the case itself or in files beside it.
+//! The custom resources that a case brings: `crds`, CustomResourceDefinitions in the case itself or
+//! in files beside it.
 //!
-//! Files are read when they are needed, not with the case: what is read from a recording needs none.
+//! Files are read when they are needed, not with the case: what is read from a recording needs
+//! none.
 
 use std::path::Path;
 

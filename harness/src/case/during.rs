@@ -1,7 +1,9 @@
-//! What a step says about the middle of its step: `during`, which makes other steps there, and the moment that is meant.
+//! What a step says about the middle of its step: `during`, which makes other steps there, and the
+//! moment that is meant.
 //!
-//! `during: {decision: "rs1 5 -> 4", do: [{scale: 4}]}`: the subject asks for that, its request waits, the world moves, the
-//! request goes on. `during: {held: replicasets, do: [{scale: 8}]}`: the subject acts on what it knew before the step.
+//! `during: {decision: "rs1 5 -> 4", do: [{scale: 4}]}`: the subject asks for that, its request
+//! waits, the world moves, the request goes on. `during: {held: replicasets, do: [{scale: 8}]}`:
+//! the subject acts on what it knew before the step.
 
 use serde_json::{Value, json};
 
@@ -45,7 +47,8 @@ pub(super) fn schema() -> Value {
 }
 
 impl Reader<'_> {
-    /// `during: {decision: …, do: […]}`, `during: {held: …, do: […]}`. `step` is what the step itself does.
+    /// `during: {decision: …, do: […]}`, `during: {held: …, do: […]}`. `step` is what the step
+    /// itself does.
     pub(super) fn during(&mut self, key: &Node, node: &Node, operation: &Operation) -> Option<During> {
         let fields = Fields::of(node, "`during`", &names(&FIELDS), self.report)?;
         let moment = match (fields.get("decision"), fields.get("held")) {
@@ -97,7 +100,8 @@ impl Reader<'_> {
         (steps.len() == items.len()).then_some(steps)
     }
 
-    /// `rs1 5 -> 4`, `rs2 created`, `rs2 created 3`, `rs1 deleted`, `web revision=2`; `web/rs1` where there are several Deployments.
+    /// `rs1 5 -> 4`, `rs2 created`, `rs2 created 3`, `rs1 deleted`, `web revision=2`; `web/rs1`
+    /// where there are several Deployments.
     fn decided(&mut self, node: &Node) -> Option<Decided> {
         let text = read::text(node, "a decision", self.report)?.trim();
         let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,8 +1,8 @@
 //! What goes wrong while the subject reacts to a step: `fault`.
 //!
-//! `fault: {write: 3, of: replicasets, side: after, action: crash}`; `fault: {watch: replicasets, action: {lag: 1s}}`. Writes
-//! and events are counted from the beginning of the step, writes only where they succeed. A list has two things of different
-//! streams that are both `overtaken`.
+//! `fault: {write: 3, of: replicasets, side: after, action: crash}`; `fault: {watch: replicasets,
+//! action: {lag: 1s}}`. Writes and events are counted from the beginning of the step, writes only
+//! where they succeed. A list has two things of different streams that are both `overtaken`.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ pub(super) const WRITTEN: [&str; 7] =
     ["replicasets", "replicasets/status", "deployments", "deployments/status", "pods", "statefulsets", "daemonsets"];
 /// The statuses that the interceptor refuses with.
 pub(super) const REFUSALS: [i64; 5] = [409, 422, 429, 500, 503];
-/// The longest that a request or an event may be held up: beyond it a wait for rest would end before the subject could go on.
+/// The longest that a request or an event may be held up: beyond it a wait for rest would end
+/// before the subject could go on.
 const LATEST: Duration = Duration::from_secs(10);
 /// More writes than a step leads to.
 const MOST: i64 = 10_000;

@@ -139,7 +139,8 @@ pub fn recorded(header: &Header) -> Result<Case, CaseError> {
     parse(&header.path, &header.case, &header.source)
 }
 
-/// Read the cases of a file, one per restart profile: `path` is where it came from, `name` is `area/name`. Nothing is read from disk.
+/// Read the cases of a file, one per restart profile: `path` is where it came from, `name` is
+/// `area/name`. Nothing is read from disk.
 ///
 /// # Errors
 /// Everything that is wrong with it, each with its place.
@@ -147,10 +148,12 @@ pub fn parse_all(path: &str, name: &str, text: &str) -> Result<Vec<Case>, CaseEr
     Ok(of_text(path, name, text)?.each())
 }
 
-/// Read one case of a file by its name: `area/name`, or `area/name@PROFILE` if the file stands for several.
+/// Read one case of a file by its name: `area/name`, or `area/name@PROFILE` if the file stands for
+/// several.
 ///
 /// # Errors
-/// Everything that is wrong with the file, each with its place; or the file has no case of that name.
+/// Everything that is wrong with the file, each with its place; or the file has no case of that
+/// name.
 pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     let case = of_text(path, name, text)?;
     match profiles::split(name).1 {

@@ -12,8 +12,9 @@
 //! | `all()`, `none()` | every case, no case |
 //! | `a & b`, `a \| b`, `a - b`, `!a`, `(a)`, and `and`, `or`, `not` | as usual; `&` and `-` bind more tightly than `\|` |
 //!
-//! `x` is a part of what is looked at, in any case of letters; `=x` is the whole of it, and that is what `area`, `tag` and `judges` mean anyway;
-//! `#x*` is a pattern. Words without brackets are a part of `area/name`, as `case(x)`.
+//! `x` is a part of what is looked at, in any case of letters; `=x` is the whole of it, and that is
+//! what `area`, `tag` and `judges` mean anyway; `#x*` is a pattern. Words without brackets are a
+//! part of `area/name`, as `case(x)`.
 
 use std::collections::BTreeSet;
 
@@ -155,8 +156,9 @@ fn like(pattern: &[char], text: &[char]) -> bool {
     reached[text.len()]
 }
 
-/// What a case makes happen and what it sets, as words: its operations (`set`, `scale`, `undo` …), `refused`, `expect`, `during`, `fault`,
-/// `held` and `real` pods, and the fields of its Deployments (`maxSurge`, `Recreate`, `minReadySeconds` …).
+/// What a case makes happen and what it sets, as words: its operations (`set`, `scale`, `undo` …),
+/// `refused`, `expect`, `during`, `fault`, `held` and `real` pods, and the fields of its
+/// Deployments (`maxSurge`, `Recreate`, `minReadySeconds` …).
 #[must_use]
 pub fn labels(case: &Case) -> BTreeSet<String> {
     let mut labels = BTreeSet::new();

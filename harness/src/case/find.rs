@@ -14,8 +14,9 @@ use crate::controllers::Controller;
 /// How the names of case files end.
 pub(crate) const EXTENSIONS: [&str; 2] = ["yaml", "yml"];
 
-/// The case files that the paths name: files as they are, folders with every `*.yaml` and `*.yml` below them, through symbolic links too;
-/// sorted, each once, however often it was named. `FILE@PROFILE`, which means one case of a file, stays as it is.
+/// The case files that the paths name: files as they are, folders with every `*.yaml` and `*.yml`
+/// below them, through symbolic links too; sorted, each once, however often it was named.
+/// `FILE@PROFILE`, which means one case of a file, stays as it is.
 ///
 /// # Errors
 /// A path that does not exist, a folder that cannot be read, or no case at all.
@@ -104,7 +105,8 @@ fn unreachable(path: &Path, source: io::Error) -> CaseError {
     }
 }
 
-/// What was read of each name by itself, for two cases of one name would be taken for one: in recordings, in reports, in what is counted.
+/// What was read of each name by itself, for two cases of one name would be taken for one: in
+/// recordings, in reports, in what is counted.
 ///
 /// # Errors
 /// [`CaseError::Twins`], for each of them.
@@ -124,7 +126,8 @@ pub fn told_apart(cases: &[Case]) -> Result<(), Vec<CaseError>> {
     if twins.is_empty() { Ok(()) } else { Err(twins) }
 }
 
-/// Read the cases of a file: one, or one per restart profile; of `FILE@PROFILE` the one that is named.
+/// Read the cases of a file: one, or one per restart profile; of `FILE@PROFILE` the one that is
+/// named.
 ///
 /// # Errors
 /// The file cannot be read, is no case, or has none of the profile that is named.

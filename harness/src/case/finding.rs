@@ -1,4 +1,5 @@
-//! What is wrong with a case file, and how it is shown: file, line, column, the line itself and a caret.
+//! What is wrong with a case file, and how it is shown: file, line, column, the line itself and a
+//! caret.
 
 use std::fmt::{Display, Formatter};
 use std::ops::Range;
@@ -198,7 +199,8 @@ impl Findings {
         renderer.render(&[group])
     }
 
-    /// The bytes of whole letters, all of them in the file; one at least where there is one, so that there is a caret.
+    /// The bytes of whole letters, all of them in the file; one at least where there is one, so
+    /// that there is a caret.
     fn whole(&self, span: &Range<usize>) -> Range<usize> {
         let end = self.source.len();
         let start = (0..=span.start.min(end)).rev().find(|at| self.source.is_char_boundary(*at)).unwrap_or(0);

@@ -1,4 +1,5 @@
-//! What a case is about in place of Deployments: `workload`, by the name of one that the program carries, or in full.
+//! What a case is about in place of Deployments: `workload`, by the name of one that the program
+//! carries, or in full.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! What a case says of the middle of a step: steps between the subject's requests, and what goes wrong on their way. Seen by the
-//! rest of the harness as part of [`super::model`].
+//! What a case says of the middle of a step: steps between the subject's requests, and what goes
+//! wrong on their way. Seen by the rest of the harness as part of [`super::model`].
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ pub struct During {
 pub enum Moment {
     /// The subject asks for this, and the server has not seen it yet.
     Decision(Decided),
-    /// What became of this kind (plural) since before the step is kept from the subject: it acts on an old view.
+    /// What became of this kind (plural) since before the step is kept from the subject: it acts on
+    /// an old view.
     Held(String),
 }
 
@@ -151,7 +152,8 @@ pub enum FaultAction {
     Expire,
     /// The same, and the list that follows is so many events old.
     Old(u32),
-    /// The event, and those behind it, or the answer to the write, comes after so many others of what the subject learns.
+    /// The event, and those behind it, or the answer to the write, comes after so many others of
+    /// what the subject learns.
     Overtaken(u32),
 }
 

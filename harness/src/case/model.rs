@@ -48,7 +48,8 @@ pub struct Case {
     pub beside: Option<Beside>,
     /// How a config-restart controller is to run.
     pub restart: RestartOptions,
-    /// The restart profiles that its file stands for, one case each; empty if it stands for this case alone.
+    /// The restart profiles that its file stands for, one case each; empty if it stands for this
+    /// case alone.
     pub profiles: Vec<RestartProfile>,
     /// What the case is held against.
     pub expectation: Expectation,
@@ -127,8 +128,9 @@ impl Step {
     }
 }
 
-/// An object by kind and name: `deployment/web`, `replicaset/rs2` (rs2: the Deployment's second ReplicaSet by
-/// first appearance), `pod/rs2.1` (the first of its pods that is alive), `pod/a` (a pod that the case has named).
+/// An object by kind and name: `deployment/web`, `replicaset/rs2` (rs2: the Deployment's second
+/// ReplicaSet by first appearance), `pod/rs2.1` (the first of its pods that is alive), `pod/a` (a
+/// pod that the case has named).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Singular, lower case: `deployment`, `replicaset`, `configmap`, `secret`, `pod`.

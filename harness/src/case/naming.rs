@@ -1,8 +1,9 @@
-//! The traits that `pods` gives to pods whose fate matters, `{node: n1, ready: {since: -2h}}`, so that the case owns everything that a
-//! ReplicaSet looks at when it chooses whom to kill. And `expect`, which says of named pods who lives on.
+//! The traits that `pods` gives to pods whose fate matters, `{node: n1, ready: {since: -2h}}`, so
+//! that the case owns everything that a ReplicaSet looks at when it chooses whom to kill. And
+//! `expect`, which says of named pods who lives on.
 //!
-//! The one thing it cannot own on a real API server is when a pod was created: the rule about that, the last of the order, is for clusters
-//! whose server is the harness's own.
+//! The one thing it cannot own on a real API server is when a pod was created: the rule about that,
+//! the last of the order, is for clusters whose server is the harness's own.
 
 use std::collections::BTreeSet;
 

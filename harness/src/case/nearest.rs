@@ -1,7 +1,7 @@
 //! "Did you mean": the known word that is nearest to a wrong one.
 
-/// The nearest word, if it is near enough to be a slip: a third of its letters or fewer, or the same but for case. Else the only one that
-/// begins so, as `deploy` does `deployment`.
+/// The nearest word, if it is near enough to be a slip: a third of its letters or fewer, or the
+/// same but for case. Else the only one that begins so, as `deploy` does `deployment`.
 pub(super) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
     let near = |word: &&str| distance(&lower, &word.to_lowercase()) <= (word.chars().count().max(3)) / 3;
@@ -20,7 +20,8 @@ pub(super) fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a 
     nearest(wrong, known).map(|word| format!("did you mean `{word}`?"))
 }
 
-/// How many letters must be inserted, removed, replaced or swapped with a neighbour to get from one word to the other.
+/// How many letters must be inserted, removed, replaced or swapped with a neighbour to get from one
+/// word to the other.
 fn distance(from: &str, to: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

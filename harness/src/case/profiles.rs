@@ -1,8 +1,9 @@
-//! Files that stand for several cases: `restart: {profiles: [safe, xing]}` is one case per restart profile.
+//! Files that stand for several cases: `restart: {profiles: [safe, xing]}` is one case per restart
+//! profile.
 //!
-//! Each is called `area/name@PROFILE`, in reports and as a trial; `cases/area/name.yaml@PROFILE` names
-//! one of them on a command line, and the path alone names them all. A file with a single profile
-//! stands for one case, whose name is the file's.
+//! Each is called `area/name@PROFILE`, in reports and as a trial; `cases/area/name.yaml@PROFILE`
+//! names one of them on a command line, and the path alone names them all. A file with a single
+//! profile stands for one case, whose name is the file's.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,8 @@ pub(crate) fn split(text: &str) -> (&str, Option<RestartProfile>) {
     parts.map_or((text, None), |(file, profile)| (file, Some(profile)))
 }
 
-/// The file that a path on the command line means, and the profile that is wanted of it, if only one is.
+/// The file that a path on the command line means, and the profile that is wanted of it, if only
+/// one is.
 pub(super) fn on_disk(path: &Path) -> (PathBuf, Option<RestartProfile>) {
     match path.to_str().map(split) {
         Some((file, Some(profile))) if !path.exists() => (PathBuf::from(file), Some(profile)),
@@ -26,7 +28,8 @@ pub(super) fn on_disk(path: &Path) -> (PathBuf, Option<RestartProfile>) {
 }
 
 impl Case {
-    /// What names this case alone on a command line: its file's path, with `@PROFILE` if the file stands for several cases.
+    /// What names this case alone on a command line: its file's path, with `@PROFILE` if the file
+    /// stands for several cases.
     #[must_use]
     pub fn argument(&self) -> String {
         format!("{}{}", self.path, self.suffix())
@@ -44,8 +47,8 @@ impl Case {
         CaseError::Several { path, profiles: profiles.join(", "), first: self.restart.profile.to_string() }
     }
 
-    /// What its golden timelines are named after: its file, with `@PROFILE` before the extension if the file stands for several
-    /// cases.
+    /// What its golden timelines are named after: its file, with `@PROFILE` before the extension if
+    /// the file stands for several cases.
     #[must_use]
     pub fn timelines_of(&self) -> PathBuf {
         let path = Path::new(&self.path);
@@ -57,7 +60,8 @@ impl Case {
         path.with_file_name(format!("{stem}{}.{extension}", self.suffix()))
     }
 
-    /// The case of this profile. Of several, those of other projects have been recorded, and the others have their rules.
+    /// The case of this profile. Of several, those of other projects have been recorded, and the
+    /// others have their rules.
     pub(super) fn with_profile(mut self, profile: RestartProfile) -> Self {
         self.restart.profile = profile;
         if profile.is_recorded() {

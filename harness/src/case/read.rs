@@ -1,4 +1,5 @@
-//! Typed reading of nodes: each reader gives the value, or adds a finding at the very word that is wrong.
+//! Typed reading of nodes: each reader gives the value, or adds a finding at the very word that is
+//! wrong.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

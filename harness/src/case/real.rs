@@ -1,4 +1,5 @@
-//! Which cases can be played with real pods: those that ask nothing of a pod that only a pod without a kubelet does.
+//! Which cases can be played with real pods: those that ask nothing of a pod that only a pod
+//! without a kubelet does.
 
 use super::model::{Bindings, Case, PodKind, Step, Terminations};
 

@@ -160,7 +160,8 @@ impl RestartProfile {
         }
     }
 
-    /// Whether its choices are those of another project's controller, from which golden timelines are recorded.
+    /// Whether its choices are those of another project's controller, from which golden timelines
+    /// are recorded.
     pub const fn is_recorded(self) -> bool {
         matches!(self, Self::Xing | Self::Reloader)
     }
@@ -181,10 +182,12 @@ impl std::str::FromStr for RestartProfile {
     }
 }
 
-/// Whose Deployment controller runs beside the subject, where it brings none: `with: {deployment: upstream}`.
+/// Whose Deployment controller runs beside the subject, where it brings none: `with: {deployment:
+/// upstream}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
-    /// kube-controller-manager's: on every cluster but the simulated one, and there with `--cluster-controllers upstream`.
+    /// kube-controller-manager's: on every cluster but the simulated one, and there with
+    /// `--cluster-controllers upstream`.
     Upstream,
     /// This project's: on the simulated one as a rule.
     Ours,
@@ -205,7 +208,8 @@ pub(super) fn beside(node: Option<&Node>, report: &mut Report) -> Option<Beside>
     read::word(fields.get("deployment")?, "who runs beside", &words, report)
 }
 
-/// Reads it, and the profiles where the file stands for a case of each; `judged`: whether the case judges such a controller at all.
+/// Reads it, and the profiles where the file stands for a case of each; `judged`: whether the case
+/// judges such a controller at all.
 pub(super) fn of(
     entry: Option<(&Node, &Node)>,
     judged: bool,

@@ -1,6 +1,8 @@
-//! The case's own rules: `rules: {always, never, eventually, finally}`, each a list of CEL expressions, and what the case is held against.
+//! The case's own rules: `rules: {always, never, eventually, finally}`, each a list of CEL
+//! expressions, and what the case is held against.
 //!
-//! Expressions are read here, so that a slip in one is an error with its place before anything runs; `crate::rules` asks them.
+//! Expressions are read here, so that a slip in one is an error with its place before anything
+//! runs; `crate::rules` asks them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -90,7 +92,8 @@ fn rule(
     None
 }
 
-/// Where a part of a text stands in the file; all of the text where it is not written as it is read.
+/// Where a part of a text stands in the file; all of the text where it is not written as it is
+/// read.
 fn within(node: &Node, text: &str, source: &str, part: &Range<usize>) -> Range<usize> {
     let written = source.get(node.span.clone()).unwrap_or_default();
     match written.find(text) {

@@ -1,9 +1,10 @@
 //! The shape of a case as a JSON schema, for editors: `cases/case.schema.json`.
 //!
-//! What can be said of a field alone, it says: names, types, ranges, words. What depends on other steps (a Deployment that is made
-//! later, a subject that stays stopped) only the reader knows. Everything comes from the lists of fields and from the table of operations
-//! that the reader has, so neither knows a field that the other does not; that the file is fresh, that every case is valid and that bad
-//! ones are not, is tested in `tests/schema.rs`.
+//! What can be said of a field alone, it says: names, types, ranges, words. What depends on other
+//! steps (a Deployment that is made later, a subject that stays stopped) only the reader knows.
+//! Everything comes from the lists of fields and from the table of operations that the reader has,
+//! so neither knows a field that the other does not; that the file is fresh, that every case is
+//! valid and that bad ones are not, is tested in `tests/schema.rs`.
 //!
 //! It is draft 7, which the YAML language server reads best.
 

@@ -1,5 +1,5 @@
-//! Who plays in a case: the Deployments and other workloads that its steps make, and what is known of them on the way from
-//! step to step. Steps that name no Deployment mean the only one.
+//! Who plays in a case: the Deployments and other workloads that its steps make, and what is known
+//! of them on the way from step to step. Steps that name no Deployment mean the only one.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,8 @@ pub(super) struct Scope {
     pub(super) labels: BTreeSet<String>,
     /// Those that the steps read so far have made.
     on_stage: BTreeSet<String>,
-    /// Whether some step makes a Deployment whose name cannot be read: then it is not known who is missing.
+    /// Whether some step makes a Deployment whose name cannot be read: then it is not known who is
+    /// missing.
     unreadable: bool,
     /// Whether any step makes a workload.
     pub(super) any_workload: bool,
@@ -75,8 +76,8 @@ impl Scope {
         self.retemplated |= !self.on_stage.insert(name.to_owned());
     }
 
-    /// The Deployment that a step means: the one that it names, else the only one. `step` is where a finding points if
-    /// it names none.
+    /// The Deployment that a step means: the one that it names, else the only one. `step` is where
+    /// a finding points if it names none.
     pub(super) fn meant(&self, named: Option<&Node>, step: &Node, report: &mut Report) -> Option<String> {
         match named {
             Some(node) => self.named(node, report),

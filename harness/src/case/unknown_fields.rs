@@ -1,7 +1,8 @@
 //! Fields of manifests and patches that the API does not have: mistakes, or of a version to come.
 //!
-//! A server drops such a field; `kubectl apply` asks it to refuse the manifest instead. Either way a case that has one does not
-//! say what it seems to say. Of custom resources nothing is known here: their server says what it knows.
+//! A server drops such a field; `kubectl apply` asks it to refuse the manifest instead. Either way
+//! a case that has one does not say what it seems to say. Of custom resources nothing is known
+//! here: their server says what it knows.
 
 use kube_apiserver_sim::{ApiType, UnknownField, VERSION};
 

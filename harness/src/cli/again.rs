@@ -1,7 +1,7 @@
 //! The command that does a thing again, put together from the words that were typed.
 //!
-//! Every flag that was typed is typed again, unless the command says that it does not matter for a single play; so no flag is lost because
-//! somebody forgot about this place.
+//! Every flag that was typed is typed again, unless the command says that it does not matter for a
+//! single play; so no flag is lost because somebody forgot about this place.
 
 use std::ffi::OsStr;
 use std::path::Path;

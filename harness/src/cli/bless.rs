@@ -1,11 +1,14 @@
 //! `lockstep bless`: record timelines from upstream and write them beside their cases.
 //!
-//! Five recordings from two boots, one of them with every core kept busy, must agree; what does not repeat on upstream itself is
-//! no expectation; a case that says `expectation: outcomes` is recorded more often, and has all that was seen. Only upstream is ever blessed, on a real control plane.
+//! Five recordings from two boots, one of them with every core kept busy, must agree; what does not
+//! repeat on upstream itself is no expectation; a case that says `expectation: outcomes` is
+//! recorded more often, and has all that was seen. Only upstream is ever blessed, on a real control
+//! plane.
 //!
-//! Upstream of a case of config restarts is the controller of the project whose profile it has. What that does depends on no more of a
-//! server than writes and watches, and its cases wait for minutes; so it is recorded on the simulated cluster as well, in virtual time,
-//! and each recording has a seed of its own in place of a busy machine.
+//! Upstream of a case of config restarts is the controller of the project whose profile it has.
+//! What that does depends on no more of a server than writes and watches, and its cases wait for
+//! minutes; so it is recorded on the simulated cluster as well, in virtual time, and each recording
+//! has a seed of its own in place of a busy machine.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -46,7 +49,8 @@ pub(super) struct Arguments {
     selection: Selection,
     #[command(flatten)]
     pub(super) place: Place,
-    /// Which upstream: upstream, upstream:VERSION or upstream:PATH; of config restarts xing or reloader.
+    /// Which upstream: upstream, upstream:VERSION or upstream:PATH; of config restarts xing or
+    /// reloader.
     #[arg(help_heading = "Subject", long, default_value = "upstream")]
     subject: String,
     /// Write nothing; show what would change, line by line.
@@ -140,12 +144,14 @@ async fn recorded(
     Ok(recordings)
 }
 
-/// The controller of another project that a case's timeline comes from; `None`: kube-controller-manager.
+/// The controller of another project that a case's timeline comes from; `None`:
+/// kube-controller-manager.
 fn upstream_of(case: &Case) -> Option<Reference> {
     Reference::of(case.restart.profile).filter(|_| case.controllers.has(Controller::ConfigRestart))
 }
 
-/// Five recordings of each case on simulated clusters, each with another seed: `--seed` and those that follow it.
+/// Five recordings of each case on simulated clusters, each with another seed: `--seed` and those
+/// that follow it.
 async fn simulated(
     arguments: &Arguments,
     spec: &Spec,
@@ -179,8 +185,8 @@ fn plays(case: &Case) -> usize {
 fn one(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result<Outcome, CliError> {
     let name = &case.name;
     let recorded = recordings.iter().map(|recording| verdict::judge(case, recording, None));
-    // An invariant that upstream itself breaks is blessed as an exception; a test environment that failed, or a case that upstream cannot go
-    // through, is not.
+    // An invariant that upstream itself breaks is blessed as an exception; a test environment that
+    // failed, or a case that upstream cannot go through, is not.
     if let Some((outcome, why)) = recorded.into_iter().find_map(stopped) {
         say!("not blessed  {name}: {why}");
         return Ok(outcome);
@@ -254,8 +260,8 @@ fn needless(name: &str, path: &Path, version: &str, check: bool) -> Result<Outco
     Ok(Outcome::Conformant)
 }
 
-/// Why a recording gives no timeline, if it does not: the case did not go through to its end, or says another thing than
-/// upstream does.
+/// Why a recording gives no timeline, if it does not: the case did not go through to its end, or
+/// says another thing than upstream does.
 pub(super) fn stopped(mut judgement: Judgement) -> Option<(Outcome, String)> {
     let is_default = is_default(&judgement);
     judgement.findings.retain(|finding| stops(finding, is_default));
@@ -264,7 +270,8 @@ pub(super) fn stopped(mut judgement: Judgement) -> Option<(Outcome, String)> {
     (!judgement.findings.is_empty()).then(|| (outcome, report::headline(&judgement)))
 }
 
-/// Whether the controllers of the default version were judged: what a case says by itself is about them.
+/// Whether the controllers of the default version were judged: what a case says by itself is about
+/// them.
 fn is_default(judgement: &Judgement) -> bool {
     let is_upstream = judgement.subject.program == "kube-controller-manager";
     !is_upstream || Minor::of(&judgement.subject.version).is_none_or(Minor::is_default)

@@ -19,10 +19,12 @@ pub(super) struct Arguments {
     /// The recording.
     #[arg(help_heading = "Output", short, long, value_name = "FILE")]
     out: PathBuf,
-    /// Replace names, images, labels, annotations and variables by numbers, the same in the whole file.
+    /// Replace names, images, labels, annotations and variables by numbers, the same in the whole
+    /// file.
     #[arg(help_heading = "Output", long)]
     anonymise: bool,
-    /// For how long, such as 30m [default: until a rollout is complete]. Ctrl-C ends it in any case.
+    /// For how long, such as 30m [default: until a rollout is complete]. Ctrl-C ends it in any
+    /// case.
     #[arg(long = "for", value_name = "TIME", value_parser = length)]
     length: Option<Duration>,
     /// The context of the kubeconfig [default: the current one].

@@ -1,7 +1,9 @@
-//! Which of the selected cases are for a subject: those that judge a controller that it brings, and restarts as it decides them.
+//! Which of the selected cases are for a subject: those that judge a controller that it brings, and
+//! restarts as it decides them.
 //!
-//! What a program of somebody else brings only its user knows: the Deployment controller, unless `--controllers` says
-//! otherwise, and restarts of one profile, `--profile`. All other cases are left out, and that is said in a line each. Pure.
+//! What a program of somebody else brings only its user knows: the Deployment controller, unless
+//! `--controllers` says otherwise, and restarts of one profile, `--profile`. All other cases are
+//! left out, and that is said in a line each. Pure.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +25,8 @@ pub(super) struct Suits<'a> {
     pub(super) is_told: bool,
     /// What stands in for Deployments, whatever a case says.
     pub(super) workload: Option<&'a Workload>,
-    /// Whether it is known to look after Deployments: a case that is about another kind is played on those.
+    /// Whether it is known to look after Deployments: a case that is about another kind is played
+    /// on those.
     pub(super) has_deployments: bool,
     /// The subjects themselves: some have a part of the options.
     pub(super) specs: &'a [Spec],
@@ -47,13 +50,14 @@ enum Unfit {
     Workload,
     /// It is about another kind than the one that was asked for.
     OtherKind,
-    /// It is about another kind than Deployments, and nobody says that the subject looks after that.
+    /// It is about another kind than Deployments, and nobody says that the subject looks after
+    /// that.
     NotDeployments,
 }
 
 impl Suits<'_> {
-    /// Choose; `named` says whether a case was named by its own path. That of a file with several cases means those that are for the
-    /// subject, if any is.
+    /// Choose; `named` says whether a case was named by its own path. That of a file with several
+    /// cases means those that are for the subject, if any is.
     pub(super) fn choose(&self, cases: Vec<Case>, named: impl Fn(&Case) -> bool) -> Choice {
         let mut choice = Choice::default();
         let mut left_out = Vec::new();

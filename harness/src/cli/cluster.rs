@@ -1,4 +1,5 @@
-//! `lockstep cluster up|down`: a cluster that stays, for kubectl and for runs that need not boot one.
+//! `lockstep cluster up|down`: a cluster that stays, for kubectl and for runs that need not boot
+//! one.
 
 use clap::Subcommand;
 

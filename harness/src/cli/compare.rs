@@ -1,4 +1,5 @@
-//! `lockstep compare`: the same cases live on two subjects, and the difference between what they did.
+//! `lockstep compare`: the same cases live on two subjects, and the difference between what they
+//! did.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -161,7 +162,8 @@ impl Arguments {
     }
 }
 
-/// The first is judged by what is golden of it (upstream of another version by what that does), if anything is; the second by the first.
+/// The first is judged by what is golden of it (upstream of another version by what that does), if
+/// anything is; the second by the first.
 pub(super) fn judged(case: &Arc<Case>, one: &Recording, two: &Recording) -> Result<[Judgement; 2], CliError> {
     let golden = blessed(case)?;
     let by_golden = |recording: &Recording| {

@@ -13,7 +13,8 @@ use crate::coverage::{self, FILE, Requirement};
 use crate::outcome::Outcome;
 use crate::run::FileError;
 
-/// Show which requirement is pinned by which cases and tests, and fail where one is pinned by nothing or a case pins none.
+/// Show which requirement is pinned by which cases and tests, and fail where one is pinned by
+/// nothing or a case pins none.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Folder of the cases and of requirements.yaml.
@@ -36,7 +37,8 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
 pub(super) struct Tables(BTreeMap<PathBuf, Vec<Requirement>>);
 
 impl Tables {
-    /// What a case pins, of the table in the nearest folder above its file; nothing where there is none.
+    /// What a case pins, of the table in the nearest folder above its file; nothing where there is
+    /// none.
     pub(super) fn pinned_by(&mut self, case: &Case) -> Result<Vec<Requirement>, CliError> {
         let tables = Path::new(&case.path).ancestors().skip(1).map(|folder| folder.join(FILE));
         let Some(path) = tables.into_iter().find(|path| collection::is_file(path)) else { return Ok(Vec::new()) };
@@ -76,7 +78,8 @@ fn coverage_of(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>), C
     let root = folder.parent().filter(|root| !root.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_embedded = collection::is_embedded(folder);
     let is_test = |test: &str| {
-        // The sources of the tests are not in the program; the checkout that it was built from has them.
+        // The sources of the tests are not in the program; the checkout that it was built from has
+        // them.
         if is_embedded {
             return true;
         }

@@ -97,7 +97,8 @@ impl From<EnvironmentError> for CliError {
 }
 
 impl CliError {
-    /// What it means for the exit code: the test environment's troubles are inconclusive, the user's are bad usage.
+    /// What it means for the exit code: the test environment's troubles are inconclusive, the
+    /// user's are bad usage.
     pub fn outcome(&self) -> Outcome {
         match self {
             // A flag's value is wrong; the test environment is not.

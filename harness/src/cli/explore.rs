@@ -1,4 +1,5 @@
-//! `lockstep explore`: one case in every order in which its events can reach the controller, up to a bound.
+//! `lockstep explore`: one case in every order in which its events can reach the controller, up to
+//! a bound.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -33,9 +34,9 @@ const BATCH: usize = 64;
 
 /// Play a case in every order in which its events can reach the controller.
 ///
-/// An event of a watch, with all behind it, or the answer to a write, comes after so many others: each
-/// event, by each number of others, at --late places of the case. Says how many orders and outcomes
-/// there are, and writes the shortest order of each outcome as a case.
+/// An event of a watch, with all behind it, or the answer to a write, comes after so many others:
+/// each event, by each number of others, at --late places of the case. Says how many orders and
+/// outcomes there are, and writes the shortest order of each outcome as a case.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -48,7 +49,8 @@ pub(super) struct Arguments {
     /// Explore this controller too, and say which outcomes it does not have.
     #[arg(help_heading = "Subject", long, value_name = "SUBJECT")]
     against: Option<String>,
-    /// At how many places of a case something may be late; two of them may be in one step, in different streams.
+    /// At how many places of a case something may be late; two of them may be in one step, in
+    /// different streams.
     #[arg(help_heading = "Search", long, value_name = "N", default_value_t = 1)]
     late: usize,
     /// Play at most this many orders of a case.
@@ -280,7 +282,8 @@ fn keep(folder: &Path, case: &Case, (spec, number): (&Spec, usize), kind: &Kind)
     Ok(path)
 }
 
-/// What it comes to, and what the other controller does not do: a broken invariant or such an outcome is the subject's.
+/// What it comes to, and what the other controller does not do: a broken invariant or such an
+/// outcome is the subject's.
 fn judged(specs: &[Spec], (subject, one): (&Outcomes, &Explored), other: Option<&Outcomes>) -> (Verdict, Vec<String>) {
     let mut strange = Vec::new();
     let mut worst = if one.is_cut { Verdict::Inconclusive } else { Verdict::Conformant };

@@ -1,6 +1,8 @@
-//! `lockstep faults`: play a case once, and then again for each way in which something can go wrong at each of its writes.
+//! `lockstep faults`: play a case once, and then again for each way in which something can go wrong
+//! at each of its writes.
 //!
-//! A case that has faults of its own, such as a file that this command wrote, is tried with those alone.
+//! A case that has faults of its own, such as a file that this command wrote, is tried with those
+//! alone.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -209,7 +211,8 @@ impl Arguments {
         [typed.beginning(), format!(" --subject {subject}{}", typed.flags(&NOT_OF_A_FAULT))]
     }
 
-    /// Try one point of a case: what came of it, and the file that repeats it where it was not withstood.
+    /// Try one point of a case: what came of it, and the file that repeats it where it was not
+    /// withstood.
     async fn point(
         &self,
         player: &Player,
@@ -258,7 +261,8 @@ fn kinds(only: &[String]) -> Result<Vec<Kind>, CliError> {
     Ok(kinds)
 }
 
-/// A case of config restarts with time at its end, where time costs nothing; one that has faults of its own has the time that it needs.
+/// A case of config restarts with time at its end, where time costs nothing; one that has faults of
+/// its own has the time that it needs.
 fn with_respite(arguments: &Arguments, case: &Case) -> Result<Option<Arc<Case>>, CliError> {
     let free = arguments.place.site.cluster() == SiteName::Sim && case.controllers.has(Controller::ConfigRestart);
     if !free || without_faults(case) != *case {

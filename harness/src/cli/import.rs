@@ -14,7 +14,8 @@ use crate::run::FileError;
 /// Make a recording of a Deployment from audit logs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The logs of kube-apiserver, or a cloud's exports of them, in any order, also compressed by gzip; - is standard input.
+    /// The logs of kube-apiserver, or a cloud's exports of them, in any order, also compressed by
+    /// gzip; - is standard input.
     #[arg(value_name = "AUDIT-LOG", required = true)]
     logs: Vec<PathBuf>,
     /// The Deployment [default: the only one in the logs].
@@ -32,7 +33,8 @@ pub(super) struct Arguments {
     /// The recording.
     #[arg(help_heading = "Output", short, long, value_name = "FILE")]
     out: PathBuf,
-    /// Replace names, images, labels, annotations and variables by numbers, the same in the whole file.
+    /// Replace names, images, labels, annotations and variables by numbers, the same in the whole
+    /// file.
     #[arg(help_heading = "Output", long)]
     anonymise: bool,
 }

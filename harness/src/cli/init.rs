@@ -1,7 +1,7 @@
 //! `lockstep init`: a folder that judges a controller of one's own.
 //!
-//! Nothing that exists is overwritten. A README or .gitignore that is there stays as it is; where a case
-//! or the workflow is there and says something else, nothing at all is written.
+//! Nothing that exists is overwritten. A README or .gitignore that is there stays as it is; where a
+//! case or the workflow is there and says something else, nothing at all is written.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};

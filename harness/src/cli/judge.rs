@@ -1,4 +1,5 @@
-//! `lockstep judge`: stored recordings, judged again. No cluster is touched, so the verdict is the one it had.
+//! `lockstep judge`: stored recordings, judged again. No cluster is touched, so the verdict is the
+//! one it had.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

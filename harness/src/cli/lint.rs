@@ -1,7 +1,8 @@
 //! `lockstep lint`: everything that is wrong with the files, without playing one of them.
 //!
-//! All errors of all case files, each at its place; and timelines that are of no use: of another version of their case, of no case at
-//! all, or not to be read. It also reports a case without a timeline, and one that will take more than a minute.
+//! All errors of all case files, each at its place; and timelines that are of no use: of another
+//! version of their case, of no case at all, or not to be read. It also reports a case without a
+//! timeline, and one that will take more than a minute.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

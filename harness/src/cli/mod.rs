@@ -1,8 +1,8 @@
 //! The command line: what was typed, turned into work, and its outcome into an exit code.
 //!
-//! Each command is one file and one story: choose cases, set a test environment up, play, judge, print. Nothing here decides a
-//! verdict. Results go to standard output; progress, and all that is about the test environment rather than the subject, to
-//! standard error.
+//! Each command is one file and one story: choose cases, set a test environment up, play, judge,
+//! print. Nothing here decides a verdict. Results go to standard output; progress, and all that is
+//! about the test environment rather than the subject, to standard error.
 
 mod again;
 mod bless;
@@ -93,8 +93,8 @@ enum Command {
     Judge(judge::Arguments),
     /// Step through a recording, forwards and backwards, in a terminal.
     ///
-    /// Left and right go a step of the case, or without steps a decision; up and down one version. With
-    /// `--html` or `--trace` the recording is written to a file instead.
+    /// Left and right go a step of the case, or without steps a decision; up and down one version.
+    /// With `--html` or `--trace` the recording is written to a file instead.
     Inspect(inspect::Arguments),
     /// Record a Deployment of a live cluster while something happens to it; reads only.
     Capture(capture::Arguments),

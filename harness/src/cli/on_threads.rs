@@ -7,8 +7,8 @@ use std::thread::Builder;
 use super::CliError;
 use crate::runner::EnvironmentError;
 
-/// Do so many pieces of work on so many threads of this kind, and take what comes of each as it is done. A thread ends where its work
-/// gives nothing.
+/// Do so many pieces of work on so many threads of this kind, and take what comes of each as it is
+/// done. A thread ends where its work gives nothing.
 ///
 /// # Errors
 /// No thread can be started, or what `take` says.

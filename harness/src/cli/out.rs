@@ -1,10 +1,11 @@
 //! The only place that writes to standard output and standard error.
 //!
-//! What is printed comes in part from files, clusters and subjects, so all of it is made plain here: the harness's own styles are the
-//! only escape sequences that pass, and only to a terminal. A command of GitHub Actions is written by [`command`] alone.
+//! What is printed comes in part from files, clusters and subjects, so all of it is made plain
+//! here: the harness's own styles are the only escape sequences that pass, and only to a terminal.
+//! A command of GitHub Actions is written by [`command`] alone.
 //!
-//! `println!` panics where nobody reads any more. Here a closed standard output ends the command as a signal does (`lockstep list | head -1`),
-//! and what goes to a closed standard error is lost.
+//! `println!` panics where nobody reads any more. Here a closed standard output ends the command as
+//! a signal does (`lockstep list | head -1`), and what goes to a closed standard error is lost.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};

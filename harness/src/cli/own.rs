@@ -1,4 +1,5 @@
-//! The words that name a cluster of the user's own. The harness acts on it only when it is named in so many words.
+//! The words that name a cluster of the user's own. The harness acts on it only when it is named in
+//! so many words.
 
 use std::path::PathBuf;
 
@@ -25,7 +26,8 @@ pub(super) struct OwnArguments {
 }
 
 impl OwnArguments {
-    /// Whether the words go together, and name a cluster that can be used as far as the kubeconfig says.
+    /// Whether the words go together, and name a cluster that can be used as far as the kubeconfig
+    /// says.
     pub(super) fn check(&self, site: SiteName) -> Result<(), CliError> {
         let usage = |why: String| CliError::Usage(why);
         if site != SiteName::Kubeconfig {

@@ -1,4 +1,5 @@
-//! What every command that plays cases is told on its command line: the cluster, the budget, and how cases are played.
+//! What every command that plays cases is told on its command line: the cluster, the budget, and
+//! how cases are played.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -27,7 +28,8 @@ use crate::workload::Workload;
 pub(super) struct Place {
     #[command(flatten)]
     pub(super) site: SiteArguments,
-    /// How long a step may take to settle before it fails; in proportion longer where a case wants more than 1000 pods.
+    /// How long a step may take to settle before it fails; in proportion longer where a case wants
+    /// more than 1000 pods.
     #[arg(help_heading = "Playing", long, default_value = "20s", value_name = "TIME", value_parser = budget)]
     budget: Duration,
     /// How many sub-steps a step with `all` or `every` may have before it fails.
@@ -75,10 +77,10 @@ pub(super) struct Place {
     pub(super) seed: u64,
     /// sim: whose controllers run beside the subject: simulated, upstream or upstream:VERSION.
     ///
-    /// `simulated`: this project's ReplicaSet controller (and Deployment controller, where the subject
-    /// has another) and the simulated server's garbage collector. `upstream`:
-    /// kube-controller-manager's own, in virtual time, once `scripts/upstream-virtual` has built them;
-    /// the subject is then `ours` or `upstream`.
+    /// `simulated`: this project's ReplicaSet controller (and Deployment controller, where the
+    /// subject has another) and the simulated server's garbage collector. `upstream`:
+    /// kube-controller-manager's own, in virtual time, once `scripts/upstream-virtual` has built
+    /// them; the subject is then `ours` or `upstream`.
     #[arg(help_heading = "Playing", long, default_value_t, value_name = "CONTROLLERS")]
     cluster_controllers: ClusterControllers,
     /// sim: play each case twice and compare every request and answer.
@@ -90,8 +92,9 @@ pub(super) struct Place {
     check_plays: u32,
     /// Cases played in parallel [default: number of cores on sim, twice as many elsewhere].
     ///
-    /// On sim each has a cluster of its own. Elsewhere they are played in namespaces of one cluster, beside
-    /// each other unless a case stops the subject, or holds or breaks what passes between it and the server.
+    /// On sim each has a cluster of its own. Elsewhere they are played in namespaces of one
+    /// cluster, beside each other unless a case stops the subject, or holds or breaks what passes
+    /// between it and the server.
     #[arg(help_heading = "Playing", short = 'j', long, value_name = "N", value_parser = jobs)]
     jobs: Option<NonZeroUsize>,
     /// kind: leave the cluster running; the next run uses it.
@@ -118,7 +121,8 @@ pub(super) enum PodsArgument {
 }
 
 impl Place {
-    /// Those of the selected cases that are for the subjects; what is left out is said on standard error.
+    /// Those of the selected cases that are for the subjects; what is left out is said on standard
+    /// error.
     pub(super) fn choose(&self, selection: &Selection, specs: &[Spec]) -> Result<Vec<Arc<Case>>, CliError> {
         let strange = specs.iter().any(Spec::is_strange);
         let default = Controllers::default();
@@ -239,7 +243,8 @@ impl Place {
         self.controllers.as_ref().unwrap_or(&case.controllers)
     }
 
-    /// The cases by what subjects bring to them, each with a test environment of its own; else in their order.
+    /// The cases by what subjects bring to them, each with a test environment of its own; else in
+    /// their order.
     pub(super) fn by_environment(
         &self,
         setup: &Setup,

@@ -1,5 +1,5 @@
-//! Whether what a command is to write can be written, before it does anything: a path that is wrong is found in no time, not after an hour
-//! of plays. Nothing is made.
+//! Whether what a command is to write can be written, before it does anything: a path that is wrong
+//! is found in no time, not after an hour of plays. Nothing is made.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
-//! `lockstep bless --preview`: what upstream does on the simulated server, before a real one is asked.
+//! `lockstep bless --preview`: what upstream does on the simulated server, before a real one is
+//! asked.
 //!
-//! A preview blesses nothing. It stands beside the case in a file that says so in its first line and that the judge
-//! never reads; `bless` on a control plane removes it.
+//! A preview blesses nothing. It stands beside the case in a file that says so in its first line
+//! and that the judge never reads; `bless` on a control plane removes it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

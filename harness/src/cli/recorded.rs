@@ -20,7 +20,8 @@ pub(super) fn read(path: &Path) -> Result<Recording, CliError> {
         .map_err(|source| FileError::Recording { path: path.to_owned(), source }.into())
 }
 
-/// Write the recording of a live cluster to a file, and say what it has. With a gap it is inconclusive.
+/// Write the recording of a live cluster to a file, and say what it has. With a gap it is
+/// inconclusive.
 pub(super) fn write(path: &Path, recording: &Recording) -> Result<Outcome, CliError> {
     let written = || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(path)?)) };
     written().map_err(|source| FileError::Recording { path: path.to_owned(), source })?;

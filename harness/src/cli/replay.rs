@@ -1,6 +1,8 @@
-//! `lockstep replay`: what happened in a recording, played on upstream, beside what the recorded cluster did.
+//! `lockstep replay`: what happened in a recording, played on upstream, beside what the recorded
+//! cluster did.
 //!
-//! The recording of a case has the case: that is played again. What happened on a live cluster is inferred.
+//! The recording of a case has the case: that is played again. What happened on a live cluster is
+//! inferred.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,18 +33,20 @@ use crate::supervise::Interrupt;
 use crate::verdict::{Place as Where, What};
 use crate::versions::Minor;
 
-/// Play the case of a recording, or what is inferred from it, on upstream, and compare what was recorded.
+/// Play the case of a recording, or what is inferred from it, on upstream, and compare what was
+/// recorded.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// A recording, from `capture`, `import`, `record` or `run --recordings`.
     recording: PathBuf,
     #[command(flatten)]
     place: Place,
-    /// The controller that plays the case [default: upstream of the version of the recorded cluster].
+    /// The controller that plays the case [default: upstream of the version of the recorded
+    /// cluster].
     #[arg(help_heading = "Subject", long)]
     subject: Option<String>,
-    /// Leave out of the case in --out what this controller does not need to differ in the same way, such as "command:./mine": the
-    /// one that the recorded cluster has.
+    /// Leave out of the case in --out what this controller does not need to differ in the same way,
+    /// such as "command:./mine": the one that the recorded cluster has.
     #[arg(help_heading = "Output", long, value_name = "SUBJECT", requires = "out")]
     minimise: Option<String>,
     /// Keep the case in this file.
@@ -161,7 +165,8 @@ impl ToPlay {
     }
 }
 
-/// The case of a recording; with the values of its Secrets, which a recording lacks, if its file is there.
+/// The case of a recording; with the values of its Secrets, which a recording lacks, if its file is
+/// there.
 fn recorded_case(header: &Header) -> Result<Case, CliError> {
     let of_file = case::load(&recorded::case_file(header, None)).unwrap_or_default();
     let is_same = |case: &Case| case.name == header.case && case.source == header.source;
@@ -178,7 +183,8 @@ fn recorded_case(header: &Header) -> Result<Case, CliError> {
     }
 }
 
-/// Upstream's controller of the server's version, where that is one of upstream's: `v1.33.4+k3s1` is v1.33.4.
+/// Upstream's controller of the server's version, where that is one of upstream's: `v1.33.4+k3s1`
+/// is v1.33.4.
 fn upstream_of(version: &str) -> String {
     let plain = version.split(['+', '-']).next().unwrap_or_default();
     let has_patch = plain.split('.').count() == 3;

@@ -1,4 +1,5 @@
-//! The whole collection, recorded with our controller and replayed on it: as played, and as a capture of a live cluster would have it.
+//! The whole collection, recorded with our controller and replayed on it: as played, and as a
+//! capture of a live cluster would have it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -85,7 +86,8 @@ fn captured(recording: &Recording, deployment: &str) -> Recording {
     journal.finish(header, recording.end.as_ref().map_or(0, |end| end.at))
 }
 
-/// The only Deployment of a recording, if it is there before the first step: `capture` refuses one that is not.
+/// The only Deployment of a recording, if it is there before the first step: `capture` refuses one
+/// that is not.
 fn deployment(recording: &Recording) -> Option<String> {
     let names = |entries: &[Entry]| {
         let versions = entries.iter().filter_map(|entry| match entry {
@@ -106,7 +108,8 @@ struct Line {
     place: Place,
 }
 
-/// What a replay of a live cluster comes to: nothing where there is no difference, else what `replay` says.
+/// What a replay of a live cluster comes to: nothing where there is no difference, else what
+/// `replay` says.
 fn replayed_as_captured(recording: &Recording, deployment: &str) -> Option<String> {
     let live = read_back(&captured(recording, deployment));
     let name = format!("captured/{deployment}");
@@ -127,7 +130,8 @@ fn replayed_as_captured(recording: &Recording, deployment: &str) -> Option<Strin
     }
 }
 
-/// What a case does to the subject's own requests and watches is not in a recording of a live cluster.
+/// What a case does to the subject's own requests and watches is not in a recording of a live
+/// cluster.
 fn meddles(case: &Case) -> bool {
     let text = &case.source;
     ["during:", "fault:", "subject:"].iter().any(|word| text.contains(word))

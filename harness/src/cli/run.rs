@@ -69,7 +69,8 @@ pub(super) struct Arguments {
     reports: Reports,
 }
 
-/// What a single play is not different for, or is told otherwise: the command that repeats one leaves these flags out.
+/// What a single play is not different for, or is told otherwise: the command that repeats one
+/// leaves these flags out.
 pub(super) const NOT_OF_A_PLAY: [&str; 17] = [
     // Which plays there are; the case, the subject and the seed of this one are named.
     "filter",

@@ -67,7 +67,8 @@ impl Selection {
     }
 }
 
-/// The case files that the paths name. Where they are those inside the program, standard error says so.
+/// The case files that the paths name. Where they are those inside the program, standard error says
+/// so.
 pub(super) fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let found = case::find(paths)?;
     let used = found.iter().filter(|path| collection::is_embedded(path)).count();

@@ -1,7 +1,8 @@
-//! Blessing a case that has several outcomes: more recordings, the different things that they show, and how often each was seen.
+//! Blessing a case that has several outcomes: more recordings, the different things that they show,
+//! and how often each was seen.
 //!
-//! What was blessed before of the same case, controller and server still counts: its recordings are added to the new ones, so a rare outcome
-//! is not lost because it did not come again.
+//! What was blessed before of the same case, controller and server still counts: its recordings are
+//! added to the new ones, so a rare outcome is not lost because it did not come again.
 
 use std::path::Path;
 
@@ -18,8 +19,8 @@ use crate::verdict;
 /// How many times as many recordings are made of such a case.
 pub(super) const TIMES: usize = 4;
 
-/// Bless the outcomes that these timelines show, beside those that were blessed before, in the first one's file and those beside it; or
-/// only say what would change.
+/// Bless the outcomes that these timelines show, beside those that were blessed before, in the
+/// first one's file and those beside it; or only say what would change.
 pub(super) fn bless(
     case: &Case,
     timelines: &[Timeline],

@@ -1,4 +1,5 @@
-//! `--shard K/N` and `--results FOLDER`: which part of a selection is played here, and where its results go.
+//! `--shard K/N` and `--results FOLDER`: which part of a selection is played here, and where its
+//! results go.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -37,7 +38,8 @@ pub(super) struct Sharding {
     results: Option<PathBuf>,
 }
 
-/// What says which shard is played and how its results are shown, and does not decide what comes of a play.
+/// What says which shard is played and how its results are shown, and does not decide what comes of
+/// a play.
 const NOT_OF_A_RUN: [&str; 13] = [
     "shard",
     "results",
@@ -60,7 +62,8 @@ impl Sharding {
         self.shard.unwrap_or(Shard::WHOLE)
     }
 
-    /// The outcome of these, of so many that were to be played here: a shard that has none has nothing to prove.
+    /// The outcome of these, of so many that were to be played here: a shard that has none has
+    /// nothing to prove.
     pub(super) fn outcome(&self, outcomes: Vec<Outcome>, here: usize) -> Outcome {
         let is_empty = here == 0 && self.shard.is_some();
         if is_empty { Outcome::Conformant } else { Outcome::of(outcomes) }
@@ -87,7 +90,8 @@ impl Sharding {
         environments.iter().map(plan).collect()
     }
 
-    /// Who writes the results of these items, of which some are played here; and a word where none is.
+    /// Who writes the results of these items, of which some are played here; and a word where none
+    /// is.
     pub(super) fn results(
         &self,
         typed: &Typed,
@@ -118,7 +122,8 @@ impl Sharding {
     }
 }
 
-/// All that was selected, in the order of a run without shards, and the numbers of what is played here.
+/// All that was selected, in the order of a run without shards, and the numbers of what is played
+/// here.
 pub(super) fn items(parts: &[Plan<'_>], specs: &[Spec]) -> (Vec<Item>, BTreeSet<usize>) {
     let (mut items, mut here) = (Vec::new(), BTreeSet::new());
     for plan in parts {
@@ -137,7 +142,8 @@ pub(super) fn items(parts: &[Plan<'_>], specs: &[Spec]) -> (Vec<Item>, BTreeSet<
     (items, here)
 }
 
-/// The number of a subject's first item of a plan: each plan is played by all subjects, one after the other.
+/// The number of a subject's first item of a plan: each plan is played by all subjects, one after
+/// the other.
 pub(super) fn first_item(plan: &Plan<'_>, specs: &[Spec], subject: usize) -> usize {
     plan.before * specs.len() + subject * plan.cases.len() * plan.rounds.len()
 }

@@ -15,11 +15,11 @@ use crate::quote::quoted;
 pub(super) struct SiteArguments {
     /// Where to run: sim, control-plane, containers, kind or kubeconfig.
     ///
-    /// Default: `sim` for `run`, `faults` and `replay`, `control-plane` for all other commands. `sim`: simulated in
-    /// this process, in virtual time for `ours` and `upstream`. `control-plane`: etcd,
-    /// kube-apiserver and kube-controller-manager as local processes. `containers`: the same from
-    /// upstream's official images. `kind`: a kind cluster. `kubeconfig`: a cluster of your own
-    /// whose Deployment controller is off.
+    /// Default: `sim` for `run`, `faults` and `replay`, `control-plane` for all other commands.
+    /// `sim`: simulated in this process, in virtual time for `ours` and `upstream`.
+    /// `control-plane`: etcd, kube-apiserver and kube-controller-manager as local processes.
+    /// `containers`: the same from upstream's official images. `kind`: a kind cluster.
+    /// `kubeconfig`: a cluster of your own whose Deployment controller is off.
     #[arg(long, value_name = "CLUSTER", hide_possible_values = true, value_parser = sites())]
     cluster: Option<SiteName>,
     /// The cluster's Kubernetes version.

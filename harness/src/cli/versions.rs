@@ -1,10 +1,13 @@
-//! `lockstep versions`: the cases on each version of upstream that is built, and what changed between which two.
+//! `lockstep versions`: the cases on each version of upstream that is built, and what changed
+//! between which two.
 //!
-//! Every case that has an upstream is played on every version, in virtual time. Where two neighbours differ both play the
-//! case again, under one seed after the other, because a version that breaks a tie by chance differs from itself too. Once
-//! it is seen to, that is known, and it is not played any more; what seems to have changed is played [`PLAYS`] times. A tie
-//! between two pods can be broken the same way in seven of eight plays, as a small Go map is read from a random place on.
-//! What was recorded on a real control plane decides nothing here; how many cases agree with it is said at the end.
+//! Every case that has an upstream is played on every version, in virtual time. Where two
+//! neighbours differ both play the case again, under one seed after the other, because a version
+//! that breaks a tie by chance differs from itself too. Once it is seen to, that is known, and it
+//! is not played any more; what seems to have changed is played [`PLAYS`] times. A tie between two
+//! pods can be broken the same way in seven of eight plays, as a small Go map is read from a random
+//! place on. What was recorded on a real control plane decides nothing here; how many cases agree
+//! with it is said at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -162,7 +165,8 @@ fn chosen(asked: &[String]) -> Result<Vec<String>, CliError> {
     Ok(versions)
 }
 
-/// Those of the cases that upstream has the controllers for and a golden timeline; the others are counted.
+/// Those of the cases that upstream has the controllers for and a golden timeline; the others are
+/// counted.
 fn with_upstream(cases: Vec<Case>) -> Result<Vec<Arc<Case>>, CliError> {
     let has = |case: &Case| case.expectation.is_blessed() && Spec::Upstream(None).can_bring(&case.controllers).is_ok();
     let (cases, others): (Vec<_>, Vec<_>) = cases.into_iter().map(Arc::new).partition(|case| has(case));
@@ -207,7 +211,8 @@ impl Films {
         Ok(())
     }
 
-    /// The cases in which a version differs from a neighbour and neither from itself, by the number of the version.
+    /// The cases in which a version differs from a neighbour and neither from itself, by the number
+    /// of the version.
     fn differing(&self) -> BTreeMap<usize, Vec<Arc<Case>>> {
         let mut differing: BTreeMap<usize, Vec<Arc<Case>>> = BTreeMap::new();
         for case in &self.cases {
@@ -287,7 +292,8 @@ impl Films {
         between(&older, &newer)
     }
 
-    /// All pairs. A change that was not repeated, because something ended the command, is not known to be one.
+    /// All pairs. A change that was not repeated, because something ended the command, is not known
+    /// to be one.
     fn compared(&self, confirm: u32) -> Versions {
         let repeated = |version: usize, case: &Case| {
             let plays = self.plays.get(&(version, case.name.clone()));

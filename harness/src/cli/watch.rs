@@ -19,7 +19,8 @@ pub(super) struct Arguments {
     /// For how long, such as 30m [default: until interrupted].
     #[arg(long = "for", value_name = "TIME", value_parser = length)]
     length: Option<Duration>,
-    /// How old what the controller acted on may have been; a decision is a breach only if it is one by each state since then.
+    /// How old what the controller acted on may have been; a decision is a breach only if it is one
+    /// by each state since then.
     #[arg(long, value_name = "TIME", value_parser = length, default_value = "10s")]
     staleness: Duration,
     /// For how long nothing must have changed before a status is asked.
@@ -42,16 +43,19 @@ pub(super) struct Arguments {
     /// How many recordings the folder may have; the oldest are removed.
     #[arg(help_heading = "Output", long, value_name = "NUMBER", default_value = "50", requires = "evidence")]
     evidence_files: std::num::NonZeroUsize,
-    /// How many MiB of JSON are kept in memory for evidence, of all Deployments together; memory in use is about five times as much.
+    /// How many MiB of JSON are kept in memory for evidence, of all Deployments together; memory in
+    /// use is about five times as much.
     #[arg(help_heading = "Output", long, value_name = "MIB", default_value = "32", requires = "evidence")]
     evidence_memory: usize,
-    /// How far back the evidence goes. The same breach of a Deployment is reported once in this time.
+    /// How far back the evidence goes. The same breach of a Deployment is reported once in this
+    /// time.
     #[arg(help_heading = "Output", long, value_name = "TIME", value_parser = length, default_value = "10m")]
     keep: Duration,
     /// Replace names, images, labels, annotations and variables in the evidence by numbers.
     #[arg(help_heading = "Output", long, requires = "evidence")]
     anonymise: bool,
-    /// The context of the kubeconfig [default: the current one; in a pod without a kubeconfig, its own cluster].
+    /// The context of the kubeconfig [default: the current one; in a pod without a kubeconfig, its
+    /// own cluster].
     #[arg(help_heading = "Cluster", long, value_name = "CONTEXT")]
     context: Option<String>,
     /// The kubeconfig [default: $KUBECONFIG, else ~/.kube/config].

@@ -1,8 +1,9 @@
 //! Which way to put things that overlapped in a recording comes nearest to what was recorded.
 //!
-//! A recording says in which order the server stored what users and nodes did, and not when the controllers saw it. Where a few things
-//! came at once, upstream decides this or that. So the steps are put in other ways, one step after the other, as long as that brings the
-//! first difference nearer to the end.
+//! A recording says in which order the server stored what users and nodes did, and not when the
+//! controllers saw it. Where a few things came at once, upstream decides this or that. So the steps
+//! are put in other ways, one step after the other, as long as that brings the first difference
+//! nearer to the end.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -83,7 +84,8 @@ impl Look {
         Self { inferred, live, played, judgements }
     }
 
-    /// Why where they part says nothing of the recorded controller, if it does not: something that mattered is not in the recording.
+    /// Why where they part says nothing of the recorded controller, if it does not: something that
+    /// mattered is not in the recording.
     fn doubt(&self) -> Option<(StepId, String)> {
         let Where::Step(step) = self.parting()? else { return None };
         let Inferred { cut, concurrent, left, unseen, .. } = &self.inferred;
@@ -129,7 +131,8 @@ impl Look {
         self.parting().map(Reverse)
     }
 
-    /// The last step until where they part in which several things came at once and that is not among these.
+    /// The last step until where they part in which several things came at once and that is not
+    /// among these.
     fn untried(&self, tried: &BTreeSet<StepId>) -> Option<StepId> {
         let Where::Step(parting) = self.parting()? else { return None };
         self.inferred.concurrent.range(..=parting).map(|(step, _)| *step).rfind(|step| !tried.contains(step))

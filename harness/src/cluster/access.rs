@@ -16,7 +16,8 @@ use super::client::{Authorization, client};
 use super::own::{Connection, read as read_kubeconfig};
 use super::proxy::Proxy;
 
-/// An API server's address, the CAs that vouch for it, and in whose name to talk to it. Serialised it is a secret.
+/// An API server's address, the CAs that vouch for it, and in whose name to talk to it. Serialised
+/// it is a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Access {
@@ -41,7 +42,8 @@ pub struct Access {
 pub enum Credential {
     /// A bearer token of its own, with every right.
     Token(String),
-    /// As the user does: whatever a context of the user's kubeconfig says, read anew for each client. No secret in itself.
+    /// As the user does: whatever a context of the user's kubeconfig says, read anew for each
+    /// client. No secret in itself.
     Kubeconfig {
         /// The files, merged as kubectl does.
         files: Vec<PathBuf>,
@@ -70,8 +72,8 @@ impl User {
 }
 
 impl Access {
-    /// A client for the harness itself. It repeats nothing by itself and lets a watch be silent for as long as it likes.
-    /// Needs a tokio runtime.
+    /// A client for the harness itself. It repeats nothing by itself and lets a watch be silent for
+    /// as long as it likes. Needs a tokio runtime.
     ///
     /// # Errors
     /// When the credential cannot be read, or makes no client.
@@ -117,7 +119,8 @@ impl fmt::Debug for Access {
 /// How long a server may take to take a connection.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
-/// A client by the current context of a kubeconfig that leads to a server on this machine, so by no proxy.
+/// A client by the current context of a kubeconfig that leads to a server on this machine, so by no
+/// proxy.
 ///
 /// # Errors
 /// When the kubeconfig makes no client.

@@ -12,10 +12,12 @@ use super::{Access, ClusterError, Credential};
 const NAMESPACE: &str = "kube-system";
 const ADMIN: &str = "lockstep-admin";
 const SUBJECT: &str = "lockstep-subject";
-/// How long a token is good for at most, in seconds: longer than any run. It ends with its account, and that with the run.
+/// How long a token is good for at most, in seconds: longer than any run. It ends with its account,
+/// and that with the run.
 const SECONDS: i64 = 24 * 60 * 60;
 
-/// Make both accounts, `cluster-admin` as on every cluster that is thrown away, and a token for each.
+/// Make both accounts, `cluster-admin` as on every cluster that is thrown away, and a token for
+/// each.
 pub(super) async fn admit(client: &kube::Client, kubeconfig: &str) -> Result<Access, ClusterError> {
     let (server, ca_pem) = address(kubeconfig)?;
     let admin = Credential::Token(account(client, ADMIN).await?);

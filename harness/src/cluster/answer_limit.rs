@@ -1,6 +1,8 @@
-//! How much of an answer the harness's own clients take: a server, or what stands before it, may go on for ever.
+//! How much of an answer the harness's own clients take: a server, or what stands before it, may go
+//! on for ever.
 //!
-//! A watch has no end, but each of its events is one object on one line. etcd stores 1.5 MiB of an object by default.
+//! A watch has no end, but each of its events is one object on one line. etcd stores 1.5 MiB of an
+//! object by default.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -6,7 +6,8 @@ use super::kind::Kind;
 use super::own::Own;
 use super::{Cluster, ClusterError, Plan, Site, containers, place, processes, served};
 
-/// Boot a cluster that belongs to this process: it ends when the last [`Cluster`] is dropped, or with this process.
+/// Boot a cluster that belongs to this process: it ends when the last [`Cluster`] is dropped, or
+/// with this process.
 ///
 /// # Errors
 /// See [`ClusterError`]; nothing is left behind then.

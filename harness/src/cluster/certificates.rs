@@ -1,5 +1,5 @@
-//! Certificates and keys: one fresh authority for each cluster, another for each interceptor. Nothing else
-//! of the harness issues any.
+//! Certificates and keys: one fresh authority for each cluster, another for each interceptor.
+//! Nothing else of the harness issues any.
 //!
 //! Clients differ in how they find the issuer of a certificate. Go and rustls try every key that
 //! they trust. OpenSSL, and with it curl, Python, Ruby and Node, goes by names: a certificate whose
@@ -53,8 +53,8 @@ pub(crate) struct Leaf {
 }
 
 impl Authority {
-    /// An authority of a cluster or an interceptor that nobody else knows. `name` is the cluster's or the
-    /// interceptor's.
+    /// An authority of a cluster or an interceptor that nobody else knows. `name` is the cluster's
+    /// or the interceptor's.
     pub(crate) fn new(name: &str, now: Timestamp) -> Result<Self, rcgen::Error> {
         let today = now.to_zoned(TimeZone::UTC).date();
         let mut params = params(&format!("{name} CA"), today);
@@ -121,8 +121,9 @@ impl Leaf {
     }
 }
 
-/// Write everything that a control plane needs into `folder`, readable by this user only, and return the CA's certificate, PEM.
-/// Its servers are on loopback, and on a network where they go by these `names`.
+/// Write everything that a control plane needs into `folder`, readable by this user only, and
+/// return the CA's certificate, PEM. Its servers are on loopback, and on a network where they go by
+/// these `names`.
 ///
 /// # Errors
 /// When the folder is not private or cannot be written.

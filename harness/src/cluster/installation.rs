@@ -1,8 +1,9 @@
-//! Which installation of the harness made something on a cluster that outlives a run: an id of this user's on this machine, made
-//! once and kept with its state.
+//! Which installation of the harness made something on a cluster that outlives a run: an id of this
+//! user's on this machine, made once and kept with its state.
 //!
-//! Everything that is found on such a cluster and deleted carries this id. What carries the harness's label and another id, or none, is
-//! somebody else's: another machine's run that was killed, or a bystander with a label that was copied. It is listed and stays.
+//! Everything that is found on such a cluster and deleted carries this id. What carries the
+//! harness's label and another id, or none, is somebody else's: another machine's run that was
+//! killed, or a bystander with a label that was copied. It is listed and stays.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -14,8 +15,9 @@ use super::place::{of_user, token, write_private};
 const LENGTH: usize = 16;
 const FILE: &str = "installation";
 
-/// This installation's id; made and kept if there is none. Where no state can be kept, one for this process alone: then nothing of an
-/// earlier run's is found again, and nothing is deleted by mistake.
+/// This installation's id; made and kept if there is none. Where no state can be kept, one for this
+/// process alone: then nothing of an earlier run's is found again, and nothing is deleted by
+/// mistake.
 pub(crate) fn installation() -> &'static str {
     static ID: OnceLock<String> = OnceLock::new();
     ID.get_or_init(|| match folder().and_then(|folder| kept(&folder)) {

@@ -17,7 +17,8 @@ pub(super) struct Keeper {
     own: Option<Arc<Supervisor>>,
 }
 
-/// A new folder inside of `parent` for a cluster's files, and the supervisor that removes it in the end.
+/// A new folder inside of `parent` for a cluster's files, and the supervisor that removes it in the
+/// end.
 pub(super) fn supervised(parent: &Path) -> Result<(PathBuf, Supervisor), ClusterError> {
     let dir = place::fresh(parent)?;
     let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {

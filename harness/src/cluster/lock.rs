@@ -1,7 +1,7 @@
 //! One subject at a time.
 //!
-//! Two subjects on one cluster would both run every Deployment. A lock on a file keeps trials apart,
-//! be they threads or processes; the kernel lets it go when its holder dies.
+//! Two subjects on one cluster would both run every Deployment. A lock on a file keeps trials
+//! apart, be they threads or processes; the kernel lets it go when its holder dies.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -29,7 +29,8 @@ pub(crate) async fn lock_of_user(name: &str) -> Result<Guard, ClusterError> {
     lock(of_user()?.join(name)).await
 }
 
-/// The last holder may have removed the file, with its folder: then the lock on it keeps nobody out, and counts for nothing.
+/// The last holder may have removed the file, with its folder: then the lock on it keeps nobody
+/// out, and counts for nothing.
 fn lock_blocking(path: &Path) -> io::Result<Guard> {
     loop {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;

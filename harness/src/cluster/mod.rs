@@ -34,14 +34,15 @@
 //!   controllers are left out. `keeper` is the supervisor of those that have one.
 //! * [`boot()`] starts a cluster that belongs to this process and ends with it. [`shared::obtain`]
 //!   gives the trials of one nextest run one cluster between them; [`Standing`] is the one that
-//!   `lockstep cluster up` leaves running. Both leave a [`Handover`], which has fields only for what
-//!   another process can use.
+//!   `lockstep cluster up` leaves running. Both leave a [`Handover`], which has fields only for
+//!   what another process can use.
 //! * [`Access`] is address, CA, the harness's credential and the subject's token. The subject is
 //!   `cluster-admin` where the server is thrown away, as what it may do is not what is judged; on a
 //!   cluster of the user's own it writes in the harness's namespaces and nowhere else
 //!   ([`Cluster::admit`]).
 //! * Only one subject at a time may act on a cluster: [`Cluster::exclusive`].
-//! * `client` makes every client, and `dial` is its way to the server, by the proxy that `proxy` chooses, if there is one.
+//! * `client` makes every client, and `dial` is its way to the server, by the proxy that `proxy`
+//!   chooses, if there is one.
 //! * `programs`, `ready` and `certificates` are what local processes and containers share; `engine`
 //!   is the container engine's command, `accounts` and `stock` are for clusters that were not made
 //!   with the harness's tokens in them.

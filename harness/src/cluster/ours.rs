@@ -14,10 +14,11 @@ pub(crate) const MANAGER: &str = "lockstep";
 pub(crate) const INSTALLATION: &str = "lockstep/installation";
 /// The label by which the API server refuses pods that reach out of their container.
 const ADMISSION: &str = "pod-security.kubernetes.io/enforce";
-/// What pods of cases need no more than: neither privileges nor anything of the node's. `restricted` would refuse the plain templates
-/// that cases and everybody's first Deployment have.
+/// What pods of cases need no more than: neither privileges nor anything of the node's.
+/// `restricted` would refuse the plain templates that cases and everybody's first Deployment have.
 const LEVEL: &str = "baseline";
-/// The label of the one namespace that stays for as long as the harness uses a cluster of somebody's.
+/// The label of the one namespace that stays for as long as the harness uses a cluster of
+/// somebody's.
 pub(crate) const PART: &str = "app.kubernetes.io/component";
 /// Its value.
 pub(crate) const HOME: &str = "home";
@@ -38,8 +39,8 @@ pub(crate) fn labels() -> Value {
     json!({OURS: MANAGER, INSTALLATION: installation()})
 }
 
-/// The labels of a namespace for cases: pods in it reach nothing of a node's, whatever the cluster's own default is. `installation` says
-/// who made it, where it may outlive the run.
+/// The labels of a namespace for cases: pods in it reach nothing of a node's, whatever the
+/// cluster's own default is. `installation` says who made it, where it may outlive the run.
 pub(crate) fn namespace_labels(installation: Option<&str>) -> Value {
     let mut labels = json!({OURS: MANAGER, ADMISSION: LEVEL});
     if let Some(id) = installation {
@@ -48,7 +49,8 @@ pub(crate) fn namespace_labels(installation: Option<&str>) -> Value {
     labels
 }
 
-/// Whether an object is the harness's own by its name too: a label alone is easily copied, and what is found is deleted.
+/// Whether an object is the harness's own by its name too: a label alone is easily copied, and what
+/// is found is deleted.
 pub(crate) fn named_ours(name: &str) -> bool {
     name.starts_with("lockstep-") || name.starts_with("ls-")
 }

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use super::ClusterError;
 
-/// The folder for everything of this user's, under the system's folder for temporary files. Made if need be.
+/// The folder for everything of this user's, under the system's folder for temporary files. Made if
+/// need be.
 ///
-/// Others may write next to it, so it is used only if it is a real folder of this user's, closed to everybody else.
+/// Others may write next to it, so it is used only if it is a real folder of this user's, closed to
+/// everybody else.
 pub(super) fn of_user() -> Result<PathBuf, ClusterError> {
     let user = rustix::process::getuid().as_raw();
     let folder = std::env::temp_dir().join(format!("lockstep-{user}"));
@@ -42,7 +44,8 @@ pub(super) fn fresh(parent: &Path) -> Result<PathBuf, ClusterError> {
     Ok(folder.keep())
 }
 
-/// Write a file that is closed to everybody else; readers see the old one or the new one, never a part.
+/// Write a file that is closed to everybody else; readers see the old one or the new one, never a
+/// part.
 pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), ClusterError> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");

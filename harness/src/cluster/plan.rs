@@ -13,7 +13,8 @@ pub struct Plan {
     pub site: Site,
     /// The version, as in `v1.36.3`.
     pub version: String,
-    /// Controllers that the subject brings, and that the test environment's controllers therefore leaves out.
+    /// Controllers that the subject brings, and that the test environment's controllers therefore
+    /// leaves out.
     pub without: Controllers,
 }
 
@@ -92,7 +93,8 @@ impl Site {
 }
 
 impl Plan {
-    /// Local processes, and a test environment's controllers that leaves out the Deployment controller.
+    /// Local processes, and a test environment's controllers that leaves out the Deployment
+    /// controller.
     pub fn new(version: &str) -> Self {
         Self { site: Site::ControlPlane, version: version.to_owned(), without: Controllers::default() }
     }

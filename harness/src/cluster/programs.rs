@@ -1,6 +1,7 @@
 //! What each program of a control plane is told, wherever it runs. Pure.
 //!
-//! Only flags that every minor from 1.29 on knows, and the controllers' short names, which they know too.
+//! Only flags that every minor from 1.29 on knows, and the controllers' short names, which they
+//! know too.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use crate::controllers::{Controller, Controllers};
 
 /// The program behind every cluster that is not simulated.
 pub(super) const APISERVER: &str = "kube-apiserver";
-/// The test environment's controllers besides what can be judged: every other controller that a case may need.
+/// The test environment's controllers besides what can be judged: every other controller that a
+/// case may need.
 const ENVIRONMENT: [&str; 6] =
     ["statefulset", "daemonset", "garbagecollector", "namespace", "serviceaccount", "resourcequota"];
 
@@ -58,7 +60,8 @@ pub(super) fn log(dir: &Path, program: &str) -> PathBuf {
     dir.join(format!("{program}.log"))
 }
 
-/// One etcd member that forgets nothing and flushes nothing: its data never outlives the machine's next restart.
+/// One etcd member that forgets nothing and flushes nothing: its data never outlives the machine's
+/// next restart.
 pub(super) fn etcd(layout: &Layout) -> Vec<String> {
     let pki = |file| layout.pki(file);
     let peer = format!("https://127.0.0.1:{}", layout.peer);
@@ -86,8 +89,8 @@ pub(super) fn etcd(layout: &Layout) -> Vec<String> {
 /// An API server with tokens from a file, RBAC, and nobody anonymous.
 ///
 /// * It publishes no endpoints of its own (`none`): a loopback address is not allowed there.
-/// * It puts nobody into a queue: who may have how many requests in flight is a matter of big clusters,
-///   and would judge the subject by a thing that no case is about.
+/// * It puts nobody into a queue: who may have how many requests in flight is a matter of big
+///   clusters, and would judge the subject by a thing that no case is about.
 pub(super) fn kube_apiserver(layout: &Layout) -> Vec<String> {
     let pki = |file| layout.pki(file);
     vec![
@@ -116,8 +119,9 @@ pub(super) fn kube_apiserver(layout: &Layout) -> Vec<String> {
 
 /// The test environment's controllers, without the controllers that the subject brings.
 ///
-/// Its client limits are raised far above upstream's 20 a second with a burst of 30: at those, the test environment
-/// would be the slowest part of every case, and a late ReplicaSet status would look like a decision.
+/// Its client limits are raised far above upstream's 20 a second with a burst of 30: at those, the
+/// test environment would be the slowest part of every case, and a late ReplicaSet status would
+/// look like a decision.
 pub(super) fn kube_controller_manager(layout: &Layout, without: &Controllers) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", layout.kubeconfig.display()),

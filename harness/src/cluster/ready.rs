@@ -1,7 +1,8 @@
 //! From programs that are starting to a server that says it is ready, wherever they run.
 //!
 //! etcd and the API server start together; the controller manager starts as soon as the API server
-//! answers anything, so that its own start overlaps with the API server's last second of preparations.
+//! answers anything, so that its own start overlaps with the API server's last second of
+//! preparations.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +24,8 @@ pub(super) const ENVIRONMENT: &str = "kube-controller-manager";
 const LOOK: Duration = Duration::from_millis(25);
 /// A machine that is busy with something else may take this long.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// The controller manager gives up on a server that is not healthy after ten seconds; then it is started again.
+/// The controller manager gives up on a server that is not healthy after ten seconds; then it is
+/// started again.
 const ENVIRONMENT_PATIENCE: Duration = Duration::from_secs(9);
 
 /// The programs of one control plane, on their way up.
@@ -38,7 +40,8 @@ pub(super) trait Crew {
     async fn forget_environment(&mut self) -> Result<(), ClusterError>;
 }
 
-/// Ask until the answer is 200, and start the controller manager on the first answer of any kind. Then let the subject in.
+/// Ask until the answer is 200, and start the controller manager on the first answer of any kind.
+/// Then let the subject in.
 ///
 /// # Errors
 /// [`ClusterError::Exited`] and [`ClusterError::NotReady`], each with what a log says, which is kept.
@@ -82,7 +85,8 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// Make all of it, and write what the programs read of it: certificates into the folder `pki`, and the file `tokens`.
+    /// Make all of it, and write what the programs read of it: certificates into the folder `pki`,
+    /// and the file `tokens`.
     pub(super) fn write(pki: &Path, tokens: &Path, names: &[String]) -> Result<Self, ClusterError> {
         let ca_pem = certificates::issue_control_plane(pki, names, clock::now())?;
         let (admin_token, subject_token) = (place::token()?, place::token()?);
@@ -111,7 +115,8 @@ impl Secrets {
     }
 }
 
-/// Keep a log although the cluster's folder goes, where the next failure of the same program overwrites it.
+/// Keep a log although the cluster's folder goes, where the next failure of the same program
+/// overwrites it.
 fn keep_log(dir: &Path, program: &str) -> (PathBuf, String) {
     let log = log(dir, program);
     let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap_or_default()).into_owned();
@@ -127,7 +132,8 @@ fn readyz() -> hyper::Request<Vec<u8>> {
     hyper::Request::get("/readyz").body(Vec::new()).expect("a constant request is well-formed")
 }
 
-/// Bind the subject's user to `cluster-admin`: the server is thrown away, and rights are not what is judged on it.
+/// Bind the subject's user to `cluster-admin`: the server is thrown away, and rights are not what
+/// is judged on it.
 async fn admit_subject(client: kube::Client) -> Result<(), ClusterError> {
     let group = "rbac.authorization.k8s.io".to_owned();
     let binding = ClusterRoleBinding {

@@ -98,7 +98,8 @@ impl Cluster {
         each!(self, backend => backend.is_alive())
     }
 
-    /// What of it has ended, and the lines of its log that say why; `None` while every process of it runs.
+    /// What of it has ended, and the lines of its log that say why; `None` while every process of
+    /// it runs.
     pub fn ended(&self) -> Option<String> {
         if self.is_alive() {
             return None;
@@ -184,8 +185,8 @@ impl Cluster {
         each!(self, backend => backend.in_virtual_time())
     }
 
-    /// From now on objects of a namespace are created at this time or later, as their order is by the second. Says whether the
-    /// server can do that; otherwise the caller waits.
+    /// From now on objects of a namespace are created at this time or later, as their order is by
+    /// the second. Says whether the server can do that; otherwise the caller waits.
     ///
     /// # Errors
     /// When it does not answer.

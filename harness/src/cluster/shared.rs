@@ -1,13 +1,14 @@
 //! One cluster for all trials of a run.
 //!
-//! nextest runs every trial in a process of its own, and a boot takes seconds. So the first trial of a
-//! run that needs a cluster boots one and lets its supervisor live on until nextest itself is
+//! nextest runs every trial in a process of its own, and a boot takes seconds. So the first trial
+//! of a run that needs a cluster boots one and lets its supervisor live on until nextest itself is
 //! gone; the others find it in a folder that the run's id names, and attach. A boot that failed is
-//! remembered as well: the same words for every trial, at once. Without nextest the cluster belongs to
-//! this process.
+//! remembered as well: the same words for every trial, at once. Without nextest the cluster belongs
+//! to this process.
 //!
-//! Trials that may run side by side cannot share: two subjects on one cluster would run each other's Deployments. nextest
-//! gives each trial of a group a slot while it runs, and each slot has a cluster of its own.
+//! Trials that may run side by side cannot share: two subjects on one cluster would run each
+//! other's Deployments. nextest gives each trial of a group a slot while it runs, and each slot has
+//! a cluster of its own.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,13 +47,15 @@ impl Run {
     /// The nextest run that this process belongs to.
     pub fn of_nextest() -> Option<Self> {
         let id = variable(RUN_ID)?;
-        // A wrapper may stand between nextest and a trial; where ancestors cannot be seen, the parent has to do.
+        // A wrapper may stand between nextest and a trial; where ancestors cannot be seen, the
+        // parent has to do.
         let process = ProcessId::ancestor("cargo-nextest").or_else(ProcessId::parent)?;
         Some(Self { id: id + &slot(), process })
     }
 }
 
-/// What a trial boots, or shares, where there are trials, for a subject that brings these controllers: the version that golden timelines come from, and of kind what the environment says.
+/// What a trial boots, or shares, where there are trials, for a subject that brings these
+/// controllers: the version that golden timelines come from, and of kind what the environment says.
 pub fn plan(site: SiteName, without: Controllers) -> Option<Plan> {
     let plan = Plan::new(DEFAULT_VERSION).without(without);
     match site {
@@ -64,7 +67,8 @@ pub fn plan(site: SiteName, without: Controllers) -> Option<Plan> {
             let own = || std::process::id().to_string();
             let run = Run::of_nextest().map_or_else(own, |run| fingerprint(run.id.bytes())[..8].to_owned());
             let wish = kind::Wish::of_environment();
-            // One of each kind of test environment at a time, and kind knows its clusters by their names alone.
+            // One of each kind of test environment at a time, and kind knows its clusters by their
+            // names alone.
             let name = plan.without.iter().fold(format!("lockstep-{run}"), |name, out| format!("{name}-{out}"));
             Some(plan.at(Site::Kind(kind::Wish { name: Some(name), ..wish })))
         }
@@ -73,8 +77,8 @@ pub fn plan(site: SiteName, without: Controllers) -> Option<Plan> {
 
 /// Whether trials can run there, as far as one can tell without starting anything; if not, why.
 ///
-/// Only the local processes are for everybody: the others take a container engine and a minute, so a profile of nextest's must
-/// ask for them.
+/// Only the local processes are for everybody: the others take a container engine and a minute, so
+/// a profile of nextest's must ask for them.
 pub fn available(site: SiteName) -> Result<(), String> {
     let outside = || Run::of_nextest().is_none() && std::env::var_os("NEXTEST").is_none();
     match site {
@@ -87,7 +91,8 @@ pub fn available(site: SiteName) -> Result<(), String> {
     }
 }
 
-/// Whether there is here what a cluster of this sort needs, in words. Nothing is started and nothing fetched.
+/// Whether there is here what a cluster of this sort needs, in words. Nothing is started and
+/// nothing fetched.
 ///
 /// # Errors
 /// What is lacking.
@@ -139,7 +144,8 @@ async fn obtain_own(plan: &Plan) -> Result<Cluster, ClusterError> {
     }
 }
 
-/// End what [`obtain`] booted for this process alone, and wait until it is gone. Without it that happens just after the process.
+/// End what [`obtain`] booted for this process alone, and wait until it is gone. Without it that
+/// happens just after the process.
 pub async fn release() {
     for (_, booted) in std::mem::take(&mut *OWN.lock().await) {
         if let Ok(cluster) = booted {
@@ -161,7 +167,8 @@ pub async fn obtain_in(run: &Run, plan: &Plan) -> Result<Cluster, ClusterError> 
         if found.is_alive() {
             return Ok(found);
         }
-        // Somebody killed a part of it. Its supervisor stays until the run ends, and removes the folder then.
+        // Somebody killed a part of it. Its supervisor stays until the run ends, and removes the
+        // folder then.
         found.facts().kill_programs();
     }
     match boot_in(&folder, plan).await {

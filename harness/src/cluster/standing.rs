@@ -87,7 +87,8 @@ impl Standing {
         }
     }
 
-    /// End what is left of a cluster, by its supervisor if that still lives, and remove the folder with the lock's file in it.
+    /// End what is left of a cluster, by its supervisor if that still lives, and remove the folder
+    /// with the lock's file in it.
     async fn sweep(&self, found: Option<Cluster>) -> Result<(), ClusterError> {
         let folder = self.folder.clone();
         tokio::task::spawn_blocking(move || {

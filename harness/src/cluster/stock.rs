@@ -1,7 +1,8 @@
-//! A cluster's own controller manager, where its pod can be seen: which controllers it runs, by its command line.
+//! A cluster's own controller manager, where its pod can be seen: which controllers it runs, by its
+//! command line.
 //!
-//! Not the proof that nobody looks after Deployments, which is the probe's, but a reason that a person can act on, and a look that
-//! leaves nothing behind.
+//! Not the proof that nobody looks after Deployments, which is the probe's, but a reason that a
+//! person can act on, and a look that leaves nothing behind.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
@@ -30,7 +31,8 @@ pub(super) enum Stock {
     },
 }
 
-/// Read the command line of every controller manager on the cluster: those in `without` must be off.
+/// Read the command line of every controller manager on the cluster: those in `without` must be
+/// off.
 pub(super) async fn look(client: &kube::Client, without: &Controllers) -> Result<Stock, ClusterError> {
     let api: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
     let mut pods = Vec::new();
@@ -58,7 +60,8 @@ fn judge(pods: &[Pod], without: &Controllers) -> Stock {
     Stock::Off
 }
 
-/// The value of `--controllers`, if the flag is there: as one word, as two, or in the line of a shell.
+/// The value of `--controllers`, if the flag is there: as one word, as two, or in the line of a
+/// shell.
 fn flag(pod: &Pod) -> Option<String> {
     let containers = &pod.spec.as_ref()?.containers;
     let words = containers.iter().flat_map(|one| one.command.iter().flatten().chain(one.args.iter().flatten()));

@@ -1,4 +1,5 @@
-//! What each Deployment's strategy allows, step by step, read from the case alone: its manifests, and what later steps make of them.
+//! What each Deployment's strategy allows, step by step, read from the case alone: its manifests,
+//! and what later steps make of them.
 
 use std::collections::BTreeMap;
 

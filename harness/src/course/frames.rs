@@ -1,7 +1,8 @@
 //! A recording in numbers, frame by frame: what a person sees who steps through it.
 //!
-//! A [`Moment`] is the state after one version of one object, or the one that has settled; a [`Passage`] is a step of the case with what
-//! was asked of the API server meanwhile. A recording without a case is one passage. All texts are plain: they act on no terminal.
+//! A [`Moment`] is the state after one version of one object, or the one that has settled; a
+//! [`Passage`] is a step of the case with what was asked of the API server meanwhile. A recording
+//! without a case is one passage. All texts are plain: they act on no terminal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -123,7 +124,8 @@ impl Frames {
         (first..).zip(&self.moments[first..]).take_while(move |(_, moment)| moment.passage == passage)
     }
 
-    /// The last moment of each step in which there is one; where there are no steps, those in which something was decided.
+    /// The last moment of each step in which there is one; where there are no steps, those in which
+    /// something was decided.
     #[must_use]
     pub fn ends(&self) -> Vec<usize> {
         let all = self.moments.iter().enumerate();
@@ -134,7 +136,8 @@ impl Frames {
         ends.map(|(at, _)| at).collect()
     }
 
-    /// Every ReplicaSet and Deployment that ever was, in one stop: a lane is where it was in the frame before.
+    /// Every ReplicaSet and Deployment that ever was, in one stop: a lane is where it was in the
+    /// frame before.
     #[must_use]
     pub fn lanes(&self) -> Course {
         let mut all = Stop {

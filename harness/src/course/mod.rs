@@ -1,8 +1,10 @@
-//! The course of a case: a timeline as numbers, step by step, beside what the Deployments' strategies allow.
+//! The course of a case: a timeline as numbers, step by step, beside what the Deployments'
+//! strategies allow.
 //!
-//! A timeline says what was decided and how the world looked at rest. To tell it as a story, or to draw it, one also has to know how
-//! many pods there may be and how many must be available at each step: that is in the case, whose steps are followed here
-//! (`bounds`); a recording says it frame by frame (`frames`). And why something was decided is told where the numbers leave no doubt
+//! A timeline says what was decided and how the world looked at rest. To tell it as a story, or to
+//! draw it, one also has to know how many pods there may be and how many must be available at each
+//! step: that is in the case, whose steps are followed here (`bounds`); a recording says it frame
+//! by frame (`frames`). And why something was decided is told where the numbers leave no doubt
 //! (`reason`), and nowhere else.
 //!
 //! Pure; for people only: nothing that is judged is read from here.
@@ -42,7 +44,8 @@ pub struct Stop {
     pub sets: BTreeMap<String, Size>,
     /// The Deployments.
     pub totals: BTreeMap<String, Total>,
-    /// What each Deployment's strategy allows while this step is answered; nothing where the case cannot be read.
+    /// What each Deployment's strategy allows while this step is answered; nothing where the case
+    /// cannot be read.
     pub allowed: BTreeMap<String, Allowed>,
 }
 
@@ -131,7 +134,8 @@ fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
     names
 }
 
-/// Whether a ReplicaSet belongs to a Deployment: `web/rs1` to `web`, `rs1` to the only one. Those of nobody are `-/rs1`.
+/// Whether a ReplicaSet belongs to a Deployment: `web/rs1` to `web`, `rs1` to the only one. Those
+/// of nobody are `-/rs1`.
 #[must_use]
 pub fn belongs(set: &str, deployment: &str) -> bool {
     set.split_once('/').is_none_or(|(owner, _)| owner == deployment)

@@ -1,5 +1,5 @@
-//! Why a decision was made, in numbers, where they leave no doubt. A reason is given only where its arithmetic gives exactly what was
-//! decided; it explains, and proves nothing.
+//! Why a decision was made, in numbers, where they leave no doubt. A reason is given only where its
+//! arithmetic gives exactly what was decided; it explains, and proves nothing.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use crate::timeline::{Action, Decision, Step};
 /// What is known while the decisions of a step are followed.
 struct Scene<'a> {
     allowed: Option<&'a Allowed>,
-    /// Available pods before the first decision: those at rest, and those that were taken away meanwhile.
+    /// Available pods before the first decision: those at rest, and those that were taken away
+    /// meanwhile.
     available: i64,
     /// Unavailable pods of each ReplicaSet before.
     sick: BTreeMap<&'a str, i64>,
@@ -17,7 +18,8 @@ struct Scene<'a> {
     newest: Option<String>,
 }
 
-/// For each decision of a step, why; nothing where that cannot be told. `before` is the rest before it.
+/// For each decision of a step, why; nothing where that cannot be told. `before` is the rest before
+/// it.
 #[must_use]
 pub fn reasons(step: &Step, before: Option<&Stop>, after: &Stop) -> Vec<Option<String>> {
     let nobody = BTreeMap::new();

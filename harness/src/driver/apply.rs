@@ -1,11 +1,11 @@
 //! `kubectl apply`: on the client's side by a three-way patch, or on the server's.
 //!
-//! Client-side apply keeps what it applied in an annotation, and deletes what an earlier manifest had and this
-//! one has not. Lists of built-in kinds are merged by the keys of their type; those of custom resources are
-//! replaced. The server checks the fields strictly in both.
+//! Client-side apply keeps what it applied in an annotation, and deletes what an earlier manifest
+//! had and this one has not. Lists of built-in kinds are merged by the keys of their type; those of
+//! custom resources are replaced. The server checks the fields strictly in both.
 //!
-//! A server-side apply of an object that was applied on the client's side takes over what that one set, as kubectl
-//! does: else the next manifest could not remove it.
+//! A server-side apply of an object that was applied on the client's side takes over what that one
+//! set, as kubectl does: else the next manifest could not remove it.
 
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams, ValidationDirective};
 use kube_apiserver_sim::{ApiType, custom_apply_patch};
@@ -149,8 +149,8 @@ fn owners<'a>(object: &'a Value, operation: &'static str) -> impl Iterator<Item 
     entries.filter(move |entry| entry["operation"] == operation && entry["fieldsV1"].at(LAST_APPLIED_FIELD).is_some())
 }
 
-/// The managers after kubectl's server-side apply has taken over what its client-side applies set; `None` where there
-/// were none. Upstream: `csaupgrade.UpgradeManagedFieldsPatch`.
+/// The managers after kubectl's server-side apply has taken over what its client-side applies set;
+/// `None` where there were none. Upstream: `csaupgrade.UpgradeManagedFieldsPatch`.
 fn taken_over(object: &Value) -> Option<Vec<Value>> {
     let names: Vec<Value> = owners(object, "Update").map(|entry| entry["manager"].clone()).collect();
     let mut entries = object.at("/metadata/managedFields")?.as_array()?.clone();

@@ -1,7 +1,8 @@
-//! What nodes do unasked: take new pods, unless the case gives them their nodes, and, where terminations are automatic, let deleted ones go.
+//! What nodes do unasked: take new pods, unless the case gives them their nodes, and, where
+//! terminations are automatic, let deleted ones go.
 //!
-//! Runs beside a case. Held pods go to nodes of the harness's own, by turns; real ones to the cluster's own node, whose kubelet
-//! also lets them go.
+//! Runs beside a case. Held pods go to nodes of the harness's own, by turns; real ones to the
+//! cluster's own node, whose kubelet also lets them go.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! The user's half: what kubectl sends, by the same verbs, patch types, field managers and bodies.
 //!
-//! `apply` is in a file of its own. `set` and `rollout restart|pause|resume` are strategic merge patches of what they
-//! change, `scale` is a merge patch of the scale subresource, `rollout undo` a JSON patch that replaces the template and
-//! the annotations. What is in them, and where kubectl itself refuses before it asks the server, is in the operations'
-//! own files.
+//! `apply` is in a file of its own. `set` and `rollout restart|pause|resume` are strategic merge
+//! patches of what they change, `scale` is a merge patch of the scale subresource, `rollout undo` a
+//! JSON patch that replaces the template and the annotations. What is in them, and where kubectl
+//! itself refuses before it asks the server, is in the operations' own files.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 use kube::api::{
@@ -107,8 +107,8 @@ impl Driver {
         owned.map(|set| serde_json::to_value(set).map_err(|error| DriveError::Server(error.into()))).collect()
     }
 
-    /// The API and the real name behind a target; `replicaset/rs2` is the second ReplicaSet to appear, and `pod/rs2.1` the first
-    /// of its pods that is alive.
+    /// The API and the real name behind a target; `replicaset/rs2` is the second ReplicaSet to
+    /// appear, and `pod/rs2.1` the first of its pods that is alive.
     fn resolve(&self, target: &Target) -> Result<(Api<DynamicObject>, String, Option<Kind>), DriveError> {
         let Some((version, kind)) = target.type_of() else {
             return Err(DriveError::Refused(format!("the driver does not know the kind {}", target.kind)));

@@ -1,14 +1,15 @@
 //! Making the steps: what a user does with kubectl and what nodes do with pods.
 //!
-//! The driver knows the case and the API server, not the subject, and judges nothing: an operation that cannot be
-//! made is an error that says why, and whose fault that is. Every write's resourceVersion is kept, so that settling can wait
-//! for it to come back through the watches and the judge can tell the driver's writes from the subject's.
+//! The driver knows the case and the API server, not the subject, and judges nothing: an operation
+//! that cannot be made is an error that says why, and whose fault that is. Every write's
+//! resourceVersion is kept, so that settling can wait for it to come back through the watches and
+//! the judge can tell the driver's writes from the subject's.
 //!
-//! Each operation says itself how it is performed (`case::operations`); `drive` is what it may ask for here.
-//! `kubectl` is the user's half, `node` the nodes'; [`attend`](mod@attend) is what nodes do unasked between steps: bind new pods
-//! and, where terminations are automatic, finish deletions. `name` is for pods that the case knows by name; `namespace` fills in the case's
-//! namespace; `nodes` are those that held
-//! pods are bound to; `real` is for pods that a kubelet runs.
+//! Each operation says itself how it is performed (`case::operations`); `drive` is what it may ask
+//! for here. `kubectl` is the user's half, `node` the nodes'; [`attend`](mod@attend) is what nodes
+//! do unasked between steps: bind new pods and, where terminations are automatic, finish deletions.
+//! `name` is for pods that the case knows by name; `namespace` fills in the case's namespace;
+//! `nodes` are those that held pods are bound to; `real` is for pods that a kubelet runs.
 
 mod apply;
 pub mod attend;
@@ -69,7 +70,8 @@ pub struct Driver {
     told_time: Mutex<Option<jiff::Timestamp>>,
 }
 
-/// The real names of pods by the case's names: all of them, and those that nobody has asked for yet.
+/// The real names of pods by the case's names: all of them, and those that nobody has asked for
+/// yet.
 #[derive(Debug, Default)]
 struct Named {
     all: BTreeMap<String, String>,
@@ -144,9 +146,10 @@ impl Driver {
         std::mem::take(&mut *self.written.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Before a step that may create a ReplicaSet: let the server's clock pass the second in which the last one was
-    /// created. Creation times have a resolution of one second, and a tie would be broken by the hash in the name. A simulated
-    /// server in real time is told the time instead, as waiting for it was a third of most cases.
+    /// Before a step that may create a ReplicaSet: let the server's clock pass the second in which
+    /// the last one was created. Creation times have a resolution of one second, and a tie would be
+    /// broken by the hash in the name. A simulated server in real time is told the time instead, as
+    /// waiting for it was a third of most cases.
     pub async fn new_second(&self) {
         let newest = self.world.last_created(&self.namespace).and_then(|time| time.parse().ok());
         let Some(newest): Option<jiff::Timestamp> = newest else {
@@ -170,8 +173,9 @@ impl Driver {
         clock::to_rfc3339(told.map_or_else(clock::now, |told| told.max(clock::now())))
     }
 
-    /// Before pods become ready in simulated time, where minReadySeconds counts from there: let a second begin. Pods that became
-    /// ready in the same second become available at once, so the milliseconds that the subject took before would tell which.
+    /// Before pods become ready in simulated time, where minReadySeconds counts from there: let a
+    /// second begin. Pods that became ready in the same second become available at once, so the
+    /// milliseconds that the subject took before would tell which.
     pub async fn next_second(&self) {
         let within = clock::now().as_millisecond().rem_euclid(1000).unsigned_abs();
         clock::pause(Duration::from_millis(1000 - within)).await;

@@ -1,7 +1,8 @@
-//! Pods that the case knows by name, and what it says of them: where they run, since when they are ready, what their deletion costs.
+//! Pods that the case knows by name, and what it says of them: where they run, since when they are
+//! ready, what their deletion costs.
 //!
-//! All of it is written as a scheduler, a kubelet or a user writes it. Times are offsets from one moment that all pods of a step
-//! share, so that two that are to be equal are.
+//! All of it is written as a scheduler, a kubelet or a user writes it. Times are offsets from one
+//! moment that all pods of a step share, so that two that are to be equal are.
 
 use std::collections::BTreeMap;
 

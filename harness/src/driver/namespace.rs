@@ -1,7 +1,8 @@
-//! The namespace of a case where its manifests and patches must name it: `$(NAMESPACE)`, in any text.
+//! The namespace of a case where its manifests and patches must name it: `$(NAMESPACE)`, in any
+//! text.
 //!
-//! A case does not choose its namespace, and need not know it, save where a value holds it: an annotation whose
-//! keys are names with their namespace.
+//! A case does not choose its namespace, and need not know it, save where a value holds it: an
+//! annotation whose keys are names with their namespace.
 
 use serde_json::Value;
 

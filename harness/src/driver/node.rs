@@ -1,7 +1,7 @@
 //! The nodes' half: pods that become ready, fail, or are gone.
 //!
-//! Which pod moves is a rule, so that the same case moves the same pods everywhere: those of the newest ReplicaSet first (by
-//! first appearance), in it the oldest first.
+//! Which pod moves is a rule, so that the same case moves the same pods everywhere: those of the
+//! newest ReplicaSet first (by first appearance), in it the oldest first.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,7 +26,8 @@ impl PodOperation {
         }
     }
 
-    /// Whether `all` means those that come as well: pods that become ready or go are not followed by more of their kind for ever.
+    /// Whether `all` means those that come as well: pods that become ready or go are not followed
+    /// by more of their kind for ever.
     pub fn repeats(self) -> bool {
         matches!(self, Self::Ready | Self::Terminate)
     }
@@ -53,8 +54,8 @@ impl PodOperation {
     }
 }
 
-/// The pods that a step can happen to now, in the order in which it would, and no more than so many. `named` are the real names of
-/// those that the case knows by name.
+/// The pods that a step can happen to now, in the order in which it would, and no more than so
+/// many. `named` are the real names of those that the case knows by name.
 pub fn next_pods(
     world: &World,
     namespace: &str,
@@ -111,8 +112,8 @@ impl Driver {
         self.touch(operation, &pod, &clock::rfc3339()).await
     }
 
-    /// Move all the pods at once, as one step; ready pods get one common transition time in the future, so that
-    /// they become available at one instant where minReadySeconds is at least 1.
+    /// Move all the pods at once, as one step; ready pods get one common transition time in the
+    /// future, so that they become available at one instant where minReadySeconds is at least 1.
     pub(super) async fn pods(&self, operation: PodOperation, choice: &Pods) -> Result<(), DriveError> {
         let mut pods = next_pods(&self.world, &self.namespace, operation, choice, &self.named(), usize::MAX);
         if let Count::Exactly(wanted) = choice.count {

@@ -1,9 +1,11 @@
-//! Nodes of the harness's own: objects without a kubelet, which pods are bound to so that nothing moves them but the case.
+//! Nodes of the harness's own: objects without a kubelet, which pods are bound to so that nothing
+//! moves them but the case.
 //!
-//! One for each pod of a case by default (so that crowding on nodes decides nothing), or those that the case names. Where a
-//! node lifecycle controller watches, they are kept alive as a kubelet would: Ready in their status, and a lease renewed every
-//! ten seconds. A taint keeps every scheduler's pods away, and without the label `kubernetes.io/os` no DaemonSet of a cluster's
-//! own wants to be there.
+//! One for each pod of a case by default (so that crowding on nodes decides nothing), or those that
+//! the case names. Where a node lifecycle controller watches, they are kept alive as a kubelet
+//! would: Ready in their status, and a lease renewed every ten seconds. A taint keeps every
+//! scheduler's pods away, and without the label `kubernetes.io/os` no DaemonSet of a cluster's own
+//! wants to be there.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +36,8 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// None yet. `watched`: a node lifecycle controller runs, so that nodes must show signs of life.
+    /// None yet. `watched`: a node lifecycle controller runs, so that nodes must show signs of
+    /// life.
     pub fn new(client: kube::Client, watched: bool) -> Arc<Self> {
         Arc::new(Self { client, made: Mutex::default(), watched, renewal: Mutex::default() })
     }
@@ -42,7 +45,8 @@ impl Nodes {
     /// Make a node unless it is there.
     ///
     /// # Errors
-    /// When the server refuses, or somebody else's node has this name: pods bound to that would run.
+    /// When the server refuses, or somebody else's node has this name: pods bound to that would
+    /// run.
     pub(super) async fn ensure(self: &Arc<Self>, name: &str) -> Result<(), DriveError> {
         if self.made().contains(name) {
             return Ok(());

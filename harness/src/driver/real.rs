@@ -1,6 +1,7 @@
 //! Pods that run for real: containers on a kubelet, and yet nothing that moves but by the case.
 //!
-//! The driver adds a readiness gate to every pod template. A pod of it is Ready only when its containers run *and* the condition
+//! The driver adds a readiness gate to every pod template. A pod of it is Ready only when its
+//! containers run *and* the condition
 //! [`GATE`] is True, and that condition is the case's to set. What the case cannot hold is the kubelet's own: containers start,
 //! and deletions finish, when they do; settling waits for both.
 
@@ -21,7 +22,8 @@ pub enum Stillness {
 }
 
 impl Driver {
-    /// Before an object is sent: its pod template gets the readiness gate, and its images are there on the node.
+    /// Before an object is sent: its pod template gets the readiness gate, and its images are there
+    /// on the node.
     pub(super) async fn make_real(&self, manifest: &mut Value) -> Result<(), DriveError> {
         let Stillness::Real(_) = &self.stillness else { return Ok(()) };
         if let Some(spec) = manifest.pointer_mut("/spec/template/spec").and_then(Value::as_object_mut) {

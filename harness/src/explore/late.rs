@@ -61,7 +61,8 @@ impl fmt::Display for Late {
     }
 }
 
-/// The case's text with these; `None` where a step is written in a way that leaves no place for a line.
+/// The case's text with these; `None` where a step is written in a way that leaves no place for a
+/// line.
 #[must_use]
 pub fn text(case: &Case, late: &[Late]) -> Option<String> {
     let mut lines: BTreeMap<usize, Vec<String>> = BTreeMap::new();

@@ -32,8 +32,8 @@ pub struct Seen {
 }
 
 impl Orders {
-    /// Of a case: what these controllers learn of its steps, late at so many places at most. `settled` are the
-    /// states in which the steps settle when nothing is late.
+    /// Of a case: what these controllers learn of its steps, late at so many places at most.
+    /// `settled` are the states in which the steps settle when nothing is late.
     #[must_use]
     pub fn of(case: &Case, controllers: &Controllers, most: usize, settled: &[u64]) -> Self {
         let watches = controllers.iter().flat_map(faults::watched_by).map(|kind| Stream::Watch((*kind).to_owned()));
@@ -68,8 +68,9 @@ impl Orders {
         }
     }
 
-    /// Go on from these in the step of the last: the first of each stream behind its own, so that two streams are late
-    /// there. In which state the step settled says nothing of its middle, so it is done for each order.
+    /// Go on from these in the step of the last: the first of each stream behind its own, so that
+    /// two streams are late there. In which state the step settled says nothing of its middle, so
+    /// it is done for each order.
     fn begin_within(&mut self, before: &[Late]) {
         let Some(last) = before.last() else { return };
         let is_second = before.iter().filter(|late| late.step == last.step).count() > 1;
@@ -162,7 +163,8 @@ mod tests {
 
     #[test]
     fn each_place_is_late_by_each_number_of_others() {
-        // Three steps, three watches and three kinds of answers: each is overtaken by one, two and three.
+        // Three steps, three watches and three kinds of answers: each is overtaken by one, two and
+        // three.
         let (plays, orders) = played(1, |_| 0);
         assert_eq!(orders, 3 * 6 * 3 + 1);
         assert_eq!(plays, 3 * 6 * 4, "and the second event of each never came");
@@ -170,7 +172,8 @@ mod tests {
 
     #[test]
     fn two_streams_are_late_in_one_step() {
-        // Six streams, the one thing of each late by one or by all three: fifteen pairs, four ways each, in three steps.
+        // Six streams, the one thing of each late by one or by all three: fifteen pairs, four ways
+        // each, in three steps.
         let within = |order: &[Late]| order.windows(2).any(|pair| pair[0].step == pair[1].step);
         let mut pairs = BTreeSet::new();
         played(2, |order| {

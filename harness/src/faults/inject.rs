@@ -1,11 +1,13 @@
-//! A case's text with a fault in it: one line more at each step that is meant, and nothing else changed.
+//! A case's text with a fault in it: one line more at each step that is meant, and nothing else
+//! changed.
 
 use std::collections::BTreeMap;
 
 use super::points::{Point, Where, steps_with_a_middle};
 use crate::case::Case;
 
-/// The text of the case with this point in it; `None` where the step is written in a way that leaves no place for a line.
+/// The text of the case with this point in it; `None` where the step is written in a way that
+/// leaves no place for a line.
 pub fn inject(case: &Case, point: &Point) -> Option<String> {
     let fault = point.fault();
     let lines: Vec<usize> = match &point.place {

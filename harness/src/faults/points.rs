@@ -9,10 +9,11 @@ use crate::case::model::{Life, Step};
 use crate::controllers::Controller;
 use crate::recording::{Entry, Recording, Request};
 
-/// How long a watch that lags is behind, as a case writes it: longer than any reaction, shorter than any budget.
+/// How long a watch that lags is behind, as a case writes it: longer than any reaction, shorter
+/// than any budget.
 const LAG: &str = "300ms";
-/// What a controller writes that is counted. How often a status is written is not the same from run to run on a real cluster, so some of
-/// those points never come.
+/// What a controller writes that is counted. How often a status is written is not the same from run
+/// to run on a real cluster, so some of those points never come.
 pub const fn written_by(controller: Controller) -> &'static [&'static str] {
     match controller {
         Controller::Deployment => &["replicasets", "deployments", "deployments/status"],

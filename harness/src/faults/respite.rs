@@ -1,7 +1,8 @@
 //! Time at the end of a case, for a subject that has to come back from a fault.
 //!
-//! A config-restart controller waits out a window before it restarts anything, and one that was killed waits it out anew. A case that ends
-//! sooner, as it may where nothing goes wrong, would say of a slow restart that it never came.
+//! A config-restart controller waits out a window before it restarts anything, and one that was
+//! killed waits it out anew. A case that ends sooner, as it may where nothing goes wrong, would say
+//! of a slow restart that it never came.
 
 use crate::case::Case;
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::points::{Kind, Point};
 use crate::fingerprint::fingerprint;
 
-/// At most so many of a case's points, kind by kind in turns. Seed and case decide which kind comes first, so that few points of each of
-/// many cases are of every kind, and which points of a kind do.
+/// At most so many of a case's points, kind by kind in turns. Seed and case decide which kind comes
+/// first, so that few points of each of many cases are of every kind, and which points of a kind
+/// do.
 pub fn sample(points: Vec<Point>, case: &str, most: Option<usize>, seed: u64) -> Vec<Point> {
     let most = most.unwrap_or(points.len());
     if points.len() <= most {

@@ -14,7 +14,8 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// The label of what these did, as they call themselves: `kube-controller-manager v1.15.5`, `kube-apiserver v1.36.3`.
+    /// The label of what these did, as they call themselves: `kube-controller-manager v1.15.5`,
+    /// `kube-apiserver v1.36.3`.
     pub(super) fn of(controller: &str, server: &str) -> Self {
         let other = |text: &str| Minor::of(text).filter(|minor| !minor.is_default());
         Self { by: other(controller), on: other(server) }

@@ -1,5 +1,6 @@
-//! The files of several outcomes: `NAME.timeline` is the most frequent, `NAME.or-2.timeline`, `NAME.or-3.timeline`, … are the others.
-//! Numbers go on without a gap, as a reader stops at the first that is not there.
+//! The files of several outcomes: `NAME.timeline` is the most frequent, `NAME.or-2.timeline`,
+//! `NAME.or-3.timeline`, … are the others. Numbers go on without a gap, as a reader stops at the
+//! first that is not there.
 
 use std::path::{Path, PathBuf};
 

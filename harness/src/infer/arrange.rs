@@ -1,9 +1,11 @@
-//! How things that came before the controllers had settled are put into a step: a recording does not say in which order the
-//! controllers saw them. `replay` tries the ways until one comes to what was recorded.
+//! How things that came before the controllers had settled are put into a step: a recording does
+//! not say in which order the controllers saw them. `replay` tries the ways until one comes to what
+//! was recorded.
 
 use std::collections::BTreeMap;
 
-/// How the things of one step are put. They are numbered from 0 in the order in which the server stored them.
+/// How the things of one step are put. They are numbered from 0 in the order in which the server
+/// stored them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrangement {
     /// One by one, in this order, without settling between them.
@@ -18,7 +20,8 @@ pub type Arrangements = BTreeMap<u32, Arrangement>;
 /// More things than that are put in few of their orders.
 const ALL_ORDERS: usize = 3;
 
-/// The ways to put so many things, of which the controllers made these `decisions`: the likely ones first.
+/// The ways to put so many things, of which the controllers made these `decisions`: the likely ones
+/// first.
 #[must_use]
 pub fn arrangements(things: usize, decisions: &[String]) -> Vec<Arrangement> {
     let stored: Vec<usize> = (0..things).collect();

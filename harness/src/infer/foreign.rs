@@ -1,8 +1,10 @@
-//! What others than the controllers wrote of ReplicaSets: one that they created and the Deployment's selector matches, or the labels,
-//! annotations, finalizers, owners and template of one of the Deployment's.
+//! What others than the controllers wrote of ReplicaSets: one that they created and the
+//! Deployment's selector matches, or the labels, annotations, finalizers, owners and template of
+//! one of the Deployment's.
 //!
-//! A case selects pods by the label `app`, whatever the recorded Deployment selects them by. So where labels match the recorded selector,
-//! they match that of the case instead. The border: selectors of `matchLabels`; owners that the recording does not have.
+//! A case selects pods by the label `app`, whatever the recorded Deployment selects them by. So
+//! where labels match the recorded selector, they match that of the case instead. The border:
+//! selectors of `matchLabels`; owners that the recording does not have.
 
 use serde_json::{Map, Value, json};
 
@@ -72,7 +74,8 @@ pub(super) fn created(set: &Value, deployment: &Value, templates: &mut Templates
     Written::noted(format!("apply: {}", flow(&manifest)), Some(note))
 }
 
-/// Whether no controller writes such a change of a ReplicaSet. Managed fields do not name the author of what is removed.
+/// Whether no controller writes such a change of a ReplicaSet. Managed fields do not name the
+/// author of what is removed.
 pub(super) fn is_users(before: &Value, after: &Value, deployment: Option<&Value>) -> bool {
     let labels = |set: &'_ Value| set.at("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
     let left = labels(after);
@@ -82,8 +85,9 @@ pub(super) fn is_users(before: &Value, after: &Value, deployment: Option<&Value>
         || is_disowned(before, after, deployment)
 }
 
-/// Whether the Deployment lost a ReplicaSet that its selector matches: its controller lets go only of one that it does not match, and
-/// the garbage collector of those of a Deployment that is deleted.
+/// Whether the Deployment lost a ReplicaSet that its selector matches: its controller lets go only
+/// of one that it does not match, and the garbage collector of those of a Deployment that is
+/// deleted.
 fn is_disowned(before: &Value, after: &Value, deployment: Option<&Value>) -> bool {
     let Some(deployment) = deployment.filter(|one| !live::is_deleting(one)) else { return false };
     let selector = deployment.at("/spec/selector/matchLabels").and_then(Value::as_object);
@@ -107,7 +111,8 @@ fn owners(object: &Value, deployment: &Value) -> Value {
     if named.is_empty() { Value::Null } else { named.into() }
 }
 
-/// The step that changes what its controller alone should: size, labels, annotations and template of ReplicaSet `number`.
+/// The step that changes what its controller alone should: size, labels, annotations and template
+/// of ReplicaSet `number`.
 pub(super) fn patched(
     (before, after): (&Value, &Value),
     number: usize,

@@ -1,5 +1,5 @@
-//! What was there at the beginning, as the `given` of a case: each known template, the oldest revision first, rolled out one after the
-//! other.
+//! What was there at the beginning, as the `given` of a case: each known template, the oldest
+//! revision first, rolled out one after the other.
 
 use serde_json::Value;
 

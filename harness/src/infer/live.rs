@@ -1,4 +1,5 @@
-//! The objects of a recording as they were at one moment, and whether the controllers had settled by then.
+//! The objects of a recording as they were at one moment, and whether the controllers had settled
+//! by then.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +40,8 @@ pub(super) struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    /// Nothing yet. With `terminates` the controllers settle after the end of a pod's deletion as well.
+    /// Nothing yet. With `terminates` the controllers settle after the end of a pod's deletion as
+    /// well.
     pub(super) fn new(terminates: bool) -> Self {
         Self { terminates, ..Self::default() }
     }
@@ -61,14 +63,16 @@ impl<'a> Live<'a> {
         self.all(DEPLOYMENT).next()
     }
 
-    /// Those of the ReplicaSets that a controller owns: not those of others, nor those that were released.
+    /// Those of the ReplicaSets that a controller owns: not those of others, nor those that were
+    /// released.
     pub(super) fn owned_sets(&self) -> Vec<&'a Value> {
         let mut sets = self.sets();
         sets.retain(|set| controller(set).is_some());
         sets
     }
 
-    /// All ReplicaSets that were ever the Deployment's, the one that appeared first at the beginning.
+    /// All ReplicaSets that were ever the Deployment's, the one that appeared first at the
+    /// beginning.
     pub(super) fn sets(&self) -> Vec<&'a Value> {
         let mut sets: Vec<&Value> = self.all(REPLICA_SET).collect();
         sets.sort_by_key(|set| self.number(uid(set)));
@@ -96,8 +100,8 @@ impl<'a> Live<'a> {
         pods
     }
 
-    /// Whether each status says what is there, and each ReplicaSet has as many pods as it should: then the controllers
-    /// have seen all that has happened.
+    /// Whether each status says what is there, and each ReplicaSet has as many pods as it should:
+    /// then the controllers have seen all that has happened.
     pub(super) fn has_settled(&self) -> bool {
         let sets = self.sets();
         sets.iter().all(|set| self.is_counted(set))

@@ -1,4 +1,5 @@
-//! The recording that a case was inferred from, as if the case had been played: with a mark at each step, and in the numbers of the case.
+//! The recording that a case was inferred from, as if the case had been played: with a mark at each
+//! step, and in the numbers of the case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
@@ -23,7 +24,8 @@ pub(super) struct Marking<'a> {
     pub(super) moved: &'a BTreeSet<usize>,
     /// How the cluster's numbers become the case's.
     pub(super) revisions: &'a Revisions,
-    /// Whether the end of a deletion is a step of its own; else a pod is gone as soon as its deletion begins.
+    /// Whether the end of a deletion is a step of its own; else a pod is gone as soon as its
+    /// deletion begins.
     pub(super) terminates: bool,
     /// Whether the controllers had settled in the end.
     pub(super) is_settled: bool,
@@ -128,7 +130,8 @@ pub(super) fn annotated(recording: &Recording, stage: usize, marking: &Marking<'
     Recording { header: recording.header.clone(), entries, end: recording.end.clone() }
 }
 
-/// A recording of a case, with what `given` came to in place of how: what is compared with a recording that begins there.
+/// A recording of a case, with what `given` came to in place of how: what is compared with a
+/// recording that begins there.
 #[must_use]
 pub fn staged(recording: &Recording) -> Recording {
     let first = recording.entries.iter().position(|entry| matches!(entry, Entry::Step(mark) if mark.index > 0));
@@ -167,7 +170,8 @@ impl<'a> Begins<'a> {
         Self { case: marking.case, left: all.into_iter().peekable(), is_first: true }
     }
 
-    /// The marks before the entry with this number: the step before has settled, and another one begins.
+    /// The marks before the entry with this number: the step before has settled, and another one
+    /// begins.
     fn at(&mut self, number: usize, now: u64) -> Vec<Entry> {
         let mut marks = Vec::new();
         while let Some((_, step, id)) = self.left.next_if(|(at, ..)| *at == number) {
@@ -188,7 +192,8 @@ fn mark(case: &Case, step: &CaseStep, (index, part): (u32, u32), at: u64) -> Ste
     StepMark { index, part, label, line: step.line, user, together, stale: false, expect: None, at }
 }
 
-/// The version as the case counts revisions, without what a case has not; `None` where nothing is left of it.
+/// The version as the case counts revisions, without what a case has not; `None` where nothing is
+/// left of it.
 fn normal(version: Version, marking: &Marking<'_>) -> Option<Version> {
     let mut change = version.change;
     let is_over = !marking.terminates || live::has_ended(&version.object);
@@ -208,9 +213,9 @@ fn normal(version: Version, marking: &Marking<'_>) -> Option<Version> {
     Some(Version { change, object: object.into(), ..version })
 }
 
-/// What exists after these entries, Events aside, as if the case had put it there: then no controller decided about it. Only pods are
-/// another's, as one that a case makes is called by its name. ReplicaSets stand in the order of their revisions, in which the case
-/// makes them.
+/// What exists after these entries, Events aside, as if the case had put it there: then no
+/// controller decided about it. Only pods are another's, as one that a case makes is called by its
+/// name. ReplicaSets stand in the order of their revisions, in which the case makes them.
 fn there_after(entries: &[Entry]) -> Vec<Version> {
     let mut last: BTreeMap<(&str, &str), &Version> = BTreeMap::new();
     for entry in entries {

@@ -1,22 +1,28 @@
-//! From a recording to a case: what users and nodes did becomes steps, and what the controllers did is left to whoever plays the case.
+//! From a recording to a case: what users and nodes did becomes steps, and what the controllers did
+//! is left to whoever plays the case.
 //!
-//! A recording of a live cluster has every version of every object and says nothing of steps. Most versions have one possible
-//! author: only users change a Deployment's spec, only kubelets make pods ready, only the controllers write a status, a ReplicaSet or a
-//! revision. So the versions that no controller can have written are the steps, in their order:
+//! A recording of a live cluster has every version of every object and says nothing of steps. Most
+//! versions have one possible author: only users change a Deployment's spec, only kubelets make
+//! pods ready, only the controllers write a status, a ReplicaSet or a revision. So the versions
+//! that no controller can have written are the steps, in their order:
 //!
-//! * `live` is the state of the objects at a moment, and whether the controllers had settled by then: what comes before
-//!   they have is one step with what went before it (`together`), as it is not known in which order they saw the two.
-//! * `given` makes what was there at the beginning: each ReplicaSet that is kept is a template that was rolled out.
-//! * `moves` finds what was done, `timing` what was done because time had passed; `written` words what users wrote, `template` their
-//!   changes of pod templates, `steps` makes steps of it.
-//! * `foreign` is what others wrote of ReplicaSets; `refused` is why pods were not made, as far as a recording shows it.
+//! * `live` is the state of the objects at a moment, and whether the controllers had settled by
+//!   then: what comes before they have is one step with what went before it (`together`), as it is
+//!   not known in which order they saw the two.
+//! * `given` makes what was there at the beginning: each ReplicaSet that is kept is a template that
+//!   was rolled out.
+//! * `moves` finds what was done, `timing` what was done because time had passed; `written` words
+//!   what users wrote, `template` their changes of pod templates, `steps` makes steps of it.
+//! * `foreign` is what others wrote of ReplicaSets; `refused` is why pods were not made, as far as
+//!   a recording shows it.
 //! * `arrange` has the other ways to put what came before the controllers had settled.
-//! * `marks` puts a mark for each step into the recording, so that it can be judged as if the case had been played; `revisions` counts
-//!   as the case does.
+//! * `marks` puts a mark for each step into the recording, so that it can be judged as if the case
+//!   had been played; `revisions` counts as the case does.
 //!
 //! Pure: a recording in, a case and a recording out. What the case cannot say is a comment in it.
 //!
-//! The borders: one Deployment; pods that are alike but for their readiness; a container and its image and variables for the whole template.
+//! The borders: one Deployment; pods that are alike but for their readiness; a container and its
+//! image and variables for the whole template.
 
 mod arrange;
 mod flow;
@@ -60,13 +66,17 @@ pub struct Inferred {
     pub recording: Recording,
     /// The recording as it is, with a mark for each step.
     pub annotated: Recording,
-    /// The steps in which several things came before the controllers had settled, and how many: what was decided within them is chance.
+    /// The steps in which several things came before the controllers had settled, and how many:
+    /// what was decided within them is chance.
     pub concurrent: BTreeMap<StepId, usize>,
-    /// The steps after which the next begins before the controllers have settled: what is there in between is chance.
+    /// The steps after which the next begins before the controllers have settled: what is there in
+    /// between is chance.
     pub left: BTreeSet<StepId>,
-    /// The last step, if the recording ends before the controllers have settled: it may lack decisions.
+    /// The last step, if the recording ends before the controllers have settled: it may lack
+    /// decisions.
     pub cut: Option<StepId>,
-    /// The step from which on the recording lacks something that matters, and what: why pods were refused, or when a quota was free.
+    /// The step from which on the recording lacks something that matters, and what: why pods were
+    /// refused, or when a quota was free.
     pub unseen: Option<(StepId, String)>,
     /// The case's text up to its steps.
     head: String,
@@ -114,8 +124,8 @@ pub enum InferError {
     Invalid(#[from] CaseError),
 }
 
-/// Infer a case called `area/name` from a recording. Steps in which several things came before the controllers had settled are put
-/// as `arranged` says.
+/// Infer a case called `area/name` from a recording. Steps in which several things came before the
+/// controllers had settled are put as `arranged` says.
 ///
 /// # Errors
 /// See [`InferError`].
@@ -184,7 +194,8 @@ fn line<'a>(step: &str, notes: impl Iterator<Item = &'a String>) -> String {
     notes.map(|note| format!("  # {note}\n")).collect::<String>() + &format!("  - {step}\n")
 }
 
-/// How many entries show what was there at the beginning: up to the first time that all had settled.
+/// How many entries show what was there at the beginning: up to the first time that all had
+/// settled.
 fn stage(recording: &Recording) -> usize {
     let first = recording.entries.iter().position(|entry| matches!(entry, Entry::Step(mark) if mark.index > 0));
     let given = &recording.entries[..first.unwrap_or(recording.entries.len())];
@@ -193,7 +204,8 @@ fn stage(recording: &Recording) -> usize {
         None => given.iter().position(|entry| matches!(entry, Entry::Settled(_))),
     };
     let stage = settled.map_or(0, |at| at + 1);
-    // A Deployment that no controller has seen yet is about to be created: that is a step, and so is what came before it.
+    // A Deployment that no controller has seen yet is about to be created: that is a step, and so
+    // is what came before it.
     let is_seen = |version: &Version| match version.kind.as_str() {
         DEPLOYMENT => int(&version.object, "/status/observedGeneration") > 0,
         kind => [REPLICA_SET, POD].contains(&kind),
@@ -202,8 +214,9 @@ fn stage(recording: &Recording) -> usize {
     if there().any(|version| version.kind == DEPLOYMENT) && there().any(is_seen) { stage } else { 0 }
 }
 
-/// How many entries show what was there at the beginning, once the controllers have counted it: the recording of a live cluster may
-/// begin while they do. As many as before where a user writes meanwhile.
+/// How many entries show what was there at the beginning, once the controllers have counted it: the
+/// recording of a live cluster may begin while they do. As many as before where a user writes
+/// meanwhile.
 fn settled_after(recording: &Recording, stage: usize, terminates: bool) -> usize {
     if stage == 0 || recording.entries.iter().any(|entry| matches!(entry, Entry::Step(_))) {
         return stage;
@@ -257,8 +270,8 @@ fn one_deployment(recording: &Recording) -> Result<(), InferError> {
     }
 }
 
-/// Whether a Recreate or a deletion in the foreground waits for pods to be gone, so that their end is a step. It is none where they
-/// go at once.
+/// Whether a Recreate or a deletion in the foreground waits for pods to be gone, so that their end
+/// is a step. It is none where they go at once.
 fn recreates(recording: &Recording) -> bool {
     let mut going: BTreeMap<&str, u64> = BTreeMap::new();
     let lingers = versions(&recording.entries).filter(|version| version.kind == POD).any(|version| {
@@ -279,7 +292,8 @@ fn recreates(recording: &Recording) -> bool {
     (lingers || !going.is_empty()) && versions(&recording.entries).any(waits)
 }
 
-/// A pod that takes longer to go, in milliseconds, is seen going; so is one that is there until the end.
+/// A pod that takes longer to go, in milliseconds, is seen going; so is one that is there until the
+/// end.
 const LINGERS: u64 = 500;
 
 #[cfg(test)]

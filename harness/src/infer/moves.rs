@@ -105,7 +105,8 @@ impl<'a> Scan<'a> {
         Self { live, templates, revisions, terminates, deleted: deleted_by_controller(recording), quota: None, first }
     }
 
-    /// What was done in the entries from `first` on, and what the controllers did because time had passed.
+    /// What was done in the entries from `first` on, and what the controllers did because time had
+    /// passed.
     pub(super) fn all(mut self, recording: &'a Recording, first: usize) -> Scanned {
         let mut all = Vec::new();
         let mut unseen = None;
@@ -138,7 +139,8 @@ impl<'a> Scan<'a> {
         Scanned { happenings: all, settled: self.live.has_settled(), unseen }
     }
 
-    /// Puts a quota before what came to its limit, and lifts it before what is over it. Returns what of it is not recorded.
+    /// Puts a quota before what came to its limit, and lifts it before what is over it. Returns
+    /// what of it is not recorded.
     fn limits(
         &mut self,
         entry: usize,
@@ -201,8 +203,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A ReplicaSet is the controller's own, unless its managed fields said otherwise when it was recorded, or it is deleted and no
-    /// controller deletes such a one.
+    /// A ReplicaSet is the controller's own, unless its managed fields said otherwise when it was
+    /// recorded, or it is deleted and no controller deletes such a one.
     fn of_set(&mut self, version: &Version) -> Option<Written> {
         let Some(before) = self.live.sets().into_iter().find(|set| uid(set) == uid(&version.object)) else {
             // What a controller makes has an owner from the beginning.
@@ -277,7 +279,8 @@ impl<'a> Scan<'a> {
             .is_none_or(|all| all.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value)))
     }
 
-    /// Whether a controller deletes this ReplicaSet: the Deployment goes, or there are more old ones without pods than its history keeps.
+    /// Whether a controller deletes this ReplicaSet: the Deployment goes, or there are more old
+    /// ones without pods than its history keeps.
     fn is_cleaned_up(&self, set: &Value) -> bool {
         let Some(deployment) = self.live.deployment().filter(|deployment| !is_deleting(deployment)) else {
             return true;
@@ -295,7 +298,8 @@ impl<'a> Scan<'a> {
         self.live.sets().into_iter().rev().find(waits).and_then(|set| self.live.number(uid(set)))
     }
 
-    /// Whether a controller deletes this pod of a ReplicaSet that has so many: an Event says so, there are too many, or its owners go.
+    /// Whether a controller deletes this pod of a ReplicaSet that has so many: an Event says so,
+    /// there are too many, or its owners go.
     fn is_by_controller(&self, pod: &Value, set: &str, pods: usize) -> bool {
         let owner = self.live.sets().into_iter().find(|one| uid(one) == set);
         let goes = |object: Option<&Value>| object.is_none_or(is_deleting);

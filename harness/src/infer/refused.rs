@@ -1,4 +1,5 @@
-//! Pods that the server refused, as ReplicaSets report them. Why it did is not in a recording; a quota says so in its message.
+//! Pods that the server refused, as ReplicaSets report them. Why it did is not in a recording; a
+//! quota says so in its message.
 
 use serde_json::{Value, json};
 
@@ -58,7 +59,8 @@ pub(super) const UNKNOWN: &str = "pods were refused, and a recording does not sh
 /// More pods than a case has.
 const ENOUGH: i64 = 1000;
 
-/// `pods "web-5d4-x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=4, limited: pods=4`, if it limits pods alone.
+/// `pods "web-5d4-x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=4, limited:
+/// pods=4`, if it limits pods alone.
 fn quota(said: &str, live: &Live<'_>) -> Option<Quota> {
     let (_, rest) = said.split_once("exceeded quota: ")?;
     let (name, rest) = rest.split_once(", requested: ")?;

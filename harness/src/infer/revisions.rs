@@ -1,4 +1,5 @@
-//! Revisions and generations of a cluster that has been in use, as a case that begins with nothing counts them.
+//! Revisions and generations of a cluster that has been in use, as a case that begins with nothing
+//! counts them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,8 @@ pub(super) struct Revisions {
 }
 
 impl Revisions {
-    /// For these ReplicaSets and a Deployment of this generation, which the case brings to that one before its first step.
+    /// For these ReplicaSets and a Deployment of this generation, which the case brings to that one
+    /// before its first step.
     pub(super) fn new(sets: &[&Value], generation: i64, of_case: i64) -> Self {
         let mut known: Vec<i64> = sets.iter().filter_map(|set| live::revision(set)).collect();
         known.sort_unstable();

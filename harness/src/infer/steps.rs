@@ -1,5 +1,5 @@
-//! Moves as steps of a case: those between which the controllers did not settle are one step, and pods that become ready one by one are
-//! one step with sub-steps.
+//! Moves as steps of a case: those between which the controllers did not settle are one step, and
+//! pods that become ready one by one are one step with sub-steps.
 
 use super::arrange::{Arrangement, Arrangements};
 use super::flow::quoted;
@@ -24,7 +24,8 @@ pub(super) struct Step {
     at_once: bool,
     /// What a sub-step does, if those of several pods are one step.
     unit: Option<String>,
-    /// What came before the controllers had settled, one by one in flow style; empty where it was one thing.
+    /// What came before the controllers had settled, one by one in flow style; empty where it was
+    /// one thing.
     pub(super) things: Vec<String>,
     /// The same in one operation that waits until the pods that it makes ready are available.
     waiting: Option<String>,
@@ -32,7 +33,8 @@ pub(super) struct Step {
     pub(super) is_left: bool,
 }
 
-/// The steps, and the time between them where it matters. With `timed` it matters of each pod when it became ready.
+/// The steps, and the time between them where it matters. With `timed` it matters of each pod when
+/// it became ready.
 pub(super) fn steps(happenings: &[Happening], arranged: &Arrangements, timed: bool) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut group: Vec<&Happening> = Vec::new();
@@ -50,7 +52,8 @@ pub(super) fn steps(happenings: &[Happening], arranged: &Arrangements, timed: bo
             let line = waited(wait, &mut steps);
             let known = wait.since.and_then(|_| steps.iter().position(|step| step.line == line));
             match known {
-                // Pods that became ready in one step are available one after the other; so much time has passed already.
+                // Pods that became ready in one step are available one after the other; so much
+                // time has passed already.
                 Some(at) => steps[at].at_once |= at + 1 == steps.len(),
                 None => {
                     let mut step = Step::plain(line, happening.entry);
@@ -92,7 +95,8 @@ fn add(steps: &mut Vec<Step>, step: Option<Step>, timed: bool) {
     }
 }
 
-/// Whether the last step itself waits until its pods are available, which is all that happened then.
+/// Whether the last step itself waits until its pods are available, which is all that happened
+/// then.
 fn waits_itself(steps: &mut [Step], wait: Wait, happening: &Happening) -> bool {
     let since = wait.since.filter(|_| wait.is_ready && happening.moves.is_empty());
     let last = steps.last_mut().filter(|step| since.is_some_and(|entry| step.members.contains(&entry)));
@@ -171,8 +175,9 @@ const LEFT: &str = "pods had ended before the controllers settled; what was ther
 /// What is said of a step with several things.
 const OVERLAPPING: &str = "these came before the controllers had settled; in which order they saw them is not known";
 
-/// One step of these happenings, between which nothing settled. Where pods are available some time after they are ready (`timed`),
-/// an operation that makes several ready waits until they are; so they become ready one by one.
+/// One step of these happenings, between which nothing settled. Where pods are available some time
+/// after they are ready (`timed`), an operation that makes several ready waits until they are; so
+/// they become ready one by one.
 fn step(group: &[&Happening], timed: bool) -> Option<Step> {
     let first = group.first()?;
     let moves: Vec<&Move> = group.iter().flat_map(|happening| &happening.moves).collect();
@@ -219,7 +224,8 @@ fn notes_of(one: &Move, alone: bool) -> Vec<String> {
     note.iter().cloned().chain(other.map(|other| format!("or `{other}`: both write the same"))).collect()
 }
 
-/// One operation for moves that are alike. Only where they came `alone` is it known which ReplicaSet is the newest.
+/// One operation for moves that are alike. Only where they came `alone` is it known which
+/// ReplicaSet is the newest.
 fn thing(moves: &[&Move], alone: bool) -> String {
     match moves {
         [Move::User(Written { step, firm, .. }) | Move::Unseen(Written { step, firm, .. }), ..] => {

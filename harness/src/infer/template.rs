@@ -1,8 +1,9 @@
 //! Pod templates, as a case words the way from one to the next.
 //!
-//! A case's template has one container and whatever `set` adds to it. Nothing else in a template decides anything: the
-//! Deployment controller only asks which templates are equal. So a change that `set image`, `set env` and `restart`
-//! cannot say becomes a variable of its own, with a number for each template.
+//! A case's template has one container and whatever `set` adds to it. Nothing else in a template
+//! decides anything: the Deployment controller only asks which templates are equal. So a change
+//! that `set image`, `set env` and `restart` cannot say becomes a variable of its own, with a
+//! number for each template.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +85,8 @@ impl Shape {
         self.restarted == other.restarted && rest(self) == rest(other)
     }
 
-    /// A variable that stands for what a case's template does not have: that of the template with this number.
+    /// A variable that stands for what a case's template does not have: that of the template with
+    /// this number.
     pub(super) fn stand_for_rest(&mut self, number: usize) {
         self.env.insert(REST.to_owned(), number.to_string());
     }
@@ -99,7 +101,8 @@ impl Shape {
         container
     }
 
-    /// How a case of the Deployment `name` gets from here to `next`, which is the template with this number.
+    /// How a case of the Deployment `name` gets from here to `next`, which is the template with
+    /// this number.
     pub(super) fn to(&self, next: &Self, name: &str, number: usize) -> Wording {
         let gone = self.env.keys().any(|key| !next.env.contains_key(key));
         let other_rest = differing(&self.rest, &next.rest, "");

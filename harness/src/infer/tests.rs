@@ -80,7 +80,8 @@ fn a_deployment_that_no_controller_has_seen_is_created_in_a_step() {
     assert_eq!(steps(&inferred), ["- deployment: {name: web, replicas: 2, image: \"app:1\"}"]);
 }
 
-/// A controller deletes old ReplicaSets without pods, and no more of them than the history is too long.
+/// A controller deletes old ReplicaSets without pods, and no more of them than the history is too
+/// long.
 #[rstest]
 #[case::within_the_history("old", "app:5", 10, Some("delete: replicaset/rs1"))]
 #[case::beyond_the_history("old", "app:5", 0, None)]
@@ -132,7 +133,8 @@ fn what_was_there_is_what_the_controllers_had_counted() {
     assert_eq!(steps(&counted), ["- set: {image: \"app:8\"}"]);
 }
 
-/// In the middle of other things the newest ReplicaSet and the previous revision depend on what the controllers have done by then.
+/// In the middle of other things the newest ReplicaSet and the previous revision depend on what the
+/// controllers have done by then.
 #[test]
 fn what_comes_at_once_is_said_without_what_the_controllers_did() {
     let inferred = Reel::begun()

@@ -1,8 +1,10 @@
 //! What happened because time had passed, and what it is counted from.
 //!
-//! The controllers have two timers: a pod is available so long after it became ready (minReadySeconds), and a rollout is late so long after it
-//! last progressed. Both count from stamps of whole seconds, and so does this: what was done is dated by the cluster's own clock, which is
-//! read off the stamps. A case counts from the step that started a timer, however long settling has taken since.
+//! The controllers have two timers: a pod is available so long after it became ready
+//! (minReadySeconds), and a rollout is late so long after it last progressed. Both count from
+//! stamps of whole seconds, and so does this: what was done is dated by the cluster's own clock,
+//! which is read off the stamps. A case counts from the step that started a timer, however long
+//! settling has taken since.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +28,8 @@ pub(super) struct Wait {
 /// The timers of the controllers.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// What is added to the recording's milliseconds to make them those since 1970 by the cluster's clock.
+    /// What is added to the recording's milliseconds to make them those since 1970 by the cluster's
+    /// clock.
     offset: i64,
     /// The entries with which a step begins, and the seconds in which that was.
     begun: Vec<(usize, i64)>,
@@ -50,7 +53,8 @@ pub(super) struct Done {
 impl Timers {
     /// Before anything was done.
     pub(super) fn new(recording: &Recording) -> Self {
-        // Nothing is stamped after it was seen, and what was seen soonest tells how far the two clocks are apart.
+        // Nothing is stamped after it was seen, and what was seen soonest tells how far the two
+        // clocks are apart.
         let lead = |entry: &Entry| match entry {
             Entry::Object(version) => Some(last_stamp(&version.object)? * 1000 - millis(version.at)),
             _ => None,
@@ -59,16 +63,17 @@ impl Timers {
         Self { offset, begun: Vec::new(), ready: BTreeMap::new(), last_ready: None, reached: None }
     }
 
-    /// The second of this version by the cluster's clock. Readiness is stamped before it is written.
+    /// The second of this version by the cluster's clock. Readiness is stamped before it is
+    /// written.
     fn second(&self, version: &Version) -> i64 {
         let seen = (millis(version.at) + self.offset).div_euclid(1000);
         let last = self.begun.last().map_or(i64::MIN, |(_, last)| *last);
         ready_since(&version.object).and_then(seconds).filter(|stamp| *stamp <= seen).unwrap_or(seen).max(last)
     }
 
-    /// Something was done in this entry. Returns whether a step begins with it: not where the controllers had not settled. Where pods
-    /// are available some time after they are ready, no controller decides anything when they become ready: then it is the second
-    /// that counts.
+    /// Something was done in this entry. Returns whether a step begins with it: not where the
+    /// controllers had not settled. Where pods are available some time after they are ready, no
+    /// controller decides anything when they become ready: then it is the second that counts.
     pub(super) fn done(&mut self, entry: usize, version: &Version, done: Done, live: &Live<'_>) -> bool {
         let second = self.second(version);
         let last_ready = std::mem::replace(&mut self.last_ready, done.readies.then_some(second));
@@ -168,7 +173,8 @@ impl Timers {
 const SETTLING: u64 = 700;
 /// How long it may take, in the same: an advance that would end before it is left out.
 const LONGEST: u64 = 1_100;
-/// So many seconds after a deadline upstream has noticed it: it looks a second later, and stamps have no fractions.
+/// So many seconds after a deadline upstream has noticed it: it looks a second later, and stamps
+/// have no fractions.
 const LATE: i64 = 2;
 
 /// Whether pods are available some time after they are ready.

@@ -18,7 +18,8 @@ const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 pub(super) const FOREIGN: &str = "written by somebody other than the controller";
 /// What is said of a deleted object that finalizers held.
 const RELEASED: &str = "the finalizers that held it were removed by somebody other than the controller";
-/// What an undo does not copy from a ReplicaSet to its Deployment, beside the revision and what was applied last.
+/// What an undo does not copy from a ReplicaSet to its Deployment, beside the revision and what was
+/// applied last.
 const NOT_COPIED: [&str; 4] =
     [REVISION_HISTORY, "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas", ROLLBACK];
 /// What the server sets where a manifest says nothing.
@@ -67,7 +68,8 @@ impl Templates {
     }
 }
 
-/// The step that creates a Deployment with the template of this object (its own, or that of a ReplicaSet of its).
+/// The step that creates a Deployment with the template of this object (its own, or that of a
+/// ReplicaSet of its).
 pub(super) fn creation(deployment: &Value, of: &Value) -> String {
     let spec = |field: &str| deployment.at("/spec").and_then(|spec| spec.get(field)).cloned();
     let number = |field: &str, usual: Option<i64>| spec(field).filter(|value| value.as_i64() != usual);
@@ -97,7 +99,8 @@ pub(super) fn creation(deployment: &Value, of: &Value) -> String {
     format!("deployment: {{{}}}", fields.join(", "))
 }
 
-/// What a user did between two versions of the Deployment; nothing where only its status or its revision changed.
+/// What a user did between two versions of the Deployment; nothing where only its status or its
+/// revision changed.
 pub(super) fn written(
     before: &Value,
     after: &Value,
@@ -155,7 +158,8 @@ pub(super) fn written(
     all
 }
 
-/// The Deployment's revision as a user wrote it, or null where it was removed: the controller writes that of a ReplicaSet.
+/// The Deployment's revision as a user wrote it, or null where it was removed: the controller
+/// writes that of a ReplicaSet.
 fn edited_revision(before: &Value, after: &Value, live: &Live<'_>, revisions: &Revisions) -> Option<Value> {
     let annotation = |object: &'_ Value| object.at("/metadata/annotations").and_then(|all| all.get(REVISION)).cloned();
     let (old, new) = (annotation(before), annotation(after));
@@ -167,7 +171,8 @@ fn edited_revision(before: &Value, after: &Value, live: &Live<'_>, revisions: &R
     Some(new.as_ref().and_then(Value::as_str).map_or(Value::Null, |text| counted(text).into()))
 }
 
-/// Finalizers that are not the garbage collector's: no controller of Deployments writes or removes one.
+/// Finalizers that are not the garbage collector's: no controller of Deployments writes or removes
+/// one.
 pub(super) fn finalizers(object: &Value) -> Vec<&str> {
     let all = object.at("/metadata/finalizers").and_then(Value::as_array);
     let names = all.into_iter().flatten().filter_map(Value::as_str);
@@ -258,7 +263,8 @@ fn undone(before: &Value, after: &Value, live: &Live<'_>) -> Option<Undone> {
     })
 }
 
-/// Another template: `undo` where it is that of an older ReplicaSet, else what `set` and `restart` can say.
+/// Another template: `undo` where it is that of an older ReplicaSet, else what `set` and `restart`
+/// can say.
 fn new_template(after: &Value, undone: Option<Undone>, revisions: &Revisions, wording: Wording) -> Written {
     // An undo brings the annotations of that ReplicaSet as well.
     let Some(undone) = undone.filter(|undone| undone.is_copied || !wording.is_image) else {

@@ -1,7 +1,8 @@
 //! A recording to look at: frame by frame in a terminal, or as a trace for a viewer of traces.
 //!
-//! Pure. [`Inspected`] is what is known of a recording; a place in it is the number of a frame, which a [`Move`] changes; a [`View`] is
-//! computed from both and from the size of the terminal, and writes itself into a buffer. Keys and the terminal itself are `cli`'s.
+//! Pure. [`Inspected`] is what is known of a recording; a place in it is the number of a frame,
+//! which a [`Move`] changes; a [`View`] is computed from both and from the size of the terminal,
+//! and writes itself into a buffer. Keys and the terminal itself are `cli`'s.
 //!
 //! * `moves` says which frame is the next one.
 //! * `view` says what there is to be seen, `panel` shows as much of it as fits.

@@ -1,8 +1,9 @@
 //! A recording in Chrome's trace event format, as Perfetto and chrome://tracing open it.
 //!
-//! Times are microseconds. A recording counts milliseconds, and several things may be seen in one of them: they stand a microsecond
-//! apart, in their order. Tracks: a counter for each ReplicaSet's size and one for its available pods, a thread for the steps, one for
-//! the decisions and one for the requests.
+//! Times are microseconds. A recording counts milliseconds, and several things may be seen in one
+//! of them: they stand a microsecond apart, in their order. Tracks: a counter for each ReplicaSet's
+//! size and one for its available pods, a thread for the steps, one for the decisions and one for
+//! the requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +58,8 @@ impl Times {
     }
 }
 
-/// A duration for each step. Those of one thread must not overlap, so each begins where the one before ends, at the earliest.
+/// A duration for each step. Those of one thread must not overlap, so each begins where the one
+/// before ends, at the earliest.
 fn steps(inspected: &Inspected, times: &Times) -> Vec<Value> {
     let mut events = Vec::new();
     let mut end = 0;

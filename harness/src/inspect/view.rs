@@ -205,7 +205,8 @@ fn decisions(inspected: &Inspected, moment: &Moment, at: usize) -> Panel {
     Panel { focus, ..Panel::new("decisions", lines) }
 }
 
-/// The requests of the step; those that are still to come are faint. A live cluster shows none of them: then who wrote each version.
+/// The requests of the step; those that are still to come are faint. A live cluster shows none of
+/// them: then who wrote each version.
 fn requests(inspected: &Inspected, passage: &Passage, moment: &Moment, at: usize) -> Panel {
     let faint = |text: &str| vec![Line::from(text.to_owned()).dark_gray()];
     match inspected.asked {

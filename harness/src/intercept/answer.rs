@@ -13,7 +13,8 @@ use super::ignored_status::StatusCheck;
 use super::log::Ticket;
 use super::refusal::Refusal;
 
-/// The body of an answer: the server's, frame by frame, or the interceptor's own words. The request is finished when it is dropped.
+/// The body of an answer: the server's, frame by frame, or the interceptor's own words. The request
+/// is finished when it is dropped.
 #[derive(Debug)]
 pub(super) struct Answer {
     content: Content,

@@ -1,8 +1,9 @@
 //! What the interceptor can be told to do, as plain data, and which request it is done to. Pure.
 //!
-//! A command names a namespace, always: the subject looks after the probe by the same requests, and whatever
-//! touches those would break settling. Which of several equal requests is meant is said by a number: `nth` counts
-//! those that *succeeded*, because refusals and conflicts are not the same from run to run.
+//! A command names a namespace, always: the subject looks after the probe by the same requests, and
+//! whatever touches those would break settling. Which of several equal requests is meant is said by
+//! a number: `nth` counts those that *succeeded*, because refusals and conflicts are not the same
+//! from run to run.
 
 use std::time::Duration;
 
@@ -91,8 +92,8 @@ pub enum WatchAct {
     Repeat,
     /// After the nth event the watch ends: its place is forgotten (410).
     Expire,
-    /// The same, and the list that must follow is as old as if the last so many events had not been: the server's own answer about
-    /// that version, from which the next watch catches up.
+    /// The same, and the list that must follow is as old as if the last so many events had not
+    /// been: the server's own answer about that version, from which the next watch catches up.
     Old(u32),
     /// The nth event, and those behind it, come after so many others of what the subject learns.
     Overtaken(u32),

@@ -1,4 +1,5 @@
-//! A watch towards the subject, as a body: frames as they come, or, while a command is about its kind, event by event.
+//! A watch towards the subject, as a body: frames as they come, or, while a command is about its
+//! kind, event by event.
 //!
 //! A cluster-wide watch mixes namespaces, and the probe's events must travel whatever is held: so
 //! events are told apart by their object's namespace. With no command in force only the borders of

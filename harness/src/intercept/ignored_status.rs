@@ -1,6 +1,8 @@
-//! Whether a write of a whole object meant to change its status, which a server ignores there: the status is a subresource of its own.
+//! Whether a write of a whole object meant to change its status, which a server ignores there: the
+//! status is a subresource of its own.
 //!
-//! Seen by what the subject sends beside what the server answers, both read as they pass. Nothing of either is kept.
+//! Seen by what the subject sends beside what the server answers, both read as they pass. Nothing
+//! of either is kept.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +29,8 @@ pub(super) struct StatusCheck {
     answer: Vec<u8>,
 }
 
-/// Whether a request writes an object of a kind that may have a status of its own. Secrets and ConfigMaps have none.
+/// Whether a request writes an object of a kind that may have a status of its own. Secrets and
+/// ConfigMaps have none.
 pub(super) fn may_write(request: &InterceptedRequest) -> bool {
     let writes = matches!(request.verb, Verb::Update | Verb::Patch);
     writes && request.subresource.is_empty() && !request.group.is_empty() && request.resource != "leases"
@@ -95,7 +98,8 @@ fn ignores(sent: &[u8], answer: &[u8]) -> Option<bool> {
     let none = Map::new();
     let answer = object_of(answer)?;
     let now = answer.get("status").and_then(Value::as_object).unwrap_or(&none);
-    // A client may leave out, or send as nothing, what it does not know: what it sets says what it means.
+    // A client may leave out, or send as nothing, what it does not know: what it sets says what it
+    // means.
     let is_set = |value: &Value| value.as_i64().is_some_and(|number| number != 0);
     let status = sent.get("status")?.as_object()?;
     Some(status.iter().any(|(key, value)| is_set(value) && now.get(key) != Some(value)))

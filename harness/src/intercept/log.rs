@@ -53,7 +53,8 @@ struct Unread {
     requests: Vec<InterceptedRequest>,
 }
 
-/// Takes the requests about one namespace, and those about no reader's that the server refused, out of the log.
+/// Takes the requests about one namespace, and those about no reader's that the server refused, out
+/// of the log.
 #[derive(Debug)]
 pub struct LogReader {
     log: InterceptorLog,
@@ -89,8 +90,8 @@ impl InterceptorLog {
         self.open(request).answered(status);
     }
 
-    /// Take what was finished since the last time while there was no [`reader`](Self::reader): in order of completion, watches when
-    /// their answer began.
+    /// Take what was finished since the last time while there was no [`reader`](Self::reader): in
+    /// order of completion, watches when their answer began.
     pub fn drain(&self) -> Vec<InterceptedRequest> {
         std::mem::take(&mut self.state().waiting)
     }
@@ -125,7 +126,8 @@ impl InterceptorLog {
         connections.why = Some(why.to_string());
     }
 
-    /// What the server refused, 401 or 403, and how often: `update deployments/status in NAMESPACE`.
+    /// What the server refused, 401 or 403, and how often: `update deployments/status in
+    /// NAMESPACE`.
     pub fn refused(&self) -> BTreeMap<String, u64> {
         self.state().refused.clone()
     }
@@ -143,7 +145,8 @@ impl InterceptorLog {
         *latest = until.max(*latest);
     }
 
-    /// Whether a client may still wait, as it was told to, before it tries a request about a namespace again.
+    /// Whether a client may still wait, as it was told to, before it tries a request about a
+    /// namespace again.
     pub fn retries_later(&self, namespace: &str) -> bool {
         self.state().retries.get(namespace).is_some_and(|until| clock::instant() <= *until)
     }
@@ -269,7 +272,8 @@ impl Drop for LogReader {
 }
 
 impl State {
-    /// To the readers of its namespace; if there is none, to all readers, if it was refused. Without any reader it waits for
+    /// To the readers of its namespace; if there is none, to all readers, if it was refused.
+    /// Without any reader it waits for
     /// [`drain`](InterceptorLog::drain).
     fn hand_out(&mut self, request: InterceptedRequest) {
         if self.readers.is_empty() {
@@ -343,7 +347,8 @@ impl Ticket {
         }
     }
 
-    /// The server's answer began. A watch that goes on is written down now, as it has no end of its own; returns what it is of.
+    /// The server's answer began. A watch that goes on is written down now, as it has no end of its
+    /// own; returns what it is of.
     pub(super) fn answered(&mut self, status: u16) -> Option<String> {
         let request = self.request.as_mut()?;
         request.status = Some(status);

@@ -1,5 +1,5 @@
-//! A request that a command is about, on both sides: the interceptor, which waits to be told what is to become of it, and whoever gave the
-//! command.
+//! A request that a command is about, on both sides: the interceptor, which waits to be told what
+//! is to become of it, and whoever gave the command.
 
 use hyper::body::Bytes;
 use tokio::sync::{mpsc, oneshot};

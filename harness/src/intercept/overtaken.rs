@@ -1,16 +1,17 @@
-//! What comes later than others: an event of a watch, or the answer to a write, that waits until so many others have
-//! reached the subject. Counted, not timed, so that each order of what a subject learns can be asked for.
+//! What comes later than others: an event of a watch, or the answer to a write, that waits until so
+//! many others have reached the subject. Counted, not timed, so that each order of what a subject
+//! learns can be asked for.
 //!
-//! What is counted are events of other watches and answers to writes, of one namespace. Where fewer come, because the
-//! subject waits for exactly this one, it goes on a while after the last. Pure.
+//! What is counted are events of other watches and answers to writes, of one namespace. Where fewer
+//! come, because the subject waits for exactly this one, it goes on a while after the last. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::clock::Instant;
 
-/// So long after the last of the others nothing more is expected. Longer than any controller takes to react, shorter
-/// than a namespace takes to settle.
+/// So long after the last of the others nothing more is expected. Longer than any controller takes
+/// to react, shorter than a namespace takes to settle.
 const QUIET: Duration = Duration::from_millis(250);
 
 /// What has reached the subject, by namespace.

@@ -76,7 +76,8 @@ impl Passage {
         Self { upstream, log: log.clone(), control: control.clone(), sent: OnceLock::new() }
     }
 
-    /// Let one request through. Dropping the future, which happens when the subject goes away, takes the request back.
+    /// Let one request through. Dropping the future, which happens when the subject goes away,
+    /// takes the request back.
     pub(super) async fn pass(&self, request: Request<Stream>, connection: &Notify) -> Result<Response<Answer>, Cut> {
         let Some(sent) = self.sent.get() else { return self.let_through(request, connection).await };
         let (number, request) = sent.note(request).await.map_err(|_| Cut)?;
@@ -106,7 +107,8 @@ impl Passage {
         }
         let request = match self.control.older(&route.resource) {
             Some(_) if begins_anew => {
-                // A watch cannot begin in the past; a client that is refused one lists, as before there were such watches.
+                // A watch cannot begin in the past; a client that is refused one lists, as before
+                // there were such watches.
                 return Ok(refuse(Refusal::Invalid, &route, ticket));
             }
             Some(version) if route.verb == Verb::List => {
@@ -251,7 +253,8 @@ fn within(base: &str, path: Option<&PathAndQuery>) -> PathAndQuery {
     if base.is_empty() { path } else { format!("{base}{path}").parse().expect("two paths in a row are a path") }
 }
 
-/// Remove what belongs to one connection and not to the request or answer (RFC 9110, section 7.6.1).
+/// Remove what belongs to one connection and not to the request or answer (RFC 9110, section
+/// 7.6.1).
 fn strip(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)

@@ -1,6 +1,8 @@
-//! What the server says when it refuses: the message of its `Status`, read from the answer as it passes.
+//! What the server says when it refuses: the message of its `Status`, read from the answer as it
+//! passes.
 //!
-//! Nothing else of a body is kept. A message may quote values of the object, so those about Secrets are not read.
+//! Nothing else of a body is kept. A message may quote values of the object, so those about Secrets
+//! are not read.
 
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};

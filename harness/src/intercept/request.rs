@@ -31,7 +31,8 @@ pub struct InterceptedRequest {
     pub path: String,
     /// The HTTP status that the server answered with; `None` if its client went away before.
     pub status: Option<u16>,
-    /// What the server said with it where it is an error, though not about Secrets; of a message to the webhook, the message.
+    /// What the server said with it where it is an error, though not about Secrets; of a message to
+    /// the webhook, the message.
     pub message: Option<String>,
     /// Whether it meant to change a status with the object, where the server ignores that.
     pub ignored_status: bool,
@@ -40,8 +41,8 @@ pub struct InterceptedRequest {
 }
 
 impl InterceptedRequest {
-    /// Whether the server would not have it from this client: 401 or 403. It need not be for want of rights: in a namespace that
-    /// goes, or that is full, nobody may create anything.
+    /// Whether the server would not have it from this client: 401 or 403. It need not be for want
+    /// of rights: in a namespace that goes, or that is full, nobody may create anything.
     pub fn is_refused(&self) -> bool {
         matches!(self.status, Some(401 | 403))
     }

@@ -1,7 +1,8 @@
-//! What the subject sends, with queries and bodies: kept where it is asked for, to compare two programs request by request.
+//! What the subject sends, with queries and bodies: kept where it is asked for, to compare two
+//! programs request by request.
 //!
-//! The interceptor's own log (`log`) has neither, because a case needs neither and bodies may hold secrets. Here they are kept
-//! in memory for whoever asked, and are in no recording.
+//! The interceptor's own log (`log`) has neither, because a case needs neither and bodies may hold
+//! secrets. Here they are kept in memory for whoever asked, and are in no recording.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,7 +39,8 @@ impl SentLog {
         self.all().clone()
     }
 
-    /// Note a request whose body is read for it; the number under which it stands, and the same request.
+    /// Note a request whose body is read for it; the number under which it stands, and the same
+    /// request.
     pub(super) async fn note(&self, request: Request<Stream>) -> Result<(usize, Request<Stream>), BodyError> {
         let (head, body) = request.into_parts();
         let body = whole(body).await?;

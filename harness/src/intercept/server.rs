@@ -31,7 +31,8 @@ const CONNECTION_WINDOW: u32 = 1 << 30;
 /// What a single stream may leave unread, which is what a held watch piles up.
 const STREAM_WINDOW: u32 = 16 << 20;
 
-/// A way to a cluster that writes down who uses it. Dropping it ends it, and every request on its way.
+/// A way to a cluster that writes down who uses it. Dropping it ends it, and every request on its
+/// way.
 #[derive(Debug)]
 pub struct Interceptor {
     passage: Arc<Passage>,
@@ -47,7 +48,8 @@ pub struct Interceptor {
 }
 
 impl Interceptor {
-    /// Open an interceptor to this cluster, on a free port of loopback. To be called inside of a tokio runtime, which it lives on.
+    /// Open an interceptor to this cluster, on a free port of loopback. To be called inside of a
+    /// tokio runtime, which it lives on.
     ///
     /// # Errors
     /// See [`InterceptorError`].
@@ -55,8 +57,8 @@ impl Interceptor {
         Self::start_at(access, Ipv4Addr::LOCALHOST.into())
     }
 
-    /// The same on another address of this machine's, for a subject that cannot reach loopback. Whoever reaches it needs a token of
-    /// his own: the interceptor has none to give.
+    /// The same on another address of this machine's, for a subject that cannot reach loopback.
+    /// Whoever reaches it needs a token of his own: the interceptor has none to give.
     ///
     /// # Errors
     /// See [`InterceptorError`].
@@ -74,7 +76,8 @@ impl Interceptor {
         Ok(Self { passage, inside: false, address, url, ca_pem: own.pem(), token, log, control, task })
     }
 
-    /// An interceptor to a cluster in this process, on no socket: [`Interceptor::client`] is the way through.
+    /// An interceptor to a cluster in this process, on no socket: [`Interceptor::client`] is the
+    /// way through.
     pub fn inside(server: ApiServer) -> Self {
         let (log, control) = (InterceptorLog::new(), Control::new());
         let upstream = Upstream::Inside(server);
@@ -198,7 +201,8 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http2().max_concurrent_streams(None);
-    // An error here is a client that went away in the middle of something: its requests are logged, and it needs no answer.
+    // An error here is a client that went away in the middle of something: its requests are logged,
+    // and it needs no answer.
     tokio::select! {
         ended = server.serve_connection(TokioIo::new(stream), service) => {
             if let Err(error) = ended {

@@ -1,7 +1,8 @@
 //! What a subject has asked for since it was started, and whether it is at work yet.
 //!
-//! A program may take long to start, and one with leader election first waits until its last run's lease has expired. Neither
-//! is a wrong decision, so nothing is expected of a subject before it asks for the objects that it looks after.
+//! A program may take long to start, and one with leader election first waits until its last run's
+//! lease has expired. Neither is a wrong decision, so nothing is expected of a subject before it
+//! asks for the objects that it looks after.
 
 use std::time::Duration;
 
@@ -128,7 +129,8 @@ impl SinceStart {
     }
 }
 
-/// Whether a request looks for objects in all namespaces: not one about the API, or about what a program keeps of its own.
+/// Whether a request looks for objects in all namespaces: not one about the API, or about what a
+/// program keeps of its own.
 fn is_search(route: &Route) -> bool {
     matches!(route.verb, Verb::List | Verb::Watch) && route.namespace.is_empty() && !route.resource.is_empty()
 }
@@ -140,7 +142,8 @@ mod tests {
 
     use super::super::log::InterceptorLog;
 
-    /// What has been asked of a log once a subject has made these requests, each with its answer's status.
+    /// What has been asked of a log once a subject has made these requests, each with its answer's
+    /// status.
     fn asked(requests: &[(Method, &str, u16)]) -> InterceptorLog {
         let log = InterceptorLog::new();
         log.subject_starts();

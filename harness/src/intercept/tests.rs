@@ -1,4 +1,5 @@
-//! The interceptor between a client and a server of the test's own, in both versions of HTTP and both forms of a watch.
+//! The interceptor between a client and a server of the test's own, in both versions of HTTP and
+//! both forms of a watch.
 
 mod commands;
 mod forms;
@@ -123,7 +124,8 @@ fn client(interceptor: &Interceptor, version: Version) -> Client<HttpsConnector<
 }
 
 fn client_to(access: &Access, version: Version) -> Client<HttpsConnector<HttpConnector>, Full<Bytes>> {
-    // In HTTP/2 head and body are two small writes, and the second must not wait until the first is acknowledged: that takes 40 ms.
+    // In HTTP/2 head and body are two small writes, and the second must not wait until the first is
+    // acknowledged: that takes 40 ms.
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);

@@ -1,9 +1,10 @@
 //! Who wrote a version, by its managed fields.
 //!
-//! Whoever changes a field owns it afterwards, and alone unless others applied the same value. So a size was written by the owner of
-//! `spec.replicas`. The Deployment controller is known by what nobody else writes: the status of Deployments. A write through
-//! the scale subresource is a user's or an autoscaler's, also where kube-controller-manager makes it. A deletion leaves no
-//! trace of who began it, and counts as somebody else's.
+//! Whoever changes a field owns it afterwards, and alone unless others applied the same value. So a
+//! size was written by the owner of `spec.replicas`. The Deployment controller is known by what
+//! nobody else writes: the status of Deployments. A write through the scale subresource is a user's
+//! or an autoscaler's, also where kube-controller-manager makes it. A deletion leaves no trace of
+//! who began it, and counts as somebody else's.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! When it is time to ask whether a status is right.
 //!
-//! A status is wrong for a while after each change of what it sums up. So it is asked once that has not changed for some time, and once more
-//! after each later write of the status itself.
+//! A status is wrong for a while after each change of what it sums up. So it is asked once that has
+//! not changed for some time, and once more after each later write of the status itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 

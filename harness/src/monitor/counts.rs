@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Breaches of so many Deployments and rules are counted apart; the rest together, without their names.
+/// Breaches of so many Deployments and rules are counted apart; the rest together, without their
+/// names.
 const MOST: usize = 1_000;
 
 /// See the module.

@@ -1,4 +1,5 @@
-//! What is known of the cluster: each Deployment with its ReplicaSets, their pods, and what is excused of it.
+//! What is known of the cluster: each Deployment with its ReplicaSets, their pods, and what is
+//! excused of it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -27,7 +28,8 @@ pub(super) struct Group {
     pub(super) deployment: Past,
     /// The UIDs of ReplicaSets that it controls or has controlled.
     pub(super) sets: BTreeSet<String>,
-    /// Bounds that somebody else than the controller broke, until they hold and its status has been right for some time.
+    /// Bounds that somebody else than the controller broke, until they hold and its status has been
+    /// right for some time.
     pub(super) excused: BTreeSet<Invariant>,
     pub(super) window: Window,
 }
@@ -172,7 +174,8 @@ impl Estate {
         self.weight -= shortened.unwrap_or(0);
     }
 
-    /// Forget Deployments that are gone, unless they are still of interest; their ReplicaSets go with them, or belong to nobody.
+    /// Forget Deployments that are gone, unless they are still of interest; their ReplicaSets go
+    /// with them, or belong to nobody.
     pub(super) fn bury(&mut self, is_of_interest: impl Fn(&str) -> bool) {
         let gone = std::mem::take(&mut self.gone);
         let (kept, gone): (Vec<String>, Vec<String>) = gone.into_iter().partition(|uid| is_of_interest(uid));
@@ -257,8 +260,8 @@ impl Estate {
         sets.filter(move |set| facts::owner(set) == Some(uid))
     }
 
-    /// What is broken now and was not before is excused. With too many pods all ReplicaSets are cut in proportion, whichever pods are
-    /// available.
+    /// What is broken now and was not before is excused. With too many pods all ReplicaSets are cut
+    /// in proportion, whichever pods are available.
     pub(super) fn excuse(&mut self, uid: &str, before: &BTreeSet<Invariant>) {
         let broken: BTreeSet<Invariant> = self.broken(uid).difference(before).copied().collect();
         if broken.contains(&Invariant::Surge) {
@@ -276,8 +279,8 @@ impl Estate {
         }
     }
 
-    /// Somebody else has sized a ReplicaSet. Proportional scaling then goes by annotations that are not about that size, and
-    /// may take away all pods that are available.
+    /// Somebody else has sized a ReplicaSet. Proportional scaling then goes by annotations that are
+    /// not about that size, and may take away all pods that are available.
     pub(super) fn excuse_sizes(&mut self, uid: &str) {
         if let Some(group) = self.groups.get_mut(uid) {
             group.excused.extend([Invariant::Surge, Invariant::Availability]);

@@ -1,4 +1,5 @@
-//! Which Deployments are to be remembered, and when: a while after a breach, so that the recording shows what came of it.
+//! Which Deployments are to be remembered, and when: a while after a breach, so that the recording
+//! shows what came of it.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +42,8 @@ impl Evidence {
         }
     }
 
-    /// There is a breach; the file that will show it. One Deployment has one file in so many minutes.
+    /// There is a breach; the file that will show it. One Deployment has one file in so many
+    /// minutes.
     pub(super) fn wanted(&mut self, uid: &str, group: &Group, at: u64) -> FileName {
         let taken = || self.taken.get(uid).filter(|(taken, _)| taken + self.terms.keep > at);
         if let Some((_, file)) = self.pending.get(uid).or_else(taken) {

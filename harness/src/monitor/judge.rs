@@ -22,7 +22,8 @@ pub(super) fn replica_set(estate: &Estate, id: &str, version: &Version, before: 
     suspected.into_iter().filter(is_sure).map(|breach| found(id, version, breach)).collect()
 }
 
-/// A controller wrote the revision of this Deployment: it may fall, but not below that of a ReplicaSet that is there.
+/// A controller wrote the revision of this Deployment: it may fall, but not below that of a
+/// ReplicaSet that is there.
 pub(super) fn deployment(estate: &Estate, id: &str, version: &Version, before: Option<&Value>) -> Vec<Found> {
     let Some(group) = estate.groups.get(id) else { return Vec::new() };
     let Some(new) = revision(&version.object) else { return Vec::new() };
@@ -72,8 +73,8 @@ impl<'a> Lenient<'a> {
         } else {
             self.others.iter().filter_map(|past| self.least(past)).collect()
         };
-        // Of its own ReplicaSet it knew the size, which nobody overwrites unseen, but perhaps not the pods. With fewer of them available
-        // it may have given up only such as were not.
+        // Of its own ReplicaSet it knew the size, which nobody overwrites unseen, but perhaps not
+        // the pods. With fewer of them available it may have given up only such as were not.
         let befores: Vec<Option<Value>> = match (before, self.own.filter(|_| is_about_pods)) {
             (Some(before), Some(own)) => {
                 self.available(own).map(|available| Some(with(before, None, Some(available)))).collect()

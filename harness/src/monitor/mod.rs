@@ -1,19 +1,28 @@
-//! A live cluster under watch: the invariants at each decision, and the statuses where nothing changes any more.
+//! A live cluster under watch: the invariants at each decision, and the statuses where nothing
+//! changes any more.
 //!
-//! `Monitor` is pure: what watches bring goes in, with the time; breaches and evidence come out. [`watch`] is the thin part around
-//! it: watches, metrics, alerts, files. Nothing is written to the cluster, but for Events if they are asked for.
+//! `Monitor` is pure: what watches bring goes in, with the time; breaches and evidence come out.
+//! [`watch`] is the thin part around it: watches, metrics, alerts, files. Nothing is written to the
+//! cluster, but for Events if they are asked for.
 //!
-//! A false alarm costs more than a breach that is found an hour later. So this is asked, and no more:
+//! A false alarm costs more than a breach that is found an hour later. So this is asked, and no
+//! more:
 //!
-//! * Only what the Deployment controller wrote is judged, by managed fields (`author`). Pods fail by themselves.
-//! * A decision is a breach only if it is one by every state of the last seconds that the controller may have acted on (`past`, `judge`).
-//! * A bound that somebody else broke is excused until it holds and the Deployment's status has been right for some time (`estate`).
-//! * A status is asked only when what it sums up has not changed for some time (`clocks`, `status`).
-//! * Nothing is judged until every watch was heard of after it (`queue`). After a gap all begins anew.
-//! * What depends on requests is not asked: a live cluster does not show them. Nor is what a controller left undone.
+//! * Only what the Deployment controller wrote is judged, by managed fields (`author`). Pods fail
+//!   by themselves.
+//! * A decision is a breach only if it is one by every state of the last seconds that the
+//!   controller may have acted on (`past`, `judge`).
+//! * A bound that somebody else broke is excused until it holds and the Deployment's status has
+//!   been right for some time (`estate`).
+//! * A status is asked only when what it sums up has not changed for some time (`clocks`,
+//!   `status`).
+//! * Nothing is judged until every watch was heard of after it (`queue`). After a gap all begins
+//!   anew.
+//! * What depends on requests is not asked: a live cluster does not show them. Nor is what a
+//!   controller left undone.
 //!
-//! `window` keeps the last minutes of each Deployment, which become the evidence: an ordinary recording, as [`capture`](crate::capture)
-//! makes them.
+//! `window` keeps the last minutes of each Deployment, which become the evidence: an ordinary
+//! recording, as [`capture`](crate::capture) makes them.
 
 mod alert;
 mod apply;
@@ -145,7 +154,8 @@ impl Monitor {
         while let Some(seen) = self.queue.next(horizon) {
             let judged = seen.version.rv >= self.last && self.blind.is_some_and(|blind| seen.version.at >= blind);
             if seen.version.rv < self.last {
-                // It should not have been waited for in vain; what it led to cannot be told from what it did not.
+                // It should not have been waited for in vain; what it led to cannot be told from
+                // what it did not.
                 self.blind = self.blind.max(Some(seen.version.at + self.terms.staleness));
                 self.counts.late += 1;
             }

@@ -1,7 +1,7 @@
 //! One object as it is and as it was a moment ago.
 //!
-//! A controller acts on what its caches hold, and those lag behind. Which of the last states it saw is not known, so a decision is a breach
-//! only if it is one whichever of them it was.
+//! A controller acts on what its caches hold, and those lag behind. Which of the last states it saw
+//! is not known, so a decision is a breach only if it is one whichever of them it was.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Versions of several watches in the order in which they were written.
 //!
-//! Each kind has a watch of its own, and one may be late. So a version waits until every watch has been heard of after it: then all
-//! that was written before it is here. A watch that is broken stops everything, and nothing is judged by half of the truth.
+//! Each kind has a watch of its own, and one may be late. So a version waits until every watch has
+//! been heard of after it: then all that was written before it is here. A watch that is broken
+//! stops everything, and nothing is judged by half of the truth.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,8 @@ impl Queue {
         self.heard.insert(kind, at);
     }
 
-    /// Everything that happened until then has been seen; `None` until each of so many watches was heard of.
+    /// Everything that happened until then has been seen; `None` until each of so many watches was
+    /// heard of.
     pub(super) fn horizon(&self, watches: usize) -> Option<u64> {
         let last = self.heard.values().min().filter(|_| self.heard.len() == watches)?;
         last.checked_sub(SLACK)

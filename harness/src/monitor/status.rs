@@ -1,4 +1,5 @@
-//! Whether a status sums up what it is about, asked of objects on which nothing has changed for some time.
+//! Whether a status sums up what it is about, asked of objects on which nothing has changed for
+//! some time.
 
 use std::sync::Arc;
 

@@ -37,7 +37,8 @@ fn heard(monitor: &mut Monitor, at: u64) -> Vec<Output> {
     monitor.look(at)
 }
 
-/// A recording's versions as watches bring them, with a long time between its steps; what came of it.
+/// A recording's versions as watches bring them, with a long time between its steps; what came of
+/// it.
 fn watched(recording: &Recording, terms: Terms) -> Vec<Output> {
     watched_each(BETWEEN, recording, terms)
 }
@@ -137,7 +138,8 @@ fn what_a_user_broke_is_excused() {
     assert!(found.iter().all(|breach| !breach.contains("surge")), "{found:?}");
 }
 
-/// Seen on a paused Deployment: upstream's proportional scaling took the pods of one ReplicaSet after a user had scaled another up.
+/// Seen on a paused Deployment: upstream's proportional scaling took the pods of one ReplicaSet
+/// after a user had scaled another up.
 #[rstest]
 #[case::of_a_user(true, 0)]
 #[case::of_the_controller(false, 1)]
@@ -250,7 +252,8 @@ fn evidence_begins_with_what_was_there_and_is_bounded() {
     assert_eq!(count(&bounded)[1], 0);
 }
 
-/// A process that is ended between a decision and its status would otherwise leave evidence that ends within a step.
+/// A process that is ended between a decision and its status would otherwise leave evidence that
+/// ends within a step.
 #[test]
 fn evidence_has_what_came_too_late_to_be_judged() {
     let mut monitor = Monitor::new(NO_STATUS, place());
@@ -309,7 +312,8 @@ fn on_each(cases: &[Arc<Case>], wrong: impl Fn(&Case, &Recording) -> Option<Stri
     })
 }
 
-/// No case raises an alarm, whatever its users and nodes do; but for those in which no controller runs for minutes.
+/// No case raises an alarm, whatever its users and nodes do; but for those in which no controller
+/// runs for minutes.
 #[test]
 fn the_right_controller_raises_no_alarm() {
     let mut cases = cases();
@@ -343,7 +347,8 @@ fn random_programs_raise_no_alarm() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// A pod became available again, and the controller, who had not seen it, gave up as many as it thought were not.
+/// A pod became available again, and the controller, who had not seen it, gave up as many as it
+/// thought were not.
 #[rstest]
 #[case::seen_late(9, 0)]
 #[case::never(10, 1)]

@@ -22,8 +22,8 @@ use crate::supervise::Interrupt;
 
 /// How often it is looked what is to be said.
 const TICK: Duration = Duration::from_millis(250);
-/// A watch that has lasted so many seconds is opened anew, which shows that it was not dead; no longer than a third of the time after
-/// which a status is asked.
+/// A watch that has lasted so many seconds is opened anew, which shows that it was not dead; no
+/// longer than a third of the time after which a status is asked.
 const LONGEST_WATCH: u64 = 30;
 /// If nothing could be judged for so many milliseconds, that is said.
 const BEHIND: u64 = 120_000;

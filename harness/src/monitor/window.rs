@@ -1,4 +1,5 @@
-//! The last minutes of one Deployment, to become evidence: what was there at their beginning, and every version since.
+//! The last minutes of one Deployment, to become evidence: what was there at their beginning, and
+//! every version since.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,9 +1,10 @@
 //! The equations of one namespace, each worked out again only when what it is about has changed.
 //!
-//! A step changes a handful of objects, and settling asks several times whether everything holds: looking at all of them each time made
-//! a case cost the square of its pods. So what does not hold is kept, by object, and a change marks whose equations depend on it:
-//! a pod its own and its ReplicaSet's, a ReplicaSet its own and its Deployment's, and whoever comes or goes those of all that refer
-//! to it.
+//! A step changes a handful of objects, and settling asks several times whether everything holds:
+//! looking at all of them each time made a case cost the square of its pods. So what does not hold
+//! is kept, by object, and a change marks whose equations depend on it: a pod its own and its
+//! ReplicaSet's, a ReplicaSet its own and its Deployment's, and whoever comes or goes those of all
+//! that refer to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,6 @@
-//! An object as a watch delivers it, without its field managers: half of an object's JSON is about those, and nothing here asks for
-//! them. They are skipped where they stand, and never become values.
+//! An object as a watch delivers it, without its field managers: half of an object's JSON is about
+//! those, and nothing here asks for them. They are skipped where they stand, and never become
+//! values.
 
 use std::fmt;
 

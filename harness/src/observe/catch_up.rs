@@ -1,4 +1,5 @@
-//! Waiting until the test environment has seen what there is: what a subject wrote a moment ago may still be on its way.
+//! Waiting until the test environment has seen what there is: what a subject wrote a moment ago may
+//! still be on its way.
 
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use kube::api::{Api, DynamicObject, ListParams};
 use super::watch::{newest, resource};
 use super::{Kind, World};
 
-/// Wait until the watches have shown the Deployments and ReplicaSets of a namespace as the server has them now, or newer. Whether they did
-/// within the budget.
+/// Wait until the watches have shown the Deployments and ReplicaSets of a namespace as the server
+/// has them now, or newer. Whether they did within the budget.
 ///
 /// # Errors
 /// When the server cannot be asked.

@@ -1,10 +1,12 @@
-//! What must hold of a namespace at rest, whoever the controllers are: one function for each object that something must hold of.
+//! What must hold of a namespace at rest, whoever the controllers are: one function for each object
+//! that something must hold of.
 //!
-//! Pure. Pods bound and gone are the test environment's. What else must hold belongs to a controller, and is the subject's where the subject brings
-//! that one, else the test environment's: ReplicaSet status equal to the pods counted is the ReplicaSet controller's, Deployment status equal to
-//! its ReplicaSets' the Deployment controller's; so are the generations observed. The equations are
-//! necessary, not sufficient: the probe is blind to keys in retry back-off, the equations are not; the
-//! equations are blind to a write that is still to come, the probe is not.
+//! Pure. Pods bound and gone are the test environment's. What else must hold belongs to a
+//! controller, and is the subject's where the subject brings that one, else the test environment's:
+//! ReplicaSet status equal to the pods counted is the ReplicaSet controller's, Deployment status
+//! equal to its ReplicaSets' the Deployment controller's; so are the generations observed. The
+//! equations are necessary, not sufficient: the probe is blind to keys in retry back-off, the
+//! equations are not; the equations are blind to a write that is still to come, the probe is not.
 //!
 //! Which objects are looked at, and when, is `balance`'s.
 
@@ -16,7 +18,8 @@ use crate::case::model::Terminations;
 use crate::pointer::At;
 use crate::workload::Claims;
 
-/// The readiness gate of pods that run for real: the condition that the case holds, under the project's own name.
+/// The readiness gate of pods that run for real: the condition that the case holds, under the
+/// project's own name.
 pub const REAL_GATE: &str = "lockstep/ready";
 
 /// A pod is where it belongs, or gone. `unbound`: pods wait for the case to give them a node.
@@ -58,16 +61,16 @@ pub(crate) fn replica_set_status(rs: &Object, pods: impl Iterator<Item = Object>
     replica_set(rs, &counted)
 }
 
-/// Whether a pod has the labels that a ReplicaSet selects by: a pod that is going and has them no more stays
-/// its own, and is not counted.
+/// Whether a pod has the labels that a ReplicaSet selects by: a pod that is going and has them no
+/// more stays its own, and is not counted.
 pub(super) fn selects(rs: &Object, pod: &Object) -> bool {
     let wanted = rs.value.at("/spec/selector/matchLabels").and_then(Value::as_object);
     let has = pod.value.at("/metadata/labels");
     wanted.is_none_or(|wanted| wanted.iter().all(|(key, value)| has.and_then(|has| has.get(key)) == Some(value)))
 }
 
-/// A ReplicaSet has as many pods as it should. Asked of the test environment's controller only: a subject that leaves a size wrong
-/// is judged by what it did, not by waiting until it does better.
+/// A ReplicaSet has as many pods as it should. Asked of the test environment's controller only: a
+/// subject that leaves a size wrong is judged by what it did, not by waiting until it does better.
 pub(super) fn size(rs: &Object) -> Option<String> {
     if rs.deleting() || rs.condition("ReplicaFailure") {
         return None;
@@ -76,8 +79,8 @@ pub(super) fn size(rs: &Object) -> Option<String> {
     (wanted != found).then(|| format!("replicaset/{} has {found} pods, and {wanted} is right", rs.name))
 }
 
-/// Whoever waits for its dependents to go, or to be let go, goes once none is left: the garbage collector's part, which nobody's
-/// status tells of.
+/// Whoever waits for its dependents to go, or to be let go, goes once none is left: the garbage
+/// collector's part, which nobody's status tells of.
 pub(super) fn kept(object: &Object, kind: &str, has_dependents: bool) -> Option<String> {
     let waits = |finalizer: &str| {
         let finalizers = object.value.at("/metadata/finalizers").and_then(Value::as_array);
@@ -104,7 +107,8 @@ pub(super) fn left_behind(
         .then(|| format!("{kind}/{} is still there, and its owner is gone", object.name))
 }
 
-/// A real pod runs, and is ready exactly when the case lets it be; of a held one there is nothing to say.
+/// A real pod runs, and is ready exactly when the case lets it be; of a held one there is nothing
+/// to say.
 pub(super) fn kubelet_lags(pod: &Object) -> Option<String> {
     let gates = pod.value.at("/spec/readinessGates").and_then(Value::as_array);
     if !pod.alive() || !gates.is_some_and(|gates| gates.iter().any(|gate| gate["conditionType"] == REAL_GATE)) {
@@ -138,8 +142,8 @@ pub(crate) fn deployment<'a>(
         .or_else(|| claimed().find_map(|counter| differs(deployment, "deployment", counter, sum(counter))))
 }
 
-/// Whether a completed Deployment still has more empty old ReplicaSets than its history limit: history is cut one
-/// sync after completion, so this asks for patience, not for a verdict.
+/// Whether a completed Deployment still has more empty old ReplicaSets than its history limit:
+/// history is cut one sync after completion, so this asks for patience, not for a verdict.
 pub(super) fn history_pending<'a>(deployment: &Object, sets: impl Iterator<Item = &'a Object>) -> bool {
     let replicas = deployment.int("/spec/replicas");
     let complete = ["/status/updatedReplicas", "/status/replicas", "/status/availableReplicas"]

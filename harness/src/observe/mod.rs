@@ -1,13 +1,17 @@
-//! Watching: everything that happens on the cluster, kept as it happened, and the proof that nothing more will.
+//! Watching: everything that happens on the cluster, kept as it happened, and the proof that
+//! nothing more will.
 //!
 //! [`World`] is what the watches have delivered: the latest state of every object in the harness's own namespaces and, for each
-//! one with an open journal, every version (`space`). What else is on a cluster passes by and is not kept. `pods` and `sets` are indexes of a
-//! namespace, kept with each version, so that no question costs more where there are more objects. Nothing is polled and nothing is read from the API server once the
-//! watches run. A watch that lost events is a gap, and a gap makes a recording inconclusive.
+//! one with an open journal, every version (`space`). What else is on a cluster passes by and is
+//! not kept. `pods` and `sets` are indexes of a namespace, kept with each version, so that no
+//! question costs more where there are more objects. Nothing is polled and nothing is read from the
+//! API server once the watches run. A watch that lost events is a gap, and a gap makes a recording
+//! inconclusive.
 //!
 //! [`settle`] decides when the world stands still, by `equations` that must hold (`balance` keeps which of them do not) and by a [`probe`] whose
-//! flips must travel through the test environment's controllers and the subject's half while the namespace is silent; the test environment's own pulse tells whose a silence is. What the
-//! journal says is not judged here: that is `timeline` and `verdict`, which read recordings only.
+//! flips must travel through the test environment's controllers and the subject's half while the
+//! namespace is silent; the test environment's own pulse tells whose a silence is. What the journal
+//! says is not judged here: that is `timeline` and `verdict`, which read recordings only.
 
 mod balance;
 mod bare;

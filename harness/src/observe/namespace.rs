@@ -1,4 +1,5 @@
-//! The harness's own namespaces: made ready for pods, removed with them, and found again when a harness was killed.
+//! The harness's own namespaces: made ready for pods, removed with them, and found again when a
+//! harness was killed.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use serde_json::json;
 use crate::clock;
 use crate::cluster::{delete_namespace, named_ours, namespace_labels, ours};
 
-/// Create a namespace and wait for its default ServiceAccount: before that, pods are refused. Where the cluster outlives the run,
-/// `installation` says whose it is.
+/// Create a namespace and wait for its default ServiceAccount: before that, pods are refused. Where
+/// the cluster outlives the run, `installation` says whose it is.
 ///
 /// # Errors
 /// When the API server refuses.
@@ -30,8 +31,8 @@ pub async fn make_namespace(client: &kube::Client, name: &str, installation: Opt
     }
 }
 
-/// Remove what a harness of this installation that was killed has left on a cluster that outlives it. Only for who acts on it
-/// alone.
+/// Remove what a harness of this installation that was killed has left on a cluster that outlives
+/// it. Only for who acts on it alone.
 ///
 /// # Errors
 /// When the namespaces cannot be listed.

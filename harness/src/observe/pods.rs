@@ -1,7 +1,7 @@
 //! The pods of one namespace, by what can happen to them next and counted by who owns them.
 //!
-//! Kept with each version that a watch delivers, so that neither the choice of the next pod nor a count costs more where there are
-//! more pods.
+//! Kept with each version that a watch delivers, so that neither the choice of the next pod nor a
+//! count costs more where there are more pods.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,8 @@ use super::equations::{kubelet_lags, selects};
 use super::object::{Object, Owner};
 use crate::pointer::At;
 
-/// What a pod is in between steps, as far as a step may change it. One that has failed or succeeded is in none of them.
+/// What a pod is in between steps, as far as a step may change it. One that has failed or succeeded
+/// is in none of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodState {
     /// It is alive and not ready.
@@ -43,7 +44,8 @@ type Place = (u64, String);
 pub(super) struct Pods {
     facts: BTreeMap<String, Facts>,
     owners: BTreeMap<String, Owner>,
-    /// By state, then by the first appearance of the ReplicaSet, the newest first; pods without one come last.
+    /// By state, then by the first appearance of the ReplicaSet, the newest first; pods without one
+    /// come last.
     queues: BTreeMap<PodState, BTreeMap<Reverse<u64>, BTreeSet<Place>>>,
     /// Those that nodes have to do something about: alive without a node, or being deleted.
     restless: BTreeSet<Place>,
@@ -108,8 +110,8 @@ impl Pods {
         }
     }
 
-    /// The pods of these ReplicaSets, or of all, in these states: in the order of their ReplicaSets, the newest first, then of their
-    /// own appearance. No more than so many.
+    /// The pods of these ReplicaSets, or of all, in these states: in the order of their
+    /// ReplicaSets, the newest first, then of their own appearance. No more than so many.
     pub(super) fn next(&self, states: &[PodState], sets: Option<&[u64]>, most: usize) -> Vec<String> {
         let queues: Vec<_> = states.iter().filter_map(|state| self.queues.get(state)).collect();
         let ranks: BTreeSet<Reverse<u64>> = match sets {

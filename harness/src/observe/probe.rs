@@ -1,19 +1,21 @@
 //! The probe: a logical clock that stretches with load.
 //!
-//! In a namespace of the test environment's own stands a Deployment. A flip makes its pod ready or unready and waits until that has travelled
-//! pod → ReplicaSet status → Deployment status: two legs, the first a ReplicaSet controller's, the second a Deployment controller's.
-//! Which of them is the subject's, and which the test environment's, depends on what the subject brings. Watches are ordered per kind, so whatever the
-//! subject was sent before the flip it has been sent by then. Two such rounds in silence proved enough in every one of some four
-//! hundred measured runs; one was not.
+//! In a namespace of the test environment's own stands a Deployment. A flip makes its pod ready or
+//! unready and waits until that has travelled pod → ReplicaSet status → Deployment status: two
+//! legs, the first a ReplicaSet controller's, the second a Deployment controller's. Which of them
+//! is the subject's, and which the test environment's, depends on what the subject brings. Watches
+//! are ordered per kind, so whatever the subject was sent before the flip it has been sent by then.
+//! Two such rounds in silence proved enough in every one of some four hundred measured runs; one
+//! was not.
 //!
-//! A subject that reports no ready pods is asked for sizes instead: the Deployment's replicas change, and so does the size of its
-//! ReplicaSet, which the subject restores.
+//! A subject that reports no ready pods is asked for sizes instead: the Deployment's replicas
+//! change, and so does the size of its ReplicaSet, which the subject restores.
 //!
-//! Beside it beats the test environment's pulse, which no subject has a part in: a flip that does not travel while the test environment answers is whoever's
-//! leg it stopped at.
+//! Beside it beats the test environment's pulse, which no subject has a part in: a flip that does
+//! not travel while the test environment answers is whoever's leg it stopped at.
 //!
-//! Before a subject runs, the same Deployment, and a ReplicaSet without an owner, are the proof that nobody else has the controllers
-//! that the subject brings.
+//! Before a subject runs, the same Deployment, and a ReplicaSet without an owner, are the proof
+//! that nobody else has the controllers that the subject brings.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -83,11 +85,13 @@ struct Sight {
 }
 
 impl Probe {
-    /// Make the probe and prove the test environment: its half answers, and while no subject runs the Deployment stays without ReplicaSets,
-    /// or the ReplicaSet without pods, for as long as there is reason to doubt that.
+    /// Make the probe and prove the test environment: its half answers, and while no subject runs
+    /// the Deployment stays without ReplicaSets, or the ReplicaSet without pods, for as long as
+    /// there is reason to doubt that.
     ///
     /// # Errors
-    /// When the test environment does not answer within the budget, or somebody's controller is on that the subject brings.
+    /// When the test environment does not answer within the budget, or somebody's controller is on
+    /// that the subject brings.
     pub async fn prove(
         client: &kube::Client,
         world: &Arc<World>,
@@ -147,13 +151,15 @@ impl Probe {
         self.pod().is_some() && self.deployment().is_some_and(is_counted)
     }
 
-    /// Wait until the subject has taken the probe's Deployment up; false if it did not within the budget.
+    /// Wait until the subject has taken the probe's Deployment up; false if it did not within the
+    /// budget.
     pub async fn taken_up(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> bool {
         self.asked.get_or_init(clock::instant);
         self.world.until(budget, || exited() || self.is_taken_up()).await && !exited()
     }
 
-    /// Flip the pod's readiness and see how far that gets; no further than the test environment once the subject has ended.
+    /// Flip the pod's readiness and see how far that gets; no further than the test environment
+    /// once the subject has ended.
     pub async fn flip(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
         if !self.claims.ready {
             return self.resize(budget, exited).await;
@@ -179,8 +185,9 @@ impl Probe {
         }
     }
 
-    /// The same of a subject that reports no ready pods: it follows the Deployment's replicas, and restores the size of the
-    /// ReplicaSet. So it has received what it was sent before, of Deployments and of ReplicaSets.
+    /// The same of a subject that reports no ready pods: it follows the Deployment's replicas, and
+    /// restores the size of the ReplicaSet. So it has received what it was sent before, of
+    /// Deployments and of ReplicaSets.
     async fn resize(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
         self.world.until(budget, || exited() || self.deployment().is_some() && self.replica_set().is_some()).await;
         let (Some(deployment), Some(set)) = (self.deployment(), self.replica_set()) else {
@@ -221,7 +228,8 @@ impl Probe {
         self.pace.silence()
     }
 
-    /// What is wrong about the probe when a flip did not travel although the test environment answers, and whose leg that is.
+    /// What is wrong about the probe when a flip did not travel although the test environment
+    /// answers, and whose leg that is.
     pub fn discrepancy(&self) -> Trouble {
         if !self.claims.ready
             && let (Some(deployment), Some(set)) = (self.deployment(), self.replica_set())
@@ -250,7 +258,8 @@ impl Probe {
         Trouble::new(self.whose(controller), why)
     }
 
-    /// Whether the test environment's controllers alone answers; for telling whose fault a silence is.
+    /// Whether the test environment's controllers alone answers; for telling whose fault a silence
+    /// is.
     pub async fn reach_of_environment(&self, budget: Duration) -> Reach {
         if self.pulse.beat(budget).await { Reach::Environment } else { Reach::Nowhere }
     }
@@ -260,9 +269,10 @@ impl Probe {
         format!("the test environment's {} no longer answers", self.pulse.whose())
     }
 
-    /// Make an event of the probe's own be published by each controller, and wait for them: events are written in order, so all
-    /// earlier ones are there then. A new Deployment each time, because clients throttle events per object. What is wrong, if they
-    /// do not come within the budget.
+    /// Make an event of the probe's own be published by each controller, and wait for them: events
+    /// are written in order, so all earlier ones are there then. A new Deployment each time,
+    /// because clients throttle events per object. What is wrong, if they do not come within the
+    /// budget.
     ///
     /// The probe itself is a reason for a first Event. A controller that has published none since
     /// it was started, for as long as the budget, is taken for one that never does, and is not

@@ -1,10 +1,12 @@
-//! The test environment's pulse: an object that the test environment's controllers alone looks after, so that its answer says that the test environment is alive, whatever the
-//! subject does.
+//! The test environment's pulse: an object that the test environment's controllers alone looks
+//! after, so that its answer says that the test environment is alive, whatever the subject does.
 //!
-//! Which object that is depends on what the subject brings, as the test environment has all the rest. Where it has a ReplicaSet controller, that
-//! counts the ready pods of a ReplicaSet without an owner. Where the subject brings that one, the test environment's Deployment controller takes
-//! note of each new generation of a Deployment that is paused, which no ReplicaSet controller has anything to do with. Where the
-//! subject brings both, the garbage collector removes a pod whose owner never was.
+//! Which object that is depends on what the subject brings, as the test environment has all the
+//! rest. Where it has a ReplicaSet controller, that counts the ready pods of a ReplicaSet without
+//! an owner. Where the subject brings that one, the test environment's Deployment controller takes
+//! note of each new generation of a Deployment that is paused, which no ReplicaSet controller has
+//! anything to do with. Where the subject brings both, the garbage collector removes a pod whose
+//! owner never was.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -21,7 +21,8 @@ pub(super) struct Sets {
     by_owner: BTreeMap<String, BTreeSet<String>>,
     /// When they were created, as the API writes times.
     created: BTreeSet<(String, String)>,
-    /// How many ReplicaSets in use each controller has; those that have several are counted besides.
+    /// How many ReplicaSets in use each controller has; those that have several are counted
+    /// besides.
     in_use: BTreeMap<String, usize>,
     crowded: usize,
 }
@@ -93,7 +94,8 @@ impl Sets {
         }
     }
 
-    /// A ReplicaSet came, changed or went; whether it is there now and was not before, or the other way round.
+    /// A ReplicaSet came, changed or went; whether it is there now and was not before, or the other
+    /// way round.
     pub(super) fn put(&mut self, name: &str, set: Option<&Object>) -> bool {
         let now = set.map(Facts::of);
         if now.as_ref() == self.facts.get(name) {

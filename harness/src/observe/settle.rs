@@ -3,12 +3,12 @@
 //! Settled means: the world has come back through the watches, the equations hold, and the probe
 //! has travelled through both halves twice while the namespace was silent and no request of the
 //! subject's about it was under way. A short silence, as long as the subject usually takes, comes
-//! before the first of the two, so that few flips are wasted on a subject that still acts. The probe
-//! does not travel through a subject that only restarts workloads: there an answer to a read breaks the
-//! silence, too. When the budget is spent first, somebody is to blame, and the order of the questions
-//! matters: a test environment that does not answer is never the subject's failure; a subject that keeps
-//! writing, leaves an equation false, or does not follow the probe while the test environment does, is
-//! never the test environment's.
+//! before the first of the two, so that few flips are wasted on a subject that still acts. The
+//! probe does not travel through a subject that only restarts workloads: there an answer to a read
+//! breaks the silence, too. When the budget is spent first, somebody is to blame, and the order of
+//! the questions matters: a test environment that does not answer is never the subject's failure; a
+//! subject that keeps writing, leaves an equation false, or does not follow the probe while the
+//! test environment does, is never the test environment's.
 
 use kube_apiserver_sim::notify::Listener;
 use std::time::Duration;
@@ -48,10 +48,11 @@ pub struct Scene<'a> {
     pub answers: &'a (dyn Fn() -> u64 + Sync),
     /// Requests of the subject's about the namespace that have no answer yet.
     pub under_way: &'a (dyn Fn() -> u64 + Sync),
-    /// What the interceptor keeps from the subject or the server at this moment, about the namespace.
+    /// What the interceptor keeps from the subject or the server at this moment, about the
+    /// namespace.
     pub kept: &'a (dyn Fn() -> u64 + Sync),
-    /// Whether the subject may still wait before it goes on: it was told when to try a request again (`Retry-After`), or the
-    /// interceptor has ended a watch that it has not opened again.
+    /// Whether the subject may still wait before it goes on: it was told when to try a request
+    /// again (`Retry-After`), or the interceptor has ended a watch that it has not opened again.
     pub acts_later: &'a (dyn Fn() -> bool + Sync),
     /// When to give up.
     pub budget: Duration,
@@ -77,14 +78,16 @@ pub struct Rest {
     pub rounds: u32,
 }
 
-/// Wait until the namespace is at rest. `written` are the harness's own last writes, to be seen first.
+/// Wait until the namespace is at rest. `written` are the harness's own last writes, to be seen
+/// first.
 pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Rest {
     let since = clock::instant();
     let left = || scene.budget.saturating_sub(since.elapsed());
     let mut rounds = 0;
     let mut silent = 0;
     let mut stuck = None;
-    // Whether everything was right at some look: then what is wrong in the end need not be why it does not settle.
+    // Whether everything was right at some look: then what is wrong in the end need not be why it
+    // does not settle.
     let mut was_right = false;
     let mut changes = world.listen();
     while !left().is_zero() {
@@ -104,7 +107,8 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
             tokio::time::timeout(left().min(Duration::from_millis(250)), changes.changed()).await.ok();
             continue;
         }
-        // A subject that waits before it goes on does so once that time is over: only a silence that begins then counts.
+        // A subject that waits before it goes on does so once that time is over: only a silence
+        // that begins then counts.
         let waits = (scene.acts_later)();
         let quiet = || (world.activity(scene.namespace), (scene.writes)(), read(scene));
         if silent == 0
@@ -131,7 +135,8 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
                 return Rest { unsettled, rounds };
             }
         }
-        // A request that waits for its answer is no silence, however far the probe's have got meanwhile.
+        // A request that waits for its answer is no silence, however far the probe's have got
+        // meanwhile.
         let waits = waits || (scene.acts_later)();
         let still = !waits && quiet() == before && (scene.under_way)() + (scene.kept)() == 0;
         silent = if still { silent + 1 } else { 0 };
@@ -149,7 +154,8 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
     Rest { unsettled: Some(trouble), rounds }
 }
 
-/// What the subject has read, where the probe does not travel through it: it may look at one kind after the other before it writes.
+/// What the subject has read, where the probe does not travel through it: it may look at one kind
+/// after the other before it writes.
 fn read(scene: &Scene<'_>) -> u64 {
     let travels = [Controller::Deployment, Controller::ReplicaSet].into_iter().any(|half| scene.under_test.has(half));
     if travels { 0 } else { (scene.answers)() }
@@ -171,8 +177,9 @@ async fn hushed<T: PartialEq>(changes: &mut Listener, happened: &impl Fn() -> T,
     }
 }
 
-/// The budget is spent: who is to blame. `stuck` is what was not right when it was. What never was right is named however long the subject
-/// goes on trying, so that a longer budget does not give another reason.
+/// The budget is spent: who is to blame. `stuck` is what was not right when it was. What never was
+/// right is named however long the subject goes on trying, so that a longer budget does not give
+/// another reason.
 async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: (Option<Trouble>, bool)) -> Trouble {
     if let Some(trouble) = broken(world, scene) {
         return trouble;
@@ -235,9 +242,10 @@ pub(super) fn discrepancy(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
     }
 }
 
-/// In the middle of a step: wait until the test environment's controllers has settled and the subject has received all that is
-/// `written`. A flip that travels through the subject follows what it was sent before; the second proves that the first's
-/// echo has arrived too. A subject that does one thing at a time, and is kept from it, cannot answer, and need not.
+/// In the middle of a step: wait until the test environment's controllers has settled and the
+/// subject has received all that is `written`. A flip that travels through the subject follows what
+/// it was sent before; the second proves that the first's echo has arrived too. A subject that does
+/// one thing at a time, and is kept from it, cannot answer, and need not.
 pub async fn arrive(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {
     let heard = || world.gap().is_some() || written.iter().all(|(kind, rv)| world.has_seen(*kind, *rv));
     let rests = || heard() && unmet_by_environment(world, scene).is_none();

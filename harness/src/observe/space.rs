@@ -1,4 +1,5 @@
-//! One namespace as the watches have delivered it: its objects, and what is asked of them again and again.
+//! One namespace as the watches have delivered it: its objects, and what is asked of them again and
+//! again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

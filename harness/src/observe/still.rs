@@ -1,8 +1,10 @@
-//! Waiting until nothing more will happen, in virtual time: no task of the process runs within half a second.
+//! Waiting until nothing more will happen, in virtual time: no task of the process runs within half
+//! a second.
 //!
-//! The runtime's clock is paused and goes on only when every task waits, so half a second in which nobody wrote is no guess at how long a
-//! controller may think: it is what queues' back-off, batching and latencies fit into. What takes longer (minReadySeconds, deadlines,
-//! grace) is for the case's own `advance`. No probe is needed.
+//! The runtime's clock is paused and goes on only when every task waits, so half a second in which
+//! nobody wrote is no guess at how long a controller may think: it is what queues' back-off,
+//! batching and latencies fit into. What takes longer (minReadySeconds, deadlines, grace) is for
+//! the case's own `advance`. No probe is needed.
 
 use std::time::Duration;
 
@@ -13,10 +15,12 @@ use crate::recording::{Blame, Trouble};
 
 /// How long nothing must happen.
 const QUIET: Duration = Duration::from_millis(500);
-/// How often it is looked whether something did: what happens late in a silence costs a whole one anew, and no more.
+/// How often it is looked whether something did: what happens late in a silence costs a whole one
+/// anew, and no more.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Wait until the namespace is at rest. `written` are the harness's own last writes, to be seen first.
+/// Wait until the namespace is at rest. `written` are the harness's own last writes, to be seen
+/// first.
 pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Rest {
     let since = clock::instant();
     let mut rounds = 0;
@@ -25,8 +29,8 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
         if let Some(trouble) = broken(world, scene) {
             return Rest { unsettled: Some(trouble), rounds };
         }
-        // A subject that waits before it goes on, or that has yet to learn what happened, does so once that time is over: only a
-        // silence that begins then counts.
+        // A subject that waits before it goes on, or that has yet to learn what happened, does so
+        // once that time is over: only a silence that begins then counts.
         let waits = || (scene.acts_later)() || (scene.kept)() > 0;
         let waited = waits();
         let quiet = || (world.activity(scene.namespace), (scene.writes)());
@@ -55,7 +59,8 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
     }
 }
 
-/// In the middle of a step: wait until everybody but the one that is held has done what there is to do.
+/// In the middle of a step: wait until everybody but the one that is held has done what there is to
+/// do.
 pub async fn arrive(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {
     let since = clock::instant();
     loop {
@@ -90,8 +95,8 @@ mod tests {
     use crate::clock::Instant;
     use crate::controllers::Controllers;
 
-    /// How long settling took, where the subject waits for so long because it was told to, and the interceptor keeps events back
-    /// for so long.
+    /// How long settling took, where the subject waits for so long because it was told to, and the
+    /// interceptor keeps events back for so long.
     async fn settled_after(told: Duration, lag: Duration) -> Duration {
         let (world, under_test, since) = (World::default(), Controllers::default(), clock::instant());
         world.follow("ns");

@@ -1,11 +1,13 @@
-//! One watch a kind over the whole cluster, without a gap. A kind that a case brings is watched from when it is served.
+//! One watch a kind over the whole cluster, without a gap. A kind that a case brings is watched
+//! from when it is served.
 //!
-//! A watch that the server closes is opened again at the last resourceVersion seen, so nothing is lost. A
-//! watch that the server refuses to continue (410) may have lost events: that is said, never papered over by
-//! listing again.
+//! A watch that the server closes is opened again at the last resourceVersion seen, so nothing is
+//! lost. A watch that the server refuses to continue (410) may have lost events: that is said,
+//! never papered over by listing again.
 //!
-//! A server sends no bookmarks for Events, which it does not cache: where none happens for ten minutes it has forgotten the place at which
-//! the last watch stood. So a watch that has shown nothing at all goes on from a list, if that proves that there was nothing to show.
+//! A server sends no bookmarks for Events, which it does not cache: where none happens for ten
+//! minutes it has forgotten the place at which the last watch stood. So a watch that has shown
+//! nothing at all goes on from a list, if that proves that there was nothing to show.
 //!
 //! A server in this process is followed instead: the same events, without requests and text.
 
@@ -32,8 +34,9 @@ pub struct Watches {
     _tasks: JoinSet<()>,
 }
 
-/// Watch every kind that each server has from now on. Objects that exist already do not matter: the harness makes its
-/// namespaces after this, so one object of a list is enough to learn where to begin.
+/// Watch every kind that each server has from now on. Objects that exist already do not matter: the
+/// harness makes its namespaces after this, so one object of a list is enough to learn where to
+/// begin.
 ///
 /// # Errors
 /// When a first list fails.
@@ -64,7 +67,8 @@ pub async fn open_those(
     Ok(Watches { _tasks: tasks })
 }
 
-/// Watch every kind that each server has in a server of this process, from now on: objects come as values, and nothing is asked for.
+/// Watch every kind that each server has in a server of this process, from now on: objects come as
+/// values, and nothing is asked for.
 pub fn open_inside(server: &ApiServer, world: &Arc<World>) -> Watches {
     let mut tasks = JoinSet::new();
     for kind in Kind::ALL.into_iter().filter(|kind| kind.is_built_in()) {
@@ -165,8 +169,9 @@ pub(super) fn newest(objects: &[DynamicObject]) -> u64 {
     versions.max().unwrap_or(0)
 }
 
-/// A later place from which a watch may go on, as nothing that is there now is newer than this one; `None` if something is, or if it
-/// cannot be said. What came and went in between is not known of; an Event stays for an hour.
+/// A later place from which a watch may go on, as nothing that is there now is newer than this one;
+/// `None` if something is, or if it cannot be said. What came and went in between is not known of;
+/// an Event stays for an hour.
 async fn nothing_since(api: &Api<DynamicObject>, from: &str) -> Option<String> {
     let from: u64 = from.parse().ok()?;
     let mut page = ListParams::default().limit(500);
@@ -209,8 +214,9 @@ mod tests {
         made.metadata.resource_version.unwrap().parse().unwrap()
     }
 
-    /// A server forgets what is five to ten minutes old. In an hour of ReplicaSets a watch of Events is told nothing, not even its place; and where
-    /// one of them happens now and then, it is shown.
+    /// A server forgets what is five to ten minutes old. In an hour of ReplicaSets a watch of
+    /// Events is told nothing, not even its place; and where one of them happens now and then, it
+    /// is shown.
     #[rstest]
     #[case::none(&[])]
     #[case::at_first(&[0])]

@@ -1,4 +1,5 @@
-//! The world as the watches have delivered it, and the journals of the namespaces that a case runs in.
+//! The world as the watches have delivered it, and the journals of the namespaces that a case runs
+//! in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -103,13 +104,15 @@ impl World {
         self.read(namespace, |space| space.get(kind, name).cloned())
     }
 
-    /// The pods of the ReplicaSets that first appeared at these versions, or of all, in any of these states; no more than so many. Those
-    /// of the newest ReplicaSet first, in it the oldest first; those of no ReplicaSet last.
+    /// The pods of the ReplicaSets that first appeared at these versions, or of all, in any of
+    /// these states; no more than so many. Those of the newest ReplicaSet first, in it the oldest
+    /// first; those of no ReplicaSet last.
     pub fn next_pods(&self, namespace: &str, states: &[PodState], sets: Option<&[u64]>, most: usize) -> Vec<Object> {
         self.read(namespace, |space| space.next_pods(states, sets, most))
     }
 
-    /// The pods that nodes have to do something about, the oldest first: those without a node, and those that are being deleted.
+    /// The pods that nodes have to do something about, the oldest first: those without a node, and
+    /// those that are being deleted.
     pub fn restless_pods(&self, namespace: &str) -> Vec<Object> {
         self.read(namespace, Space::restless_pods)
     }
@@ -144,7 +147,8 @@ impl World {
         self.lock().seen.contains_key(&kind)
     }
 
-    /// How many versions of other kinds than Event the namespace has had: two equal readings mean silence.
+    /// How many versions of other kinds than Event the namespace has had: two equal readings mean
+    /// silence.
     pub fn activity(&self, namespace: &str) -> u64 {
         self.read(namespace, |space| space.activity)
     }
@@ -154,8 +158,9 @@ impl World {
         self.lock().own.insert(rv);
     }
 
-    /// From now on keep the latest state of the namespace's objects. To be called before the namespace is made; what is in
-    /// namespaces that nobody named is somebody else's, and is not kept.
+    /// From now on keep the latest state of the namespace's objects. To be called before the
+    /// namespace is made; what is in namespaces that nobody named is somebody else's, and is not
+    /// kept.
     pub fn follow(&self, namespace: &str) {
         self.lock().space(namespace);
     }

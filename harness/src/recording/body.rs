@@ -1,8 +1,9 @@
 //! The JSON of one version, parsed or as its text.
 //!
-//! A long recording has many versions, and a parsed one takes about ten times the memory of its text. So a run packs the older ones. A
-//! reader that looks at each version once takes the [`Body::value`], which is dropped after it. A reader that keeps references uses the
-//! body itself as a `Value`: a packed one is parsed at the first use, and stays parsed.
+//! A long recording has many versions, and a parsed one takes about ten times the memory of its
+//! text. So a run packs the older ones. A reader that looks at each version once takes the
+//! [`Body::value`], which is dropped after it. A reader that keeps references uses the body itself
+//! as a `Value`: a packed one is parsed at the first use, and stays parsed.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};

@@ -15,7 +15,8 @@ pub struct Diagnosis {
     /// Why the last of these did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<String>,
-    /// The lines that say most of what it has printed since it was started; `None` where they cannot be had.
+    /// The lines that say most of what it has printed since it was started; `None` where they
+    /// cannot be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Vec<String>>,
 }

@@ -33,7 +33,8 @@ pub struct Header {
     pub kind: SubjectKind,
     /// Where: `control-plane`, …, and the server's version.
     pub cluster: Identity,
-    /// Whose the controllers of a simulated cluster were, if not this project's own: `upstream`, and its version.
+    /// Whose the controllers of a simulated cluster were, if not this project's own: `upstream`,
+    /// and its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_controllers: Option<Box<Identity>>,
     /// What the Deployments of the recording were on the cluster, if not Deployments.
@@ -42,7 +43,8 @@ pub struct Header {
     /// Whether a kubelet ran the pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub real_pods: bool,
-    /// The definitions that the case brought and whose rules in CEL the server did not evaluate, by name.
+    /// The definitions that the case brought and whose rules in CEL the server did not evaluate, by
+    /// name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unevaluated: Vec<String>,
     /// What the simulated cluster's chances were drawn from; `None` where time is real.

@@ -1,4 +1,5 @@
-//! Names in a recording that become names of files: a recording may come from anywhere, so they are looked at when it is read.
+//! Names in a recording that become names of files: a recording may come from anywhere, so they are
+//! looked at when it is read.
 
 use super::{Header, RecordingError};
 use crate::plain;

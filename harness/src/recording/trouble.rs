@@ -29,7 +29,8 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// What is said of a subject that left something wrong when its time was up, and had written nothing.
+    /// What is said of a subject that left something wrong when its time was up, and had written
+    /// nothing.
     pub const DID_NOTHING: &'static str = "did nothing";
     /// The same of one that had written.
     pub const WRONG_STATE: &'static str = "stayed in the wrong state";

@@ -1,5 +1,5 @@
-//! What many failures have in common: the parts of each case's first finding that return in others, counted by case.
-//! Nothing is judged here.
+//! What many failures have in common: the parts of each case's first finding that return in others,
+//! counted by case. Nothing is judged here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,8 @@ const MANY: usize = 5;
 /// How many are named.
 const NAMED: usize = 6;
 
-/// The most frequent parts of the first findings, each in more than one case; nothing where few cases failed.
+/// The most frequent parts of the first findings, each in more than one case; nothing where few
+/// cases failed.
 #[must_use]
 pub fn causes(plays: impl IntoIterator<Item = impl Into<PlaySummary>>) -> String {
     let plays = plays.into_iter().map(Into::into);

@@ -8,7 +8,8 @@ use crate::timeline::Timeline;
 /// Lines of a timeline that stand around a change, so that its step can be seen.
 const AROUND: usize = 3;
 
-/// The difference line by line, `-` as it was and `+` as it would be, and a line that counts: decisions first, as they are what matters.
+/// The difference line by line, `-` as it was and `+` as it would be, and a line that counts:
+/// decisions first, as they are what matters.
 #[must_use]
 pub fn change(before: Option<&Timeline>, after: &Timeline, colour: bool) -> String {
     let paint = Paint::new(colour);

@@ -1,5 +1,6 @@
-//! What a subject was at when it went wrong: its requests by verb and status code, what the server refused and why, and what it
-//! printed. A subject that does the wrong thing is seldom silent about it, and the answers that it got say the rest.
+//! What a subject was at when it went wrong: its requests by verb and status code, what the server
+//! refused and why, and what it printed. A subject that does the wrong thing is seldom silent about
+//! it, and the answers that it got say the rest.
 
 use crate::outcome::Outcome;
 use crate::recording::Diagnosis;

@@ -2,7 +2,8 @@
 
 use crate::plain::acts;
 
-/// With the five letters that mean something replaced, and control characters that no page may hold.
+/// With the five letters that mean something replaced, and control characters that no page may
+/// hold.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,5 @@
-//! One case that did not pass: what went wrong first, in the lines of the timeline and of the case file.
+//! One case that did not pass: what went wrong first, in the lines of the timeline and of the case
+//! file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use crate::timeline::fold::Shown;
 use crate::timeline::{Line, Metrics, State, StepId};
 use crate::verdict::{Blessing, Difference, Finding, Judgement, Nearest, Place, What};
 
-/// Everything a reader needs to see what went wrong, and the commands that explain the case and run it again.
+/// Everything a reader needs to see what went wrong, and the commands that explain the case and run
+/// it again.
 #[must_use]
 pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
     let paint = Paint::new(colour);
@@ -66,7 +68,8 @@ fn recorded_orders(judgement: &Judgement) -> Vec<String> {
     if lines.is_empty() { lines } else { [vec![String::new()], lines].concat() }
 }
 
-/// The outcome and what decided it, in one line: `non-conformant: step 1 (set image=app:2): rs1 10 -> 8 instead of …`.
+/// The outcome and what decided it, in one line: `non-conformant: step 1 (set image=app:2): rs1 10
+/// -> 8 instead of …`.
 #[must_use]
 pub fn headline(judgement: &Judgement) -> String {
     let why = match (judgement.outcome(), &judgement.blessing) {
@@ -78,7 +81,8 @@ pub fn headline(judgement: &Judgement) -> String {
     format!("{}{why}", judgement.outcome().name())
 }
 
-/// Which of upstream's outcomes it is: `outcome 2 of 3, upstream's in 5 of 20`; `None` where there is one.
+/// Which of upstream's outcomes it is: `outcome 2 of 3, upstream's in 5 of 20`; `None` where there
+/// is one.
 #[must_use]
 pub fn outcome(judgement: &Judgement) -> Option<String> {
     let Nearest { number, of } = judgement.nearest?;
@@ -119,7 +123,8 @@ pub(super) fn sentence(what: &What) -> String {
     }
 }
 
-/// `NON-CONFORMANT  rolling/quarter-on-ten  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)`.
+/// `NON-CONFORMANT  rolling/quarter-on-ten  ours (rollout-controller 0.1.0) on control-plane
+/// (kube-apiserver v1.36.3)`.
 fn heading(judgement: &Judgement, paint: Paint) -> String {
     let word = match judgement.outcome() {
         Outcome::Unblessed if matches!(judgement.blessing, Blessing::Changed(_)) => "CHANGED".to_owned(),
@@ -132,8 +137,8 @@ fn heading(judgement: &Judgement, paint: Paint) -> String {
     format!("{word}  {}  {}", paint.strong(&judgement.case), paint.faint(&who))
 }
 
-/// Where it ran: `control-plane (kube-apiserver v1.36.3)`, `kind (kube-apiserver v1.36.3, real pods)`, `sim (simulated v1.36.3,
-/// controllers of kube-controller-manager v1.36.3)`.
+/// Where it ran: `control-plane (kube-apiserver v1.36.3)`, `kind (kube-apiserver v1.36.3, real
+/// pods)`, `sim (simulated v1.36.3, controllers of kube-controller-manager v1.36.3)`.
 pub(super) fn cluster(judgement: &Judgement) -> String {
     let cluster = &judgement.cluster;
     let pods = if judgement.real_pods { ", real pods" } else { "" };
@@ -311,7 +316,8 @@ fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
     }
 }
 
-/// What the server refused the subject, which may be why: what it may do is not always what it needs.
+/// What the server refused the subject, which may be why: what it may do is not always what it
+/// needs.
 fn refused(judgement: &Judgement) -> Option<String> {
     let refused = &judgement.metrics.refused;
     let list: Vec<_> = refused.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
@@ -329,7 +335,8 @@ fn unevaluated(judgement: &Judgement) -> Option<String> {
     })
 }
 
-/// What the subject's requests say of how it was written or started, where that is a usual cause of failures.
+/// What the subject's requests say of how it was written or started, where that is a usual cause of
+/// failures.
 fn advice(judgement: &Judgement) -> Vec<String> {
     let counts = |times: &BTreeMap<String, u64>| {
         let list: Vec<_> = times.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();

@@ -194,7 +194,8 @@ pub fn faults_table<'a>(all: impl IntoIterator<Item = &'a FaultsSummary>) -> Str
     text
 }
 
-/// The points that were not withstood or of which nothing is known, a line each; empty where there are none.
+/// The points that were not withstood or of which nothing is known, a line each; empty where there
+/// are none.
 #[must_use]
 pub fn not_withstood<'a>(all: impl IntoIterator<Item = &'a FaultsSummary>) -> String {
     let mut text = String::new();

@@ -1,4 +1,5 @@
-//! The runs of like sub-steps that two timelines have in common, where they are shown beside each other.
+//! The runs of like sub-steps that two timelines have in common, where they are shown beside each
+//! other.
 
 use std::collections::BTreeMap;
 

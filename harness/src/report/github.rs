@@ -1,6 +1,8 @@
-//! What GitHub Actions shows: annotations at the lines of case files, and a job's summary in Markdown.
+//! What GitHub Actions shows: annotations at the lines of case files, and a job's summary in
+//! Markdown.
 //!
-//! An annotation is a line on standard output, `::error file=…,line=…::…`; whoever prints it knows that a job reads along.
+//! An annotation is a line on standard output, `::error file=…,line=…::…`; whoever prints it knows
+//! that a job reads along.
 
 use std::fmt::Write;
 
@@ -56,7 +58,8 @@ pub struct Told<'a> {
     pub again: &'a Again,
 }
 
-/// A job's summary: counts, what cut the run short if anything did, and each failure with its diff folded.
+/// A job's summary: counts, what cut the run short if anything did, and each failure with its diff
+/// folded.
 #[must_use]
 pub fn job_summary(conformant: usize, failed: &[Told<'_>], cut: Option<Cause>) -> String {
     let cut = cut.map_or_else(String::new, |cause| format!(", then interrupted ({cause})"));

@@ -1,7 +1,8 @@
-//! The usual cause of a difference, where one is known: a sentence in the API's own words below the diff.
+//! The usual cause of a difference, where one is known: a sentence in the API's own words below the
+//! diff.
 //!
-//! Sees the lines of one step and nothing else. A hint says which field is otherwise and how it is called in the API, never
-//! whose fault it is.
+//! Sees the lines of one step and nothing else. A hint says which field is otherwise and how it is
+//! called in the API, never whose fault it is.
 
 use crate::timeline::{Field, Line, State, annotation};
 

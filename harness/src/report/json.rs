@@ -19,7 +19,8 @@ pub fn json(judgement: &Judgement) -> String {
     plain::json(&object(judgement).to_string()).into_owned()
 }
 
-/// The same for a play that is one of many: with its number among them, the command that repeats it, and what
+/// The same for a play that is one of many: with its number among them, the command that repeats
+/// it, and what
 /// [`PlaySummary`] has besides.
 #[must_use]
 pub fn json_of_play(judgement: &Judgement, summary: &PlaySummary, again: &Again) -> String {

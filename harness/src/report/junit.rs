@@ -1,4 +1,5 @@
-//! A run as JUnit XML, for the test reports of CI systems: a case is a test, its failure's text is the whole report of it.
+//! A run as JUnit XML, for the test reports of CI systems: a case is a test, its failure's text is
+//! the whole report of it.
 
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ pub struct Played<'a> {
     pub took: Duration,
 }
 
-/// The XML. A suite is a subject on a cluster; what is neither right nor wrong is an error, as nothing was proved.
+/// The XML. A suite is a subject on a cluster; what is neither right nor wrong is an error, as
+/// nothing was proved.
 #[must_use]
 pub fn junit(played: &[Played<'_>]) -> String {
     let mut report = Report::new("lockstep");

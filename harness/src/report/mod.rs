@@ -1,12 +1,14 @@
 //! Reports: judgements as text that a stranger understands at a glance.
 //!
-//! Every function here takes judgements or timelines and returns a string. Nothing is printed, nothing is measured, and
-//! colour appears only where the caller asks for it.
+//! Every function here takes judgements or timelines and returns a string. Nothing is printed,
+//! nothing is measured, and colour appears only where the caller asks for it.
 //!
-//! * [`failure()`] shows one case: the first wrong step, its lines as a small diff, where it stands in the case file, and
-//!   the command that repeats it.
-//! * [`table()`], [`totals()`] and [`summary()`] show many cases; [`json()`] is one object a case, for machines.
-//! * [`PlaySummary`] is what the last lines need of a judgement; [`Tally`] counts what several plays of a case have in common.
+//! * [`failure()`] shows one case: the first wrong step, its lines as a small diff, where it stands
+//!   in the case file, and the command that repeats it.
+//! * [`table()`], [`totals()`] and [`summary()`] show many cases; [`json()`] is one object a case,
+//!   for machines.
+//! * [`PlaySummary`] is what the last lines need of a judgement; [`Tally`] counts what several
+//!   plays of a case have in common.
 //! * [`faults()`] shows what became of a case's faults, [`faults_table()`] counts them by kind.
 //! * [`story()`] tells a case from its golden timeline; [`staircase()`] draws one step of it.
 //! * [`page::page`] is all of it for a browser, [`github`] for a job's page.

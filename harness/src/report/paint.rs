@@ -1,4 +1,5 @@
-//! Colour, where asked for. Without it every report says the same in plain text: no meaning is carried by colour alone.
+//! Colour, where asked for. Without it every report says the same in plain text: no meaning is
+//! carried by colour alone.
 
 use anstyle::{AnsiColor, Style};
 

@@ -1,7 +1,7 @@
 //! A case's first finding in parts, without what differs from case to case.
 //!
-//! Two findings are alike when only numbers and names of ReplicaSets differ: `rs1 created 3: desired=3 is missing` is
-//! `rsN created N: desired=N is missing` in each case.
+//! Two findings are alike when only numbers and names of ReplicaSets differ: `rs1 created 3:
+//! desired=3 is missing` is `rsN created N: desired=N is missing` in each case.
 
 use std::collections::BTreeSet;
 
@@ -24,8 +24,9 @@ pub(super) fn parts(judgement: &Judgement) -> BTreeSet<String> {
     parts.into_iter().collect()
 }
 
-/// Why a step did not settle, whichever object and counter it was seen by, and however long it was waited for: a controller that does not
-/// bring a status up to date leaves one of the case's wrong or one of the probe's, as it happens.
+/// Why a step did not settle, whichever object and counter it was seen by, and however long it was
+/// waited for: a controller that does not bring a status up to date leaves one of the case's wrong
+/// or one of the probe's, as it happens.
 fn unsettled(why: &str) -> String {
     let what =
         [Trouble::DID_NOTHING, Trouble::WRONG_STATE].iter().find_map(|how| why.strip_prefix(how)?.strip_prefix(": "));

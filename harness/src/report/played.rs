@@ -1,5 +1,5 @@
-//! What the last lines of a run need to know of a play. A judgement has it, and so has the JSON object of
-//! a judgement: the last lines of a run can be written from either.
+//! What the last lines of a run need to know of a play. A judgement has it, and so has the JSON
+//! object of a judgement: the last lines of a run can be written from either.
 
 use std::collections::BTreeSet;
 

@@ -98,7 +98,8 @@ pub(super) fn changed_in_short(difference: &Difference) -> String {
     })
 }
 
-/// Of two long states of one object the words that differ, and of two equal decisions their details.
+/// Of two long states of one object the words that differ, and of two equal decisions their
+/// details.
 fn states(difference: &Difference, words: Words) -> Option<String> {
     let (expected, actual) = (difference.expected_line()?, difference.actual_line()?);
     let (was, is) = (expected.to_string(), actual.to_string());
@@ -114,8 +115,8 @@ fn states(difference: &Difference, words: Words) -> Option<String> {
     Some(format!("= {name}: {differs}"))
 }
 
-/// The words in which two lines about one object differ: `ready=7 instead of 8`. Nothing if a glance at the lines is
-/// quicker.
+/// The words in which two lines about one object differ: `ready=7 instead of 8`. Nothing if a
+/// glance at the lines is quicker.
 pub(super) fn what_differs(expected: &str, actual: &str) -> Option<String> {
     differing(expected, actual, OF_SUBJECT)
 }

@@ -1,7 +1,7 @@
 //! Two timelines beside each other, step by step, the first difference marked.
 //!
-//! Wide enough terminals get two columns, each line wrapped to its column; narrower ones get both timelines in one, as a
-//! diff.
+//! Wide enough terminals get two columns, each line wrapped to its column; narrower ones get both
+//! timelines in one, as a diff.
 
 use std::collections::BTreeSet;
 
@@ -169,7 +169,8 @@ impl Sheet {
     }
 }
 
-/// A line in pieces of at most `wide` columns, broken at blanks where there are any; what follows is set in.
+/// A line in pieces of at most `wide` columns, broken at blanks where there are any; what follows
+/// is set in.
 fn wrap(line: &str, wide: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut rest = line.to_owned();

@@ -1,5 +1,5 @@
-//! One step at rest as a picture of letters: what each ReplicaSet is to have, how much of it is available, and the room between the
-//! bounds. Without colour it says the same.
+//! One step at rest as a picture of letters: what each ReplicaSet is to have, how much of it is
+//! available, and the room between the bounds. Without colour it says the same.
 //!
 //! ```text
 //! rs1  ████████              8 wanted, 8 available
@@ -18,7 +18,8 @@ const WANTED: char = '░';
 /// More pods than this are not drawn one by one.
 const WIDEST: i64 = 48;
 
-/// The staircase of one stop; `course` says which ReplicaSets there are, so that a lane is where it was before.
+/// The staircase of one stop; `course` says which ReplicaSets there are, so that a lane is where it
+/// was before.
 #[must_use]
 pub fn staircase(course: &Course, stop: &Stop) -> Vec<String> {
     let names: Vec<&str> = course.sets();

@@ -1,4 +1,5 @@
-//! A case told as a story: what happens at each step, what upstream's controller made of it, and why, as far as numbers say.
+//! A case told as a story: what happens at each step, what upstream's controller made of it, and
+//! why, as far as numbers say.
 
 use std::fmt::Write;
 
@@ -21,7 +22,8 @@ pub enum Said<'a> {
     Live(&'a Timeline, &'a str),
 }
 
-/// The story of a case, which pins these requirements, and of a timeline; without one, what the case says alone.
+/// The story of a case, which pins these requirements, and of a timeline; without one, what the
+/// case says alone.
 #[must_use]
 pub fn story(case: &Case, said: Said<'_>, pins: &[Requirement], colour: bool) -> String {
     let paint = Paint::new(colour);

@@ -33,8 +33,8 @@ pub fn summary(outcomes: &[Outcome], took: Duration, colour: bool) -> String {
     format!("{} case{s} in {:.1} s: {}", outcomes.len(), took.as_secs_f64(), parts.join(", "))
 }
 
-/// What was not conformant, a line each, by case and, where there are several, by subject; what was found in several plays alike stands there once. Nothing where all was
-/// conformant.
+/// What was not conformant, a line each, by case and, where there are several, by subject; what was
+/// found in several plays alike stands there once. Nothing where all was conformant.
 #[must_use]
 pub fn not_conformant(plays: impl IntoIterator<Item = impl Into<PlaySummary>>, colour: bool) -> String {
     let paint = Paint::new(colour);

@@ -6,8 +6,8 @@ use super::failure::brief;
 use super::paint::Paint;
 use crate::verdict::Judgement;
 
-/// A table of all judgements: a row a case, a column a subject, both in the order in which they first come; below each row
-/// what went wrong first.
+/// A table of all judgements: a row a case, a column a subject, both in the order in which they
+/// first come; below each row what went wrong first.
 #[must_use]
 pub fn table(judgements: &[Judgement], colour: bool) -> String {
     let paint = Paint::new(colour);

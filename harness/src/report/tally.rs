@@ -1,4 +1,5 @@
-//! What several plays of a case have in common: whether they gave one timeline, and which of upstream's several outcomes they reached.
+//! What several plays of a case have in common: whether they gave one timeline, and which of
+//! upstream's several outcomes they reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 

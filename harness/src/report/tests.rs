@@ -299,7 +299,8 @@ fn reports_name_definitions_whose_rules_were_not_evaluated() {
     assert_eq!(json["unevaluated"], json!(["things.example.com"]));
 }
 
-/// Every text of a recording may be hostile: none of it acts on a terminal, in a job that reads along, or on a page.
+/// Every text of a recording may be hostile: none of it acts on a terminal, in a job that reads
+/// along, or on a page.
 #[test]
 fn nothing_in_a_recording_acts_where_it_is_shown() {
     const EVIL: &str = "\u{1b}[2J\u{9b}31m\u{202e}\n::error file=x::<script>##[error]";

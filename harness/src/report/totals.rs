@@ -1,4 +1,5 @@
-//! What many judgements come to: conformant cases by area, and the subjects' requests by verb. Requests are told, never judged.
+//! What many judgements come to: conformant cases by area, and the subjects' requests by verb.
+//! Requests are told, never judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +8,8 @@ use super::table::{distinct, pad};
 use crate::outcome::Outcome;
 use crate::verdict::Judgement;
 
-/// Two small tables with a column for each subject. Nothing for a single case, which speaks for itself.
+/// Two small tables with a column for each subject. Nothing for a single case, which speaks for
+/// itself.
 #[must_use]
 pub fn totals(judgements: &[Judgement], colour: bool) -> String {
     let cases: BTreeSet<_> = judgements.iter().map(|judgement| judgement.case.as_str()).collect();

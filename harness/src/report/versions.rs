@@ -1,4 +1,5 @@
-//! What changed between which two versions of upstream: a table by pair, each change as a small diff, and both for machines.
+//! What changed between which two versions of upstream: a table by pair, each change as a small
+//! diff, and both for machines.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,8 @@ pub struct Version {
     pub name: String,
     /// How many cases it played.
     pub cases: usize,
-    /// In how many of them its first play was as its golden timelines, which are recorded on a real control plane.
+    /// In how many of them its first play was as its golden timelines, which are recorded on a real
+    /// control plane.
     pub as_recorded: usize,
     /// How many plays were inconclusive, by case, and why the first of them was.
     pub inconclusive: BTreeMap<String, (usize, String)>,
@@ -288,7 +290,8 @@ fn says(parting: &Parting) -> String {
     }
 }
 
-/// Cut where it is too long for a table: first long words, such as a name of 250 characters, then the end.
+/// Cut where it is too long for a table: first long words, such as a name of 250 characters, then
+/// the end.
 fn cut(text: &str) -> String {
     if text.chars().count() <= LONGEST {
         return text.to_owned();

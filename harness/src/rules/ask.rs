@@ -29,8 +29,8 @@ impl<'r> Asking<'r> {
         Self { asked, past: Arc::new(history.clone()), history, last: StepId::GIVEN, grew: false }
     }
 
-    /// The rules that do not hold, each with the step where that shows first; `finally` and `eventually` only where the recording is
-    /// `whole`.
+    /// The rules that do not hold, each with the step where that shows first; `finally` and
+    /// `eventually` only where the recording is `whole`.
     pub(crate) fn broken(&self, whole: bool) -> Vec<(StepId, Broken)> {
         self.asked.iter().filter_map(|rule| rule.end(whole, self.last)).collect()
     }
@@ -63,7 +63,8 @@ impl<'a> Reader<'a> for Asking<'_> {
 struct Asked<'r> {
     rule: &'r Rule,
     expression: Result<Expression, String>,
-    /// The first frame that breaks it; of one that must come true, the last that did not make it true.
+    /// The first frame that breaks it; of one that must come true, the last that did not make it
+    /// true.
     broken: Option<(StepId, Broken)>,
     /// Whether it has come true.
     held: bool,
@@ -115,7 +116,8 @@ impl<'r> Asked<'r> {
         }
     }
 
-    /// It cannot be evaluated at this frame. What must come true, or hold in the end, is asked again.
+    /// It cannot be evaluated at this frame. What must come true, or hold in the end, is asked
+    /// again.
     fn unfit(&mut self, frame: &Frame<'_, '_>, why: String, context: Option<&Context<'_, '_>>) {
         self.breaks(frame, why, context);
         self.broken.iter_mut().for_each(|(_, broken)| broken.unfit = true);

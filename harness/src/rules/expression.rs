@@ -1,4 +1,5 @@
-//! One expression: parsed, and checked as far as it can be without a recording, so that a slip of the pen is a bad case and not a verdict.
+//! One expression: parsed, and checked as far as it can be without a recording, so that a slip of
+//! the pen is a bad case and not a verdict.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -85,12 +86,14 @@ impl Expression {
     }
 }
 
-/// The tree of an expression. The crate's other parser needs more stack for a few brackets than a thread has.
+/// The tree of an expression. The crate's other parser needs more stack for a few brackets than a
+/// thread has.
 pub(super) fn parse(text: &str) -> Result<IdedExpr, cel::ParseErrors> {
     PrattParser::default().parse(text)
 }
 
-/// What the parser and the interpreter, which call themselves at every bracket and sign, would not come back from.
+/// What the parser and the interpreter, which call themselves at every bracket and sign, would not
+/// come back from.
 fn too_much(text: &str) -> Option<Mistake> {
     let mistake = |at, what: &str, hint: String| Some(Mistake { at, what: what.to_owned(), hint, unknown: None });
     if text.len() > LONGEST {
@@ -223,7 +226,8 @@ pub(super) fn place(text: &str, word: &str) -> Range<usize> {
     found.map_or(0..text.len(), |at| at..at + word.len())
 }
 
-/// The byte at a line and column of a text, as CEL's parser counts them, to the end of the word there.
+/// The byte at a line and column of a text, as CEL's parser counts them, to the end of the word
+/// there.
 fn place_of(text: &str, (line, column): (isize, isize)) -> Range<usize> {
     let line = usize::try_from(line - 1).unwrap_or(0);
     let begins: usize = text.split_inclusive('\n').take(line).map(str::len).sum();

@@ -1,6 +1,7 @@
 //! What has been, since the very beginning of the recording: the functions of rules that look back.
 //!
-//! A new one is a name in `FUNCTIONS`, a check of its argument, a field that `take` fills, and an answer.
+//! A new one is a name in `FUNCTIONS`, a check of its argument, a field that `take` fills, and an
+//! answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +15,8 @@ pub(super) const FUNCTIONS: [&str; 3] = ["began", "count", "restarts"];
 
 /// The kinds of workloads whose pod template can be changed.
 const TEMPLATED: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Rollout"];
-/// Those that are restarted by making a Job: of the same name, in place of the one before, or of a CronJob.
+/// Those that are restarted by making a Job: of the same name, in place of the one before, or of a
+/// CronJob.
 const MADE: [&str; 2] = [JOB, "CronJob"];
 const JOB: &str = "Job";
 /// What decisions are called, as timelines print them.
@@ -23,12 +25,13 @@ const DECISIONS: [&str; 6] = ["created", "deleted", "adopted", "released", "anno
 /// Everything that was decided so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
-    /// The decisions as timelines print them, in words. Each write is one: upstream may take a step in two.
+    /// The decisions as timelines print them, in words. Each write is one: upstream may take a step
+    /// in two.
     decisions: Vec<Vec<String>>,
     /// The messages that the webhook has received.
     posts: Vec<Arc<str>>,
-    /// How often somebody other than the case changed a workload's pod template, set a Rollout's `restartAt`, or made a Job, by
-    /// `kind/name`.
+    /// How often somebody other than the case changed a workload's pod template, set a Rollout's
+    /// `restartAt`, or made a Job, by `kind/name`.
     restarts: BTreeMap<String, i64>,
     /// The workloads that were ever there.
     workloads: BTreeSet<String>,
@@ -66,7 +69,8 @@ impl History {
         appeared || !restarted.is_empty() || frame.decision().is_some() || begins
     }
 
-    /// The workload that is restarted by somebody making this Job: the CronJob that it is of, or the Job that it takes the place of.
+    /// The workload that is restarted by somebody making this Job: the CronJob that it is of, or
+    /// the Job that it takes the place of.
     fn made_of(&self, version: &Version) -> Option<String> {
         if version.kind != JOB || version.change != Change::Added || version.by != Writer::Other {
             return None;
@@ -97,7 +101,8 @@ impl History {
         i64::try_from(self.decisions.iter().filter(holds).count()).unwrap_or(i64::MAX)
     }
 
-    /// How often somebody other than the case changed this workload's pod template, set its `restartAt`, or made a Job of it.
+    /// How often somebody other than the case changed this workload's pod template, set its
+    /// `restartAt`, or made a Job of it.
     ///
     /// # Errors
     /// There never was such a workload, so that none is the wrong answer.

@@ -1,24 +1,32 @@
-//! A case's own rules: what must hold at every frame of its recording, at one of them, or at the end, in CEL.
+//! A case's own rules: what must hold at every frame of its recording, at one of them, or at the
+//! end, in CEL.
 //!
-//! A golden timeline says all that upstream did; a rule says what the case is *about*, in a sentence that a reader can check. Where
-//! there is no upstream (config restarts) the rules are the whole expectation.
+//! A golden timeline says all that upstream did; a rule says what the case is *about*, in a
+//! sentence that a reader can check. Where there is no upstream (config restarts) the rules are the
+//! whole expectation.
 //!
-//! * `always`, `never`: at every frame, from the settled `given` on. `eventually`: at one frame after the first step began.
-//!   `finally`: when the last step has settled.
-//! * A frame is the state after one version of any object, whoever wrote it, and once more the state that has settled. Rules see its
-//!   objects as the API has them, with a `name` that another run shares (`rs1`), and with the zeros and empty maps that the API leaves
-//!   out; of Secrets they see names alone. See `scene`.
-//! * Functions over history look back to the very beginning, `given` included: `began('changed')` is whether the step with that
-//!   label has begun, `count('rs2 created')` how many decisions read so, `restarts('deployment/web')` how often the subject changed that pod template. See `history`.
+//! * `always`, `never`: at every frame, from the settled `given` on. `eventually`: at one frame
+//!   after the first step began. `finally`: when the last step has settled.
+//! * A frame is the state after one version of any object, whoever wrote it, and once more the
+//!   state that has settled. Rules see its objects as the API has them, with a `name` that another
+//!   run shares (`rs1`), and with the zeros and empty maps that the API leaves out; of Secrets they
+//!   see names alone. See `scene`.
+//! * Functions over history look back to the very beginning, `given` included: `began('changed')`
+//!   is whether the step with that label has begun, `count('rs2 created')` how many decisions read
+//!   so, `restarts('deployment/web')` how often the subject changed that pod template. See
+//!   `history`.
 //!
-//! What is wrong with a rule in itself is found when the case is read: its syntax, a name or a field that does not exist, parts whose
-//! types do not go together. What depends on data shows at a frame: a label that is not there, the first of no ReplicaSets, the
-//! Deployment of a case with two. There the rule *cannot be evaluated*. It never passes then, and it is never the subject's failure:
-//! the case is bad (64) unless something else speaks against the subject, as a rule has to ask `has(…)` and `size()` first. A rule that
-//! uses `deployment` is asked only while there is one; one that was asked at no frame at all is broken.
+//! What is wrong with a rule in itself is found when the case is read: its syntax, a name or a
+//! field that does not exist, parts whose types do not go together. What depends on data shows at a
+//! frame: a label that is not there, the first of no ReplicaSets, the Deployment of a case with
+//! two. There the rule *cannot be evaluated*. It never passes then, and it is never the subject's
+//! failure: the case is bad (64) unless something else speaks against the subject, as a rule has to
+//! ask `has(…)` and `size()` first. A rule that uses `deployment` is asked only while there is one;
+//! one that was asked at no frame at all is broken.
 //!
-//! Pure. `expression` reads a rule, `types` and `shapes` check what goes together in it, `ask` holds it against a recording, `show` says what its names were. `case` reads rules out of a
-//! file, `verdict` weighs what is broken.
+//! Pure. `expression` reads a rule, `types` and `shapes` check what goes together in it, `ask`
+//! holds it against a recording, `show` says what its names were. `case` reads rules out of a file,
+//! `verdict` weighs what is broken.
 
 mod ask;
 mod expression;
@@ -69,7 +77,8 @@ pub enum Expectation {
     Timeline,
     /// One of several timelines, as upstream itself does several things; its rules besides.
     Outcomes,
-    /// Its rules alone, as there is no upstream, or as its decisions are chance; a timeline may stand beside it all the same.
+    /// Its rules alone, as there is no upstream, or as its decisions are chance; a timeline may
+    /// stand beside it all the same.
     Rules,
 }
 
@@ -86,7 +95,8 @@ impl Expectation {
 pub struct Broken {
     /// Which rule.
     pub rule: Rule,
-    /// The frame, in words: `after ReplicaSet rs2 was written (rs2 3 -> 5), version 4 of this step`.
+    /// The frame, in words: `after ReplicaSet rs2 was written (rs2 3 -> 5), version 4 of this
+    /// step`.
     pub frame: String,
     /// Why: `it is false`, or what stands in the way of evaluating it.
     pub why: String,

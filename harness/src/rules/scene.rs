@@ -103,7 +103,8 @@ fn kind(variable: &str) -> Option<&'static str> {
     list.or((variable == DEPLOYMENT).then_some("Deployment"))
 }
 
-/// An object as rules see it: with its `name`, and with the zeros and empty maps that the API leaves out. Of a Secret the name alone.
+/// An object as rules see it: with its `name`, and with the zeros and empty maps that the API
+/// leaves out. Of a Secret the name alone.
 fn seen(kind: &str, name: &str, object: &Value) -> Cel {
     if kind == SECRET {
         return cel(&json!({"name": name, "metadata": {"name": name}}));
@@ -143,7 +144,8 @@ fn default(object: &mut Value, group: &str, field: &str, value: Value) {
     }
 }
 
-/// JSON as CEL. Whole numbers are `int`, which CEL's own reading of JSON makes `uint` where they are not negative.
+/// JSON as CEL. Whole numbers are `int`, which CEL's own reading of JSON makes `uint` where they
+/// are not negative.
 fn cel(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,

@@ -1,7 +1,9 @@
-//! What fields objects have, as rules see them: closed where a rule's slip of the pen would otherwise only show while a case runs, open
-//! where the API has too many of them (a pod's spec and status).
+//! What fields objects have, as rules see them: closed where a rule's slip of the pen would
+//! otherwise only show while a case runs, open where the API has too many of them (a pod's spec and
+//! status).
 //!
-//! Where a field is listed here it need not be there at every frame: the API leaves out what is empty, and a rule asks `has(…)` first.
+//! Where a field is listed here it need not be there at every frame: the API leaves out what is
+//! empty, and a rule asks `has(…)` first.
 
 /// An object, or a part of one.
 #[derive(Debug, PartialEq, Eq)]
@@ -189,7 +191,8 @@ pub(super) const POD: Shape = Shape {
     open: false,
 };
 
-/// Of a workload that is no Deployment: its template is what rules ask about, and a CronJob has one within its Job's.
+/// Of a workload that is no Deployment: its template is what rules ask about, and a CronJob has one
+/// within its Job's.
 const OTHER_SPEC: Shape = Shape {
     what: "a workload's spec",
     fields: &[("replicas", Int), ("selector", One(&SELECTOR)), ("template", One(&TEMPLATE))],

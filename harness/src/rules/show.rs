@@ -1,6 +1,8 @@
-//! What a rule's operands were, each as it is written in the rule: `replicaSets.map(r, r.spec.replicas).sum() = 16`.
+//! What a rule's operands were, each as it is written in the rule: `replicaSets.map(r,
+//! r.spec.replicas).sum() = 16`.
 //!
-//! A rule is taken apart where signs stand outside of brackets and quotes; what is left between them is asked for itself.
+//! A rule is taken apart where signs stand outside of brackets and quotes; what is left between
+//! them is asked for itself.
 
 use cel::common::ast::Expr;
 use cel::{Context, Value as Cel};

@@ -148,7 +148,8 @@ fn messages_to_the_webhook_are_seen_from_the_next_state_on() {
     }
 }
 
-/// A workload that nothing ever happens to is known all the same: the rule is false, it cannot be called a bad one.
+/// A workload that nothing ever happens to is known all the same: the rule is false, it cannot be
+/// called a bad one.
 #[test]
 fn a_workload_that_is_never_restarted_was_restarted_no_times() {
     let set = with(&deployment("web", 1, "app:1"), &json!({"kind": "DaemonSet"}));

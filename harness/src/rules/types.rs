@@ -1,8 +1,10 @@
-//! The type of each part of a rule, as far as it follows from what is declared: what variables stand for, what fields their objects have,
-//! what functions take. A rule whose parts do not go together is a bad case before anything runs.
+//! The type of each part of a rule, as far as it follows from what is declared: what variables
+//! stand for, what fields their objects have, what functions take. A rule whose parts do not go
+//! together is a bad case before anything runs.
 //!
-//! The interpreter has no such check: it finds out at the first frame at which it comes by, and `false && deployment.spec.typo` never. What
-//! is not declared (a pod's spec, a template's) is of any type, and so is what is made of it.
+//! The interpreter has no such check: it finds out at the first frame at which it comes by, and
+//! `false && deployment.spec.typo` never. What is not declared (a pod's spec, a template's) is of
+//! any type, and so is what is made of it.
 
 mod operators;
 

@@ -51,8 +51,8 @@ impl<'a> Plan<'a> {
         all.zip(self.before..).map(|((round, case), item)| (item, round, case))
     }
 
-    /// Those that are played here. Where the number of cases would give a shard the same cases in each round, rounds begin with
-    /// different shards.
+    /// Those that are played here. Where the number of cases would give a shard the same cases in
+    /// each round, rounds begin with different shards.
     pub fn here(self) -> impl Iterator<Item = (usize, Round, usize)> + use<'a> {
         let cases = self.cases.len().max(1);
         let repeats = cases.is_multiple_of(self.shard.count() as usize);
@@ -76,13 +76,14 @@ pub struct Played<'a> {
     pub recording: Recording,
     /// How long it took.
     pub took: Duration,
-    /// What the subject printed since it was started, where the plan wants it and the subject prints.
+    /// What the subject printed since it was started, where the plan wants it and the subject
+    /// prints.
     pub output: Option<String>,
 }
 
 impl Setup {
-    /// Play each case of the plan, as many side by side as the player has lanes, and take each recording as it is complete, until
-    /// `take` breaks off.
+    /// Play each case of the plan, as many side by side as the player has lanes, and take each
+    /// recording as it is complete, until `take` breaks off.
     ///
     /// # Errors
     /// What keeps a case from being played, and whatever `take` says.

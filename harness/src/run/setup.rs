@@ -45,9 +45,11 @@ pub struct Setup {
     pub workload: Option<Workload>,
     /// What a simulated cluster's chances are drawn from.
     pub seed: u64,
-    /// How often every case in virtual time is played, to compare the plays; 1: nothing is compared.
+    /// How often every case in virtual time is played, to compare the plays; 1: nothing is
+    /// compared.
     pub plays: u32,
-    /// How many cases are played side by side: on simulated clusters of their own, or in namespaces of one real cluster.
+    /// How many cases are played side by side: on simulated clusters of their own, or in namespaces
+    /// of one real cluster.
     pub lanes: NonZeroUsize,
     /// Whose the controllers of a simulated cluster are.
     pub cluster_controllers: ClusterControllers,
@@ -89,7 +91,8 @@ pub enum RunError {
     Report(#[from] FileError),
 }
 
-/// How long a test environment may take to go after an interruption: what is left of it then goes with the supervisors, or is the next run's to remove.
+/// How long a test environment may take to go after an interruption: what is left of it then goes
+/// with the supervisors, or is the next run's to remove.
 const CLOSING: Duration = Duration::from_millis(1_400);
 
 impl Setup {
@@ -116,9 +119,9 @@ impl Setup {
         }
     }
 
-    /// Do the work, at most so many plays, with each subject in turn: at a test environment that is set up for it and taken down after
-    /// it whatever comes of it, or on simulated clusters. A test environment that is a simulated cluster costs little, so there are as
-    /// many as lanes.
+    /// Do the work, at most so many plays, with each subject in turn: at a test environment that is
+    /// set up for it and taken down after it whatever comes of it, or on simulated clusters. A test
+    /// environment that is a simulated cluster costs little, so there are as many as lanes.
     ///
     /// # Errors
     /// What keeps it from being set up, and whatever the work says.
@@ -293,7 +296,8 @@ impl Setup {
         Simulation { seed, plays, most_sub_steps, sent, cluster_controllers, programs, interrupt, steps, ..simulation }
     }
 
-    /// Tells of each step that has settled. Where that cannot be written, something else will say so.
+    /// Tells of each step that has settled. Where that cannot be written, something else will say
+    /// so.
     fn steps(&self) -> StepHook {
         let events = self.events.clone();
         StepHook::new(move |case, step| drop(events.emit(&Event::StepSettled { case, step })))
@@ -312,7 +316,8 @@ impl Setup {
     }
 }
 
-/// Do the work on a test environment, and take it down whatever comes of it: an error, an interruption, a cluster that is taken away.
+/// Do the work on a test environment, and take it down whatever comes of it: an error, an
+/// interruption, a cluster that is taken away.
 ///
 /// # Errors
 /// Whatever the work says; [`RunError::Interrupted`] and [`RunError::Lost`].

@@ -1,4 +1,5 @@
-//! Bursts: several pods that become ready in one step, one write after the other. Only their net effect on the controller repeats.
+//! Bursts: several pods that become ready in one step, one write after the other. Only their net
+//! effect on the controller repeats.
 
 use super::play::{Play, Stopped};
 use crate::case::model::{Count, Operation};
@@ -11,8 +12,9 @@ const LOST: &str = "the step is impossible to compare: pods that it makes ready 
     minReadySeconds";
 
 impl Play<'_> {
-    /// Pods that become ready one write after the other and count as available at once: which of these writes a controller sees
-    /// together is chance. With minReadySeconds they become available at one instant.
+    /// Pods that become ready one write after the other and count as available at once: which of
+    /// these writes a controller sees together is chance. With minReadySeconds they become
+    /// available at one instant.
     pub(super) fn burst(&self, operation: &Operation) -> Vec<Object> {
         let Some((kind, pods)) = operation.moves().filter(|(_, pods)| pods.atomic) else { return Vec::new() };
         let mut moved = self.next(kind, pods, usize::MAX);
@@ -27,7 +29,8 @@ impl Play<'_> {
         if moved.len() > 1 && moved.iter().any(is_available) { moved } else { Vec::new() }
     }
 
-    /// A pod of a burst that was deleted before its end was ready by then, or was not: both are possible.
+    /// A pod of a burst that was deleted before its end was ready by then, or was not: both are
+    /// possible.
     pub(super) fn check_burst(&mut self, burst: &[Object]) -> Result<(), Stopped> {
         let pods = self.session.environment.world.list(Kind::Pod, &self.namespace);
         let is_alive = |pod: &Object| pods.iter().any(|one| one.name == pod.name && one.alive());

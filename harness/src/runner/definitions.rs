@@ -1,7 +1,9 @@
-//! The custom resources that cases bring are there before the case begins, and go when the session ends, where the cluster outlives it.
+//! The custom resources that cases bring are there before the case begins, and go when the session
+//! ends, where the cluster outlives it.
 //!
-//! Several cases at once may need the same one, so none is removed while the session plays. One that the cluster had before is left as
-//! it is. A kind that timelines show is watched from when it is served until then.
+//! Several cases at once may need the same one, so none is removed while the session plays. One
+//! that the cluster had before is left as it is. A kind that timelines show is watched from when it
+//! is served until then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,7 +59,8 @@ pub(super) fn has_rules(value: &Value) -> bool {
 }
 
 impl Definitions {
-    /// Has these definitions served, and watches what timelines show of them; whether one of them was not there before.
+    /// Has these definitions served, and watches what timelines show of them; whether one of them
+    /// was not there before.
     ///
     /// # Errors
     /// The server refuses one, or does not serve it in time.
@@ -118,7 +121,8 @@ impl Definitions {
     }
 }
 
-/// The watch of a kind; a server may take a moment longer to serve it than to say that it is established.
+/// The watch of a kind; a server may take a moment longer to serve it than to say that it is
+/// established.
 async fn watched(client: &kube::Client, world: &Arc<World>, kind: Kind) -> Result<Watches, EnvironmentError> {
     let since = clock::instant();
     loop {

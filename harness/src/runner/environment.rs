@@ -24,7 +24,8 @@ use crate::subject::{ClusterControllers, SubjectError};
 use crate::supervise::{ProcessId, SuperviseError, Supervisor};
 use crate::workload::{self, Claims, DefinitionError, Workload};
 
-/// A cluster, its watches, and a folder for the subjects' files. Everything is the harness's own and gone with it.
+/// A cluster, its watches, and a folder for the subjects' files. Everything is the harness's own
+/// and gone with it.
 pub struct Environment {
     pub(super) cluster: Cluster,
     pub(super) client: kube::Client,
@@ -54,7 +55,8 @@ const LOOK: Duration = Duration::from_secs(2);
 /// A server that has not said its version by then is taken to hang.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Why a test environment could not be set up. Unless it is the subject's own absence, all of it is the test environment's: inconclusive.
+/// Why a test environment could not be set up. Unless it is the subject's own absence, all of it is
+/// the test environment's: inconclusive.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
     /// The cluster.
@@ -188,18 +190,21 @@ impl Environment {
         self.cluster.without()
     }
 
-    /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns the folder.
+    /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns
+    /// the folder.
     pub async fn keep_logs(&self) -> Option<PathBuf> {
         self.cluster.keep_logs().await
     }
 
-    /// Returns once the cluster is no longer the harness's to use, and says why; never where it is the harness's own.
+    /// Returns once the cluster is no longer the harness's to use, and says why; never where it is
+    /// the harness's own.
     pub async fn lost(&self) -> String {
         self.cluster.lost().await
     }
 
-    /// The same after an interruption, when nobody has tidied up behind a case: what is left of it on a cluster that stays goes too. Whoever
-    /// has no time for all of it drops it in the middle: a cluster that is being removed, and programs that are told to end, do without.
+    /// The same after an interruption, when nobody has tidied up behind a case: what is left of it
+    /// on a cluster that stays goes too. Whoever has no time for all of it drops it in the middle:
+    /// a cluster that is being removed, and programs that are told to end, do without.
     pub async fn abandon(self: Arc<Self>) {
         let Some(this) = Arc::into_inner(self) else { return };
         if !this.cluster.belongs_here() && !this.cluster.sweeps() {
@@ -218,8 +223,8 @@ impl Environment {
         });
     }
 
-    /// End the subjects' processes, then the cluster if it is this process's own, or what the harness has on it. Does nothing while
-    /// somebody else uses it.
+    /// End the subjects' processes, then the cluster if it is this process's own, or what the
+    /// harness has on it. Does nothing while somebody else uses it.
     pub async fn close(self: Arc<Self>) {
         let Some(this) = Arc::into_inner(self) else { return };
         if let Some(supervisor) = this.supervisor {
@@ -235,7 +240,8 @@ impl Environment {
     }
 }
 
-/// End a cluster of the harness's own whose server hangs: whatever waits for an answer then fails at once.
+/// End a cluster of the harness's own whose server hangs: whatever waits for an answer then fails
+/// at once.
 async fn watch_over(programs: BTreeMap<String, ProcessId>, client: kube::Client, silent: Arc<AtomicBool>) {
     while programs.values().all(ProcessId::is_alive) {
         clock::pause(LOOK).await;

@@ -9,8 +9,9 @@ use crate::clock;
 const EVENTS: Duration = Duration::from_secs(30);
 
 impl Play<'_> {
-    /// Wait until the Deployments' events are all there: one of the probe's own, later than them, is. A subject that claims to
-    /// publish some and publishes none while the test environment answers, or that ended after the last settling, is in trouble.
+    /// Wait until the Deployments' events are all there: one of the probe's own, later than them,
+    /// is. A subject that claims to publish some and publishes none while the test environment
+    /// answers, or that ended after the last settling, is in trouble.
     pub(super) async fn events(&mut self, number: u32) -> bool {
         let session = self.session;
         if !session.environment.claims().events {

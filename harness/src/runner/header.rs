@@ -8,7 +8,8 @@ use crate::cluster::SiteName;
 use crate::recording::{FORMAT, Header};
 
 impl Session {
-    /// What a play of this case in this namespace begins with. Who plays in virtual time adds the seed.
+    /// What a play of this case in this namespace begins with. Who plays in virtual time adds the
+    /// seed.
     pub(super) fn header(&self, case: &Case, namespace: &str, real_pods: bool) -> Header {
         Header {
             format: FORMAT,
@@ -30,7 +31,8 @@ impl Session {
         }
     }
 
-    /// The definitions of a case whose rules this cluster's server does not evaluate. Those that cannot be read never get so far.
+    /// The definitions of a case whose rules this cluster's server does not evaluate. Those that
+    /// cannot be read never get so far.
     fn unevaluated(&self, case: &Case) -> Vec<String> {
         let is_simulated = self.environment.identity().name == SiteName::Sim.as_str();
         let definitions = case.definitions().unwrap_or_default();

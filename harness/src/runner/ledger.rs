@@ -1,7 +1,8 @@
 //! The interceptor's log, seen from one case.
 //!
-//! The interceptor logs whatever the subject asks, about any namespace. A case wants what concerns its own, and what the server refused
-//! elsewhere; settling wants to know how many writes there were so far without taking them out.
+//! The interceptor logs whatever the subject asks, about any namespace. A case wants what concerns
+//! its own, and what the server refused elsewhere; settling wants to know how many writes there
+//! were so far without taking them out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -59,8 +60,8 @@ impl Refused {
 }
 
 impl Ledger {
-    /// A ledger that begins now. What the interceptor has logged before for no other ledger is forgotten, but for what the server
-    /// refused.
+    /// A ledger that begins now. What the interceptor has logged before for no other ledger is
+    /// forgotten, but for what the server refused.
     pub(super) fn open(log: &InterceptorLog, namespace: &str) -> Self {
         let reader = log.reader(namespace);
         let requests = log.drain().into_iter().filter(matters_elsewhere).collect();
@@ -68,7 +69,8 @@ impl Ledger {
         Self { reader, namespace: namespace.to_owned(), inner }
     }
 
-    /// A request as the recording keeps it, with where it was about if not about the case's namespace.
+    /// A request as the recording keeps it, with where it was about if not about the case's
+    /// namespace.
     pub(super) fn entered(&self, request: InterceptedRequest, at: u64) -> Request {
         Request {
             elsewhere: (request.namespace != self.namespace).then_some(request.namespace),
@@ -98,7 +100,8 @@ impl Ledger {
         self.reader.log().under_way(&self.namespace)
     }
 
-    /// Whether the subject may still wait, as the interceptor told it to, before it tries a request again.
+    /// Whether the subject may still wait, as the interceptor told it to, before it tries a request
+    /// again.
     pub(super) fn retries_later(&self) -> bool {
         self.reader.log().retries_later(&self.namespace)
     }
@@ -126,9 +129,10 @@ impl Ledger {
     }
 }
 
-/// Whether it is of use to a case although it is not about the case's namespace: a message to the webhook, or what may be why nothing
-/// comes of the case. Not what is refused in an earlier case's namespace, in which the server refuses to create anything while it is
-/// being deleted, nor in a probe's, which is the harness's own: there the subject may begin before its rights have arrived.
+/// Whether it is of use to a case although it is not about the case's namespace: a message to the
+/// webhook, or what may be why nothing comes of the case. Not what is refused in an earlier case's
+/// namespace, in which the server refuses to create anything while it is being deleted, nor in a
+/// probe's, which is the harness's own: there the subject may begin before its rights have arrived.
 pub(super) fn matters_elsewhere(request: &InterceptedRequest) -> bool {
     let is_of_ours = [CASES, PROBES].iter().any(|prefix| request.namespace.starts_with(prefix));
     request.is_refused() && !is_of_ours || request.resource == Request::WEBHOOK

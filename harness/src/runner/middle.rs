@@ -1,9 +1,11 @@
-//! The middle of a step: what a step has laid for the subject before its step is made, and what happens when the subject
-//! walks into it.
+//! The middle of a step: what a step has laid for the subject before its step is made, and what
+//! happens when the subject walks into it.
 //!
-//! A interception is armed before the step and taken back after the step's last. While the namespace settles the interception is listened
-//! to as well; when it closes, the world moves (`during`) or something breaks (`fault`), and settling begins anew. A interception that nothing
-//! walks into leaves the step impossible: the verdict is whoever's who could have known. Two streams can be late in one step.
+//! A interception is armed before the step and taken back after the step's last. While the
+//! namespace settles the interception is listened to as well; when it closes, the world moves
+//! (`during`) or something breaks (`fault`), and settling begins anew. A interception that nothing
+//! walks into leaves the step impossible: the verdict is whoever's who could have known. Two
+//! streams can be late in one step.
 
 use std::time::Duration;
 
@@ -105,7 +107,8 @@ impl<'a> Play<'a> {
         Err(Stopped)
     }
 
-    /// After a step's step was made: where a kind is held, the subject acts on its old view, and the steps follow.
+    /// After a step's step was made: where a kind is held, the subject acts on its old view, and
+    /// the steps follow.
     pub(super) async fn behind_its_back(&mut self, step: &Step) -> Result<(), Stopped> {
         let Some(Interception::Held { resource, during, .. }) = &self.interception else { return Ok(()) };
         let (resource, during) = (*resource, *during);
@@ -125,8 +128,8 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// Time passes. Whoever walks into a interception meanwhile is attended to at once, so that a subject that is killed has the rest of the time to
-    /// come back in.
+    /// Time passes. Whoever walks into a interception meanwhile is attended to at once, so that a
+    /// subject that is killed has the rest of the time to come back in.
     pub(super) async fn pass(&mut self, time: Duration) -> Result<(), Stopped> {
         let end = clock::instant() + time;
         loop {

@@ -1,10 +1,11 @@
-//! Where everything meets: a cluster, a subject behind the interceptor, a case, and out of it a recording.
+//! Where everything meets: a cluster, a subject behind the interceptor, a case, and out of it a
+//! recording.
 //!
-//! A [`Environment`] is a cluster that is watched. A [`Session`] is a subject at work on it, after the test environment has
-//! proved itself without one; a [`Player`] is either one or several such sessions, or a subject that
-//! gets a simulated cluster for each case. [`Session::play`] makes a case's steps one by one and
-//! writes down what happened; it never decides a verdict: that is `verdict`, which is given the
-//! recording and nothing else.
+//! A [`Environment`] is a cluster that is watched. A [`Session`] is a subject at work on it, after
+//! the test environment has proved itself without one; a [`Player`] is either one or several such
+//! sessions, or a subject that gets a simulated cluster for each case. [`Session::play`] makes a
+//! case's steps one by one and writes down what happened; it never decides a verdict: that is
+//! `verdict`, which is given the recording and nothing else.
 
 mod burst;
 mod definitions;

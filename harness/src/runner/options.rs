@@ -25,13 +25,15 @@ pub struct ProcessOptions {
 pub struct SessionOptions {
     /// For one settling: a step that takes longer is somebody's failure.
     pub budget: Duration,
-    /// For one step with `all` or `every`: pods that are still left after so many sub-steps are the subject's failure.
+    /// For one step with `all` or `every`: pods that are still left after so many sub-steps are the
+    /// subject's failure.
     pub most_sub_steps: u32,
     /// Who runs the pods; `None`: as each case says.
     pub pods: Option<PodKind>,
     /// How a config-restart controller is to run until a case says otherwise.
     pub restart: RestartOptions,
-    /// Whether the subject goes straight to the server, to measure what its interceptor costs; no run of it is conformant.
+    /// Whether the subject goes straight to the server, to measure what its interceptor costs; no
+    /// run of it is conformant.
     pub bypass_interceptor: bool,
     /// What a subject that is a process finds.
     pub process: ProcessOptions,

@@ -48,7 +48,8 @@ pub(super) struct Play<'a> {
 pub(super) struct Stopped;
 
 impl Session {
-    /// Play a case in a namespace of its own. Whatever happens stands in the recording; the namespace goes after it.
+    /// Play a case in a namespace of its own. Whatever happens stands in the recording; the
+    /// namespace goes after it.
     pub async fn play(&self, case: &Case) -> Recording {
         self.play_with(case, false).await
     }
@@ -103,7 +104,8 @@ impl Session {
                 false
             }
         };
-        // Whatever a step has laid is taken back, and whoever was stopped is there for the next case.
+        // Whatever a step has laid is taken back, and whoever was stopped is there for the next
+        // case.
         play.interception = None;
         if let Err(error) = self.start().await {
             play.trouble(Blame::Environment, format!("the subject cannot be started again: {error}"));
@@ -137,7 +139,8 @@ impl Session {
 }
 
 impl<'a> Play<'a> {
-    /// Whether the subject does not bring what the case judges: then the test environment's own work would be judged.
+    /// Whether the subject does not bring what the case judges: then the test environment's own
+    /// work would be judged.
     fn is_not_judged(&mut self) -> bool {
         let lacking = self.session.environment.under_test().lacks(&self.case.controllers);
         if let Some(controller) = lacking {
@@ -166,8 +169,8 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// A step of `given`: pods move all at once where that decides nothing, that is, while every Deployment has at most one
-    /// ReplicaSet in use.
+    /// A step of `given`: pods move all at once where that decides nothing, that is, while every
+    /// Deployment has at most one ReplicaSet in use.
     async fn given(&mut self, step: &Step, part: u32) -> Result<(), Stopped> {
         if let Some((operation, pods)) = step.operation.moves().filter(|_| !self.several_active()) {
             if pods.count != Count::All {
@@ -237,7 +240,8 @@ impl<'a> Play<'a> {
         self.endless()
     }
 
-    /// New pods come for as long as there is a step for them, or the case is a longer one than was reckoned with.
+    /// New pods come for as long as there is a step for them, or the case is a longer one than was
+    /// reckoned with.
     fn endless(&mut self) -> Result<(), Stopped> {
         let most = self.session.most_sub_steps;
         let why = format!("new pods keep coming: pods are left after {most} sub-steps (--most-sub-steps)");

@@ -1,7 +1,8 @@
 //! Somebody to play cases: a subject started at a cluster, or at several of its own, or one that
 //! gets a simulated cluster for each case.
 //!
-//! Where there is one session, cases that can share a subject are played side by side at it, and all others alone.
+//! Where there is one session, cases that can share a subject are played side by side at it, and
+//! all others alone.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -84,8 +85,9 @@ impl Sessions {
         Self { renewal: Some(renewal), ..self }
     }
 
-    /// Wait for a session that has a lane free, or, if the case must be `alone`, for one that plays no case. A subject that has ended is started
-    /// again while no case is played, and so is a cluster.
+    /// Wait for a session that has a lane free, or, if the case must be `alone`, for one that plays
+    /// no case. A subject that has ended is started again while no case is played, and so is a
+    /// cluster.
     async fn take(&self, alone: bool) -> Taken<'_> {
         if !alone {
             let taken = self.lanes(1).await;
@@ -117,7 +119,8 @@ impl Player {
     /// Play one case.
     ///
     /// # Errors
-    /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
+    /// When a simulated cluster's subject cannot be started, or one that has ended cannot be
+    /// started again.
     pub async fn play(&self, case: &Case) -> Result<Recording, EnvironmentError> {
         let turn = self.turn(case).await;
         let recording = turn.play(case, None).await?;
@@ -127,8 +130,8 @@ impl Player {
         }
     }
 
-    /// Wait until there is a cluster to play this case on. Where each case has its own, there always
-    /// is.
+    /// Wait until there is a cluster to play this case on. Where each case has its own, there
+    /// always is.
     pub async fn turn(&self, case: &Case) -> Turn<'_> {
         Turn(match self {
             Self::Sessions(sessions) => Table::Session(sessions.take(!can_share(case)).await),
@@ -152,7 +155,8 @@ impl Player {
         }
     }
 
-    /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns the folder.
+    /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns
+    /// the folder.
     pub async fn keep_logs(&self) -> Option<PathBuf> {
         self.sessions().first()?.environment.keep_logs().await
     }
@@ -168,8 +172,8 @@ impl Player {
 }
 
 impl<'a> Turn<'a> {
-    /// If the subject has ended while this case and others were played, it is not known in which of them: the turn in which the case
-    /// is played again, alone.
+    /// If the subject has ended while this case and others were played, it is not known in which of
+    /// them: the turn in which the case is played again, alone.
     pub async fn alone(self) -> Option<Turn<'a>> {
         let Table::Session(taken) = self.0 else { return None };
         if taken.is_alone() || taken.session().has_all() {
@@ -192,15 +196,18 @@ impl<'a> Turn<'a> {
     /// given.
     ///
     /// # Errors
-    /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
+    /// When a simulated cluster's subject cannot be started, or one that has ended cannot be
+    /// started again.
     pub async fn play(&self, case: &Case, seed: Option<u64>) -> Result<Recording, EnvironmentError> {
         self.play_with_output(case, seed, false).await.map(|(recording, _)| recording)
     }
 
-    /// The same; with `output` comes what the subject has printed since it was started, if it prints.
+    /// The same; with `output` comes what the subject has printed since it was started, if it
+    /// prints.
     ///
     /// # Errors
-    /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
+    /// When a simulated cluster's subject cannot be started, or one that has ended cannot be
+    /// started again.
     pub async fn play_with_output(
         &self,
         case: &Case,

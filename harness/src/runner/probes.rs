@@ -1,7 +1,8 @@
-//! The probes of a session: one for each case that may be played at the same time, as a flip proves one wait alone.
+//! The probes of a session: one for each case that may be played at the same time, as a flip proves
+//! one wait alone.
 //!
-//! Each has a namespace of its own. All are proved before a subject runs; the first is also the one by which a subject that
-//! was started is found alive.
+//! Each has a namespace of its own. All are proved before a subject runs; the first is also the one
+//! by which a subject that was started is found alive.
 
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
@@ -35,8 +36,8 @@ pub(super) struct Lent<'a> {
 }
 
 impl Probes {
-    /// Make as many as the options have lanes, and prove the test environment with each while no subject runs. Where one fails,
-    /// none is left.
+    /// Make as many as the options have lanes, and prove the test environment with each while no
+    /// subject runs. Where one fails, none is left.
     pub(super) async fn prove(environment: &Environment, options: &SessionOptions) -> Result<Self, EnvironmentError> {
         let (count, now) = (options.lanes.get(), clock::now().as_nanosecond());
         let name = |number: usize| match number {

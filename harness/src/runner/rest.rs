@@ -29,7 +29,8 @@ impl Play<'_> {
         }
     }
 
-    /// Settle. The budget counts from the moment at which the subject is at work, also where that is in the middle.
+    /// Settle. The budget counts from the moment at which the subject is at work, also where that
+    /// is in the middle.
     async fn at_rest(&self, scene: &Scene<'_>) -> Rest {
         if scene.subject == Half::Off {
             return self.within_budget(scene).await;

@@ -1,7 +1,8 @@
 //! A subject that ended by itself is started again before the next case.
 //!
-//! Its end counts once, in the case in which it happened: the next case begins with a subject that runs and follows the
-//! probe. One that ends at each of [`STARTS`] starts in a row cannot be judged, and playing on would prove nothing more.
+//! Its end counts once, in the case in which it happened: the next case begins with a subject that
+//! runs and follows the probe. One that ends at each of [`STARTS`] starts in a row cannot be
+//! judged, and playing on would prove nothing more.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -23,7 +24,8 @@ use crate::recording::{Blame, Diagnosis, Entry, Trouble};
 use crate::secret::Redaction;
 use crate::subject::{Running, Spec, SubjectError};
 
-/// How often a subject is started in a row. More than once: a controller may lose a race with its own last run, such as for a port.
+/// How often a subject is started in a row. More than once: a controller may lose a race with its
+/// own last run, such as for a port.
 const STARTS: u32 = 3;
 /// Between two of them.
 const BETWEEN: Duration = Duration::from_millis(200);
@@ -65,7 +67,8 @@ impl Starting<'_> {
             .await
     }
 
-    /// Start it again. The probe is there already: one flip through the subject says that it follows.
+    /// Start it again. The probe is there already: one flip through the subject says that it
+    /// follows.
     async fn again(&self) -> Result<Running, EnvironmentError> {
         let budget = self.options.budget;
         let follows =
@@ -87,7 +90,8 @@ impl Starting<'_> {
             let is_served = || !was_served && probe.is_taken_up();
             let over = || subject.exited().is_some() || is_served();
             let is_at_work = until_at_work(log, options.budget, over).await;
-            // Of a controller that the probe does without, its first request is all that can be waited for.
+            // Of a controller that the probe does without, its first request is all that can be
+            // waited for.
             let reacts = Controller::UPSTREAM.into_iter().any(|one| environment.under_test().has(one));
             let acts = is_at_work || is_served() || log.since_start().requests() > 0;
             let follows = if reacts { acts && follows(&subject).await } else { is_at_work };
@@ -128,8 +132,8 @@ impl Session {
         Ok(())
     }
 
-    /// After a case: whether the subject has ended by itself in it, and how. Where others were played beside it, it is not known in
-    /// which of them it ended.
+    /// After a case: whether the subject has ended by itself in it, and how. Where others were
+    /// played beside it, it is not known in which of them it ended.
     pub(super) fn ended_in(&self, case: &str, namespace: &str, beside_others: bool) -> Option<Trouble> {
         let ended = self.exited();
         let mut ends = self.ends();
@@ -168,7 +172,8 @@ impl Session {
         ends.found.clone()
     }
 
-    /// What is known of a subject that got into trouble; nothing of one in virtual time, which has neither a socket nor output.
+    /// What is known of a subject that got into trouble; nothing of one in virtual time, which has
+    /// neither a socket nor output.
     pub(super) async fn diagnosis(&self) -> Option<Diagnosis> {
         self.probes.as_ref()?;
         let log = self.interceptor.log();

@@ -24,8 +24,8 @@ pub fn main_if_asked() {
     })
 }
 
-/// Serve until the supervisor ends this process. The arguments are the folder in which to say how the server is reached, and the
-/// controllers that are left to the subject.
+/// Serve until the supervisor ends this process. The arguments are the folder in which to say how
+/// the server is reached, and the controllers that are left to the subject.
 async fn serve() -> Result<(), EnvironmentError> {
     let words: Vec<String> = std::env::args().skip(2).collect();
     let [folder, without] = words.as_slice() else {

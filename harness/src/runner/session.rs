@@ -23,7 +23,8 @@ use crate::recording::Identity;
 use crate::secret::Redaction;
 use crate::subject::{HEAD_START, Inside, Listener, Running, ServiceAccount, Spec, Stage, SubjectError};
 
-/// A subject, behind its own interceptor, on a test environment that has proved itself. It brings just what the test environment's cluster leaves out.
+/// A subject, behind its own interceptor, on a test environment that has proved itself. It brings
+/// just what the test environment's cluster leaves out.
 pub struct Session {
     pub(super) environment: Arc<Environment>,
     pub(super) interceptor: Interceptor,
@@ -70,8 +71,9 @@ struct Begun {
 }
 
 impl Session {
-    /// Prove the test environment while no subject runs, then start the subject. Waits while another process's subject is at work
-    /// on the same cluster: two would act on each other's cases.
+    /// Prove the test environment while no subject runs, then start the subject. Waits while
+    /// another process's subject is at work on the same cluster: two would act on each other's
+    /// cases.
     ///
     /// A subject that starts and then does nothing is started all the same: the case will tell.
     ///
@@ -183,7 +185,8 @@ impl Session {
         self.environment.cluster.is_alive()
     }
 
-    /// What the cluster's controllers call themselves, where they are other than a cluster of this kind has anyway.
+    /// What the cluster's controllers call themselves, where they are other than a cluster of this
+    /// kind has anyway.
     pub(super) fn cluster_controllers(&self) -> Option<&Identity> {
         let half = self.half.as_ref().filter(|_| self.environment.cluster_controllers.are_upstream());
         half.map(|half| &half.identity)
@@ -218,7 +221,8 @@ impl Session {
         }
     }
 
-    /// Make ready for a case: its namespace, and a subject that decides restarts as the case says, where it can be told.
+    /// Make ready for a case: its namespace, and a subject that decides restarts as the case says,
+    /// where it can be told.
     pub(super) async fn prepare(&self, case: &Case, namespace: &str) -> Result<(), EnvironmentError> {
         let concerned =
             self.environment.under_test().has(Controller::ConfigRestart) && self.spec.takes_restart_options();
@@ -283,7 +287,8 @@ impl Session {
         }
     }
 
-    /// Why nothing can be believed that was seen on this cluster: what a simulated server was asked that it does not know, or its silence.
+    /// Why nothing can be believed that was seen on this cluster: what a simulated server was asked
+    /// that it does not know, or its silence.
     pub(super) async fn beyond(&self) -> Vec<String> {
         match self.environment.cluster.unsupported().await {
             Ok(asked) => asked.into_iter().skip(self.beyond).collect(),
@@ -299,8 +304,9 @@ impl Session {
         self.restart.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many requests the subject has made so far, and what the server refused it, and how often: in cases, and elsewhere. What it
-    /// was refused in a case's namespace after the case does not count: there nobody may create anything.
+    /// How many requests the subject has made so far, and what the server refused it, and how
+    /// often: in cases, and elsewhere. What it was refused in a case's namespace after the case
+    /// does not count: there nobody may create anything.
     pub fn requests(&self) -> (u64, BTreeMap<String, u64>) {
         let log = self.interceptor.log();
         self.refused.add(log.drain().iter().filter(|request| ledger::matters_elsewhere(request)));
@@ -320,15 +326,16 @@ impl Session {
 
     /// Make a namespace that pods are let into and the subject can write in.
     async fn make_namespace(&self, name: &str) -> Result<(), EnvironmentError> {
-        // A cluster in this process has one user, and the same words give the same play whoever plays it.
+        // A cluster in this process has one user, and the same words give the same play whoever
+        // plays it.
         let installation = self.environment.cluster.in_virtual_time().is_none().then(installation);
         let made = make_namespace(&self.environment.client, name, installation).await;
         made.map_err(|error| ObserveError::Namespace(Box::new(error)))?;
         Ok(self.environment.cluster.admit(name).await?)
     }
 
-    /// Stop the subject and wait until it is gone; its probe goes too, and the controllers that were started with it. A test
-    /// environment that is only this session's is closed.
+    /// Stop the subject and wait until it is gone; its probe goes too, and the controllers that
+    /// were started with it. A test environment that is only this session's is closed.
     pub async fn leave(self) {
         self.stop().await;
         if let Some(half) = self.half {

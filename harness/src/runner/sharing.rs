@@ -1,8 +1,9 @@
 //! Which cases can be played while the same subject is at others.
 //!
-//! Cases have namespaces of their own, so a Deployment controller that does what it should does in one what it would do without
-//! the other. A case must have the subject alone where it stops or restarts it, holds or changes what passes between it and the
-//! server, or brings a kind that a controller looks for when it starts.
+//! Cases have namespaces of their own, so a Deployment controller that does what it should does in
+//! one what it would do without the other. A case must have the subject alone where it stops or
+//! restarts it, holds or changes what passes between it and the server, or brings a kind that a
+//! controller looks for when it starts.
 
 use crate::case::model::{Case, Step};
 use crate::controllers::Controller;

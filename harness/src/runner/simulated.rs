@@ -1,7 +1,9 @@
-//! Playing a case on a simulated cluster of its own: no sockets, no processes, and time that costs nothing.
+//! Playing a case on a simulated cluster of its own: no sockets, no processes, and time that costs
+//! nothing.
 //!
-//! Everything runs on the calling thread, on a runtime whose clock is paused. The same case, subject and seed give the same recording.
-//! Upstream's controllers are a program beside it that has no clock of its own (`subject::virtual_time`).
+//! Everything runs on the calling thread, on a runtime whose clock is paused. The same case,
+//! subject and seed give the same recording. Upstream's controllers are a program beside it that
+//! has no clock of its own (`subject::virtual_time`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +32,8 @@ pub struct Simulation {
     pub budget: Duration,
     /// How many sub-steps a step with `all` or `every` may have.
     pub most_sub_steps: u32,
-    /// How often it is played, to see whether every request and answer is the same; 1: nothing is compared.
+    /// How often it is played, to see whether every request and answer is the same; 1: nothing is
+    /// compared.
     pub plays: u32,
     /// Whose the controllers are that the subject does not bring.
     pub cluster_controllers: ClusterControllers,
@@ -68,7 +71,8 @@ impl Simulation {
 /// The time of day at the beginning: a Monday's, far from any change of it.
 const EPOCH: i64 = 1_767_571_200;
 
-/// Play a case on a new cluster. To be called outside of async code, as it has a runtime of its own.
+/// Play a case on a new cluster. To be called outside of async code, as it has a runtime of its
+/// own.
 ///
 /// # Errors
 /// When the subject cannot be started; [`EnvironmentError::Interrupted`].
@@ -146,7 +150,8 @@ fn difference(one: &[String], two: &[String]) -> Option<String> {
 
 fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Simulated, EnvironmentError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    // Whatever the case lets pass, the runtime turns to this each time that somebody wakes it, and so does another thread.
+    // Whatever the case lets pass, the runtime turns to this each time that somebody wakes it, and
+    // so does another thread.
     let played = runtime.block_on(simulation.interrupt.unless(async {
         let epoch = jiff::Timestamp::from_second(EPOCH).expect("a second of this century");
         let _simulated = clock::simulate(epoch);
@@ -188,7 +193,8 @@ mod tests {
     use crate::case::parse;
     use crate::controllers::Controller;
 
-    /// A controller that goes by UIDs where it must not is wrong in one case of such a pair at each seed, as the UIDs are the same.
+    /// A controller that goes by UIDs where it must not is wrong in one case of such a pair at each
+    /// seed, as the UIDs are the same.
     #[test]
     fn mirrored_pods_have_the_same_uids_at_each_seed() {
         let first_is_less = |name: &str, seed: u64| {

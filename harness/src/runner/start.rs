@@ -1,7 +1,8 @@
 //! A subject's way from its start to its work.
 //!
-//! The budget of a step counts from the moment at which the subject is at work, as a slow start is no wrong decision: a program may take
-//! long to load, and a leader that was killed waits until its own lease has expired. A subject that makes no request at all in
+//! The budget of a step counts from the moment at which the subject is at work, as a slow start is
+//! no wrong decision: a program may take long to load, and a leader that was killed waits until its
+//! own lease has expired. A subject that makes no request at all in
 //! [`PATIENCE`] is non-conformant: the cluster answers, the program runs, and nothing that was asked of it will ever be done. One
 //! that still waits for its lease is not, as the harness killed the run that has it.
 
@@ -15,14 +16,16 @@ use crate::observe::Probe;
 use crate::observe::probe::Reach;
 use crate::recording::{Blame, Trouble};
 
-/// How long a subject may take from its start to its work, unless a step may take longer: four times as long as leases usually last.
+/// How long a subject may take from its start to its work, unless a step may take longer: four
+/// times as long as leases usually last.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked whether its process has ended.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long the test environment may take to answer once the patience is over.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Wait until a subject is at work, for as long as is granted to it or until it is `over`; whether it is.
+/// Wait until a subject is at work, for as long as is granted to it or until it is `over`; whether
+/// it is.
 pub(super) async fn until_at_work(log: &InterceptorLog, budget: Duration, over: impl Fn() -> bool) -> bool {
     let patience = PATIENCE.max(budget);
     loop {
@@ -70,7 +73,8 @@ pub(super) fn unserved(environment: &Environment, log: &InterceptorLog, probe: &
 }
 
 impl Session {
-    /// Wait until the subject is at work. Since when it is; `None` where only its objects can tell, or how it ended.
+    /// Wait until the subject is at work. Since when it is; `None` where only its objects can tell,
+    /// or how it ended.
     ///
     /// # Errors
     /// It cannot be expected to do anything.

@@ -1,8 +1,8 @@
 //! What a timeline shows, as keys: a program is new when one of its keys was not seen before.
 //!
-//! A key of a step says what was done, in which phase of a rollout, and which kinds of decision came
-//! of it, sizes only as far as they matter: none, one, several, all. Numbers themselves are left out,
-//! else every program would be new.
+//! A key of a step says what was done, in which phase of a rollout, and which kinds of decision
+//! came of it, sizes only as far as they matter: none, one, several, all. Numbers themselves are
+//! left out, else every program would be new.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,8 +69,8 @@ fn shape(decision: &Decision) -> String {
     format!("{what}[{}]", keys.join(","))
 }
 
-/// The phase of the rollouts: how many ReplicaSets have pods, whether there are as many pods as wanted,
-/// as many of them ready and available, and what the conditions say.
+/// The phase of the rollouts: how many ReplicaSets have pods, whether there are as many pods as
+/// wanted, as many of them ready and available, and what the conditions say.
 fn phase(checkpoint: &[Arc<State>]) -> String {
     let states = checkpoint.iter().map(Arc::as_ref);
     let (sets, others): (Vec<&State>, Vec<&State>) = states.partition(|state| state.is_replica_set());

@@ -1,4 +1,5 @@
-//! The programs that showed something new. What is played next is one of them, changed, or a new one.
+//! The programs that showed something new. What is played next is one of them, changed, or a new
+//! one.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +14,8 @@ use super::program::Program;
 
 /// One of so many programs is new from the ground up.
 const NEW: u64 = 4;
-/// The same where pods are chosen among: what pods have, and which of them goes, is no kind of behaviour, so that nothing tells
-/// a program apart that is worth changing.
+/// The same where pods are chosen among: what pods have, and which of them goes, is no kind of
+/// behaviour, so that nothing tells a program apart that is worth changing.
 const NEW_CHOICES: u64 = 2;
 
 /// Programs about one thing, and all behaviour that was seen.

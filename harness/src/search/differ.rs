@@ -26,20 +26,23 @@ pub enum Answer {
 pub struct Differing {
     /// The first lines that differ, without numbers and names.
     pub cause: String,
-    /// Where both chose among pods: the named ones that only the subject has deleted, and those that only the other has.
+    /// Where both chose among pods: the named ones that only the subject has deleted, and those
+    /// that only the other has.
     pub deleted: [BTreeSet<String>; 2],
     /// The subject, judged by the other recording.
     pub judgement: Judgement,
 }
 
-/// Compare the subject's recording of a program with the other's; without one, judge it by the invariants alone.
+/// Compare the subject's recording of a program with the other's; without one, judge it by the
+/// invariants alone.
 #[must_use]
 pub fn differ(case: &Arc<Case>, other: Option<&Recording>, subject: &Recording) -> Answer {
     let judgement = other.map_or_else(|| judge(case, subject, None), |other| judge_live(case, subject, other));
     match (judgement.verdict, judgement.decisive()) {
         (Verdict::Conformant, _) => Answer::Equal,
         (Verdict::NonConformant, Some(finding)) => {
-            // Neither reacts to a program that asks for nothing, and only one of a program that stops can be wrong.
+            // Neither reacts to a program that asks for nothing, and only one of a program that
+            // stops can be wrong.
             let is_nothing = matches!(finding.what, What::BothIdle) || is_other_count(finding);
             if is_nothing || (other.is_none() && is_impossible(finding)) {
                 return Answer::Equal;
@@ -72,7 +75,8 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Whether chance explains it: the subject did, at least once, what the other did at least once.
+    /// Whether chance explains it: the subject did, at least once, what the other did at least
+    /// once.
     #[must_use]
     pub fn is_chance(self) -> bool {
         self.differs < self.plays
@@ -93,7 +97,8 @@ pub fn repeats(case: &Arc<Case>, others: &[Recording], subjects: &[Recording]) -
     Repeats { plays: subjects.len(), differs: subjects.iter().filter(unlike).count(), outcomes: outcomes.len() }
 }
 
-/// A fault at a write that the subject does not make: with how many writes a controller does something is up to it.
+/// A fault at a write that the subject does not make: with how many writes a controller does
+/// something is up to it.
 fn is_other_count(finding: &Finding) -> bool {
     matches!(&finding.what, What::Trouble(trouble) if trouble.why.contains("the subject never made write"))
 }
@@ -110,7 +115,8 @@ fn open_question(other: &Judgement, finding: &Finding) -> Option<String> {
     if others(&|what| matches!(what, What::Breach(breach) if breach.invariant == Invariant::Silence)) {
         return Some("the other controller wrote after the step had settled".to_owned());
     }
-    // Neither settled, for the same reason: the harness waits for something that upstream does not do.
+    // Neither settled, for the same reason: the harness waits for something that upstream does not
+    // do.
     let What::Unsettled(trouble) = &finding.what else { return None };
     let why = words(&trouble.why);
     let is_alike = others(&|what| matches!(what, What::Unsettled(trouble) if words(&trouble.why) == why));
@@ -122,7 +128,8 @@ fn stopped_alike(finding: &Finding) -> bool {
     matches!(&finding.what, What::OtherRun(why) if cannot_be(why))
 }
 
-/// What the harness says of a step that cannot be made: there is nothing for it, or the server refuses it.
+/// What the harness says of a step that cannot be made: there is nothing for it, or the server
+/// refuses it.
 fn cannot_be(why: &str) -> bool {
     why.contains("the step is impossible") || why.contains("the operation was refused")
 }
@@ -177,7 +184,8 @@ fn of_status(actual: &State, expected: &State) -> Vec<String> {
     size.into_iter().chain(differs).collect()
 }
 
-/// A line without its numbers, and of a state only the object: its status follows from the decisions.
+/// A line without its numbers, and of a state only the object: its status follows from the
+/// decisions.
 fn words(line: &str) -> String {
     let line = &line.replace(LONG, "");
     if let Some(state) = line.strip_prefix("= ") {

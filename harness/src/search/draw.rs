@@ -2,7 +2,8 @@
 
 use kube_apiserver_sim::Chance;
 
-/// How long time passes at once, in seconds: less than any minReadySeconds, more than that, more than any deadline.
+/// How long time passes at once, in seconds: less than any minReadySeconds, more than that, more
+/// than any deadline.
 pub(super) const TIMES: [u32; 3] = [5, 60, 700];
 /// Deadlines: sooner than the second of the times, and between once and twice that.
 pub(super) const DEADLINES: [u32; 2] = [35, 90];

@@ -1,8 +1,9 @@
 //! Random programs. Small numbers come more often: most of what two controllers can differ in shows
 //! with a few pods.
 //!
-//! Times are far apart: minReadySeconds and deadlines end in the middle of an `advance`, never within
-//! the second that a namespace takes to settle, because which of the two is first would be up to chance.
+//! Times are far apart: minReadySeconds and deadlines end in the middle of an `advance`, never
+//! within the second that a namespace takes to settle, because which of the two is first would be
+//! up to chance.
 
 use kube_apiserver_sim::Chance;
 
@@ -312,7 +313,8 @@ mod tests {
         assert!(crowded >= 20, "{crowded} of 400");
     }
 
-    /// Whether pods that are named on nodes of unequal crowds, and differ in what counts for less, are scaled down at once.
+    /// Whether pods that are named on nodes of unequal crowds, and differ in what counts for less,
+    /// are scaled down at once.
     fn is_crowded(program: &Program) -> bool {
         let named: Vec<&Vec<Traits>> = program
             .steps

@@ -15,7 +15,8 @@ pub enum About {
     Both,
 }
 
-/// Which ReplicaSets of a program without Deployments have an owner, which is the same for all: pods are siblings only then.
+/// Which ReplicaSets of a program without Deployments have an owner, which is the same for all:
+/// pods are siblings only then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// None of them.
@@ -74,7 +75,8 @@ fn app(at: usize) -> &'static str {
 /// What makes a name long, if it comes often enough.
 pub(super) const LONG: &str = "-long";
 
-/// The name of the first or the second Deployment; a long one has the 253 characters that a name may have.
+/// The name of the first or the second Deployment; a long one has the 253 characters that a name
+/// may have.
 pub(super) fn name(at: usize, is_long: bool) -> String {
     if is_long { format!("{}{}", app(at), LONG.repeat(50)) } else { app(at).to_owned() }
 }
@@ -92,7 +94,8 @@ impl About {
 }
 
 impl Deployment {
-    /// The operation that creates a ReplicaSet with what it has of this. One with a sidecar is written in full.
+    /// The operation that creates a ReplicaSet with what it has of this. One with a sidecar is
+    /// written in full.
     pub(super) fn creation_of_set(&self, at: usize, is_owned: bool, has_sidecar: bool) -> String {
         let (name, replicas) = (app(at), self.replicas);
         let min_ready =
@@ -112,7 +115,8 @@ impl Deployment {
         format!("apply: {{apiVersion: apps/v1, kind: ReplicaSet, metadata: {{name: {name}{owner}}}, spec: {{{spec}}}}}")
     }
 
-    /// The operation that creates it. A long name is no label, so such a Deployment is written in full.
+    /// The operation that creates it. A long name is no label, so such a Deployment is written in
+    /// full.
     pub(super) fn creation(&self, at: usize, is_long: bool) -> String {
         let name = name(at, is_long);
         if !is_long {

@@ -1,11 +1,12 @@
-//! The search as a whole: which programs come next, and what is to be said of those that were played.
+//! The search as a whole: which programs come next, and what is to be said of those that were
+//! played.
 //!
 //! Whoever plays asks for a [`batch`](Hunt::batch), plays each program on both sides, lets the hunt
 //! [`learn`](Hunt::learn) from it and [`look`](Hunt::look) at it. What it learns from is what Lockstep's own controller
-//! does, whoever is compared: upstream leaves some things to chance, and a search that it steers would never be repeated.
-//! A program that differs by a cause that was not seen before comes back;
-//! it is to be played again with other seeds, and made smaller ([`Shrinking`]), and what came of it is
-//! told with [`found`](Hunt::found).
+//! does, whoever is compared: upstream leaves some things to chance, and a search that it steers
+//! would never be repeated. A program that differs by a cause that was not seen before comes back;
+//! it is to be played again with other seeds, and made smaller ([`Shrinking`]), and what came of it
+//! is told with [`found`](Hunt::found).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -27,10 +28,11 @@ use crate::timeline::Timeline;
 
 /// How many programs are played at most to make one smaller.
 const SHRINKING: usize = 500;
-/// How many programs are looked at before a cause that is chance in each of them is believed to be chance.
+/// How many programs are looked at before a cause that is chance in each of them is believed to be
+/// chance.
 const CHANCES: usize = 8;
-/// How many programs are made smaller before a cause that was another one in each small program is believed to be that: two
-/// causes may look alike while a program is large.
+/// How many programs are made smaller before a cause that was another one in each small program is
+/// believed to be that: two causes may look alike while a program is large.
 const LARGE: usize = 3;
 
 /// A search under way.
@@ -42,7 +44,8 @@ pub struct Hunt {
     turn: usize,
     corpora: BTreeMap<About, Corpus>,
     found: BTreeMap<String, Cause>,
-    /// Causes that were another one when their program was small: which, the last time, and how many programs were made smaller.
+    /// Causes that were another one when their program was small: which, the last time, and how
+    /// many programs were made smaller.
     smaller: BTreeMap<String, (String, usize)>,
     unknown: BTreeMap<String, usize>,
     played: usize,
@@ -94,8 +97,8 @@ pub struct Look {
 }
 
 impl Look {
-    /// What tells causes apart: the first lines that differ, and where each has deleted another pod, in what the two
-    /// pods differ.
+    /// What tells causes apart: the first lines that differ, and where each has deleted another
+    /// pod, in what the two pods differ.
     #[must_use]
     pub fn cause(&self) -> String {
         cause(&self.differing, &self.played.program)
@@ -125,7 +128,8 @@ fn cause(differing: &Differing, program: &Program) -> String {
     if apart.is_empty() { differing.cause.clone() } else { format!("{}, by {}", differing.cause, apart.join(" and ")) }
 }
 
-/// In which traits the first pod that only one has deleted differs from the first that only the other has.
+/// In which traits the first pod that only one has deleted differs from the first that only the
+/// other has.
 fn apart(differing: &Differing, program: &Program) -> Vec<&'static str> {
     let [one, two] = differing.deleted.each_ref().map(|pods| pods.first().map(String::as_str));
     program.apart(one, two)
@@ -153,7 +157,8 @@ impl Hunt {
         Self { chance: Chance::new(seed), turns, turn: 0, corpora, found, smaller, unknown, played: 0 }
     }
 
-    /// The programs that are played next, and what they are about. Those that are not to be played here are drawn again.
+    /// The programs that are played next, and what they are about. Those that are not to be played
+    /// here are drawn again.
     pub fn batch(&mut self, size: usize, is_here: impl Fn(&Program) -> bool) -> (About, Vec<Program>) {
         let about = self.turns[self.turn % self.turns.len()];
         self.turn += 1;
@@ -200,7 +205,8 @@ impl Hunt {
         known.path = known.path.take().or(path);
     }
 
-    /// What is a cause when its program is small. Returns whether there is a case of that one, which counts once more.
+    /// What is a cause when its program is small. Returns whether there is a case of that one,
+    /// which counts once more.
     pub fn shrunk(&mut self, cause: String, small: &str) -> bool {
         if cause == small {
             return false;
@@ -279,8 +285,8 @@ impl Shrinking {
         next
     }
 
-    /// Whether a program that was played differs by the same cause, between pods by some of the same traits; if it
-    /// holds with other seeds as well, it is to be [taken](Self::take).
+    /// Whether a program that was played differs by the same cause, between pods by some of the
+    /// same traits; if it holds with other seeds as well, it is to be [taken](Self::take).
     #[must_use]
     pub fn is_same(&self, played: &Played) -> Option<Differing> {
         match played.answer() {
@@ -293,7 +299,8 @@ impl Shrinking {
         }
     }
 
-    /// Go on from this smaller one. What could not be left out before can seldom be left out now: it comes last.
+    /// Go on from this smaller one. What could not be left out before can seldom be left out now:
+    /// it comes last.
     pub fn take(&mut self, look: Look) {
         self.candidates = smaller(&look.played.program).into();
         let tried = self.tried.min(self.candidates.len());

@@ -16,11 +16,12 @@ const LONGEST: usize = 12;
 /// How often a change is tried again that makes no valid case.
 const TRIES: usize = 20;
 
-/// What a program's plays have shown of it: the decisions of each of its steps, as `during` writes them.
+/// What a program's plays have shown of it: the decisions of each of its steps, as `during` writes
+/// them.
 pub type Decisions = Vec<Vec<String>>;
 
-/// The program with one change or several, valid again; another one's steps may come in. Now and then
-/// something happens in the middle of one of the decisions that it is known to lead to.
+/// The program with one change or several, valid again; another one's steps may come in. Now and
+/// then something happens in the middle of one of the decisions that it is known to lead to.
 pub fn mutate(
     (program, decisions): (&Program, &Decisions),
     other: &Program,

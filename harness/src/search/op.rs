@@ -3,17 +3,20 @@
 use super::given::{About, Deployment, Strategy, name};
 use super::traits::Traits;
 
-/// An operation. A Deployment is meant by its number, a ReplicaSet by the order of appearance, from 1,
-/// a named pod by the order of names, from 0.
+/// An operation. A Deployment is meant by its number, a ReplicaSet by the order of appearance, from
+/// 1, a named pod by the order of names, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Op {
-    /// What a user writes into a Deployment, or into the ReplicaSet of a program that has no Deployment.
+    /// What a user writes into a Deployment, or into the ReplicaSet of a program that has no
+    /// Deployment.
     Write(usize, Write),
     /// What somebody does to a ReplicaSet that belongs to a Deployment.
     Set(u32, ToSet),
-    /// An orphan: a ReplicaSet, or a pod in a program without Deployments; whether its labels match.
+    /// An orphan: a ReplicaSet, or a pod in a program without Deployments; whether its labels
+    /// match.
     Stray(bool, u32),
-    /// A ReplicaSet of the first Deployment's with the very template of this image, and so many replicas.
+    /// A ReplicaSet of the first Deployment's with the very template of this image, and so many
+    /// replicas.
     Twin(u32, u32),
     /// So many pods may be there.
     Quota(u32),
@@ -333,8 +336,8 @@ fn stray(about: About, matches: bool, replicas: u32) -> String {
     )
 }
 
-/// An orphan that the first Deployment adopts. Its template equals the Deployment's where the Deployment has that image; the label
-/// of the hash is the only one that is not compared.
+/// An orphan that the first Deployment adopts. Its template equals the Deployment's where the
+/// Deployment has that image; the label of the hash is the only one that is not compared.
 fn twin(image: u32, replicas: u32) -> String {
     let labels = "{app: web, pod-template-hash: twin}";
     format!(

@@ -14,8 +14,8 @@ use crate::case::{Case, parse};
 pub struct Program {
     /// Whose decisions are compared.
     pub about: About,
-    /// Whether pods get nodes from the case alone: `bindings: held`. They are not ready at the start then, since a pod that
-    /// becomes ready is given a node, and keeps it.
+    /// Whether pods get nodes from the case alone: `bindings: held`. They are not ready at the
+    /// start then, since a pod that becomes ready is given a node, and keeps it.
     pub unbound: bool,
     /// Whether pods that are deleted stay until the case ends them: `terminations: held`.
     pub lingering: bool,
@@ -25,7 +25,8 @@ pub struct Program {
     pub sidecar: bool,
     /// Whether the names of Deployments leave no room for the hash in those of their ReplicaSets.
     pub long_names: bool,
-    /// `web`, and `api` where there are two. Of a ReplicaSet only replicas and minReadySeconds count.
+    /// `web`, and `api` where there are two. Of a ReplicaSet only replicas and minReadySeconds
+    /// count.
     pub deployments: Vec<Deployment>,
     /// What happens.
     pub steps: Vec<Step>,
@@ -95,7 +96,8 @@ impl Program {
         Words::new(self.about, self.long_names, &self.deployments)
     }
 
-    /// The case, if it is one: no step may ask for what cannot be there, such as a pod of no replicas.
+    /// The case, if it is one: no step may ask for what cannot be there, such as a pod of no
+    /// replicas.
     #[must_use]
     pub fn case(&self) -> Option<Arc<Case>> {
         if !self.is_accepted() {
@@ -104,8 +106,9 @@ impl Program {
         parse("found/program.yaml", "found/program", &self.text("A random program.")).ok().map(Arc::new)
     }
 
-    /// Whether kubectl and the API server would do all of it: what is paused cannot be paused, restarted
-    /// or undone, only that can be resumed, and a deadline has to be later than minReadySeconds.
+    /// Whether kubectl and the API server would do all of it: what is paused cannot be paused,
+    /// restarted or undone, only that can be resumed, and a deadline has to be later than
+    /// minReadySeconds.
     fn is_accepted(&self) -> bool {
         let mut state = self.deployments.iter().map(|it| (false, it.deadline.unwrap_or(600), it.min_ready));
         let mut state: Vec<(bool, u32, u32)> = state.by_ref().collect();
@@ -149,8 +152,9 @@ impl Program {
         self.steps.iter().map(number).collect()
     }
 
-    /// In which traits two pods differ, as a case calls them; one without a name has none. Of the node it is said by what
-    /// two nodes differ: how many pods of the pods' own ReplicaSet are there, and how many of another.
+    /// In which traits two pods differ, as a case calls them; one without a name has none. Of the
+    /// node it is said by what two nodes differ: how many pods of the pods' own ReplicaSet are
+    /// there, and how many of another.
     #[must_use]
     pub fn apart(&self, one: Option<&str>, two: Option<&str>) -> Vec<&'static str> {
         let all = self.named();

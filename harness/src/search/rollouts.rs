@@ -1,7 +1,8 @@
 //! Rollouts at the beginning of a program, which a controller remembers.
 //!
-//! What a controller makes of revisions, of the annotations of old ReplicaSets and of the time since the last progress shows
-//! only after several rollouts, or after a rollout that goes on between waits. Steps drawn one by one seldom come to that.
+//! What a controller makes of revisions, of the annotations of old ReplicaSets and of the time
+//! since the last progress shows only after several rollouts, or after a rollout that goes on
+//! between waits. Steps drawn one by one seldom come to that.
 
 use kube_apiserver_sim::Chance;
 

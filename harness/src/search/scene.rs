@@ -1,9 +1,10 @@
 //! Pods that a ReplicaSet controller has to choose among.
 //!
-//! Upstream asks for one trait after the other, until one tells two pods apart. What a controller makes of a trait shows only
-//! where pods are alike in all that is asked for before it, and where nothing is left to chance after it. So most traits are
-//! the same for all pods, one varies, and another tells all of them apart. Then some of them go: at once, or one by one, which
-//! asks for the order of all.
+//! Upstream asks for one trait after the other, until one tells two pods apart. What a controller
+//! makes of a trait shows only where pods are alike in all that is asked for before it, and where
+//! nothing is left to chance after it. So most traits are the same for all pods, one varies, and
+//! another tells all of them apart. Then some of them go: at once, or one by one, which asks for
+//! the order of all.
 
 use kube_apiserver_sim::Chance;
 
@@ -73,7 +74,8 @@ pub(super) fn named(program: &Program, set: u32, pods: u32, chance: &mut Chance)
     Op::Name(set, pods.collect())
 }
 
-/// The traits that vary, mostly one or none, and the one that tells all pods apart where these do not.
+/// The traits that vary, mostly one or none, and the one that tells all pods apart where these do
+/// not.
 fn traits_of(program: &Program, chance: &mut Chance) -> (Vec<Trait>, Trait) {
     let (mut varied, mut telling) =
         (vec![Trait::Phase, Trait::Ready, Trait::Cost, Trait::Age, Trait::Restarts], vec![Trait::Age, Trait::Restarts]);
@@ -140,7 +142,8 @@ impl Trait {
     }
 }
 
-/// Since when pods are ready: far apart, or within twice the shortest time, where some are alike to upstream.
+/// Since when pods are ready: far apart, or within twice the shortest time, where some are alike to
+/// upstream.
 #[derive(Debug, Clone, Copy)]
 struct Ages {
     shortest: u32,

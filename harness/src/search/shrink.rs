@@ -1,5 +1,5 @@
-//! What is a little smaller than a program: a step less, nothing that goes wrong, one of two operations,
-//! a smaller number, a Deployment less.
+//! What is a little smaller than a program: a step less, nothing that goes wrong, one of two
+//! operations, a smaller number, a Deployment less.
 
 use super::draw::TIMES;
 use super::given::{About, Bound, Deployment, Family, Strategy};
@@ -7,14 +7,15 @@ use super::op::{Op, Write};
 use super::program::{Program, Step};
 use super::traits::Traits;
 
-/// The programs that come next when one is to be made smaller, those with the most taken away first; not all are
-/// valid cases.
+/// The programs that come next when one is to be made smaller, those with the most taken away
+/// first; not all are valid cases.
 #[must_use]
 pub fn smaller(program: &Program) -> Vec<Program> {
     let mut all = Vec::new();
     let with_steps = |steps: Vec<Step>| Program { steps, ..program.clone() };
     let length = program.steps.len();
-    // Half of the steps, then one at a time, the last first: what comes after the difference never matters.
+    // Half of the steps, then one at a time, the last first: what comes after the difference never
+    // matters.
     if length > 3 {
         all.push(with_steps(program.steps[..length / 2].to_vec()));
         all.push(with_steps(program.steps[length / 2..].to_vec()));

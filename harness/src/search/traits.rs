@@ -1,4 +1,5 @@
-//! What a program says of a pod that it gives a name: all by which upstream tells pods apart when some of them must go.
+//! What a program says of a pod that it gives a name: all by which upstream tells pods apart when
+//! some of them must go.
 
 use std::fmt::{Display, Formatter};
 
@@ -38,8 +39,8 @@ pub enum Ready {
 }
 
 impl Traits {
-    /// In which of them two pods differ. To be bound or not is another trait than the node, as is to be ready or not
-    /// than the time since when.
+    /// In which of them two pods differ. To be bound or not is another trait than the node, as is
+    /// to be ready or not than the time since when.
     pub(super) fn apart(&self, other: &Self) -> Vec<&'static str> {
         let bound = |pod: &Self| pod.node.filter(|node| *node > 0);
         let is_ready = |pod: &Self| pod.ready != Some(Ready::No);

@@ -5,9 +5,9 @@ use super::op::{Op, Words};
 /// What goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
-    /// The events of this kind, a plural, are held back from the controller, and what else happens before it
-    /// learns of them. Not two writes of the events that are held back: how many of them a controller
-    /// reads at once is up to its caches.
+    /// The events of this kind, a plural, are held back from the controller, and what else happens
+    /// before it learns of them. Not two writes of the events that are held back: how many of them
+    /// a controller reads at once is up to its caches.
     Held(&'static str, Option<Box<Op>>),
     /// The controller asks for this, its request waits, and this happens.
     Decision(String, Box<Op>),

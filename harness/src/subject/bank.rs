@@ -12,7 +12,8 @@ pub fn bank() -> Vec<Mutant> {
     Vec::new()
 }
 
-/// Do something on this thread with a wrong controller in the place of `ours`, if this build has it.
+/// Do something on this thread with a wrong controller in the place of `ours`, if this build has
+/// it.
 pub fn with_mutant<T>(name: &str, something: impl FnOnce() -> T) -> Option<T> {
     #[cfg(feature = "mutants")]
     return ours::with_mutant(name, something);

@@ -1,13 +1,15 @@
 //! The controllers of a simulated cluster that the subject does not bring: its neighbours.
 //!
-//! As a rule they are this project's own: the controller's crate with the rest of its controllers, and the garbage collector of
-//! the simulated server. With `--cluster-controllers upstream` both are upstream's: a second program in virtual time, beside
-//! the subject and on its clock, runs them as kube-controller-manager does. Its requests go straight to the server, past
-//! the interceptor, so that no fault, hold or crash of a case concerns them; latency and seed are the simulation's.
+//! As a rule they are this project's own: the controller's crate with the rest of its controllers,
+//! and the garbage collector of the simulated server. With `--cluster-controllers upstream` both
+//! are upstream's: a second program in virtual time, beside the subject and on its clock, runs them
+//! as kube-controller-manager does. Its requests go straight to the server, past the interceptor,
+//! so that no fault, hold or crash of a case concerns them; latency and seed are the simulation's.
 //!
-//! Of the controllers that kube-controller-manager runs on `control-plane` those of namespaces, service accounts and quotas
-//! stay the server's, as they come before the answer to a write (`kube_apiserver_sim::Controllers`); the server does not serve
-//! what the StatefulSet and DaemonSet controllers watch.
+//! Of the controllers that kube-controller-manager runs on `control-plane` those of namespaces,
+//! service accounts and quotas stay the server's, as they come before the answer to a write
+//! (`kube_apiserver_sim::Controllers`); the server does not serve what the StatefulSet and
+//! DaemonSet controllers watch.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,9 +24,10 @@ use crate::recording::{Blame, Identity, Trouble};
 
 /// Upstream's name for its garbage collector.
 const GARBAGE_COLLECTOR: &str = "garbagecollector";
-/// How long upstream's controllers run before anything happens on their cluster. On a real one they have run for long. They need
-/// a moment to read it and to find out which resources there are; what they have found out they forget every 30 s, for the
-/// first time at once, just before they look or just after. After the second time it is the same in each play.
+/// How long upstream's controllers run before anything happens on their cluster. On a real one they
+/// have run for long. They need a moment to read it and to find out which resources there are; what
+/// they have found out they forget every 30 s, for the first time at once, just before they look or
+/// just after. After the second time it is the same in each play.
 pub const HEAD_START: Duration = Duration::from_secs(35);
 
 /// Whose the controllers of a simulated cluster are, as on the command line.
@@ -33,7 +36,8 @@ pub enum ClusterControllers {
     /// `simulated`: this project's own.
     #[default]
     Simulated,
-    /// `upstream`, `upstream:v1.33.13` or `upstream:PATH`: kube-controller-manager's, in virtual time.
+    /// `upstream`, `upstream:v1.33.13` or `upstream:PATH`: kube-controller-manager's, in virtual
+    /// time.
     Upstream(Option<String>),
 }
 
@@ -94,7 +98,8 @@ impl ClusterControllers {
 }
 
 impl Running {
-    /// Why the cluster's controllers no longer run, if these are they: the test environment's failure, whatever ended them.
+    /// Why the cluster's controllers no longer run, if these are they: the test environment's
+    /// failure, whatever ended them.
     pub(crate) fn neighbours_ended(&self) -> Option<Trouble> {
         let why = self.exited()?.why;
         let why = why.strip_prefix(ENDED).map_or_else(|| why.clone(), |how| format!("they ended{how}"));

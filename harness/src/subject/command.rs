@@ -34,7 +34,8 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// What to start: its environment is what every controller needs, what the user names, and the ways to the cluster.
+/// What to start: its environment is what every controller needs, what the user names, and the ways
+/// to the cluster.
 pub(super) fn process(
     program: &Path,
     (args, variables): (Vec<String>, BTreeMap<String, String>),
@@ -55,18 +56,21 @@ pub(super) fn process(
     }
 }
 
-/// The variables of this process that every controller needs, and those that the user names. A CI job has its secrets in others.
+/// The variables of this process that every controller needs, and those that the user names. A CI
+/// job has its secrets in others.
 fn environment(named: &[String]) -> BTreeMap<String, String> {
     supervise::own_environment().filter(|(name, _)| is_needed(name) || named.contains(name)).collect()
 }
 
-/// Whether every controller needs a variable. Proxies are left out: not every client exempts loopback, where the interceptor
-/// listens. So is the cluster that the harness itself may run in as a pod.
+/// Whether every controller needs a variable. Proxies are left out: not every client exempts
+/// loopback, where the interceptor listens. So is the cluster that the harness itself may run in as
+/// a pod.
 fn is_needed(name: &str) -> bool {
     NEEDED.contains(&name) || name.starts_with("LC_") || name.eq_ignore_ascii_case("no_proxy")
 }
 
-/// The system's, those of the C library, TLS, Go and Rust, and those by which Java and Python find themselves.
+/// The system's, those of the C library, TLS, Go and Rust, and those by which Java and Python find
+/// themselves.
 const NEEDED: [&str; 26] = [
     "PATH",
     "HOME",
@@ -110,7 +114,8 @@ pub(super) async fn end(child: &supervise::Child) {
     }
 }
 
-/// The first line of `PROGRAM --version`, or the program's name. It gets nobody's kubeconfig, and not for long.
+/// The first line of `PROGRAM --version`, or the program's name. It gets nobody's kubeconfig, and
+/// not for long.
 pub(super) async fn version(program: &Path) -> String {
     let mut ask = tokio::process::Command::new(program);
     ask.arg("--version").env_clear().envs(environment(&[])).stdin(Stdio::null()).kill_on_drop(true);

@@ -1,9 +1,11 @@
-//! Where a subject's process looks for its cluster: a kubeconfig, a home folder, and on request what a pod finds.
+//! Where a subject's process looks for its cluster: a kubeconfig, a home folder, and on request
+//! what a pod finds.
 //!
-//! Programs read `$KUBECONFIG`, or only `$HOME/.kube/config`, or only a pod's service account. The first two are always
-//! there. The home folder is the subject's own, and everything else in it is linked to the user's, so that caches and
-//! tool chains below the home folder are found. The service account's files belong at a path that only root may create,
-//! so they are mounted there for the subject alone (`supervise::mounted`).
+//! Programs read `$KUBECONFIG`, or only `$HOME/.kube/config`, or only a pod's service account. The
+//! first two are always there. The home folder is the subject's own, and everything else in it is
+//! linked to the user's, so that caches and tool chains below the home folder are found. The
+//! service account's files belong at a path that only root may create, so they are mounted there
+//! for the subject alone (`supervise::mounted`).
 //!
 //! Borders: writes files below one folder, 0600 in 0700; whoever made the folder removes it.
 

@@ -1,4 +1,5 @@
-//! What a subject prints. It is kept beside a failure, for a person to read; nothing is ever judged by it.
+//! What a subject prints. It is kept beside a failure, for a person to read; nothing is ever judged
+//! by it.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,7 +13,8 @@ use crate::clock;
 
 /// The most that is kept of one case, in bytes: its end.
 const MOST: u64 = 4 << 20;
-/// The most that is kept of what was printed before it, in bytes: its beginning, where a program says what it connects to.
+/// The most that is kept of what was printed before it, in bytes: its beginning, where a program
+/// says what it connects to.
 const HEAD: u64 = 64 << 10;
 /// How many of the first lines are shown with a failure, and how many of the last.
 const FIRST_LINES: usize = 5;
@@ -45,7 +47,8 @@ enum Source {
 }
 
 impl LogSource {
-    /// What a program whose output begins at a place in this file has printed at its start, and from now on.
+    /// What a program whose output begins at a place in this file has printed at its start, and
+    /// from now on.
     pub(super) fn of_file(path: &Path, begin: u64) -> Self {
         let from = path.metadata().map_or(0, |file| file.len());
         Self(Source::File { path: path.to_owned(), begin: begin.min(from), from })
@@ -56,7 +59,8 @@ impl LogSource {
         Self(Source::Pods { pods: pods.clone(), since: clock::now() })
     }
 
-    /// What it said at its start and has said since, or the end of that; empty if that cannot be had.
+    /// What it said at its start and has said since, or the end of that; empty if that cannot be
+    /// had.
     pub async fn read(&self) -> String {
         match &self.0 {
             Source::File { path, begin, from } => {
@@ -100,8 +104,9 @@ impl std::fmt::Debug for LogSource {
 /// Between the start and the moment.
 const BREAK: &str = "[...]";
 
-/// The lines of an output that say most: the first, where a program says what it connects to; the heads of its last traces, where
-/// many languages say what went wrong; and the last. All cut to a length that a screen has.
+/// The lines of an output that say most: the first, where a program says what it connects to; the
+/// heads of its last traces, where many languages say what went wrong; and the last. All cut to a
+/// length that a screen has.
 pub(super) fn excerpt(text: &str) -> Vec<String> {
     let lines: Vec<_> = text.lines().map(without_colours).filter(|line| !line.trim().is_empty()).collect();
     let last = lines.len().saturating_sub(LAST_LINES);
@@ -123,8 +128,9 @@ pub(super) fn excerpt(text: &str) -> Vec<String> {
     out
 }
 
-/// Whether a stack trace begins at a line: Java's and JavaScript's `Error: why` before the first `at`, Python's `Traceback`, Go's `panic: why`,
-/// Rust's `thread 'main' panicked at`, and what Java's was caused by.
+/// Whether a stack trace begins at a line: Java's and JavaScript's `Error: why` before the first
+/// `at`, Python's `Traceback`, Go's `panic: why`, Rust's `thread 'main' panicked at`, and what
+/// Java's was caused by.
 fn is_head_of_trace(lines: &[String], at: usize) -> bool {
     let is_frame = |line: &String| line.trim_start().starts_with("at ") && line.starts_with([' ', '\t']);
     let line = &lines[at];
@@ -139,7 +145,8 @@ pub(super) fn whole(path: &Path, begin: u64) -> String {
     head(path, begin, end).unwrap_or_default() + &tail(path, end).unwrap_or_default()
 }
 
-/// Without what a terminal takes for colours and cursor movements (ESC, a bracket, up to a letter), which would only be shown as escapes.
+/// Without what a terminal takes for colours and cursor movements (ESC, a bracket, up to a letter),
+/// which would only be shown as escapes.
 fn without_colours(line: &str) -> String {
     let mut parts = line.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -194,7 +201,8 @@ mod tests {
         assert_eq!(excerpt(text), ["red and not", "plain [x]"]);
     }
 
-    /// What each language prints of an error that nobody catches, after 50 lines of another kind, and with 30 frames.
+    /// What each language prints of an error that nobody catches, after 50 lines of another kind,
+    /// and with 30 frames.
     #[rstest::rstest]
     #[case::node(
         "/app/index.js:7\n    throw new Error(\"no such host\");\n    ^\n\nError: no such host\n",
@@ -263,7 +271,8 @@ mod tests {
         assert!(said.ends_with("last"));
     }
 
-    /// What a program says before a case, and after it was started again, belongs to what explains a failure in it.
+    /// What a program says before a case, and after it was started again, belongs to what explains
+    /// a failure in it.
     #[tokio::test]
     async fn what_was_said_at_the_start_is_told_as_well() {
         let folder = tempfile::tempdir().unwrap();

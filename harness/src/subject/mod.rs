@@ -1,9 +1,11 @@
-//! What is judged: a controller that is given a kubeconfig which leads to the interceptor, and nothing else.
+//! What is judged: a controller that is given a kubeconfig which leads to the interceptor, and
+//! nothing else.
 //!
-//! A subject is named on the command line ([`Spec`]) and started ([`Spec::start`]). The harness sees its requests at the interceptor
-//! and its process or pods, never its inside. Only `ours` names this project's own controller. In virtual time two can run: `ours` as
-//! a task, and upstream's controllers by a program that has its clock from the simulation ([`virtual_time`]). On a simulated cluster
-//! the same two can be the subject's neighbours ([`ClusterControllers`]).
+//! A subject is named on the command line ([`Spec`]) and started ([`Spec::start`]). The harness
+//! sees its requests at the interceptor and its process or pods, never its inside. Only `ours`
+//! names this project's own controller. In virtual time two can run: `ours` as a task, and
+//! upstream's controllers by a program that has its clock from the simulation ([`virtual_time`]).
+//! On a simulated cluster the same two can be the subject's neighbours ([`ClusterControllers`]).
 
 mod bank;
 mod cluster_controllers;
@@ -51,18 +53,23 @@ pub enum Spec {
     OursFixed,
     /// `ours:process` or `ours:PATH`: the real binary as a child process.
     OursProcess(Option<PathBuf>),
-    /// `upstream`, `upstream:v1.36.3` or `upstream:PATH`: kube-controller-manager with only the controllers under test; on the
-    /// simulated cluster its controllers in virtual time, where their program is built.
+    /// `upstream`, `upstream:v1.36.3` or `upstream:PATH`: kube-controller-manager with only the
+    /// controllers under test; on the simulated cluster its controllers in virtual time, where
+    /// their program is built.
     Upstream(Option<String>),
     /// `upstream:process` or `upstream:process:v1.36.3`: always as a process.
     UpstreamProcess(Option<String>),
-    /// `xing`, `reloader`, `xing:process` or `xing:PATH`: another project's config-restart controller.
+    /// `xing`, `reloader`, `xing:process` or `xing:PATH`: another project's config-restart
+    /// controller.
     Reference(Reference, Option<String>),
-    /// `command:PROGRAM ARGUMENTS…`, quoted as in a shell: any program that reads KUBECONFIG or `$HOME/.kube/config`.
+    /// `command:PROGRAM ARGUMENTS…`, quoted as in a shell: any program that reads KUBECONFIG or
+    /// `$HOME/.kube/config`.
     Command(Vec<String>),
-    /// `virtual:PROGRAM`: a controller that has its clock and its network from the simulation, by the turn protocol.
+    /// `virtual:PROGRAM`: a controller that has its clock and its network from the simulation, by
+    /// the turn protocol.
     Virtual(PathBuf),
-    /// `deployment:MANIFEST`: a controller that runs as pods of the cluster, from a file of YAML documents or a folder of kustomize's.
+    /// `deployment:MANIFEST`: a controller that runs as pods of the cluster, from a file of YAML
+    /// documents or a folder of kustomize's.
     Deployment(PathBuf),
 }
 
@@ -86,7 +93,8 @@ pub struct Stage<'a> {
     pub inside: Option<Inside<'a>>,
     /// What a process is to find as a pod does, on request.
     pub service_account: Option<ServiceAccount>,
-    /// The variables of this process's environment that a process gets beside those that each needs.
+    /// The variables of this process's environment that a process gets beside those that each
+    /// needs.
     pub variables: &'a [String],
     /// Where the interceptor listens, if it does.
     pub interceptor: Listener,
@@ -131,7 +139,8 @@ impl Spec {
         matches!(self, Self::Deployment(_))
     }
 
-    /// Whether it can run in virtual time, which the simulated cluster has: in this process, or by a program that is there.
+    /// Whether it can run in virtual time, which the simulated cluster has: in this process, or by
+    /// a program that is there.
     pub fn is_simulable(&self) -> bool {
         match self {
             Self::Ours | Self::OursFixed | Self::Virtual(_) => true,
@@ -143,7 +152,8 @@ impl Spec {
         }
     }
 
-    /// Why upstream's controllers do not run in virtual time, where they could if their program were built.
+    /// Why upstream's controllers do not run in virtual time, where they could if their program
+    /// were built.
     pub fn not_built(&self) -> Option<SubjectError> {
         let Self::Upstream(which) = self else { return None };
         virtual_time::available(which.as_deref()).err().filter(|error| matches!(error, SubjectError::NotBuilt(_)))
@@ -175,7 +185,8 @@ impl Spec {
         matches!(self, Self::Command(_) | Self::Deployment(_))
     }
 
-    /// Whether it is written in Go and runs in virtual time where it can: two runs of it may part by the order of a map.
+    /// Whether it is written in Go and runs in virtual time where it can: two runs of it may part
+    /// by the order of a map.
     pub fn is_in_go(&self) -> bool {
         matches!(self, Self::Upstream(_) | Self::Virtual(_) | Self::Reference(..))
     }
@@ -194,7 +205,8 @@ impl Spec {
         }
     }
 
-    /// Check what can be checked without a cluster: a program that is not there is bad usage, not a verdict.
+    /// Check what can be checked without a cluster: a program that is not there is bad usage, not a
+    /// verdict.
     ///
     /// # Errors
     /// [`SubjectError::Missing`], [`SubjectError::Manifest`].
@@ -215,7 +227,8 @@ impl Spec {
         }
     }
 
-    /// Whether it can bring these controllers, as far as anybody knows: what a command brings, its user says.
+    /// Whether it can bring these controllers, as far as anybody knows: what a command brings, its
+    /// user says.
     ///
     /// # Errors
     /// [`SubjectError::Lacks`], [`SubjectError::ItsOwnMaker`].
@@ -333,8 +346,8 @@ impl Spec {
         }
     }
 
-    /// The subject, whose program says of itself what `--version` prints: `kube-controller-manager v1.36.3`. A last word that is no
-    /// version belongs to the program's name.
+    /// The subject, whose program says of itself what `--version` prints: `kube-controller-manager
+    /// v1.36.3`. A last word that is no version belongs to the program's name.
     fn identity(&self, said: &str) -> Identity {
         let is_version = |word: &str| word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
         match said.rsplit_once(' ').filter(|(_, word)| is_version(word)) {
@@ -358,7 +371,8 @@ impl Running {
         }
     }
 
-    /// What it printed at its start and prints from now on, where that is to be had: as a task of this process it has no log of its own.
+    /// What it printed at its start and prints from now on, where that is to be had: as a task of
+    /// this process it has no log of its own.
     pub fn log_source(&self) -> Option<LogSource> {
         match &self.life {
             Life::Task(_) => None,

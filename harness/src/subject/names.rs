@@ -57,7 +57,8 @@ impl std::fmt::Display for Spec {
     }
 }
 
-/// Words as a shell reads them back. No argument of a program holds a NUL byte, so joining cannot fail.
+/// Words as a shell reads them back. No argument of a program holds a NUL byte, so joining cannot
+/// fail.
 fn quoted(words: &[String]) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }

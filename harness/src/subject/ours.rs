@@ -1,8 +1,8 @@
 //! This project's controller: the only place in the harness that names its crate. With the feature
 //! `mutants` it is the crate with the same interface and the mutant bank in it.
 //!
-//! In process it is a task with a client of its own, built from the same kubeconfig that a child process gets, so every
-//! request still goes through the interceptor.
+//! In process it is a task with a client of its own, built from the same kubeconfig that a child
+//! process gets, so every request still goes through the interceptor.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -22,8 +22,8 @@ use crate::intercept::WEBHOOK;
 #[cfg(feature = "mutants")]
 use crate::mutants::Mutant;
 
-/// The target of what it logs where it is a task of this process. A filter takes it for a prefix, so
-/// it covers the crate with the mutant bank as well.
+/// The target of what it logs where it is a task of this process. A filter takes it for a prefix,
+/// so it covers the crate with the mutant bank as well.
 pub const SUBJECT_TARGET: &str = "rollout_controller";
 
 /// The controller as a task of this process.
@@ -159,8 +159,8 @@ pub(super) fn lacks(options: &RestartOptions) -> Option<String> {
     reloader(options).err()
 }
 
-/// The key for the checksums of Secrets: always the same, so that identical arguments give an identical run. Nothing that it hides
-/// is a secret: cases hold what they put into Secrets.
+/// The key for the checksums of Secrets: always the same, so that identical arguments give an
+/// identical run. Nothing that it hides is a secret: cases hold what they put into Secrets.
 const CHECKSUM_KEY: &[u8] = b"lockstep: the same key in each run";
 
 fn checksum_keys() -> rollout_controller::ChecksumKeys {
@@ -210,7 +210,8 @@ pub(super) fn binary(path: Option<&Path>) -> Result<PathBuf, SubjectError> {
     })
 }
 
-/// The binary's arguments. As for upstream: no leader election, and client limits that do not throttle.
+/// The binary's arguments. As for upstream: no leader election, and client limits that do not
+/// throttle.
 pub(super) fn arguments(stage: &Stage<'_>) -> Result<Vec<String>, SubjectError> {
     let mut arguments = vec![
         format!("--controllers={}", stage.controllers),

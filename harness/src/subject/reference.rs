@@ -1,10 +1,12 @@
-//! Config-restart controllers of other projects, by name: xing's kubernetes-deployment-restart-controller and Stakater's
-//! Reloader. What they do is what golden timelines of their profiles come from.
+//! Config-restart controllers of other projects, by name: xing's
+//! kubernetes-deployment-restart-controller and Stakater's Reloader. What they do is what golden
+//! timelines of their profiles come from.
 //!
-//! `scripts/reference-controllers` builds each twice: the project's own program, and a program that runs the same
-//! controllers in virtual time (`virtual_time`). `xing` is the second where time is virtual, `xing:process` is the first,
-//! and `xing:PATH` is either. The projects' own programs listen on fixed ports, so that one of a kind runs at a time
-//! on a machine: a lock on a file keeps those of one user apart.
+//! `scripts/reference-controllers` builds each twice: the project's own program, and a program that
+//! runs the same controllers in virtual time (`virtual_time`). `xing` is the second where time is
+//! virtual, `xing:process` is the first, and `xing:PATH` is either. The projects' own programs
+//! listen on fixed ports, so that one of a kind runs at a time on a machine: a lock on a file keeps
+//! those of one user apart.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -106,8 +108,8 @@ impl Reference {
         (others || !its_own).then(|| format!("the case sets restart options that {} does not have", self.as_str()))
     }
 
-    /// The flags by which it runs in virtual time with these options. What it has by its environment is a flag of the program for
-    /// virtual time, and all hosts are the interceptor.
+    /// The flags by which it runs in virtual time with these options. What it has by its
+    /// environment is a flag of the program for virtual time, and all hosts are the interceptor.
     pub(super) fn virtual_flags(self, options: &RestartOptions) -> Vec<String> {
         let base = "http://lockstep";
         let environment = self.environment(options, base).into_iter();
@@ -115,7 +117,8 @@ impl Reference {
         self.flags(options, base).into_iter().chain(environment).collect()
     }
 
-    /// The variables by which it runs with these options: where Reloader sends alerts. `base`: where the interceptor is.
+    /// The variables by which it runs with these options: where Reloader sends alerts. `base`:
+    /// where the interceptor is.
     fn environment(self, options: &RestartOptions, base: &str) -> BTreeMap<String, String> {
         let sink = options.webhook.filter(|webhook| self == Self::Reloader && *webhook != RestartWebhook::Instead);
         let variables = sink.map(|sink| {
@@ -175,7 +178,8 @@ impl Reference {
         }
     }
 
-    /// A program that `scripts/reference-controllers` has built, or one in the folder `LOCKSTEP_BIN`.
+    /// A program that `scripts/reference-controllers` has built, or one in the folder
+    /// `LOCKSTEP_BIN`.
     fn built(self, program: &str) -> Result<PathBuf, SubjectError> {
         let own = std::env::var_os("LOCKSTEP_BIN").filter(|folder| !folder.is_empty()).map(PathBuf::from);
         let cached = cluster::cache().map(|cache| cache.join("reference").join(self.as_str()).join(self.version()));
@@ -193,7 +197,8 @@ impl Reference {
         };
         let mut environment = self.environment(options, url);
         if options.webhook.is_some() {
-            // The project's client for webhooks trusts what the machine trusts, which in Go this variable replaces.
+            // The project's client for webhooks trusts what the machine trusts, which in Go this
+            // variable replaces.
             let file = stage.folder.join("interceptor.pem");
             private::write(&file, stage.interceptor.ca_pem.as_bytes())?;
             environment.insert("SSL_CERT_FILE".to_owned(), file.display().to_string());

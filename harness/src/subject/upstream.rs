@@ -40,9 +40,10 @@ pub(super) async fn program(which: Option<&str>) -> Result<(PathBuf, String), Su
     Ok((path, format!("kube-controller-manager {version}")))
 }
 
-/// Only the controllers under test; no leader election, no serving port, and client limits that do not throttle: at
-/// upstream's 20 requests a second with a burst of 30 a rollout of ten pods is paced by the client, not by its decisions.
-/// JSON, so that the interceptor can tell events and decisions apart when a case asks it to. The version is what it calls itself.
+/// Only the controllers under test; no leader election, no serving port, and client limits that do
+/// not throttle: at upstream's 20 requests a second with a burst of 30 a rollout of ten pods is
+/// paced by the client, not by its decisions. JSON, so that the interceptor can tell events and
+/// decisions apart when a case asks it to. The version is what it calls itself.
 pub(super) fn arguments(kubeconfig: &Path, stage: &Stage<'_>, version: &str) -> Vec<String> {
     let mut arguments = vec![
         format!("--kubeconfig={}", kubeconfig.display()),
@@ -53,7 +54,8 @@ pub(super) fn arguments(kubeconfig: &Path, stage: &Stage<'_>, version: &str) -> 
         "--kube-api-qps=2000".into(),
         "--kube-api-burst=4000".into(),
     ];
-    // It also served plain HTTP, on a port that another may have; from 1.24 on there is no such flag.
+    // It also served plain HTTP, on a port that another may have; from 1.24 on there is no such
+    // flag.
     if Minor::of(version).is_some_and(|minor| minor < Minor::new(24)) {
         arguments.push("--port=0".into());
     }

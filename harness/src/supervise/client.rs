@@ -20,10 +20,12 @@ use super::protocol::{Exit, Order, Report, Spec, Until};
 use super::{MARK, ProcessId, SuperviseError};
 use crate::private;
 
-/// The supervisor answers within milliseconds; on a machine that is starting a hundred things, later.
+/// The supervisor answers within milliseconds; on a machine that is starting a hundred things,
+/// later.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A supervisor that works for this process. Dropping it ends everything that it runs, without waiting.
+/// A supervisor that works for this process. Dropping it ends everything that it runs, without
+/// waiting.
 pub struct Supervisor {
     process: ProcessId,
     input: Arc<Input>,
@@ -59,7 +61,8 @@ struct Program {
 }
 
 impl Supervisor {
-    /// Start a supervisor. Its own log stands in `dir`; with `remove_dir` it removes `dir` when it ends.
+    /// Start a supervisor. Its own log stands in `dir`; with `remove_dir` it removes `dir` when it
+    /// ends.
     pub fn start(dir: &Path, remove_dir: bool) -> Result<Self, SuperviseError> {
         if std::env::var_os(MARK).is_some() {
             return Err(SuperviseError::Start(format!("{MARK} is set, so this process was to be one itself")));
@@ -110,8 +113,8 @@ impl Supervisor {
         self.spawn_with(spec, None)
     }
 
-    /// The same, with a connection to a socket that listens at this path as its standard input: it has connected when
-    /// this returns.
+    /// The same, with a connection to a socket that listens at this path as its standard input: it
+    /// has connected when this returns.
     pub fn spawn_on(&self, spec: Spec, socket: &Path) -> Result<Child, SuperviseError> {
         self.spawn_with(spec, Some(socket.to_owned()))
     }
@@ -133,8 +136,9 @@ impl Supervisor {
         }
     }
 
-    /// Have a program run when all others have ended and before the folder goes: for what is not a process of ours and must go
-    /// all the same, such as a container. It has [`FAREWELL`] to do so; several run one after the other, the last told first.
+    /// Have a program run when all others have ended and before the folder goes: for what is not a
+    /// process of ours and must go all the same, such as a container. It has [`FAREWELL`] to do so;
+    /// several run one after the other, the last told first.
     pub fn finally(&self, spec: Spec) -> Result<(), SuperviseError> {
         let program = find(&spec)?;
         let name = spec.name.clone();
@@ -266,7 +270,8 @@ pub(crate) fn own_environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// A name without a slash is looked up on this process's `PATH`, whatever `PATH` the program will have.
+/// A name without a slash is looked up on this process's `PATH`, whatever `PATH` the program will
+/// have.
 fn find(spec: &Spec) -> Result<PathBuf, SuperviseError> {
     let missing = || SuperviseError::Missing { name: spec.name.clone(), program: spec.program.clone() };
     if spec.program.components().count() > 1 {

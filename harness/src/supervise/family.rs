@@ -1,7 +1,8 @@
 //! The supervisor's children: starting them, and ending them with their whole groups.
 //!
-//! A leader that exits stays a zombie until its group got SIGKILL: while it is not reaped the kernel
-//! gives its number to nobody else, so the signal can only reach what the program left behind.
+//! A leader that exits stays a zombie until its group got SIGKILL: while it is not reaped the
+//! kernel gives its number to nobody else, so the signal can only reach what the program left
+//! behind.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,13 +29,14 @@ pub(super) struct Family {
 
 struct Member {
     pid: Pid,
-    /// Held while a signal is sent and while the leader is reaped, so that never both happen at once.
+    /// Held while a signal is sent and while the leader is reaped, so that never both happen at
+    /// once.
     reaped: Mutex<bool>,
 }
 
 impl Family {
-    /// Start a program, with a connection to a socket as its standard input or with none; when it ends, its number and
-    /// its end are sent to `ended`.
+    /// Start a program, with a connection to a socket as its standard input or with none; when it
+    /// ends, its number and its end are sent to `ended`.
     pub(super) fn spawn(
         &mut self,
         id: u64,
@@ -94,7 +96,8 @@ impl Member {
     fn signal(&self, signal: Signal) {
         let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         if !*reaped {
-            // A group that is only a zombie cannot be signalled everywhere; it needs no signal either.
+            // A group that is only a zombie cannot be signalled everywhere; it needs no signal
+            // either.
             let _ = rustix::process::kill_process_group(self.pid, signal);
         }
     }
@@ -107,8 +110,9 @@ impl Member {
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         *reaped = true;
         let exit = leader.wait().map_or(Exit::Unseen, exit_of);
-        // On a busy machine a killed process takes its time to die: its end is told when it is over. Asking harms nobody, even if
-        // the number has a new owner by then. Not for long: what nobody reaps stays in the group as a zombie.
+        // On a busy machine a killed process takes its time to die: its end is told when it is
+        // over. Asking harms nobody, even if the number has a new owner by then. Not for long: what
+        // nobody reaps stays in the group as a zombie.
         for _ in 0..40 {
             if rustix::process::test_kill_process_group(self.pid).is_err() {
                 break;

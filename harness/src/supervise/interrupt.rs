@@ -1,10 +1,12 @@
 //! Asked to end early: by a signal, or because nobody reads the output any more.
 //!
-//! SIGINT, SIGTERM and SIGHUP are heard by a thread of their own, so that neither a case in virtual time nor work that holds every other
-//! thread keeps them waiting. The first one is told to whoever waits in [`Interrupt::unless`]; they stop, write what there is to write
-//! and take down what they have set up. What has not come to its end by itself after [`PATIENCE`] is ended: the last words are written
-//! ([`Interrupt::at_last`]), and the process exits. A second signal exits at once. Either way a supervisor finds its pipe closed and ends
-//! what it runs, and what is nobody's to end goes here: programs without a supervisor ([`output`]), and folders ([`removes`]).
+//! SIGINT, SIGTERM and SIGHUP are heard by a thread of their own, so that neither a case in virtual
+//! time nor work that holds every other thread keeps them waiting. The first one is told to whoever
+//! waits in [`Interrupt::unless`]; they stop, write what there is to write and take down what they
+//! have set up. What has not come to its end by itself after [`PATIENCE`] is ended: the last words
+//! are written ([`Interrupt::at_last`]), and the process exits. A second signal exits at once.
+//! Either way a supervisor finds its pipe closed and ends what it runs, and what is nobody's to end
+//! goes here: programs without a supervisor ([`output`]), and folders ([`removes`]).
 //!
 //! A SIGHUP that was ignored when the process began, as `nohup` has it, stays ignored.
 
@@ -102,7 +104,8 @@ impl Interrupt {
         }
     }
 
-    /// Do this before the process is ended by force, where nobody has come to it. It must itself know whether it was done already.
+    /// Do this before the process is ended by force, where nobody has come to it. It must itself
+    /// know whether it was done already.
     pub fn at_last(&self, words: impl FnOnce() + Send + 'static) {
         lock(&self.0.last).push(Box::new(words));
     }
@@ -126,7 +129,8 @@ pub fn listen(tell: impl Fn(Cause) + Send + 'static) -> io::Result<()> {
             tell(cause);
             let process = Interrupt::of_process();
             process.raise(cause);
-            // A closed output may have been first; who sends a signal all the same is in a hurry too.
+            // A closed output may have been first; who sends a signal all the same is in a hurry
+            // too.
             if tokio::time::timeout(PATIENCE, signals.next()).await.is_err() {
                 process.say_last();
             }
@@ -155,8 +159,8 @@ pub fn removes(folder: &Path) {
     lock(&LEFT).folders.insert(folder.to_owned());
 }
 
-/// Run a program that has no supervisor to its end and collect its standard output. It leads a group of its own, which goes with this
-/// process, be that ended in the middle.
+/// Run a program that has no supervisor to its end and collect its standard output. It leads a
+/// group of its own, which goes with this process, be that ended in the middle.
 ///
 /// # Errors
 /// When it does not start.

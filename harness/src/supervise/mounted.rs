@@ -1,11 +1,12 @@
 //! A program that sees a folder of ours at a path where an unprivileged process may create nothing.
 //!
-//! The program is started through this executable, in the role [`ROLE`]: it enters a mount namespace of its own (as
-//! root, else inside a user namespace in which it stays who it is), mounts the folder, and becomes the program. Nobody
-//! else sees the mount, and it is gone with the last process that does.
+//! The program is started through this executable, in the role [`ROLE`]: it enters a mount
+//! namespace of its own (as root, else inside a user namespace in which it stays who it is), mounts
+//! the folder, and becomes the program. Nobody else sees the mount, and it is gone with the last
+//! process that does.
 //!
-//! Where the parents of the path are missing, the deepest one that exists is replaced by a mirror: a tmpfs with a bind mount of
-//! each of its entries, in which the missing folders can be made.
+//! Where the parents of the path are missing, the deepest one that exists is replaced by a mirror:
+//! a tmpfs with a bind mount of each of its entries, in which the missing folders can be made.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -50,7 +51,8 @@ pub fn can_mount(at: &Path) -> Result<(), SuperviseError> {
     Err(refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 
-/// Mount, and become the program; returns only what went wrong. The arguments are the folder, the path and the program's words.
+/// Mount, and become the program; returns only what went wrong. The arguments are the folder, the
+/// path and the program's words.
 pub(super) fn become_mounted() -> String {
     let mut words = std::env::args_os().skip(1);
     let (Some(folder), Some(at), Some(program)) = (words.next(), words.next(), words.next()) else {
@@ -88,7 +90,8 @@ fn enter(folder: &Path, at: &Path) -> Result<(), String> {
     mirror(folder, &there, missing).map_err(failed("cannot mount a folder with the missing parents"))
 }
 
-/// Leave the others' mounts: as root, or as the root of a user namespace in which everybody has the same number as outside.
+/// Leave the others' mounts: as root, or as the root of a user namespace in which everybody has the
+/// same number as outside.
 #[cfg(target_os = "linux")]
 fn namespace() -> std::io::Result<()> {
     use rustix::io::Errno;
@@ -126,7 +129,8 @@ fn mirror(folder: &Path, there: &Path, missing: &Path) -> std::io::Result<()> {
         } else {
             drop(std::fs::File::create(&to)?);
         }
-        // What goes away meanwhile, or may not be shown, is missing in the mirror: nothing that a controller needs.
+        // What goes away meanwhile, or may not be shown, is missing in the mirror: nothing that a
+        // controller needs.
         mount_bind_recursive(from, to).ok();
     }
     let place = staging.join(missing);

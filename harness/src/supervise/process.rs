@@ -37,7 +37,8 @@ impl ProcessId {
         rustix::process::getppid().map(|pid| Self::of(pid.as_raw_nonzero().get()))
     }
 
-    /// The closest ancestor of this process whose executable's name begins with `prefix`; only where there is a `/proc`.
+    /// The closest ancestor of this process whose executable's name begins with `prefix`; only
+    /// where there is a `/proc`.
     pub fn ancestor(prefix: &str) -> Option<Self> {
         let mut pid = rustix::process::getppid()?.as_raw_nonzero().get();
         while pid > 1 {
@@ -62,7 +63,8 @@ impl ProcessId {
         }
     }
 
-    /// Ask it to end (SIGTERM), and wait until it is gone or `patience` is over. Says whether it is gone.
+    /// Ask it to end (SIGTERM), and wait until it is gone or `patience` is over. Says whether it is
+    /// gone.
     pub fn terminate(&self, patience: Duration) -> bool {
         let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_alive()) else {
             return true;
@@ -100,7 +102,8 @@ fn stat(pid: i32) -> Option<Stat> {
     parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The name stands in parentheses and may itself contain spaces and parentheses, so fields are counted from the last one.
+/// The name stands in parentheses and may itself contain spaces and parentheses, so fields are
+/// counted from the last one.
 fn parse(line: &str) -> Option<Stat> {
     let (_, rest) = line.rsplit_once(')')?;
     let mut fields = rest.split_ascii_whitespace();

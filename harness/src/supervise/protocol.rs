@@ -69,7 +69,8 @@ impl fmt::Display for Exit {
 pub(super) enum Order {
     /// The first line: the folder to remove at the end, if any.
     Begin { remove: Option<PathBuf> },
-    /// Start a program under this number, with a connection to this socket as its standard input, if there is one.
+    /// Start a program under this number, with a connection to this socket as its standard input,
+    /// if there is one.
     Spawn {
         id: u64,
         spec: Spec,

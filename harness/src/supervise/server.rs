@@ -28,7 +28,8 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Become a supervisor if this process was started as one; it never returns then.
 ///
-/// To be called as the first thing in `main` of every executable that may start a [`super::Supervisor`].
+/// To be called as the first thing in `main` of every executable that may start a
+/// [`super::Supervisor`].
 pub fn main_if_asked() {
     let Some(role) = role() else { return };
     if role == mounted::ROLE {
@@ -42,8 +43,8 @@ pub fn main_if_asked() {
     })
 }
 
-/// Run this process as what it was started as, and end it. On a thread of its own, as a `main` that is async already has a runtime
-/// on this one.
+/// Run this process as what it was started as, and end it. On a thread of its own, as a `main` that
+/// is async already has a runtime on this one.
 pub(crate) fn run_role<E>(name: &str, run: impl FnOnce() -> Result<(), E> + Send + 'static) -> !
 where
     E: std::fmt::Display + Send + 'static,
@@ -183,8 +184,8 @@ async fn end(family: &mut Family, inbox: &mut Inbox) {
     }
 }
 
-/// Run a last program to its end, or to the end of its time. It runs for what it does, so it runs without a log as well: somebody
-/// may have removed the folder.
+/// Run a last program to its end, or to the end of its time. It runs for what it does, so it runs
+/// without a log as well: somebody may have removed the folder.
 async fn say(farewell: &Spec) {
     let (ended, mut exits) = unbounded_channel();
     let mut family = Family::default();
@@ -204,7 +205,8 @@ async fn say(farewell: &Spec) {
     }
 }
 
-/// A program that is just dying may still put a file into a folder that is being removed: then again.
+/// A program that is just dying may still put a file into a folder that is being removed: then
+/// again.
 async fn remove_folder(folder: Option<PathBuf>) -> std::io::Result<()> {
     let Some(folder) = folder else { return Ok(()) };
     for _ in 0..20 {

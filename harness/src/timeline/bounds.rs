@@ -1,5 +1,6 @@
-//! The judge's own rollout arithmetic: how many pods a Deployment may have, and how many must be available. Written from
-//! the API's documentation of `maxSurge` and `maxUnavailable`; shares nothing with the controller under test.
+//! The judge's own rollout arithmetic: how many pods a Deployment may have, and how many must be
+//! available. Written from the API's documentation of `maxSurge` and `maxUnavailable`; shares
+//! nothing with the controller under test.
 
 use serde_json::Value;
 

@@ -21,7 +21,8 @@ use crate::expect::Expect;
 use crate::recording::{Entry, Recording, StepMark, Version, Writer};
 
 impl Timeline {
-    /// What a recording shows, normalised. A recording that was cut off gives the timeline up to there.
+    /// What a recording shows, normalised. A recording that was cut off gives the timeline up to
+    /// there.
     #[must_use]
     pub fn from_recording(recording: &Recording) -> Self {
         let names = Names::of(recording);
@@ -35,7 +36,8 @@ impl Timeline {
 pub(crate) struct Build<'a> {
     recording: &'a Recording,
     names: &'a Names,
-    /// The Deployments that the operation which comes next concerns, and their bounds that were broken before it.
+    /// The Deployments that the operation which comes next concerns, and their bounds that were
+    /// broken before it.
     concerned: BTreeSet<String>,
     broken: BTreeSet<(String, Invariant)>,
     watch: invariants::Watch,
@@ -242,7 +244,8 @@ pub(super) fn made(before: Option<&Value>, version: &Version, world: &World<'_>,
     }
 }
 
-/// Whether the garbage collector did this: the ReplicaSet goes or is let go, and its Deployment is going or gone.
+/// Whether the garbage collector did this: the ReplicaSet goes or is let go, and its Deployment is
+/// going or gone.
 pub(super) fn is_collected(decision: &Decision, before: Option<&Value>, world: &World<'_>) -> bool {
     let gone = before
         .is_some_and(|set| object::controller(set).is_some() && world.deployment_of(set).is_none_or(object::deleting));
@@ -268,7 +271,8 @@ impl Draft {
     }
 }
 
-/// A label's blanks and line breaks, each run as one blank: it must fit on a line and survive being read back.
+/// A label's blanks and line breaks, each run as one blank: it must fit on a line and survive being
+/// read back.
 fn one_line(label: &str) -> String {
     label.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -15,14 +15,17 @@ use super::world::{DEPLOYMENT, POD, REPLICA_SET, World};
 use crate::pointer::At;
 use crate::recording::Version;
 
-/// Reasons of Progressing that mean "on its way". Which of them is written depends on a race between upstream's own status
-/// writes, so they are one class while the Deployment is not complete.
+/// Reasons of Progressing that mean "on its way". Which of them is written depends on a race
+/// between upstream's own status writes, so they are one class while the Deployment is not
+/// complete.
 const ON_ITS_WAY: [&str; 4] =
     ["NewReplicaSetCreated", "FoundNewReplicaSet", "ReplicaSetUpdated", "NewReplicaSetAvailable"];
 
-/// Every ReplicaSet and Deployment that exists, kept with each version: by Deployment its ReplicaSets, then itself.
+/// Every ReplicaSet and Deployment that exists, kept with each version: by Deployment its
+/// ReplicaSets, then itself.
 ///
-/// Only what a step has changed is read again when it has settled. So a step costs what happened in it, however many objects there are.
+/// Only what a step has changed is read again when it has settled. So a step costs what happened in
+/// it, however many objects there are.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoint<'a> {
     states: BTreeMap<Rank, Arc<State>>,
@@ -165,8 +168,9 @@ pub(super) fn paused(deployment: &Value) -> bool {
     deployment.at("/spec/paused") == Some(&Value::Bool(true))
 }
 
-/// Whether the status says that the rollout is done: as many updated, available and in total as wanted, and the status is
-/// about this generation. Source: `kubectl rollout status` and the API's documentation of Progressing.
+/// Whether the status says that the rollout is done: as many updated, available and in total as
+/// wanted, and the status is about this generation. Source: `kubectl rollout status` and the API's
+/// documentation of Progressing.
 pub(crate) fn is_complete(deployment: &Value) -> bool {
     let status = |field: &str| object::count(deployment, &format!("/status/{field}"));
     let wanted = i64::from(object::replicas(deployment));
@@ -176,7 +180,8 @@ pub(crate) fn is_complete(deployment: &Value) -> bool {
         && status("observedGeneration") >= object::count(deployment, "/metadata/generation")
 }
 
-/// Conditions by type: `Available=True(MinimumReplicasAvailable)`; the reason is `incomplete` where `on_its_way` says so.
+/// Conditions by type: `Available=True(MinimumReplicasAvailable)`; the reason is `incomplete` where
+/// `on_its_way` says so.
 fn conditions(object: &Value, on_its_way: impl Fn(&str, &str) -> bool) -> Vec<Field> {
     let all = object.at("/status/conditions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let field = |condition: &Value| {

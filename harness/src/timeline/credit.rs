@@ -1,13 +1,15 @@
-//! Whose work a recording shows. Versions do not say who wrote them, but the interceptor counts the subject's requests: where
-//! ReplicaSets were decided about and the subject wrote none, somebody else decided. Where the subject brings the Deployment controller
-//! that is so; where it brings the ReplicaSet controller the same holds of pods. What the test environment's own controllers decide needs no
-//! request of the subject's.
+//! Whose work a recording shows. Versions do not say who wrote them, but the interceptor counts the
+//! subject's requests: where ReplicaSets were decided about and the subject wrote none, somebody
+//! else decided. Where the subject brings the Deployment controller that is so; where it brings the
+//! ReplicaSet controller the same holds of pods. What the test environment's own controllers decide
+//! needs no request of the subject's.
 //!
-//! A write that went out and was never answered counts as well: a subject that is killed while one of its controllers waits at the interceptor
-//! leaves what the others had asked for on its way, and the server does it all the same.
+//! A write that went out and was never answered counts as well: a subject that is killed while one
+//! of its controllers waits at the interceptor leaves what the others had asked for on its way, and
+//! the server does it all the same.
 //!
-//! The border: this counts by step and does not pair requests with versions, because a `create` carries no name. Who is
-//! to blame is `verdict`'s to say.
+//! The border: this counts by step and does not pair requests with versions, because a `create`
+//! carries no name. Who is to blame is `verdict`'s to say.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +37,8 @@ impl<'a> Credit<'a> {
         Self { under_test: &recording.header.under_test, steps: BTreeMap::new(), begun: false }
     }
 
-    /// The steps at which somebody decided what only the subject may, and the subject wrote nothing of the kind, in order.
+    /// The steps at which somebody decided what only the subject may, and the subject wrote nothing
+    /// of the kind, in order.
     pub(crate) fn unearned(self) -> Vec<StepId> {
         let Self { under_test, steps, .. } = self;
         let unearned =
@@ -95,7 +98,8 @@ fn decided_by(version: &Version, frame: &Frame<'_, '_>) -> Option<Controller> {
         return Some(Controller::ReplicaSet);
     }
     let made = frame.made.filter(|_| version.kind == REPLICA_SET)?;
-    // A deletion that waited for finalizers was begun by somebody, and is finished by the garbage collector.
+    // A deletion that waited for finalizers was begun by somebody, and is finished by the garbage
+    // collector.
     let finished = made.decision.action == Action::Deleted && before.is_some_and(object::deleting);
     (!finished && !is_collected(&made.decision, before, world)).then_some(Controller::Deployment)
 }
@@ -110,7 +114,8 @@ fn written_by(request: &Request) -> Option<Controller> {
     }
 }
 
-/// Whether a request was to change something, and nobody knows what came of it: its client went away first.
+/// Whether a request was to change something, and nobody knows what came of it: its client went
+/// away first.
 fn is_unanswered(request: &Request) -> bool {
     request.status == 0 && is_write(&Request { status: 200, ..request.clone() })
 }

@@ -12,7 +12,8 @@ use super::world::World;
 use crate::pointer::At;
 use crate::recording::{Change, Request, Version, Writer};
 
-/// Annotations of the controller's own, by what follows their prefix, and what timelines call them, in print order.
+/// Annotations of the controller's own, by what follows their prefix, and what timelines call them,
+/// in print order.
 pub(super) const SHORT_NAMES: [(&str, &str); 4] = [
     ("revision", "revision"),
     ("desired-replicas", "desired"),
@@ -70,7 +71,8 @@ pub(super) fn replica_set(
     }
 }
 
-/// The decision in a version of a Deployment: everything but its status, of which only collisionCount is one.
+/// The decision in a version of a Deployment: everything but its status, of which only
+/// collisionCount is one.
 pub(super) fn deployment(before: Option<&Value>, version: &Version) -> Option<Decision> {
     let after = &version.object;
     let decision = |action, details| Some(Decision { object: version.name.clone(), action, details });
@@ -112,8 +114,9 @@ pub(super) fn workload(before: &Value, version: &Version) -> Option<Decision> {
     (!details.is_empty()).then_some(Decision { object, action: Action::Changed, details })
 }
 
-/// The decision in a version of a Job. A restart does not change a Job: it makes one of a CronJob, or deletes it and makes it again.
-/// One that the case makes is no decision; of a name that the server has made up only the beginning repeats.
+/// The decision in a version of a Job. A restart does not change a Job: it makes one of a CronJob,
+/// or deletes it and makes it again. One that the case makes is no decision; of a name that the
+/// server has made up only the beginning repeats.
 pub(super) fn job(before: Option<&Value>, version: &Version) -> Option<Decision> {
     let after = &version.object;
     let made_up = object::text(after, "/metadata/generateName").map(|prefix| format!("job/{prefix}*"));
@@ -146,8 +149,8 @@ pub(super) fn posted(text: &str) -> Decision {
     Decision { object: Request::WEBHOOK.to_owned(), action: Action::Changed, details: vec![field] }
 }
 
-/// What a controller of restarts does to a pod template: the names of annotations, whose values are times, and variables with their
-/// values.
+/// What a controller of restarts does to a pod template: the names of annotations, whose values are
+/// times, and variables with their values.
 fn template_changes(before: &Value, after: &Value) -> Vec<Field> {
     let annotations = |object| object::strings(object, "/spec/template/metadata/annotations");
     let (old, new) = (annotations(before), annotations(after));
@@ -204,8 +207,8 @@ pub(super) fn own_annotations(before: Option<&Value>, after: &Value) -> Vec<Fiel
     fields.into_iter().map(|((_, key), value)| Field::new(&key, value.as_str().unwrap_or("-"))).collect()
 }
 
-/// The user's annotations, which a Deployment hands down to its ReplicaSets: `annotations={"team":"a"}`; null where one
-/// was removed.
+/// The user's annotations, which a Deployment hands down to its ReplicaSets:
+/// `annotations={"team":"a"}`; null where one was removed.
 fn user_annotations(before: Option<&Value>, after: &Value) -> Option<Field> {
     let mut changes = annotation_changes(before, after);
     changes.retain(|key, _| !key.starts_with(OWN_PREFIX));
@@ -246,7 +249,8 @@ fn spec_changes(before: &Value, after: &Value, except: &[&str], prefix: &str) ->
     changed.map(field).collect()
 }
 
-/// Labels and finalizers that differ. Finalizers of a deletion in progress are the garbage collector's.
+/// Labels and finalizers that differ. Finalizers of a deletion in progress are the garbage
+/// collector's.
 fn metadata_changes(before: &Value, after: &Value) -> Vec<Field> {
     let finalizers = |object: &Value| object.at("/metadata/finalizers").cloned();
     let finalizers = (!object::deleting(after) && finalizers(before) != finalizers(after))

@@ -1,9 +1,10 @@
 //! A digest of what a case means, so that a timeline knows which version of its case it belongs to.
 //!
-//! It is taken from the text, not from the parsed case: an old recording is digested even where this build no longer reads
-//! its case. What cannot change the meaning is left out: comments on lines of their own, blank lines, blanks at the end of
-//! a line, the description, the tags, and the case's rules, which are asked of a recording and change nothing in it. Nor do values of Secrets go
-//! into it: short ones could be found by trying.
+//! It is taken from the text, not from the parsed case: an old recording is digested even where
+//! this build no longer reads its case. What cannot change the meaning is left out: comments on
+//! lines of their own, blank lines, blanks at the end of a line, the description, the tags, and the
+//! case's rules, which are asked of a recording and change nothing in it. Nor do values of Secrets
+//! go into it: short ones could be found by trying.
 
 use crate::fingerprint::{DIGITS, fingerprint};
 use crate::secret::redacted;

@@ -1,12 +1,12 @@
-//! The Events as one sorted multiset: the Deployments', and where the ReplicaSet controller is judged the ReplicaSets' too. Events lag
-//! behind decisions and are aggregated at random from the tenth distinct one on, so they are compared once, at the end, and only if
-//! there are few.
+//! The Events as one sorted multiset: the Deployments', and where the ReplicaSet controller is
+//! judged the ReplicaSets' too. Events lag behind decisions and are aggregated at random from the
+//! tenth distinct one on, so they are compared once, at the end, and only if there are few.
 //!
-//! A ReplicaSet's are counted by their reason, as their messages name pods. How often something failed is a matter of how fast it was
-//! tried again: that it did is all that is told.
+//! A ReplicaSet's are counted by their reason, as their messages name pods. How often something
+//! failed is a matter of how fast it was tried again: that it did is all that is told.
 //!
-//! Where config restarts are judged, Events of others than the Deployment controller are counted by their reason too: how a controller
-//! explains a restart is its own affair.
+//! Where config restarts are judged, Events of others than the Deployment controller are counted by
+//! their reason too: how a controller explains a restart is its own affair.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -85,14 +85,16 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
 }
 
 impl Events {
-    /// These, unless more of them are of Deployments than repeat: only their lines end with a message.
+    /// These, unless more of them are of Deployments than repeat: only their lines end with a
+    /// message.
     pub(crate) fn few(all: Vec<EventLine>) -> Self {
         let messages = all.iter().filter(|line| line.text.ends_with('"')).count();
         if messages < TOO_MANY { Self::All(all) } else { Self::NotCompared(Self::TEN_OR_MORE.to_owned()) }
     }
 }
 
-/// `Normal ScalingReplicaSet "…"`, after the Deployment's name where there are several; without its message unless that is wanted.
+/// `Normal ScalingReplicaSet "…"`, after the Deployment's name where there are several; without its
+/// message unless that is wanted.
 fn line(event: &Value, names: &Names, unanswered: bool, explained: bool) -> String {
     let text = |pointer: &str| quote(object::text(event, pointer).unwrap_or("-"));
     let message = names.in_message(object::text(event, "/message").unwrap_or_default());
@@ -112,8 +114,8 @@ fn line_of_set(event: &Value, names: &Names) -> String {
     format!("{} {} {set}", text("/type"), text("/reason"))
 }
 
-/// `Failed to create new replica set "rs2": …`: what a client says of a lost answer is its own, down to the numbers of ports and
-/// streams; that it says so is not.
+/// `Failed to create new replica set "rs2": …`: what a client says of a lost answer is its own,
+/// down to the numbers of ports and streams; that it says so is not.
 fn without_cause(message: &str) -> String {
     message.split_once("\": ").map_or_else(|| message.to_owned(), |(what, _)| format!("{what}\": …"))
 }

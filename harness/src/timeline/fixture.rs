@@ -140,7 +140,8 @@ impl Film {
         self.version(object, Change::Modified, Writer::Driver)
     }
 
-    /// A version by somebody else; of a ReplicaSet or a Deployment, with the subject's request beside it.
+    /// A version by somebody else; of a ReplicaSet or a Deployment, with the subject's request
+    /// beside it.
     pub(crate) fn other(self, object: &Value) -> Self {
         self.foreign(object).beside(object, Writer::Other, "update")
     }

@@ -1,7 +1,8 @@
 //! Runs of like sub-steps, for people: `step 2.4–2.249  ready 1 each: rs1 -1, rs2 +1`.
 //!
-//! Two sub-steps are alike if one follows the other, both are called the same, and the same was done to the same objects in the same
-//! order, a resize by the same number of pods. Only what is shown is folded: files and comparisons have every sub-step.
+//! Two sub-steps are alike if one follows the other, both are called the same, and the same was
+//! done to the same objects in the same order, a resize by the same number of pods. Only what is
+//! shown is folded: files and comparisons have every sub-step.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ pub fn runs(steps: &[Step]) -> impl Iterator<Item = &[Step]> {
     })
 }
 
-/// The line that opens a run: `step 2.4–2.249  ready 1 each: rs1 -1, rs2 +1`; of a single step its own.
+/// The line that opens a run: `step 2.4–2.249  ready 1 each: rs1 -1, rs2 +1`; of a single step its
+/// own.
 #[must_use]
 pub fn heading(run: &[Step]) -> String {
     match run {

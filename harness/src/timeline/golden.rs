@@ -1,8 +1,10 @@
-//! What is blessed of a case on one server: one timeline, or several where upstream itself does several things.
+//! What is blessed of a case on one server: one timeline, or several where upstream itself does
+//! several things.
 //!
-//! Where an operation meets a decision in the middle, what upstream does is a set: the same program on the same server does now one thing,
-//! now another. Each of them is an outcome with a timeline of its own, which says in how many of the recordings it was seen. The most
-//! frequent is the first.
+//! Where an operation meets a decision in the middle, what upstream does is a set: the same program
+//! on the same server does now one thing, now another. Each of them is an outcome with a timeline
+//! of its own, which says in how many of the recordings it was seen. The most frequent is the
+//! first.
 
 use super::model::Timeline;
 

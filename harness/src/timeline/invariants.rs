@@ -1,8 +1,9 @@
 //! The invariants that hold at every frame of every case, one small function each.
 //!
-//! An invariant is judged where another than the driver wrote. Each is as upstream keeps it in every program of a search, and no
-//! wider. A bound that a user's operation breaks is excused until the next settling; what upstream's own recording breaks stands in the
-//! golden timeline, and is no finding there.
+//! An invariant is judged where another than the driver wrote. Each is as upstream keeps it in
+//! every program of a search, and no wider. A bound that a user's operation breaks is excused until
+//! the next settling; what upstream's own recording breaks stands in the golden timeline, and is no
+//! finding there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,13 +31,14 @@ pub(super) struct Frame<'a> {
 pub(super) struct Watch {
     /// Bounds that a user's operation broke, by Deployment, until the next settling.
     excused: BTreeSet<(String, Invariant)>,
-    /// The widest bounds that Deployments had before operations that met the subject at work, until the next settling: what was
-    /// decided by them may be written after.
+    /// The widest bounds that Deployments had before operations that met the subject at work, until
+    /// the next settling: what was decided by them may be written after.
     earlier: BTreeMap<String, Bounds>,
-    /// Whether the subject may be at work: there was an operation or an intercepted request since the last settling.
+    /// Whether the subject may be at work: there was an operation or an intercepted request since
+    /// the last settling.
     busy: bool,
-    /// Whether the subject may decide by an old view until the next settling: it counts pods that have gone, or none that came,
-    /// and numbers a revision without the newest ReplicaSet.
+    /// Whether the subject may decide by an old view until the next settling: it counts pods that
+    /// have gone, or none that came, and numbers a revision without the newest ReplicaSet.
     stale: bool,
     /// Deployments that have been paused since before the step.
     paused: BTreeSet<String>,
@@ -98,8 +100,8 @@ impl Watch {
         self.busy = true;
     }
 
-    /// A user's version, or another's of what only users change: remember the bounds that it broke. `before` are those broken
-    /// before it, of the Deployments that it concerns.
+    /// A user's version, or another's of what only users change: remember the bounds that it broke.
+    /// `before` are those broken before it, of the Deployments that it concerns.
     pub(super) fn operation(
         &mut self,
         (version, was): (&Version, Option<&Value>),
@@ -149,16 +151,18 @@ impl Watch {
             .collect()
     }
 
-    /// The bounds that a Deployment has, and those that it had when what is written now may have been decided.
+    /// The bounds that a Deployment has, and those that it had when what is written now may have
+    /// been decided.
     fn bounds(&self, deployment: &Value) -> Bounds {
         let now = Bounds::of(deployment);
         self.earlier.get(object::name(deployment)).map_or(now, |earlier| now.or(*earlier))
     }
 
-    /// A write that raises a ReplicaSet leaves the total within replicas + maxSurge (Recreate: within replicas). It says nothing in
-    /// the middle of scaling in proportion, where one ReplicaSet is raised before another is lowered: that is while another
-    /// ReplicaSet has the size that it got for another number of replicas.
-    /// Source: the API's documentation of `maxSurge`, and upstream's `isScalingEvent`.
+    /// A write that raises a ReplicaSet leaves the total within replicas + maxSurge (Recreate:
+    /// within replicas). It says nothing in the middle of scaling in proportion, where one
+    /// ReplicaSet is raised before another is lowered: that is while another ReplicaSet has the
+    /// size that it got for another number of replicas. Source: the API's documentation of
+    /// `maxSurge`, and upstream's `isScalingEvent`.
     fn surge(&self, frame: &Frame<'_>) -> Option<String> {
         let after = frame.replica_set()?;
         let raised = object::replicas(after) > frame.before.map_or(0, object::replicas);
@@ -177,10 +181,12 @@ impl Watch {
         (total > most).then(|| format!("{name} wants {total} pods in all, at most {most} allowed"))
     }
 
-    /// A write that lowers a ReplicaSet does not take availability below replicas − maxUnavailable, or further below, unless more pods
-    /// are wanted than replicas + maxSurge: while the Deployment is paused or scaled, these are cut in proportion, whichever of them
-    /// are available. What a ReplicaSet keeps available is the lesser of what it has available and what it wants, because it gives up
-    /// pods that are not ready first. Source: the API's documentation of `maxUnavailable` and of proportional scaling.
+    /// A write that lowers a ReplicaSet does not take availability below replicas − maxUnavailable,
+    /// or further below, unless more pods are wanted than replicas + maxSurge: while the Deployment
+    /// is paused or scaled, these are cut in proportion, whichever of them are available. What a
+    /// ReplicaSet keeps available is the lesser of what it has available and what it wants, because
+    /// it gives up pods that are not ready first. Source: the API's documentation of
+    /// `maxUnavailable` and of proportional scaling.
     fn availability(&self, frame: &Frame<'_>) -> Option<String> {
         let (before, after) = (frame.before?, &frame.version.object);
         if frame.version.kind != REPLICA_SET {
@@ -204,7 +210,8 @@ impl Watch {
     }
 }
 
-/// The Deployments whose bounds this version can have to do with, which is about to be applied to this world.
+/// The Deployments whose bounds this version can have to do with, which is about to be applied to
+/// this world.
 pub(super) fn concerned(world: &World<'_>, version: &Version) -> BTreeSet<String> {
     if version.kind == DEPLOYMENT {
         return BTreeSet::from([version.name.clone()]);
@@ -238,8 +245,8 @@ fn kept(set: &Value, wanted: i32) -> i64 {
     object::count(set, "/status/availableReplicas").min(i64::from(wanted))
 }
 
-/// No ReplicaSet is created for a template that another one of the Deployment has already.
-/// Source: the API's documentation of `pod-template-hash`, which makes the name unique to the template.
+/// No ReplicaSet is created for a template that another one of the Deployment has already. Source:
+/// the API's documentation of `pod-template-hash`, which makes the name unique to the template.
 fn one_template(frame: &Frame<'_>) -> Option<String> {
     let after = frame.replica_set()?;
     let deployment = frame.world.deployment_of(after).filter(|_| frame.before.is_none())?;
@@ -251,10 +258,11 @@ fn one_template(frame: &Frame<'_>) -> Option<String> {
     Some(format!("{} has the template of {}", name(after), name(twin)))
 }
 
-/// A Deployment's revision annotation never goes, and never falls below the revision of one of its ReplicaSets. It is that of the
-/// ReplicaSet with the Deployment's template, which is the highest; so it falls where a user takes the highest away, or edits it.
-/// No number comes after the largest, so there nothing is promised, and neither is where a user wrote no number.
-/// Source: the API's documentation of `deployment.kubernetes.io/revision`.
+/// A Deployment's revision annotation never goes, and never falls below the revision of one of its
+/// ReplicaSets. It is that of the ReplicaSet with the Deployment's template, which is the highest;
+/// so it falls where a user takes the highest away, or edits it. No number comes after the largest,
+/// so there nothing is promised, and neither is where a user wrote no number. Source: the API's
+/// documentation of `deployment.kubernetes.io/revision`.
 fn revision(frame: &Frame<'_>) -> Option<String> {
     if frame.version.kind != DEPLOYMENT || frame.version.change == Change::Deleted {
         return None;
@@ -302,8 +310,8 @@ pub(super) fn is_write(request: &Request) -> bool {
         && request.resource != "events"
 }
 
-/// Whether a version is an operation that may break bounds: the driver's, or an autoscaler's, as no Deployment controller changes
-/// how many replicas are wanted. `was` is the object before.
+/// Whether a version is an operation that may break bounds: the driver's, or an autoscaler's, as no
+/// Deployment controller changes how many replicas are wanted. `was` is the object before.
 pub(super) fn is_operation(version: &Version, was: Option<&Value>) -> bool {
     let scales = || was.is_some_and(|was| object::replicas(was) != object::replicas(&version.object));
     match version.kind.as_str() {

@@ -1,4 +1,5 @@
-//! What the short words of a timeline stand for, so that a reader of one need not read a page first.
+//! What the short words of a timeline stand for, so that a reader of one need not read a page
+//! first.
 
 use super::decide::SHORT_NAMES;
 use super::object::OWN_PREFIX;
@@ -48,7 +49,8 @@ const SIGNS: [(&str, &str); 32] = [
     ("message={…}", "what was sent to the webhook"),
 ];
 
-/// The key of the annotation that a timeline gives this short name: `desired` stands for `deployment.kubernetes.io/desired-replicas`.
+/// The key of the annotation that a timeline gives this short name: `desired` stands for
+/// `deployment.kubernetes.io/desired-replicas`.
 #[must_use]
 pub fn annotation(short: &str) -> Option<String> {
     let (key, _) = SHORT_NAMES.into_iter().find(|(_, name)| *name == short)?;

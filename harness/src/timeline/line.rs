@@ -58,7 +58,8 @@ impl Display for Line {
 }
 
 impl Step {
-    /// The lines under the heading: what came in the middle, decisions, breaches, then the checkpoint.
+    /// The lines under the heading: what came in the middle, decisions, breaches, then the
+    /// checkpoint.
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {
         self.lines_without_states().chain(self.checkpoint.iter().cloned().map(Line::State)).collect()

@@ -1,6 +1,8 @@
-//! The invariants, asked of one write on a cluster that is in use, where no recording begins or ends.
+//! The invariants, asked of one write on a cluster that is in use, where no recording begins or
+//! ends.
 //!
-//! The same functions judge as in a recording. Who wrote it, and whether the writer can have known better, is the business of those who ask.
+//! The same functions judge as in a recording. Who wrote it, and whether the writer can have known
+//! better, is the business of those who ask.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +29,8 @@ pub(crate) struct Moment<'a> {
 }
 
 impl Moment<'_> {
-    /// The invariants that the write breaks. A Deployment that is paused was paused before; what belongs to others is not asked.
+    /// The invariants that the write breaks. A Deployment that is paused was paused before; what
+    /// belongs to others is not asked.
     pub(crate) fn breaches(&self) -> Vec<Breach> {
         let Self { version, before, deployment, ref others } = *self;
         let mut world = World::default();

@@ -19,11 +19,14 @@ pub struct Metrics {
     pub conflicts: u64,
     /// Those that were answered with any other error, or not at all.
     pub errors: u64,
-    /// What the server refused, 401 or 403, about the case's namespace or not: what was asked, and how often.
+    /// What the server refused, 401 or 403, about the case's namespace or not: what was asked, and
+    /// how often.
     pub refused: BTreeMap<String, u64>,
-    /// Writes of an object that meant to change its status, which the server ignores there: what was asked, and how often.
+    /// Writes of an object that meant to change its status, which the server ignores there: what
+    /// was asked, and how often.
     pub ignored_status: BTreeMap<String, u64>,
-    /// What only a controller does that the subject was not said to bring: which one, and what was asked, how often.
+    /// What only a controller does that the subject was not said to bring: which one, and what was
+    /// asked, how often.
     pub undeclared: BTreeMap<Controller, BTreeMap<String, u64>>,
     /// From the first entry to the last, in milliseconds.
     pub wall: u64,
@@ -50,7 +53,8 @@ pub struct Refusal {
 const LAST_REFUSALS: usize = 5;
 
 impl Refusal {
-    /// Whether a request was refused. To look whether an object is there is no failure, nor is it a watch whose place is forgotten.
+    /// Whether a request was refused. To look whether an object is there is no failure, nor is it a
+    /// watch whose place is forgotten.
     fn is(request: &Request) -> bool {
         let looked = request.verb == "get" && request.status == 404;
         let expired = matches!(request.verb.as_str(), "watch" | "list") && request.status == 410;

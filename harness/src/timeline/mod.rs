@@ -1,23 +1,27 @@
-//! Timelines: what a subject decided, step by step, freed of everything that differs from run to run.
+//! Timelines: what a subject decided, step by step, freed of everything that differs from run to
+//! run.
 //!
-//! A [`Recording`](crate::recording::Recording) holds every version of every object. A [`Timeline`] keeps of it, for each
-//! step of the case, the *decisions* that were made about ReplicaSets and Deployments in their order, the *checkpoint*
-//! once the namespace had settled, and the *breaches* of the built-in invariants. Two timelines are equal when two controllers
-//! did the same.
+//! A [`Recording`](crate::recording::Recording) holds every version of every object. A [`Timeline`]
+//! keeps of it, for each step of the case, the *decisions* that were made about ReplicaSets and
+//! Deployments in their order, the *checkpoint* once the namespace had settled, and the *breaches*
+//! of the built-in invariants. Two timelines are equal when two controllers did the same.
 //!
-//! * `replay` goes through a recording once, frame by frame, for all who read it; `world` is the state at a frame; `object` reads the
-//!   few fields that count.
-//! * `names` gives ReplicaSets their names; `shape`, `decide`, `checkpoint` and `events` are the normalisations, each a
-//!   small function; `bounds` and `invariants` hold the judge's own rollout arithmetic.
-//! * `pods` is for cases that judge the ReplicaSet controller: what it did to pods; `expected` holds a case's own word on the pods that
-//!   it named against what is there.
-//! * `order` puts decisions into the order that upstream repeats, and joins them where it does not; `recorded_order` keeps the recording's.
+//! * `replay` goes through a recording once, frame by frame, for all who read it; `world` is the
+//!   state at a frame; `object` reads the few fields that count.
+//! * `names` gives ReplicaSets their names; `shape`, `decide`, `checkpoint` and `events` are the
+//!   normalisations, each a small function; `bounds` and `invariants` hold the judge's own rollout
+//!   arithmetic.
+//! * `pods` is for cases that judge the ReplicaSet controller: what it did to pods; `expected`
+//!   holds a case's own word on the pods that it named against what is there.
+//! * `order` puts decisions into the order that upstream repeats, and joins them where it does not;
+//!   `recorded_order` keeps the recording's.
 //! * `credit` tells where the decisions cannot have been the subject's.
 //! * `golden` holds what upstream did: one timeline, or several.
 //! * `digest` tells one version of a case from another.
 //! * [`fold`] joins runs of like sub-steps where they are shown.
 //! * `live` asks the invariants of one write on a cluster that is in use.
-//! * `line` is what is compared and printed; `text` writes a timeline, `parse` reads it back, `build` makes it of frames.
+//! * `line` is what is compared and printed; `text` writes a timeline, `parse` reads it back,
+//!   `build` makes it of frames.
 //!
 //! Nothing here knows what was expected: that is `verdict`'s. No I/O, no clock.
 

@@ -18,7 +18,8 @@ const ANY_NAMESPACE: &str = "$(NAMESPACE)";
 pub struct Timeline {
     /// Where a golden timeline comes from; `None` for one made from a recording just now.
     pub provenance: Option<Provenance>,
-    /// The digest of the case that was recorded, 16 hexadecimal digits; `None` in files that were blessed without one.
+    /// The digest of the case that was recorded, 16 hexadecimal digits; `None` in files that were
+    /// blessed without one.
     pub case: Option<String>,
     /// The steps in the order they were made; `given` is the first.
     pub steps: Vec<Step>,
@@ -59,17 +60,18 @@ pub struct Step {
     pub id: StepId,
     /// What the world did, in the words of the case: `set image=app:2`.
     pub label: String,
-    /// Upstream's own recordings differ here by splitting one resize in two: successive resizes of one ReplicaSet in one
-    /// direction are joined before comparing.
+    /// Upstream's own recordings differ here by splitting one resize in two: successive resizes of
+    /// one ReplicaSet in one direction are joined before comparing.
     pub joined: bool,
     /// What came between the subject's requests, in the words of the case.
     pub meetings: Vec<String>,
-    /// What was decided, in canonical order: by Deployment; per Deployment its ReplicaSets' decisions in the order they
-    /// were made, then the Deployment's own.
+    /// What was decided, in canonical order: by Deployment; per Deployment its ReplicaSets'
+    /// decisions in the order they were made, then the Deployment's own.
     pub decisions: Vec<Decision>,
     /// The invariants that were broken.
     pub breaches: Vec<Breach>,
-    /// The objects once the namespace had settled; empty if it never did. What has not changed is shared with the step before.
+    /// The objects once the namespace had settled; empty if it never did. What has not changed is
+    /// shared with the step before.
     pub checkpoint: Vec<Arc<State>>,
 }
 
@@ -144,7 +146,8 @@ pub struct Breach {
 pub enum Invariant {
     /// All ReplicaSets together want at most replicas + maxSurge pods.
     Surge,
-    /// The controller never takes availability below replicas − maxUnavailable itself, unless more pods are wanted than allowed.
+    /// The controller never takes availability below replicas − maxUnavailable itself, unless more
+    /// pods are wanted than allowed.
     Availability,
     /// No two ReplicaSets of a Deployment have the same template.
     OneTemplate,
@@ -177,8 +180,9 @@ pub struct EventLine {
 }
 
 impl Timeline {
-    /// Whether nobody decided anything where there was something to decide: such a timeline agrees with every subject
-    /// that does nothing. A case without Deployments has ReplicaSets alone, about which there is nothing to decide.
+    /// Whether nobody decided anything where there was something to decide: such a timeline agrees
+    /// with every subject that does nothing. A case without Deployments has ReplicaSets alone,
+    /// about which there is nothing to decide.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let mut states = self.steps.iter().flat_map(|step| &step.checkpoint).peekable();
@@ -189,14 +193,16 @@ impl Timeline {
     /// The step with this id.
     #[must_use]
     pub fn step(&self, id: StepId) -> Option<&Step> {
-        // They are in order where they were made from a recording, and where a file is as it was written.
+        // They are in order where they were made from a recording, and where a file is as it was
+        // written.
         match self.steps.binary_search_by_key(&id, |step| step.id) {
             Ok(at) => self.steps.get(at),
             Err(_) => self.steps.iter().find(|step| step.id == id),
         }
     }
 
-    /// The same in plain text: what others wrote acts on no terminal, and in no job, that it is shown in.
+    /// The same in plain text: what others wrote acts on no terminal, and in no job, that it is
+    /// shown in.
     #[must_use]
     pub fn plain(mut self) -> Self {
         // Steps share the states that did not change between them.
@@ -326,7 +332,8 @@ impl Field {
     }
 }
 
-/// The longest text in a value, and the longest value in JSON: more is shown by its ends, and told apart by its fingerprint.
+/// The longest text in a value, and the longest value in JSON: more is shown by its ends, and told
+/// apart by its fingerprint.
 const LONGEST: usize = 400;
 const LONGEST_JSON: usize = 900;
 

@@ -1,6 +1,7 @@
-//! Names that two runs share. A ReplicaSet's real name ends in a hash of its template; a timeline calls it `rs1`, `rs2`, …
-//! by first appearance under its Deployment. One that the case itself made keeps the case's name where ReplicaSets are what is judged;
-//! and pods have the names that the case gave them.
+//! Names that two runs share. A ReplicaSet's real name ends in a hash of its template; a timeline
+//! calls it `rs1`, `rs2`, … by first appearance under its Deployment. One that the case itself made
+//! keeps the case's name where ReplicaSets are what is judged; and pods have the names that the
+//! case gave them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,9 +19,11 @@ pub(crate) struct Names {
     sets: BTreeMap<String, (Option<String>, u32)>,
     /// Real names to normalised ones, longest first, for messages.
     real: Vec<(String, String)>,
-    /// Uid of every ReplicaSet that the case made and no Deployment ever had, to its name; only where ReplicaSets are what is judged.
+    /// Uid of every ReplicaSet that the case made and no Deployment ever had, to its name; only
+    /// where ReplicaSets are what is judged.
     made: BTreeMap<String, String>,
-    /// The names of pods by their real ones: those that the case gave, and its own of the pods that it made.
+    /// The names of pods by their real ones: those that the case gave, and its own of the pods that
+    /// it made.
     pods: BTreeMap<String, String>,
     /// Uids of every Deployment ever seen.
     deployments: BTreeMap<String, String>,
@@ -123,7 +126,8 @@ impl Names {
         self.real.iter().fold(message.to_owned(), |text, (real, normal)| text.replace(real.as_str(), normal))
     }
 
-    /// First those that a Deployment ever controlled, in the order in which it got them; the rest are ownerless.
+    /// First those that a Deployment ever controlled, in the order in which it got them; the rest
+    /// are ownerless.
     fn number(&mut self, shown: &[Shown<'_>]) {
         let mut last: BTreeMap<Option<&str>, u32> = BTreeMap::new();
         let owned = shown.iter().filter_map(|set| {

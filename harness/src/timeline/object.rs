@@ -1,5 +1,6 @@
-//! The few fields that the judge reads from objects. The API's JSON is looked at through small functions rather than
-//! types, so that a field which a newer server adds is neither dropped nor an error.
+//! The few fields that the judge reads from objects. The API's JSON is looked at through small
+//! functions rather than types, so that a field which a newer server adds is neither dropped nor an
+//! error.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,8 @@ use crate::pointer::At;
 pub(crate) const HASH_LABEL: &str = "pod-template-hash";
 /// The annotation that holds the revision, on Deployments and ReplicaSets.
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
-/// The annotation that holds how many replicas the Deployment wanted when the ReplicaSet got its size.
+/// The annotation that holds how many replicas the Deployment wanted when the ReplicaSet got its
+/// size.
 pub(crate) const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
 /// The prefix of the annotations that the controller owns.
 pub(crate) const OWN_PREFIX: &str = "deployment.kubernetes.io/";
@@ -83,7 +85,8 @@ pub(crate) fn deleting(object: &Value) -> bool {
     object.at("/metadata/deletionTimestamp").is_some_and(|stamp| !stamp.is_null())
 }
 
-/// A pod template without the hash label, and without nulls and empty maps, which mean nothing to the API.
+/// A pod template without the hash label, and without nulls and empty maps, which mean nothing to
+/// the API.
 pub(crate) fn bare_template(object: &Value) -> Value {
     let mut template = object.at("/spec/template").cloned().unwrap_or(Value::Null);
     if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {

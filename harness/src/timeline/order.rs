@@ -1,6 +1,6 @@
-//! The order of decisions that upstream repeats: per Deployment, never across Deployments; a Deployment's own changes are
-//! a stream beside its ReplicaSets'; what the garbage collector does has no order, and neither have several adoptions or
-//! releases in a row.
+//! The order of decisions that upstream repeats: per Deployment, never across Deployments; a
+//! Deployment's own changes are a stream beside its ReplicaSets'; what the garbage collector does
+//! has no order, and neither have several adoptions or releases in a row.
 
 use super::model::{Action, Decision, Field, Step};
 
@@ -11,9 +11,11 @@ pub(super) struct Made {
     pub(super) deployment: Option<String>,
     /// Whether it changed the Deployment itself.
     pub(super) own: bool,
-    /// The ReplicaSet's number, where its Deployment is going or gone: then the garbage collector did it.
+    /// The ReplicaSet's number, where its Deployment is going or gone: then the garbage collector
+    /// did it.
     pub(super) collected: Option<u32>,
-    /// The burst in which it was made: what came without settling in between, counted within its step.
+    /// The burst in which it was made: what came without settling in between, counted within its
+    /// step.
     pub(super) burst: Option<u32>,
     /// The decision.
     pub(super) decision: Decision,
@@ -37,7 +39,8 @@ pub(super) fn canonical(mut made: Vec<Made>) -> Vec<Decision> {
         let made: Vec<Decision> = chunk.iter().map(|made| made.decision.clone()).collect();
         decisions.extend(if chunk[0].burst.is_some() { net(made) } else { made });
     }
-    // Upstream claims in the order of a map, which is another each time (seen in adoption/orphaned-in-mid-rollout).
+    // Upstream claims in the order of a map, which is another each time (seen in
+    // adoption/orphaned-in-mid-rollout).
     for claims in decisions.chunk_by_mut(|a, b| is_claim(a.action) && a.action == b.action) {
         claims.sort_by_key(|decision| by_number(&decision.object));
     }
@@ -48,8 +51,8 @@ fn is_claim(action: Action) -> bool {
     matches!(action, Action::Adopted | Action::Released)
 }
 
-/// One line an object: what all its decisions together come to. Objects in the order of their names' numbers, because
-/// which was first is what does not repeat.
+/// One line an object: what all its decisions together come to. Objects in the order of their
+/// names' numbers, because which was first is what does not repeat.
 pub(super) fn net(decisions: Vec<Decision>) -> Vec<Decision> {
     let mut merged: Vec<Decision> = Vec::new();
     for decision in decisions {
@@ -66,7 +69,8 @@ pub(super) fn net(decisions: Vec<Decision>) -> Vec<Decision> {
     merged
 }
 
-/// Successive resizes of one ReplicaSet in one direction as one: `rs1 0 -> 9`, `rs1 9 -> 11` is `rs1 0 -> 11`.
+/// Successive resizes of one ReplicaSet in one direction as one: `rs1 0 -> 9`, `rs1 9 -> 11` is
+/// `rs1 0 -> 11`.
 #[must_use]
 pub fn joined(decisions: &[Decision]) -> Vec<Decision> {
     let mut all: Vec<Decision> = Vec::new();
@@ -104,8 +108,8 @@ impl Step {
         Self { joined: true, decisions: joined(&self.decisions), ..self.clone() }
     }
 
-    /// The step with all decisions about one object as one, in the order of the objects, and marked as joined. What was taken
-    /// back is left out.
+    /// The step with all decisions about one object as one, in the order of the objects, and marked
+    /// as joined. What was taken back is left out.
     #[must_use]
     pub fn to_sum(&self) -> Self {
         let mut decisions: Vec<Decision> = Vec::new();

@@ -73,8 +73,8 @@ fn step_line(step: &mut Step, content: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `# upstream: kube-controller-manager v1.36.3 on kube-apiserver v1.36.3; 5 recordings, 2 boots. Written by …`; any
-/// other comment says nothing.
+/// `# upstream: kube-controller-manager v1.36.3 on kube-apiserver v1.36.3; 5 recordings, 2 boots.
+/// Written by …`; any other comment says nothing.
 fn provenance(comment: &str) -> Option<Provenance> {
     let (name, rest) = comment.trim().strip_suffix(WRITTEN_BY)?.split_once(": ")?;
     let (programs, counts) = rest.trim().strip_suffix('.')?.rsplit_once("; ")?;

@@ -1,8 +1,10 @@
-//! What became of a ReplicaSet's pods in a step, where its controller is judged: how many it made, deleted, adopted and released.
+//! What became of a ReplicaSet's pods in a step, where its controller is judged: how many it made,
+//! deleted, adopted and released.
 //!
-//! One line a ReplicaSet and a step, without an order: a controller makes and deletes pods in parallel, and what of that a watch shows
-//! first is not repeatable. Pods that the case knows by name are named, unless the case leaves to chance what becomes of them. What the
-//! garbage collector does to the pods of a ReplicaSet that is going is not its controller's.
+//! One line a ReplicaSet and a step, without an order: a controller makes and deletes pods in
+//! parallel, and what of that a watch shows first is not repeatable. Pods that the case knows by
+//! name are named, unless the case leaves to chance what becomes of them. What the garbage
+//! collector does to the pods of a ReplicaSet that is going is not its controller's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +17,8 @@ use super::world::{POD, REPLICA_SET, World};
 use crate::pointer::At;
 use crate::recording::{Change, Version, Writer};
 
-/// The pods that moved, by how, and what is odd about the new ones; by the rank and the name of their ReplicaSet.
+/// The pods that moved, by how, and what is odd about the new ones; by the rank and the name of
+/// their ReplicaSet.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     sets: BTreeMap<Set, Moved>,
@@ -74,8 +77,8 @@ impl Moves {
     }
 }
 
-/// Pods as a number, or by the names that the case has given them and how many there are besides: `3`, `a,b`, `a,+2`.
-/// `others` are pods besides that have no name.
+/// Pods as a number, or by the names that the case has given them and how many there are besides:
+/// `3`, `a,b`, `a,+2`. `others` are pods besides that have no name.
 pub(super) fn crowd<'a>(
     pods: impl Iterator<Item = &'a str>,
     mut others: usize,
@@ -102,7 +105,8 @@ pub(super) fn is_move(before: Option<&Value>, version: &Version, world: &World<'
     moved(before, version, world).is_some_and(|(_, set)| set.is_some())
 }
 
-/// What was done and to whose pod. A pod without an owner counts only when it is deleted, which no ReplicaSet controller should do.
+/// What was done and to whose pod. A pod without an owner counts only when it is deleted, which no
+/// ReplicaSet controller should do.
 fn moved<'a>(before: Option<&Value>, version: &Version, world: &'a World<'_>) -> Option<(Move, Option<&'a Value>)> {
     if version.kind != POD || version.by == Writer::Driver {
         return None;

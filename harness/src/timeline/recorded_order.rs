@@ -1,7 +1,8 @@
 //! The order in which a recording has the decisions of a step, where the timeline has another.
 //!
-//! A timeline has the order that upstream repeats, and one line for several resizes where only their sum repeats. That is what is
-//! compared; a reader who asks what led to what needs the recording's order, and the decision after which an invariant was broken.
+//! A timeline has the order that upstream repeats, and one line for several resizes where only
+//! their sum repeats. That is what is compared; a reader who asks what led to what needs the
+//! recording's order, and the decision after which an invariant was broken.
 
 use std::fmt::{Display, Formatter};
 

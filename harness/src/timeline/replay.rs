@@ -1,8 +1,9 @@
-//! A recording replayed, once, for everything that reads it: the timeline, who did the work, what the case expects of its pods, and
-//! its rules.
+//! A recording replayed, once, for everything that reads it: the timeline, who did the work, what
+//! the case expects of its pods, and its rules.
 //!
-//! Each entry is one [`Frame`]: the state after it, and how it came about. A [`Reader`] sees all of them in their order. That is the
-//! only place where a recording's versions are applied; whoever needs the state of the recorded world reads frames.
+//! Each entry is one [`Frame`]: the state after it, and how it came about. A [`Reader`] sees all of
+//! them in their order. That is the only place where a recording's versions are applied; whoever
+//! needs the state of the recorded world reads frames.
 
 use serde_json::Value;
 
@@ -23,7 +24,8 @@ pub(crate) struct Frame<'f, 'a> {
     pub(crate) step: StepId,
     /// Which version of its step it is, from 1.
     pub(crate) number: u32,
-    /// The version that led to it, if one did. It is parsed, where the one of the entry may be packed.
+    /// The version that led to it, if one did. It is parsed, where the one of the entry may be
+    /// packed.
     pub(crate) version: Option<&'f Version>,
     /// Whether all of `given` has settled.
     pub(crate) staged: bool,
@@ -106,7 +108,8 @@ impl<'f> Frame<'f, '_> {
         self.made.map(|made| &made.decision)
     }
 
-    /// The objects of a kind, each with the name that another run shares; ReplicaSets in the order of their numbers.
+    /// The objects of a kind, each with the name that another run shares; ReplicaSets in the order
+    /// of their numbers.
     pub(crate) fn all(&self, kind: &'static str) -> Vec<(String, &'f Value)> {
         let mut all: Vec<&'f Value> = self.world.all(kind).collect();
         if kind == REPLICA_SET {
@@ -115,8 +118,8 @@ impl<'f> Frame<'f, '_> {
         all.into_iter().map(|object| (self.name(kind, object), object)).collect()
     }
 
-    /// The workload whose pod template, or time of a restart (`spec.restartAt`), somebody other than the driver changed in this
-    /// frame, as `kind/name`.
+    /// The workload whose pod template, or time of a restart (`spec.restartAt`), somebody other
+    /// than the driver changed in this frame, as `kind/name`.
     pub(crate) fn restarted(&self, kinds: &[&str]) -> Option<String> {
         let version = self.version.filter(|it| it.by == Writer::Other && it.change != Change::Deleted)?;
         let asked = |object: &'f Value| ["/spec/template", "/spec/restartAt"].map(|field| object.at(field));
@@ -133,7 +136,8 @@ impl<'f> Frame<'f, '_> {
         }
     }
 
-    /// What became of which object in its version, and what was decided: `ReplicaSet rs1 was written (rs1 5 -> 4)`.
+    /// What became of which object in its version, and what was decided: `ReplicaSet rs1 was
+    /// written (rs1 5 -> 4)`.
     pub(crate) fn event(&self) -> Option<String> {
         let version = self.version?;
         let verb = match version.change {

@@ -1,9 +1,9 @@
-//! The ordinary shape of a new ReplicaSet. A timeline prints only what deviates from it, so that lines stay short and yet
-//! nothing goes unsaid.
+//! The ordinary shape of a new ReplicaSet. A timeline prints only what deviates from it, so that
+//! lines stay short and yet nothing goes unsaid.
 //!
-//! Ordinary is: controlled by its Deployment with blockOwnerDeletion; named `<deployment>-<hash>`, the Deployment's name cut where
-//! that is too long; the Deployment's template, the hash added to its labels; the same labels on the ReplicaSet; the Deployment's
-//! selector and the hash.
+//! Ordinary is: controlled by its Deployment with blockOwnerDeletion; named `<deployment>-<hash>`,
+//! the Deployment's name cut where that is too long; the Deployment's template, the hash added to
+//! its labels; the same labels on the ReplicaSet; the Deployment's selector and the hash.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,8 @@ fn blocking(set: &Value) -> Option<Field> {
     (!blocks).then(|| Field::new("blockOwnerDeletion", "false"))
 }
 
-/// A name is at most as long as the server allows, and the hash is not what is cut (rolling/deployment-name-leaves-no-room).
+/// A name is at most as long as the server allows, and the hash is not what is cut
+/// (rolling/deployment-name-leaves-no-room).
 fn named(set: &Value, deployment: &Value, hash: &str) -> Option<Field> {
     let room = LONGEST_NAME.saturating_sub(hash.len() + 1);
     let ordinary = format!("{:.room$}-{hash}", object::name(deployment));

@@ -1,6 +1,8 @@
-//! What a Deployment's timeline and a workload's can share: the workload says itself what it leaves out ([`Uncompared`]).
+//! What a Deployment's timeline and a workload's can share: the workload says itself what it leaves
+//! out ([`Uncompared`]).
 //!
-//! Applied to both sides, the golden timeline and the subject's, so that neither shows what is not compared.
+//! Applied to both sides, the golden timeline and the subject's, so that neither shows what is not
+//! compared.
 
 use std::sync::Arc;
 

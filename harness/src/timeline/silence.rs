@@ -1,7 +1,9 @@
-//! The invariant `silence`: the subject writes nothing after the last step has settled, Events aside.
+//! The invariant `silence`: the subject writes nothing after the last step has settled, Events
+//! aside.
 //!
-//! The recording goes on for a while, so that Events come. What time itself changes meanwhile is for the subject to report: pods
-//! become available after minReadySeconds, and a deadline passes. A recording that shows such a change is not judged.
+//! The recording goes on for a while, so that Events come. What time itself changes meanwhile is
+//! for the subject to report: pods become available after minReadySeconds, and a deadline passes. A
+//! recording that shows such a change is not judged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,8 +70,8 @@ fn became_available(before: &Value, after: &Value) -> bool {
     }
 }
 
-/// What was created came after the progress deadline of this Deployment, at which upstream looks again. A Recreate that waits for
-/// pods goes on then if they have ended meanwhile.
+/// What was created came after the progress deadline of this Deployment, at which upstream looks
+/// again. A Recreate that waits for pods goes on then if they have ended meanwhile.
 fn is_past(deployment: &Value, created: &Value) -> bool {
     let time = |value: &Value| value.as_str()?.parse::<jiff::Timestamp>().ok();
     let conditions = deployment["status"]["conditions"].as_array().into_iter().flatten();

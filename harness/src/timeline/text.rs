@@ -1,4 +1,5 @@
-//! A timeline as text: one decision a line, one object a line, so that a diff reads the same everywhere.
+//! A timeline as text: one decision a line, one object a line, so that a diff reads the same
+//! everywhere.
 //!
 //! ```text
 //! step 1  set image=app:2
@@ -46,8 +47,9 @@ impl Display for Timeline {
 const STATES: usize = 10_000;
 
 impl Timeline {
-    /// As text; of one that has very many states only those that are not as they were after the step before, and a line for each object
-    /// that is gone. It says as much, and grows with what happened instead of with what there is.
+    /// As text; of one that has very many states only those that are not as they were after the
+    /// step before, and a line for each object that is gone. It says as much, and grows with what
+    /// happened instead of with what there is.
     #[must_use]
     pub fn in_short(&self) -> String {
         if !self.is_long() {
@@ -99,8 +101,8 @@ pub(super) fn written<'a>(blocks: impl Iterator<Item = Block<'a>>, changes_alone
     text
 }
 
-/// The states that are not as they were, and what is gone. What changed in a step stands close together, and what is the same at both
-/// ends is not looked at twice.
+/// The states that are not as they were, and what is gone. What changed in a step stands close
+/// together, and what is the same at both ends is not looked at twice.
 fn changed(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<Line> {
     let is_same = |(was, is): &(&Arc<State>, &Arc<State>)| Arc::ptr_eq(was, is) || was == is;
     let first = before.iter().zip(now).take_while(is_same).count();

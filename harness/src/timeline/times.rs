@@ -1,8 +1,9 @@
-//! Times in annotations of workloads, where restarts are judged: a controller notes when it did something. A Rollout's
-//! `spec.restartAt` is such a time, too.
+//! Times in annotations of workloads, where restarts are judged: a controller notes when it did
+//! something. A Rollout's `spec.restartAt` is such a time, too.
 //!
-//! A recording on another day, or in real time, has other times for the same behaviour. What repeats is that the field has the time at
-//! which it was written, and that is what a timeline says: `$(NOW)`. Any other time stands as it is.
+//! A recording on another day, or in real time, has other times for the same behaviour. What
+//! repeats is that the field has the time at which it was written, and that is what a timeline
+//! says: `$(NOW)`. Any other time stands as it is.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,7 +19,8 @@ const NOW: &str = "$(NOW)";
 const ANNOTATIONS: &str = "annotations";
 /// The key of the time from which on a Rollout restarts its pods.
 const RESTART_AT: &str = "spec.restartAt";
-/// How long before or after a write was seen it may have been decided: such times are whole seconds, and a busy server is late.
+/// How long before or after a write was seen it may have been decided: such times are whole
+/// seconds, and a busy server is late.
 const ABOUT: Duration = Duration::from_secs(5);
 
 /// Recognises times by when they were written.
@@ -35,7 +37,8 @@ impl Times {
         Self { began, known: BTreeSet::new() }
     }
 
-    /// A decision that was seen so many milliseconds after the beginning, without the times that are its own.
+    /// A decision that was seen so many milliseconds after the beginning, without the times that
+    /// are its own.
     pub(super) fn relative(&mut self, mut decision: Decision, at: u64) -> Decision {
         let written = self.began.saturating_add(Duration::from_millis(at)).unwrap_or(self.began);
         for field in &mut decision.details {

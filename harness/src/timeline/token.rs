@@ -1,6 +1,7 @@
 //! The words of a timeline's line: blanks separate them, JSON strings hold blanks.
 
-/// A value as one word: bare if it has neither blanks, quotes nor control characters, else as a JSON string.
+/// A value as one word: bare if it has neither blanks, quotes nor control characters, else as a
+/// JSON string.
 pub(super) fn quote(text: &str) -> String {
     let bare = !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !c.is_control() && c != '"');
     if bare { text.to_owned() } else { serde_json::Value::from(text).to_string() }

@@ -48,7 +48,8 @@ impl Deref for Held<'_> {
     }
 }
 
-/// Every object that exists, by kind and name; Deployments and ReplicaSets also by UID, and what each controls.
+/// Every object that exists, by kind and name; Deployments and ReplicaSets also by UID, and what
+/// each controls.
 #[derive(Debug, Default, Clone)]
 pub(super) struct World<'a> {
     /// By kind and name.

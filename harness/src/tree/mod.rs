@@ -1,5 +1,6 @@
-//! YAML as a tree whose every node knows where it stands, so that each finding can point at its own place and all of them
-//! can be collected. The syntax itself is serde-saphyr's, with kubectl's reading of scalars.
+//! YAML as a tree whose every node knows where it stands, so that each finding can point at its own
+//! place and all of them can be collected. The syntax itself is serde-saphyr's, with kubectl's
+//! reading of scalars.
 
 mod malformed;
 
@@ -52,7 +53,8 @@ fn alias_limits() -> serde_saphyr::options::AliasLimits {
 }
 
 impl Node {
-    /// Read one YAML document as kubectl would: `0644` is octal, `yes` is a boolean; duplicate keys are errors.
+    /// Read one YAML document as kubectl would: `0644` is octal, `yes` is a boolean; duplicate keys
+    /// are errors.
     pub(crate) fn parse(text: &str) -> Result<Self, Malformed> {
         let options = serde_saphyr::options! {
             with_snippet: false,

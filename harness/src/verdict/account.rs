@@ -1,4 +1,5 @@
-//! What one recording shows, read in one replay: the account that the judge weighs, however many golden outcomes it is compared with.
+//! What one recording shows, read in one replay: the account that the judge weighs, however many
+//! golden outcomes it is compared with.
 
 use crate::case::Case;
 use crate::recording::Recording;

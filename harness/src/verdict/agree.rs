@@ -24,7 +24,8 @@ pub enum Disagreement {
     },
 }
 
-/// The timeline that all of these show. Steps that differ only in how resizes were split are joined and marked.
+/// The timeline that all of these show. Steps that differ only in how resizes were split are joined
+/// and marked.
 ///
 /// # Errors
 /// The first disagreement.

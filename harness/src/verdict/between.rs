@@ -1,15 +1,17 @@
 //! What changed between two versions of upstream: plays of one case on both, compared.
 //!
-//! A version that breaks a tie by chance (between two pods, by the order of a Go map) does one thing in one play and another
-//! in the next. Such a version differs from itself, and from any other version as well: that is no change. So a case has
-//! *changed* only where the versions part before either parts from itself: at a step, say, at which all plays of the one
-//! delete pod a and all plays of the other pod b. Where chance comes first, or at the same step, the case *varies*.
+//! A version that breaks a tie by chance (between two pods, by the order of a Go map) does one
+//! thing in one play and another in the next. Such a version differs from itself, and from any
+//! other version as well: that is no change. So a case has *changed* only where the versions part
+//! before either parts from itself: at a step, say, at which all plays of the one delete pod a and
+//! all plays of the other pod b. Where chance comes first, or at the same step, the case *varies*.
 //!
-//! Two plays are compared as two live ones are ([`compare_live`]): a resize that was split in two is the same. The invariants
-//! that a play broke count too, and the step at which it could go no further.
+//! Two plays are compared as two live ones are ([`compare_live`]): a resize that was split in two
+//! is the same. The invariants that a play broke count too, and the step at which it could go no
+//! further.
 //!
-//! Pure. Older versions report some things in other words in every case ([`crate::versions`]): the caller rewrites the
-//! newer timelines first.
+//! Pure. Older versions report some things in other words in every case ([`crate::versions`]): the
+//! caller rewrites the newer timelines first.
 
 use super::compare::{Difference, Place, compare_live};
 use super::judgement::{Judgement, What};
@@ -34,7 +36,8 @@ pub struct Conduct {
     pub stop: Option<Stop>,
 }
 
-/// Where a version left a case and why: a namespace that does not settle, a step that is impossible by then.
+/// Where a version left a case and why: a namespace that does not settle, a step that is impossible
+/// by then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
     /// At which step.

@@ -1,7 +1,8 @@
 //! Where two timelines differ.
 //!
-//! Steps are paired by their ids, and within a step decisions and checkpoint are compared line by line: typed lines, each of which
-//! is printed as it is, so that what a reader sees is what was judged. Broken invariants are left to `judge`: they are no expectation.
+//! Steps are paired by their ids, and within a step decisions and checkpoint are compared line by
+//! line: typed lines, each of which is printed as it is, so that what a reader sees is what was
+//! judged. Broken invariants are left to `judge`: they are no expectation.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Formatter};
@@ -13,7 +14,8 @@ use crate::timeline::{Events, Line, Step, StepId, Timeline};
 pub struct Comparison {
     /// Every difference, in the order of the steps; events last.
     pub differences: Vec<Difference>,
-    /// Steps that are the same only once successive resizes of one ReplicaSet are joined. A note, not a difference.
+    /// Steps that are the same only once successive resizes of one ReplicaSet are joined. A note,
+    /// not a difference.
     pub joined: Vec<StepId>,
     /// The first step whose label differs: the timelines belong to two versions of the case.
     pub relabelled: Option<Relabelled>,
@@ -41,7 +43,8 @@ pub struct Difference {
     pub expected: Option<Vec<Line>>,
     /// All the lines that there are; `None` if the step was never made.
     pub actual: Option<Vec<Line>>,
-    /// The first line that differs, from 0; the number of lines of the shorter side if it just ends.
+    /// The first line that differs, from 0; the number of lines of the shorter side if it just
+    /// ends.
     pub at: usize,
 }
 
@@ -70,7 +73,8 @@ pub fn compare(expected: &Timeline, actual: &Timeline) -> Result<Comparison, Bot
     })
 }
 
-/// Compare two live runs: strictly; steps that differ only in how a resize was split are noted as joined.
+/// Compare two live runs: strictly; steps that differ only in how a resize was split are noted as
+/// joined.
 ///
 /// # Errors
 /// [`BothIdle`].
@@ -137,7 +141,8 @@ pub(super) fn difference(expected: Vec<Line>, actual: Vec<Line>) -> Option<Lines
     Some((expected, actual, at))
 }
 
-/// Events are compared where both sides have all of theirs; too many where few were expected differ as well.
+/// Events are compared where both sides have all of theirs; too many where few were expected differ
+/// as well.
 fn events(expected: &Events, actual: &Events) -> Option<Difference> {
     match (expected, actual) {
         (Events::NotCompared(_), _) => return None,
@@ -162,7 +167,8 @@ impl Comparison {
         self.differences.first()
     }
 
-    /// `given` is named by its parts, whose number is the subject's doing; the other steps by the case alone.
+    /// `given` is named by its parts, whose number is the subject's doing; the other steps by the
+    /// case alone.
     fn note_label(&mut self, expected: &Step, actual: &Step) {
         let differs = expected.label != actual.label && expected.id != StepId::GIVEN;
         if differs && self.relabelled.is_none() {
@@ -199,7 +205,8 @@ impl Difference {
         self.comes_later(&self.expected, &self.actual)
     }
 
-    /// Whether the line of the others comes later in these, and the line of these no more in the others.
+    /// Whether the line of the others comes later in these, and the line of these no more in the
+    /// others.
     fn comes_later(&self, these: &Option<Vec<Line>>, others: &Option<Vec<Line>>) -> bool {
         let (Some(these), Some(others)) = (these, others) else { return false };
         let rest = |lines: &[Line], line: Option<&Line>| {

@@ -1,18 +1,21 @@
-//! What a recording itself says about trouble: whose, at which step, and from where on it proves nothing.
+//! What a recording itself says about trouble: whose, at which step, and from where on it proves
+//! nothing.
 
 use std::collections::BTreeMap;
 
 use crate::recording::{Blame, Entry, Recording, Request, StepMark, Trouble};
 use crate::timeline::StepId;
 
-/// Why a step is no evidence at which objects changed that only the subject may change, and the subject wrote none.
+/// Why a step is no evidence at which objects changed that only the subject may change, and the
+/// subject wrote none.
 const FOREIGN: &str =
     "decisions were made here, but not by the subject: another controller of the kind runs on this cluster";
 
 /// Why an impossible step is nobody's fault yet.
 const UNPROVED: &str = "no run of upstream shows that the step is possible; bless the case, or compare with upstream";
 
-/// Why a step that did not settle is nobody's fault yet, where the server refuses what the subject writes.
+/// Why a step that did not settle is nobody's fault yet, where the server refuses what the subject
+/// writes.
 const UNSETTLED: &str = "no run of upstream shows that the step settles; bless the case, or compare with upstream";
 
 /// The trouble that a recording tells of.
@@ -42,10 +45,11 @@ pub(super) struct At {
 }
 
 impl Evidence {
-    /// Read a recording through, in which at these steps the subject did not do the work. A step that could not be made is the subject's
-    /// fault where `possible` knows that it can be; else the case may be to blame as well. So may it where the step did not settle
-    /// because the server refuses what the subject writes, and `settles` does not know that it can; but not where the subject has
-    /// not served the probe either, of which no server refuses anything.
+    /// Read a recording through, in which at these steps the subject did not do the work. A step
+    /// that could not be made is the subject's fault where `possible` knows that it can be; else
+    /// the case may be to blame as well. So may it where the step did not settle because the server
+    /// refuses what the subject writes, and `settles` does not know that it can; but not where the
+    /// subject has not served the probe either, of which no server refuses anything.
     pub(super) fn of(
         recording: &Recording,
         unearned: &[StepId],
@@ -146,7 +150,8 @@ impl Evidence {
         }
     }
 
-    /// The steps at which another controller did the work: from the first on, nothing is the subject's for certain.
+    /// The steps at which another controller did the work: from the first on, nothing is the
+    /// subject's for certain.
     fn somebody_elses(&mut self, unearned: &[StepId]) {
         for &step in unearned {
             let (line, label) = self.marks.get(&step).cloned().unwrap_or_default();
@@ -190,7 +195,8 @@ impl Now {
         Self { step, line, label, open: true, refused: None, last: None }
     }
 
-    /// The subject wrote something. Once is no obstacle, and a conflict, or an object that is gone, is no refusal of what is written.
+    /// The subject wrote something. Once is no obstacle, and a conflict, or an object that is gone,
+    /// is no refusal of what is written.
     fn wrote(&mut self, request: &Request) {
         if matches!(request.verb.as_str(), "get" | "list" | "watch") || request.resource == "events" {
             return;

@@ -1,8 +1,9 @@
 //! Judges a recording: its trouble, the invariants, and how it compares with what was expected.
 //!
-//! Where upstream itself does several things, a subject is conformant if one of the outcomes fits it as a whole; pieces of two do not
-//! make a third. One that fits none is compared with the *nearest*, the one with which it agrees longest. Only a case that says
-//! `expectation: outcomes` has more than one: any other is compared with the first, whatever files lie beside it.
+//! Where upstream itself does several things, a subject is conformant if one of the outcomes fits
+//! it as a whole; pieces of two do not make a third. One that fits none is compared with the
+//! *nearest*, the one with which it agrees longest. Only a case that says `expectation: outcomes`
+//! has more than one: any other is compared with the first, whatever files lie beside it.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,8 @@ use crate::rules::Expectation;
 use crate::timeline::{Golden, Metrics, StepId, Timeline, wrote};
 use crate::versions::{as_told_by, is_overlay, words_of};
 
-/// Judge a recording of a case by what is golden of it and by its rules, or by the invariants alone if there is neither.
+/// Judge a recording of a case by what is golden of it and by its rules, or by the invariants alone
+/// if there is neither.
 #[must_use]
 pub fn judge(case: &Arc<Case>, recording: &Recording, golden: Option<&Golden>) -> Judgement {
     let account = Account::of(case, recording);
@@ -35,8 +37,9 @@ pub fn judge(case: &Arc<Case>, recording: &Recording, golden: Option<&Golden>) -
     judged_by.min_by_key(distance).unwrap_or_else(|| judged(case, &account, Some(golden.first())))
 }
 
-/// How far a recording is from an outcome: nothing where it fits; else the later they part, the nearer. An outcome of another version of
-/// the case goes before all: then nothing else can be said.
+/// How far a recording is from an outcome: nothing where it fits; else the later they part, the
+/// nearer. An outcome of another version of the case goes before all: then nothing else can be
+/// said.
 fn distance(judgement: &Judgement) -> (u8, Reverse<(Place, usize)>) {
     let class = match (&judgement.blessing, judgement.verdict) {
         (Blessing::Changed(_), _) => 0,
@@ -53,7 +56,8 @@ fn distance(judgement: &Judgement) -> (u8, Reverse<(Place, usize)>) {
 /// Judged by one golden timeline.
 fn judged(case: &Arc<Case>, account: &Account<'_>, golden: Option<&Timeline>) -> Judgement {
     let by_rules = case.expectation == Expectation::Rules;
-    // A golden timeline is of runs that went through; of a case without upstream its rules say that it can be.
+    // A golden timeline is of runs that went through; of a case without upstream its rules say that
+    // it can be.
     let possible = |step| golden.map_or(by_rules, |golden| golden.step(step).is_some());
     let settles = |step| golden.is_some_and(|golden| golden.step(step).is_some_and(|step| !step.checkpoint.is_empty()));
     let evidence = Evidence::of(account.recording, &account.unearned, possible, settles);
@@ -86,17 +90,19 @@ fn judged(case: &Arc<Case>, account: &Account<'_>, golden: Option<&Timeline>) ->
     finish(case, account, Weighed { blessing, findings, comparison })
 }
 
-/// Judge a recording by another run of the same case: strictly, resizes that were merely split differently aside.
-/// Where the other run's test environment broke, what comes after is not held against anybody.
+/// Judge a recording by another run of the same case: strictly, resizes that were merely split
+/// differently aside. Where the other run's test environment broke, what comes after is not held
+/// against anybody.
 #[must_use]
 pub fn judge_live(case: &Arc<Case>, recording: &Recording, other: &Recording) -> Judgement {
     weighed_live(case, Account::of(case, recording), Account::of(case, other))
 }
 
-/// Judge the recording of a live cluster by how another controller `played` the case that was inferred from it: that controller's own
-/// judgement, and the cluster's. In these `concurrent` steps what was decided on the way is chance: where the two came to the same in
-/// one, each has one decision about each object. Those that are `left` end before the cluster's controllers had settled: what was there
-/// then is not compared.
+/// Judge the recording of a live cluster by how another controller `played` the case that was
+/// inferred from it: that controller's own judgement, and the cluster's. In these `concurrent`
+/// steps what was decided on the way is chance: where the two came to the same in one, each has one
+/// decision about each object. Those that are `left` end before the cluster's controllers had
+/// settled: what was there then is not compared.
 #[must_use]
 pub fn judge_replay(
     case: &Arc<Case>,
@@ -227,7 +233,8 @@ fn troubles(evidence: &Evidence) -> Vec<Finding> {
     environment.chain(subject).map(|at| finding(at, what(at))).collect()
 }
 
-/// The first difference of the steps, and the events', as far as they are evidence. Later steps follow from the first.
+/// The first difference of the steps, and the events', as far as they are evidence. Later steps
+/// follow from the first.
 fn divergences(comparison: &Comparison, evidence: &Evidence) -> Vec<Finding> {
     let counts = |difference: &&Difference| match difference.place {
         Place::Step(step) => evidence.covers(step) && !after_end(evidence, step, difference.actual.is_none()),
@@ -279,7 +286,8 @@ fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &Evidence
     findings
 }
 
-/// What the case itself says of its named pods, whatever is blessed: where that differs, nothing else needs to.
+/// What the case itself says of its named pods, whatever is blessed: where that differs, nothing
+/// else needs to.
 fn unexpected(account: &Account<'_>, evidence: &Evidence) -> Vec<Finding> {
     let found = account.unexpected.iter().filter(|(step, _)| evidence.covers(*step));
     found.map(|(step, what)| at_step(*step, What::Unexpected(what.clone()), evidence)).collect()

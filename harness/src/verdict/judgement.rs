@@ -26,7 +26,8 @@ pub struct Judgement {
     pub cluster: Identity,
     /// The controllers that the subject was said to bring.
     pub under_test: Controllers,
-    /// Whose the controllers were that the subject did not bring, where that is not what such a cluster has anyway.
+    /// Whose the controllers were that the subject did not bring, where that is not what such a
+    /// cluster has anyway.
     pub cluster_controllers: Option<Identity>,
     /// Whether a kubelet ran the pods there.
     pub real_pods: bool,
@@ -38,7 +39,8 @@ pub struct Judgement {
     pub blessing: Blessing,
     /// Which of several outcomes that was; `None` where there is one.
     pub nearest: Option<Nearest>,
-    /// Everything that speaks against the subject or the test environment, in the order of the steps. The first is what a report shows.
+    /// Everything that speaks against the subject or the test environment, in the order of the
+    /// steps. The first is what a report shows.
     pub findings: Vec<Finding>,
     /// Every difference to what was expected, evidence or not.
     pub comparison: Option<Comparison>,
@@ -63,12 +65,13 @@ pub enum Blessing {
     Unblessed,
     /// The case's rules, which are all that is expected.
     Rules,
-    /// Nothing but the invariants: the golden timeline is of another version of the case. With the first step
-    /// that is called differently, if any is.
+    /// Nothing but the invariants: the golden timeline is of another version of the case. With the
+    /// first step that is called differently, if any is.
     Changed(Option<Relabelled>),
 }
 
-/// Which of upstream's outcomes a subject was held against: the one that fits, or the one with which it agrees longest.
+/// Which of upstream's outcomes a subject was held against: the one that fits, or the one with
+/// which it agrees longest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nearest {
     /// Its number, from 1.
@@ -156,8 +159,9 @@ impl What {
 }
 
 impl Judgement {
-    /// The same in plain text: names and messages of a recording act on no terminal, and in no job, that they are shown in. The
-    /// case's text stays as it is written; who shows a line of it makes that plain.
+    /// The same in plain text: names and messages of a recording act on no terminal, and in no job,
+    /// that they are shown in. The case's text stays as it is written; who shows a line of it makes
+    /// that plain.
     pub(super) fn plain(mut self) -> Self {
         [&mut self.case, &mut self.path].into_iter().for_each(tidy);
         [&mut self.subject, &mut self.cluster].into_iter().chain(&mut self.cluster_controllers).for_each(plain);
@@ -186,8 +190,9 @@ impl Judgement {
         self
     }
 
-    /// The outcome for the exit code: a case without a golden timeline that is otherwise in order is unblessed, and one with a rule
-    /// that cannot be evaluated is bad, if nothing else speaks against the subject.
+    /// The outcome for the exit code: a case without a golden timeline that is otherwise in order
+    /// is unblessed, and one with a rule that cannot be evaluated is bad, if nothing else speaks
+    /// against the subject.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match (self.verdict, &self.blessing) {
@@ -207,7 +212,8 @@ impl Judgement {
         blessed.map(|blessed| blessed.outcome(self.nearest.map_or(1, |nearest| nearest.number)))
     }
 
-    /// The finding that decided the verdict: the first that speaks against the party that the verdict blames.
+    /// The finding that decided the verdict: the first that speaks against the party that the
+    /// verdict blames.
     #[must_use]
     pub fn decisive(&self) -> Option<&Finding> {
         let blame = if self.verdict == Verdict::NonConformant { Blame::Subject } else { Blame::Environment };

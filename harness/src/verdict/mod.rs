@@ -1,11 +1,13 @@
 //! Verdicts: what a recording says about its subject.
 //!
-//! Three are possible. *Conformant*: the subject did what the golden timeline says and broke no invariant. *Non-conformant*: it
-//! did something else, wrote what an invariant forbids, never came to rest, or left the next step impossible. *Inconclusive*: the
-//! test environment broke first, so nothing is said about the subject. What was recorded and settled before the test environment failed is still
-//! evidence; what came after it is not. Doing nothing is never a pass.
+//! Three are possible. *Conformant*: the subject did what the golden timeline says and broke no
+//! invariant. *Non-conformant*: it did something else, wrote what an invariant forbids, never came
+//! to rest, or left the next step impossible. *Inconclusive*: the test environment broke first, so
+//! nothing is said about the subject. What was recorded and settled before the test environment
+//! failed is still evidence; what came after it is not. Doing nothing is never a pass.
 //!
-//! * `compare` finds where two timelines differ; `agree` makes one timeline of recordings that are the same.
+//! * `compare` finds where two timelines differ; `agree` makes one timeline of recordings that are
+//!   the same.
 //! * `account` reads a recording, once; `evidence` says who got into trouble, and where.
 //! * `between` compares the plays of two versions of upstream.
 //! * `outcomes` is for cases in which upstream itself does several things.

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use super::agree::{Disagreement, agree};
 use crate::timeline::{Golden, StepId, Timeline};
 
-/// The different things that these recordings show, the most frequent first, each with how often it was seen. What was seen as often is in
-/// the order of the first recording of it.
+/// The different things that these recordings show, the most frequent first, each with how often it
+/// was seen. What was seen as often is in the order of the first recording of it.
 ///
 /// # Errors
 /// There is none, or none of them holds a decision.

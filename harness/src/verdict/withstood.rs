@@ -1,12 +1,13 @@
 //! Whether a subject withstood a fault: the same case without it is what it is held against.
 //!
-//! How it got there may differ, as a crash costs a conflict and a lagging view a detour. What must be the same is where it ends, which
-//! ReplicaSets it made, and under which revisions; and the invariants must hold at every frame, and rest come at the end.
-//! Where restarts are judged, the number of a Deployment's generation is part of how it got there: annotations count in it, and a controller
-//! whose write is refused lets another workload go first, which is annotated once more or less for it. A restart too many is a ReplicaSet
-//! and a revision too many, and rules count restarts.
-//! A case's rules must hold as well; of a config-restart controller, which waits before it acts and after a crash waits again, all but those
-//! that say at which step.
+//! How it got there may differ, as a crash costs a conflict and a lagging view a detour. What must
+//! be the same is where it ends, which ReplicaSets it made, and under which revisions; and the
+//! invariants must hold at every frame, and rest come at the end. Where restarts are judged, the
+//! number of a Deployment's generation is part of how it got there: annotations count in it, and a
+//! controller whose write is refused lets another workload go first, which is annotated once more
+//! or less for it. A restart too many is a ReplicaSet and a revision too many, and rules count
+//! restarts. A case's rules must hold as well; of a config-restart controller, which waits before
+//! it acts and after a crash waits again, all but those that say at which step.
 
 use std::sync::Arc;
 

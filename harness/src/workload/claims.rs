@@ -1,7 +1,9 @@
-//! What a description claims of its controller. What it does not claim is neither waited for nor judged.
+//! What a description claims of its controller. What it does not claim is neither waited for nor
+//! judged.
 //!
-//! A field is not claimed that `paths` leads nowhere (`/status/readyReplicas: null`, or all of `/status`), or that `uncompared`
-//! names. A bound that the kind has no field for is no promise, so the invariant about it is not judged, unless `bounds` says it.
+//! A field is not claimed that `paths` leads nowhere (`/status/readyReplicas: null`, or all of
+//! `/status`), or that `uncompared` names. A bound that the kind has no field for is no promise, so
+//! the invariant about it is not judged, unless `bounds` says it.
 
 use super::table::{INVARIANTS, ROLLING, STATUS, Workload};
 

@@ -1,8 +1,10 @@
-//! The harness's client where cases are about a workload: it speaks of Deployments, the server of the workload.
+//! The harness's client where cases are about a workload: it speaks of Deployments, the server of
+//! the workload.
 //!
-//! A Deployment is created by asking the server first, in a dry run, what it would store: so a Deployment that the server refuses is
-//! refused, and the workload says all that the server would have filled in. A patch is read, applied, asked about in the same way, and
-//! written with the version that was read.
+//! A Deployment is created by asking the server first, in a dry run, what it would store: so a
+//! Deployment that the server refuses is refused, and the workload says all that the server would
+//! have filled in. A patch is read, applied, asked about in the same way, and written with the
+//! version that was read.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! CustomResourceDefinitions of a workload, where a cluster has none: of any content, with a status and a scale.
+//! CustomResourceDefinitions of a workload, where a cluster has none: of any content, with a status
+//! and a scale.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A patch applied to a Deployment that no server has. A custom resource takes no strategic merge, and a Deployment's paths are not
-//! its own, so the harness reads, patches and replaces.
+//! A patch applied to a Deployment that no server has. A custom resource takes no strategic merge,
+//! and a Deployment's paths are not its own, so the harness reads, patches and replaces.
 
 use kube_apiserver_sim::ApiType;
 use serde_json::Value;

@@ -84,7 +84,8 @@ const OWNS: &str = "`owns`: a workload's controller owns ReplicaSets; other owne
 /// The workloads that the program carries, by name.
 const CARRIED: [(&str, &str); 1] = [("argo-rollouts", include_str!("../../workloads/argo-rollouts.yaml"))];
 
-/// A kind that owns ReplicaSets, and where it has what a Deployment has. A recording carries it whole.
+/// A kind that owns ReplicaSets, and where it has what a Deployment has. A recording carries it
+/// whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Workload {
@@ -97,7 +98,8 @@ pub struct Workload {
     pub kind: String,
     /// What its paths call it.
     pub plural: String,
-    /// A Deployment's JSON pointers to its own, where they differ; `None`: it has nothing of the kind.
+    /// A Deployment's JSON pointers to its own, where they differ; `None`: it has nothing of the
+    /// kind.
     #[serde(default)]
     pub paths: BTreeMap<String, Option<String>>,
     /// What every manifest has besides; does not replace what is there.
@@ -270,7 +272,8 @@ impl Workload {
         self.paths.iter().any(leads_nowhere)
     }
 
-    /// Whether it is a Deployment itself, whose controller has other annotations, or lacks something.
+    /// Whether it is a Deployment itself, whose controller has other annotations, or lacks
+    /// something.
     pub(super) fn is_deployment(&self) -> bool {
         (self.api_version.as_str(), self.kind.as_str()) == (API_VERSION, KIND)
     }

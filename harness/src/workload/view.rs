@@ -1,15 +1,17 @@
 //! One JSON object, as the API server has it and as a Deployment's.
 //!
-//! Both directions move the same fields, so what has no counterpart stays where it is and a translation there and back changes
-//! nothing. Kinds, the label of the hash and annotations are translated wherever they stand: an owner reference, an Event's
-//! object, a selector and a template say them too.
+//! Both directions move the same fields, so what has no counterpart stays where it is and a
+//! translation there and back changes nothing. Kinds, the label of the hash and annotations are
+//! translated wherever they stand: an owner reference, an Event's object, a selector and a template
+//! say them too.
 
 use serde_json::{Map, Value};
 
 use super::table::{ANNOTATIONS, API_VERSION, HASH_LABEL, KIND, ROLLING, Workload};
 
 impl Workload {
-    /// What the API server has, as a Deployment's: an object, a list of them, or what belongs to one.
+    /// What the API server has, as a Deployment's: an object, a list of them, or what belongs to
+    /// one.
     pub(super) fn as_deployment(&self, value: &mut Value) {
         if let Some(items) = value.get_mut("items").and_then(Value::as_array_mut) {
             items.iter_mut().for_each(|item| self.as_deployment(item));

@@ -6,7 +6,8 @@
 //!   that file: the repository's where it has one, else one that the page's commands find.
 //! * Links lead somewhere, and files and cases that a page names are there (`links`).
 //! * Options and metrics that a page names exist (`names`).
-//! * `docs/commands.md`, `tests/messages.txt` and the pictures are what the program makes (`reference`).
+//! * `docs/commands.md`, `tests/messages.txt` and the pictures are what the program makes
+//!   (`reference`).
 //!
 //! `LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'` writes what is generated anew, and
 //! the output of every block that leaves nothing out. The rest is for an editor.

@@ -1,5 +1,5 @@
-//! What is generated: the page of commands, from clap, the messages of all errors, and the pictures,
-//! by `lockstep explain`.
+//! What is generated: the page of commands, from clap, the messages of all errors, and the
+//! pictures, by `lockstep explain`.
 
 use std::fmt::Write;
 use std::process::Command;

@@ -1,11 +1,12 @@
-//! kubectl itself on the simulated cluster: every verb that works there, what it prints beside a real
-//! server, and that the operations of a case do the same.
+//! kubectl itself on the simulated cluster: every verb that works there, what it prints beside a
+//! real server, and that the operations of a case do the same.
 //!
 //! Trials `sim::kubectl::<verb>`, each with a server of its own; at the end the server must have
-//! refused nothing as unsupported. `sim::kubectl::operation::<name>` compares what kubectl makes of an
-//! object with what the operations of a case make of it. kubectl is that of `LOCKSTEP_BIN`, else that of `PATH`; without
-//! one the trials are listed as ignored. `control-plane::kubectl::prints-what-a-real-server-gives`
-//! compares with a real server and needs upstream's programs too:
+//! refused nothing as unsupported. `sim::kubectl::operation::<name>` compares what kubectl makes of
+//! an object with what the operations of a case make of it. kubectl is that of `LOCKSTEP_BIN`, else
+//! that of `PATH`; without one the trials are listed as ignored.
+//! `control-plane::kubectl::prints-what-a-real-server-gives` compares with a real server and needs
+//! upstream's programs too:
 //!
 //! ```text
 //! cargo test -p lockstep --test kubectl

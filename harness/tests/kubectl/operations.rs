@@ -1,8 +1,8 @@
-//! The operations of a case beside kubectl: the same commands on two simulated clusters, one by kubectl and one by the driver,
-//! make equal objects.
+//! The operations of a case beside kubectl: the same commands on two simulated clusters, one by
+//! kubectl and one by the driver, make equal objects.
 //!
-//! A row is one trial, `sim::kubectl::operation::<name>`. Compared are whole objects with their `managedFields`, without what
-//! every cluster makes anew: UIDs, versions and times.
+//! A row is one trial, `sim::kubectl::operation::<name>`. Compared are whole objects with their
+//! `managedFields`, without what every cluster makes anew: UIDs, versions and times.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ pub(crate) enum Command {
     Run(&'static str, String),
     /// The same, refused with this message; kubectl may end well where it does nothing.
     Refused(&'static str, String, &'static str),
-    /// A command with an input, of which there is no step, by kubectl on both. `$UID` is that of the Deployment.
+    /// A command with an input, of which there is no step, by kubectl on both. `$UID` is that of
+    /// the Deployment.
     Both(&'static str, String),
 }
 
@@ -150,7 +151,8 @@ pub(crate) fn compare(program: &Path, row: &Row) -> Checked {
     if differences.is_empty() { Ok(()) } else { Err(differences.into()) }
 }
 
-/// The steps of a row as a case. What is given is not done: it lets the steps speak of a Deployment with a history.
+/// The steps of a row as a case. What is given is not done: it lets the steps speak of a Deployment
+/// with a history.
 fn case(row: &Row) -> Checked<Case> {
     let mut text = String::from(
         "description: x\ngiven:\n- deployment: {name: web, image: 'app:1'}\n- set: {image: 'app:2'}\nsteps:\n- advance: 1s\n",

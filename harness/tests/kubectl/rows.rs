@@ -8,7 +8,8 @@ fn row(name: &'static str, commands: impl IntoIterator<Item = Command>) -> Row {
     Row { name, commands: commands.into_iter().collect(), objects: WEB }
 }
 
-/// A Deployment with more in its metadata, its spec, its pods and its container; each text ends in a comma.
+/// A Deployment with more in its metadata, its spec, its pods and its container; each text ends in
+/// a comma.
 fn more(metadata: &str, spec: &str, pod: &str, container: &str) -> String {
     format!(
         "{{apiVersion: apps/v1, kind: Deployment, metadata: {{{metadata}name: web}}, spec: {{{spec}selector: {{matchLabels: {{app: web}}}}, \

@@ -1,9 +1,12 @@
-//! Whole deletions, with the cluster's own controllers at work: what watches show of each object until all is over.
+//! Whole deletions, with the cluster's own controllers at work: what watches show of each object
+//! until all is over.
 //!
-//! A Deployment with a ReplicaSet and pods is deleted in each way that there is, with owners that are waited for and that are not, and with a
-//! finalizer on one of them or on none; then what nodes and users have to do is done, and last the namespace goes. No Deployment or
-//! ReplicaSet controller runs. Which object goes first is up to chance on the real cluster: so what is compared is what happened to each
-//! object, step by step, and of the namespace's own end only how it ended for each, as its content goes all at once there.
+//! A Deployment with a ReplicaSet and pods is deleted in each way that there is, with owners that
+//! are waited for and that are not, and with a finalizer on one of them or on none; then what nodes
+//! and users have to do is done, and last the namespace goes. No Deployment or ReplicaSet
+//! controller runs. Which object goes first is up to chance on the real cluster: so what is
+//! compared is what happened to each object, step by step, and of the namespace's own end only how
+//! it ended for each, as its content goes all at once there.
 //!
 //! Of a namespace itself its conditions are left out, which only the real cluster writes.
 
@@ -54,7 +57,8 @@ fn ways() -> Vec<Way> {
     ways
 }
 
-/// What happened to one object: the way's number, kind and name; each event, and whether it came before the namespace's end.
+/// What happened to one object: the way's number, kind and name; each event, and whether it came
+/// before the namespace's end.
 type Story = BTreeMap<(usize, String, String), Vec<(bool, Value)>>;
 type Events = Arc<Mutex<Vec<Value>>>;
 
@@ -119,8 +123,8 @@ async fn played(server: &Server) -> Result<Story, Error> {
         ask(server, "DELETE", &deployment(number, "web"), options).await?;
     }
     quiet(&events).await;
-    // The node is done with the pod, and whoever held something up lets it go. A collector on a busy
-    // machine may come to an owner only after all was quiet, and then to its pod.
+    // The node is done with the pod, and whoever held something up lets it go. A collector on a
+    // busy machine may come to an owner only after all was quiet, and then to its pod.
     let mut some = true;
     while some {
         some = false;

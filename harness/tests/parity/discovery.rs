@@ -1,5 +1,6 @@
-//! Discovery on both servers, in each of its forms: what the simulated server says of what it serves is what the real one says of that.
-//! Of the real server's answer only that is looked at which the simulated one has too, as it serves fewer kinds and parts of them.
+//! Discovery on both servers, in each of its forms: what the simulated server says of what it
+//! serves is what the real one says of that. Of the real server's answer only that is looked at
+//! which the simulated one has too, as it serves fewer kinds and parts of them.
 
 use kube_apiserver_sim::{ApiServer, protobuf};
 use lockstep::cluster::{self, Plan};

@@ -131,7 +131,8 @@ fn in_other_forms(step: &mut Step, lots: &mut Lots) {
         step.accept = format!("{}{json}", protobuf::MEDIA_TYPE);
     }
     let sends = matches!(step.method.as_str(), "POST" | "PUT") && step.form == JSON && lots.percent(20);
-    // Without its version an Event's bytes are those of core, which no server reads as another; and so of an autoscaler.
+    // Without its version an Event's bytes are those of core, which no server reads as another; and
+    // so of an autoscaler.
     let has_forms = matches!(step.kind.as_str(), "Event" | "HorizontalPodAutoscaler");
     let told = |body: &Value| !has_forms || body["apiVersion"].as_str().is_some_and(|text| !text.is_empty());
     if sends && serde_json::from_str(&step.body).is_ok_and(|body: Value| told(&body) && protobuf::encode(&body).is_ok())

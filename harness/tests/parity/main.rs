@@ -1,12 +1,15 @@
 //! The simulated API server and a real one, request by request.
 //!
-//! A seed makes sequences of requests ([`generate`]), valid and not, over all kinds and verbs that cases use. Both servers get them, and
-//! must answer alike: status codes, reasons, messages and causes with their fields, bodies, generations, which writes change nothing, and
-//! what watches show; only uids, times, versions and generated names are taken out first ([`play`]). What the simulated server says that
-//! it does not know is counted apart, and is no agreement. Every cell of verb, kind and outcome that can be reached must be ([`table`]).
+//! A seed makes sequences of requests ([`generate`]), valid and not, over all kinds and verbs that
+//! cases use. Both servers get them, and must answer alike: status codes, reasons, messages and
+//! causes with their fields, bodies, generations, which writes change nothing, and what watches
+//! show; only uids, times, versions and generated names are taken out first ([`play`]). What the
+//! simulated server says that it does not know is counted apart, and is no agreement. Every cell of
+//! verb, kind and outcome that can be reached must be ([`table`]).
 //!
-//! A disagreement is shrunk to the requests that it needs, and kept beside this file with the real server's answers. Those are replayed
-//! on the simulated server as ordinary trials, `sim::parity::<name>`, without the real one:
+//! A disagreement is shrunk to the requests that it needs, and kept beside this file with the real
+//! server's answers. Those are replayed on the simulated server as ordinary trials,
+//! `sim::parity::<name>`, without the real one:
 //!
 //! ```text
 //! cargo test -p lockstep --test parity                                        # what was kept
@@ -16,15 +19,18 @@
 //! LOCKSTEP_KEEP=1 cargo test -p lockstep --test parity -- --ignored           # keep what is found, with the real server's answers
 //! ```
 //!
-//! Left out, because it is up to chance on the real server: what a list of any version (`resourceVersion=0`) shows, which its cache may not have yet,
-//! what it warns of where a patch finds nothing, which its cache may still have, how far the bookmark after all that there was says that a
-//! watch is (the server's own writes count, too), and which of several LimitRanges a pod meets first, if its
-//! plugin knows of them yet: where a sequence has one, pods are made before it.
-//! What the simulated server is known to refuse each sequence may end with ([`refused`]), so that it is seen to refuse it.
+//! Left out, because it is up to chance on the real server: what a list of any version
+//! (`resourceVersion=0`) shows, which its cache may not have yet, what it warns of where a patch
+//! finds nothing, which its cache may still have, how far the bookmark after all that there was
+//! says that a watch is (the server's own writes count, too), and which of several LimitRanges a
+//! pod meets first, if its plugin knows of them yet: where a sequence has one, pods are made before
+//! it. What the simulated server is known to refuse each sequence may end with ([`refused`]), so
+//! that it is seen to refuse it.
 //!
-//! The real server stands alone, as the simulated one does: no controller works between two requests. What the cluster's own controllers do is
-//! compared by itself, deletion by deletion ([`deletions`]); so is what discovery says of the kinds that both serve ([`discovery`]); and that the
-//! simulated server's table of types is upstream's, by printing it anew ([`shapes`]).
+//! The real server stands alone, as the simulated one does: no controller works between two
+//! requests. What the cluster's own controllers do is compared by itself, deletion by deletion
+//! ([`deletions`]); so is what discovery says of the kinds that both serve ([`discovery`]); and
+//! that the simulated server's table of types is upstream's, by printing it anew ([`shapes`]).
 
 mod bodies;
 mod deletions;
@@ -118,7 +124,8 @@ fn without_managers(value: &mut Value) {
     }
 }
 
-/// How much the real server had forgotten, which depends on all that it ever did: a watch from its beginning was refused.
+/// How much the real server had forgotten, which depends on all that it ever did: a watch from its
+/// beginning was refused.
 fn forgets(real: &[Answer]) -> bool {
     real.iter().any(|answer| answer.body["events"][0]["object"]["reason"] == "Expired")
 }
@@ -139,7 +146,8 @@ fn simulated(namespace: &str, steps: &[Step], forgets: bool) -> Result<Vec<Answe
     })
 }
 
-/// The first step on which two servers do not agree; a watch, which shows what came later, only if all else is alike.
+/// The first step on which two servers do not agree; a watch, which shows what came later, only if
+/// all else is alike.
 fn first_difference(steps: &[Step], real: &[Answer], simulated: &[Answer]) -> Option<usize> {
     let compared = compared(steps, simulated);
     let different = |watches: bool| {
@@ -148,8 +156,8 @@ fn first_difference(steps: &[Step], real: &[Answer], simulated: &[Answer]) -> Op
     different(false).or_else(|| different(true))
 }
 
-/// Which answers can be compared: after one that the simulated server does not know nothing can be believed, nor what a watch has seen that
-/// was read at the end.
+/// Which answers can be compared: after one that the simulated server does not know nothing can be
+/// believed, nor what a watch has seen that was read at the end.
 fn compared(steps: &[Step], simulated: &[Answer]) -> Vec<bool> {
     let unknown = simulated.iter().position(|sim| sim.outcome() == "unsupported");
     let until = unknown.unwrap_or(steps.len());
@@ -175,7 +183,8 @@ fn random() -> Result<(), Error> {
     let (mut table, mut found, mut requests, mut disagreements) = (Table::default(), BTreeSet::new(), 0, 0);
     let mut namespaces = 0_u64;
     let mut number = variable("LOCKSTEP_FIRST", 1).saturating_sub(1);
-    // Then on for cells that are rare: with those sequences alone in which the simulated server reaches one.
+    // Then on for cells that are rare: with those sequences alone in which the simulated server
+    // reaches one.
     let mut empty = BTreeSet::new();
     while requests < wanted || (!empty.is_empty() && number < FURTHEST) {
         number += 1;

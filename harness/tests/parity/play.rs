@@ -72,7 +72,8 @@ struct Memory {
     versions: Vec<String>,
 }
 
-/// Play the steps in this namespace, which they make themselves. An answer for each; those of watches come last, when all is done.
+/// Play the steps in this namespace, which they make themselves. An answer for each; those of
+/// watches come last, when all is done.
 pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Result<Vec<Answer>, Error> {
     let mut memory = Memory { namespace: namespace.to_owned(), ..Memory::default() };
     let mut answers: Vec<Answer> = Vec::new();
@@ -99,7 +100,8 @@ pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Re
         }
         let (code, warnings, body) = whole(server, &step).await?;
         memory.learn(&body);
-        // What is not there any more the real server may have patched all the same in its cache, before it looked: of that it warns.
+        // What is not there any more the real server may have patched all the same in its cache,
+        // before it looked: of that it warns.
         let known = step.method != "PATCH" || code != 404;
         let warnings = warnings.iter().filter(|_| known).map(|text| memory.text(text)).collect();
         let body = memory.normal(body);
@@ -187,7 +189,8 @@ fn without_prose(table: &mut Value) {
     }
 }
 
-/// A Service's address, or its ports with node ports, as a table shows them: each server draws them.
+/// A Service's address, or its ports with node ports, as a table shows them: each server draws
+/// them.
 fn drawn(cell: &str) -> Option<String> {
     if cell.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.octets()[..2] >= [10, 96][..]) {
         return Some("<address>".to_owned());
@@ -205,7 +208,8 @@ fn drawn(cell: &str) -> Option<String> {
     some.then(|| shown.collect::<Vec<_>>().join(","))
 }
 
-/// An Event of the real server's own: when its look at all addresses meets a Service that is being made.
+/// An Event of the real server's own: when its look at all addresses meets a Service that is being
+/// made.
 fn is_repair(object: &Value) -> bool {
     object["kind"] != "Status" && object["action"] == "ClusterIPAllocation"
 }
@@ -276,7 +280,8 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
             if !bookmarks && !is_repair(&event["object"]) {
                 events.push(event);
             }
-            // Where everything is sent first, the bookmark after it ends it; the order among several kinds of one name is by name.
+            // Where everything is sent first, the bookmark after it ends it; the order among
+            // several kinds of one name is by name.
             if (ends && !step.path.contains("sendInitialEvents")) || synthetic {
                 break 'reading;
             }
@@ -302,8 +307,9 @@ fn event(rest: &mut Vec<u8>, protobuf: bool) -> Result<Option<Value>, Error> {
     Ok(Some(serde_json::from_slice(&line)?))
 }
 
-/// Of a bookmark after all that there was it is up to chance how far it says that the watch is: the real server renews a lease of its own
-/// every ten seconds, and a version may be of that. Not before what has been shown, which what ends the watch is among.
+/// Of a bookmark after all that there was it is up to chance how far it says that the watch is: the
+/// real server renews a lease of its own every ten seconds, and a version may be of that. Not
+/// before what has been shown, which what ends the watch is among.
 fn far(bookmark: &mut Value, shown: &[Value]) {
     let version =
         |event: &Value| event["object"]["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
@@ -385,8 +391,8 @@ impl Memory {
     fn value(&mut self, value: Value) -> Value {
         match value {
             Value::Object(fields) => {
-                // The fields of managers name uids as keys, which have no order but that of their text: these are numbered where else they
-                // stand.
+                // The fields of managers name uids as keys, which have no order but that of their
+                // text: these are numbered where else they stand.
                 let (managers, others): (Vec<_>, Vec<_>) =
                     fields.into_iter().partition(|(name, _)| name == "managedFields");
                 let fields = others.into_iter().chain(managers).map(|(name, value)| match (name.as_str(), value) {
@@ -458,7 +464,8 @@ impl Memory {
                 told.push(']');
             }
         }
-        // A whole object as the real server prints it, with its managed fields, where a patch has made none of it.
+        // A whole object as the real server prints it, with its managed fields, where a patch has
+        // made none of it.
         if let (Some(at), Some(end)) = (told.find("patch: Invalid value: \""), told.rfind("\": ")) {
             let from = at + "patch: Invalid value: \"".len();
             if from < end {
@@ -523,7 +530,8 @@ fn in_any_order(status: &mut Value) {
     status["message"] = format!("{} causes: {}", told.len(), told.join(", ")).into();
 }
 
-/// What the real server leaves to chance: the order of finalizers, when a namespace's deletion changes them.
+/// What the real server leaves to chance: the order of finalizers, when a namespace's deletion
+/// changes them.
 fn by_chance(object: &mut Value) {
     in_any_order(object);
     if object["status"]["phase"] == "Terminating"
@@ -566,7 +574,8 @@ fn is_uid(text: &str) -> bool {
     })
 }
 
-/// The length of the time that a text begins with. Those that a request named stand: they are of the past century.
+/// The length of the time that a text begins with. Those that a request named stand: they are of
+/// the past century.
 fn time(text: &str) -> Option<usize> {
     let form = "0000-00-00T00:00:00";
     let head = text.get(..form.len())?;

@@ -1,5 +1,5 @@
-//! What the simulated server says that it does not know: it must, each time. A sequence ends with such a request, as nothing that follows
-//! one can be believed.
+//! What the simulated server says that it does not know: it must, each time. A sequence ends with
+//! such a request, as nothing that follows one can be believed.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! The table of the API's types is what upstream's own declarations print today. Needs Go, and the modules that it names.
+//! The table of the API's types is what upstream's own declarations print today. Needs Go, and the
+//! modules that it names.
 
 use std::path::Path;
 use std::process::Command;

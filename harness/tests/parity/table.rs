@@ -60,7 +60,8 @@ impl Table {
         let outcome = if sim.outcome() == "unsupported" { sim.outcome() } else { real.outcome() };
         *self.cells.entry((step.verb.clone(), step.kind.clone(), outcome.clone())).or_default() += 1;
         if REFUSED.contains(&step.verb.as_str()) {
-            // What is refused of any kind is refused of all: each of them is one cell, and so is each kind.
+            // What is refused of any kind is refused of all: each of them is one cell, and so is
+            // each kind.
             *self.cells.entry(("refused".to_owned(), step.kind.clone(), outcome)).or_default() += 1;
         }
     }
@@ -102,7 +103,8 @@ impl Table {
                         && matches!(kind.kind, "Event" | "Lease" | "Service" | "LimitRange");
                     // So does a PUT of a Service's status, which is not known here.
                     let made = made || (verb, kind.kind, *outcome) == ("replace-status", "Service", "NotFound");
-                    // Only what is in one is refused while its namespace goes, and only that has pages of its own.
+                    // Only what is in one is refused while its namespace goes, and only that has
+                    // pages of its own.
                     let outside = !kind.namespaced && (*outcome == "Forbidden" || verb == "list-page");
                     let cell = (verb.to_owned(), kind.kind.to_owned(), (*outcome).to_owned());
                     // What admission put into its spec is in no body of ours.

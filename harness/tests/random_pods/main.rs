@@ -1,7 +1,9 @@
-//! Random sets of pods with random traits, scaled down by a random number: upstream and ours on each, live, and who survives.
+//! Random sets of pods with random traits, scaled down by a random number: upstream and ours on
+//! each, live, and who survives.
 //!
-//! A seed makes cases, and [`model`] says for each who must survive, or, where upstream leaves it to chance, whose survival would be
-//! right. Both subjects are held to that, and to each other. The cases are ordinary ones, in a folder of their own:
+//! A seed makes cases, and [`model`] says for each who must survive, or, where upstream leaves it
+//! to chance, whose survival would be right. Both subjects are held to that, and to each other. The
+//! cases are ordinary ones, in a folder of their own:
 //!
 //! ```text
 //! cargo test -p lockstep --test random_pods -- --ignored --nocapture      # LOCKSTEP_SEED=7 LOCKSTEP_SETS=100
@@ -19,7 +21,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use model::{Family, Pod, Since};
 
-/// Most pods in a set. Upstream sorts up to twelve by inserting one after the other, which keeps apart what ties do not join.
+/// Most pods in a set. Upstream sorts up to twelve by inserting one after the other, which keeps
+/// apart what ties do not join.
 const MOST: usize = 10;
 
 fn since() -> impl Strategy<Value = Since> {
@@ -48,8 +51,8 @@ fn pod() -> impl Strategy<Value = Pod> {
     })
 }
 
-/// One moment for all pods in half of the sets: where ready times differ within a step, no later rule is asked. In some nothing else is
-/// said of them but nodes and restarts.
+/// One moment for all pods in half of the sets: where ready times differ within a step, no later
+/// rule is asked. In some nothing else is said of them but nodes and restarts.
 fn family() -> impl Strategy<Value = Family> {
     let pods = prop::collection::vec(pod(), 2..=MOST);
     let sibling = prop::collection::vec(1..=4_u8, 0..=4);

@@ -1,7 +1,8 @@
-//! Who survives: upstream's order of killing as a table of classes, independent of the controller that is judged by it.
+//! Who survives: upstream's order of killing as a table of classes, independent of the controller
+//! that is judged by it.
 //!
-//! Every pod has a class, a row of numbers, and lower classes die first. Within a class nothing that a case owns tells pods apart,
-//! or it does so in a ring: then any of them may go.
+//! Every pod has a class, a row of numbers, and lower classes die first. Within a class nothing
+//! that a case owns tells pods apart, or it does so in a ring: then any of them may go.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,7 +82,8 @@ impl Family {
         for members in classes.into_values() {
             let moments: BTreeSet<_> = members.iter().map(|pod| self.pods[*pod].ready).collect();
             if moments.len() > 1 {
-                // Told apart by UID, unless they are of one moment: no order, or one that the case does not own.
+                // Told apart by UID, unless they are of one moment: no order, or one that the case
+                // does not own.
                 groups.push(members);
                 continue;
             }

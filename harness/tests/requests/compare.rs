@@ -1,6 +1,7 @@
 //! Whether two programs have sent the same, step by step and object by object.
 //!
-//! Different objects are written by different workers, so only what is sent about one object has an order.
+//! Different objects are written by different workers, so only what is sent about one object has an
+//! order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,7 +23,8 @@ pub(crate) struct Compared {
     same: usize,
     /// Statuses that were written in a step.
     statuses: [usize; 2],
-    /// In how many steps an object's status was written in other versions in between, and was the same in the end.
+    /// In how many steps an object's status was written in other versions in between, and was the
+    /// same in the end.
     other_versions: usize,
     /// Writes that came too late.
     conflicts: [usize; 2],
@@ -155,7 +157,8 @@ fn parts(place: &str, one: &Value, two: &Value) -> Vec<String> {
     }
 }
 
-/// `32 requests the same; statuses 7 and 8, 2 times in other versions in between; conflicts 0 and 1; …`.
+/// `32 requests the same; statuses 7 and 8, 2 times in other versions in between; conflicts 0 and
+/// 1; …`.
 impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pair = |[one, two]: [usize; 2]| format!("{one} and {two}");

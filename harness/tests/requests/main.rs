@@ -1,10 +1,12 @@
-//! Upstream in virtual time and the real kube-controller-manager over HTTP, on the same simulated server, request by request.
+//! Upstream in virtual time and the real kube-controller-manager over HTTP, on the same simulated
+//! server, request by request.
 //!
-//! Twenty cases are played by both. What they send about each object in each step is compared: verbs, paths and bodies, in
-//! order, less names that the server makes up, times, uids and versions ([`plain`]). In real time the machine's load is part
-//! of the run: a status is written once for two changes or twice, a write meets a conflict and is sent again, a write that the
-//! server refuses is tried more often or less. These are counted and shown; what is written in the end of each step must be the
-//! same all the same ([`compare`]).
+//! Twenty cases are played by both. What they send about each object in each step is compared:
+//! verbs, paths and bodies, in order, less names that the server makes up, times, uids and versions
+//! ([`plain`]). In real time the machine's load is part of the run: a status is written once for
+//! two changes or twice, a write meets a conflict and is sent again, a write that the server
+//! refuses is tried more often or less. These are counted and shown; what is written in the end of
+//! each step must be the same all the same ([`compare`]).
 //!
 //! ```text
 //! cargo test -p lockstep --test requests -- --ignored        # needs scripts/upstream-virtual, and scripts/control-plane
@@ -33,8 +35,8 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// How long a step may take to settle where time is real and the machine is busy.
 const BUDGET: Duration = Duration::from_secs(90);
-/// Of each thing that upstream's controllers do one or two cases, and none in which they choose between equal pods, as they do by
-/// the order of a Go map.
+/// Of each thing that upstream's controllers do one or two cases, and none in which they choose
+/// between equal pods, as they do by the order of a Go map.
 const CASES: [&str; 20] = [
     "adoption/name-taken",
     "adoption/orphan",
@@ -126,7 +128,8 @@ struct Sent {
 }
 
 impl Sent {
-    /// The requests of each step. What comes after the last is no part of the case: on a server that stays, its namespace goes.
+    /// The requests of each step. What comes after the last is no part of the case: on a server
+    /// that stays, its namespace goes.
     fn steps(&self) -> Vec<Vec<SentRequest>> {
         let (all, mut begin) = (self.log.requests(), 0);
         let settled = self.settled.lock().expect("nobody panics with it");

@@ -48,14 +48,14 @@ impl Plain {
         (200..300).contains(&self.status)
     }
 
-    /// Whether it is about an object that goes: how long that takes is the garbage collector's matter, which in virtual time acts
-    /// at once.
+    /// Whether it is about an object that goes: how long that takes is the garbage collector's
+    /// matter, which in virtual time acts at once.
     pub(crate) fn is_of_the_deleted(&self) -> bool {
         self.is_status() && self.body.pointer("/metadata/deletionTimestamp").is_some()
     }
 
-    /// A status as it counts when a step has settled. Of a rollout under way `Progressing` has the reason of the last change that
-    /// was written, as golden timelines know too.
+    /// A status as it counts when a step has settled. Of a rollout under way `Progressing` has the
+    /// reason of the last change that was written, as golden timelines know too.
     pub(crate) fn ended(&self) -> Value {
         let mut body = self.body.clone();
         let number = |path: &str| body.pointer(path).and_then(Value::as_u64).unwrap_or_default();
@@ -155,7 +155,8 @@ fn words(text: &str) -> String {
     parts.join(" ")
 }
 
-/// A name without the five letters that the server has made up. ReplicaSets are named after their template, and keep theirs.
+/// A name without the five letters that the server has made up. ReplicaSets are named after their
+/// template, and keep theirs.
 fn name(word: &str) -> String {
     let Some((stem, last)) = word.rsplit_once('-') else { return word.to_owned() };
     let made_up = last.len() == 5 && last.chars().all(|letter| LETTERS.contains(letter));

@@ -1,5 +1,5 @@
-//! The parts of other processes, played by the test's own executable, started again in the role that [`ROLE`] names; and what
-//! every trial on a real cluster needs.
+//! The parts of other processes, played by the test's own executable, started again in the role
+//! that [`ROLE`] names; and what every trial on a real cluster needs.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -131,8 +131,9 @@ pub(crate) async fn gone(cluster: &Cluster, folder: &Path) -> Outcome {
     until("nothing is left", Duration::from_secs(15), nothing).await
 }
 
-/// Two trials of one run, each a process of its own, and then this one, have one cluster between them. Returns the process that the run
-/// lives for, the cluster as the trials know it, and as this process does; those who booted it are gone.
+/// Two trials of one run, each a process of its own, and then this one, have one cluster between
+/// them. Returns the process that the run lives for, the cluster as the trials know it, and as this
+/// process does; those who booted it are gone.
 pub(crate) async fn shared_by_trials(plan: &Plan) -> Result<(Process, Cluster, Cluster), Failed> {
     let (runner, pid) = runner()?;
     let id = format!("test-{pid}");

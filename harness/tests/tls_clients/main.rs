@@ -1,5 +1,5 @@
-//! Real TLS clients against every server whose certificate the harness issues: interceptor, simulated
-//! server, control plane.
+//! Real TLS clients against every server whose certificate the harness issues: interceptor,
+//! simulated server, control plane.
 //!
 //! Trials `tls::<server>::<client>`. A client that this machine lacks is listed as ignored, and why
 //! is said on standard error. What the certificates hold is read by unit tests, which need no

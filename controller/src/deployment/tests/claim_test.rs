@@ -1,4 +1,5 @@
-//! deployment_controller_test.go: TestGetReplicaSetsForDeployment and …AdoptRelease; replica_set integration: adoption.
+//! deployment_controller_test.go: TestGetReplicaSetsForDeployment and …AdoptRelease; replica_set
+//! integration: adoption.
 
 use serde_json::json;
 

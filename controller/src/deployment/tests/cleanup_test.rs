@@ -56,7 +56,8 @@ fn cleanup_deployment_order(#[case] limit: i32, #[case] sets: &[(&str, i32)], #[
     assert_eq!(deleted(&world), wanted);
 }
 
-/// The new ReplicaSet's size, and how many pods are available by the Deployment's status, which is all that a Recreate asks.
+/// The new ReplicaSet's size, and how many pods are available by the Deployment's status, which is
+/// all that a Recreate asks.
 #[rstest]
 #[case::at_rest(2, 2, true)]
 #[case::not_all_are_there(2, 1, false)]

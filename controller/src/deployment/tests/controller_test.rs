@@ -6,7 +6,8 @@ use super::fixtures::{Set, World, messages, sizes, status, words};
 use crate::deployment::{Action, OnError};
 use crate::model::{Condition, names};
 
-/// TestSyncDeploymentCreatesReplicaSet. Upstream writes the status twice, and the second write meets a conflict.
+/// TestSyncDeploymentCreatesReplicaSet. Upstream writes the status twice, and the second write
+/// meets a conflict.
 #[test]
 fn creates_replica_set() {
     let plan = World::new(1).spec("progressDeadlineSeconds", 600).plan();
@@ -69,7 +70,8 @@ fn nothing_to_do_when_settled() {
     assert_eq!(plan.requeue, None);
 }
 
-/// e2e status endpoints: a status that someone else wrote is put right; conditions of unknown types stay.
+/// e2e status endpoints: a status that someone else wrote is put right; conditions of unknown types
+/// stay.
 #[test]
 fn a_tampered_status_is_repaired() {
     let mut world = settled();
@@ -82,7 +84,8 @@ fn a_tampered_status_is_repaired() {
     assert!(Condition::find(&written.conditions, "Available").is_some());
 }
 
-/// Annotations and minReadySeconds reach the new ReplicaSet in one write, and nothing else follows in that sync.
+/// Annotations and minReadySeconds reach the new ReplicaSet in one write, and nothing else follows
+/// in that sync.
 #[test]
 fn annotations_and_ready_seconds_in_one_write() {
     let plan = settled().annotate("user", "x").annotate(names::REVISION, "1").spec("minReadySeconds", 5).plan();

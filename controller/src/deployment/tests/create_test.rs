@@ -1,4 +1,5 @@
-//! sync_test.go: names of new ReplicaSets; and what becomes of a name that is taken, which upstream tests on a server.
+//! sync_test.go: names of new ReplicaSets; and what becomes of a name that is taken, which upstream
+//! tests on a server.
 
 use rstest::rstest;
 use serde_json::json;
@@ -63,7 +64,8 @@ fn a_new_replica_set() {
     );
 }
 
-/// `kubectl create deployment nginx --image=nginx` gives this name on every cluster of a minor; and settings choose the minor.
+/// `kubectl create deployment nginx --image=nginx` gives this name on every cluster of a minor; and
+/// settings choose the minor.
 #[rstest]
 #[case::v1_36("1.36", None, "nginx-7f8fbb96d")]
 #[case::v1_35("1.35", None, "nginx-56c45fd5ff")]
@@ -87,7 +89,8 @@ fn a_new_replica_set_has_upstream_s_name(#[case] minor: Minor, #[case] collision
     assert_eq!(new.name, name);
 }
 
-/// Fields that this program has never heard of reach the ReplicaSet, and make a template another one.
+/// Fields that this program has never heard of reach the ReplicaSet, and make a template another
+/// one.
 #[test]
 fn fields_of_the_future_survive() {
     let mut world = World::new(1);
@@ -108,7 +111,8 @@ fn a_name_that_is_its_own() {
     assert_eq!(after_conflict(Some(Set::new("x", 1, 1).current())), Taken::LookAgain);
 }
 
-/// TestDeploymentHashCollision: its own, with another template. Issue 59212: the same template, but not its own.
+/// TestDeploymentHashCollision: its own, with another template. Issue 59212: the same template, but
+/// not its own.
 #[rstest]
 #[case(Set::new("x", 1, 1))]
 #[case(Set::new("x", 1, 1).current().meta("ownerReferences", json!([])))]
@@ -137,8 +141,8 @@ fn a_refusal(#[case] deadline: Option<i32>, #[case] condition: bool) {
     assert_eq!(written, condition.then_some(message));
 }
 
-/// The status write after a new ReplicaSet met a newer Deployment: its own numbers stay, and the same is written again, unless it wants
-/// another template by now.
+/// The status write after a new ReplicaSet met a newer Deployment: its own numbers stay, and the
+/// same is written again, unless it wants another template by now.
 #[rstest]
 #[case::scaled_meanwhile(World::new(5), true)]
 #[case::retemplated_meanwhile(World::new(3).spec("template", template("app:newer")), false)]

@@ -173,7 +173,8 @@ fn terminating_replicas(#[case] sets: &[(i64, Option<i32>)], #[case] wanted: Opt
     assert_eq!(status::terminating(&sets), wanted);
 }
 
-/// TestEqualIgnoreHash, on top of the rows beside `same_template`: labels with and without the hash.
+/// TestEqualIgnoreHash, on top of the rows beside `same_template`: labels with and without the
+/// hash.
 #[rstest]
 #[case::same_spec_same_labels(json!({"x": "1"}), json!({"x": "1"}), true)]
 #[case::only_the_hash_differs(json!({"pod-template-hash": "1", "x": "1"}), json!({"pod-template-hash": "2", "x": "1"}), true)]
@@ -195,7 +196,8 @@ fn equal_ignore_hash(#[case] left: Value, #[case] right: Value, #[case] wanted: 
     assert!(!same_template(&left, &other));
 }
 
-/// TestFindNewReplicaSet: of two with the same template the oldest is the new one, and the other is old.
+/// TestFindNewReplicaSet: of two with the same template the oldest is the new one, and the other is
+/// old.
 #[test]
 fn find_new_replica_set() {
     let world = World::new(1)
@@ -228,7 +230,8 @@ fn revision_history_keeps_the_newest() {
     assert!(!unchanged.counts && unchanged.set.is_empty());
 }
 
-/// The history has a length in bytes, and the oldest go; a revision that is too long by itself is not remembered.
+/// The history has a length in bytes, and the oldest go; a revision that is too long by itself is
+/// not remembered.
 #[rstest]
 #[case::room_to_spare("1,2", "3", 6, Some("1,2,3"))]
 #[case::just_fits("1,2", "3", 5, Some("1,2,3"))]
@@ -249,7 +252,8 @@ fn revision_history_within(
     assert_eq!(update.set.get(names::REVISION_HISTORY).map(String::as_str), wanted);
 }
 
-/// A revision that is not a number stops the update: the user's annotations are copied, but nothing is written for them alone.
+/// A revision that is not a number stops the update: the user's annotations are copied, but nothing
+/// is written for them alone.
 #[test]
 fn broken_revision_stops_the_update() {
     let deployment = deployment(&World::new(1).annotate("user", "x"));

@@ -1,4 +1,5 @@
-//! Upstream's defects, each in a world that shows it: as it is upstream, and as `--compatibility=fixed` has it.
+//! Upstream's defects, each in a world that shows it: as it is upstream, and as
+//! `--compatibility=fixed` has it.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -28,8 +29,8 @@ fn updated(world: &World) -> i64 {
     world.deployment["status"]["updatedReplicas"].as_i64().unwrap_or(0)
 }
 
-/// Issue 102551: scaled in the middle of a rollout without surge, so that the old ReplicaSet has the size that is now asked for,
-/// and an annotation that says another.
+/// Issue 102551: scaled in the middle of a rollout without surge, so that the old ReplicaSet has
+/// the size that is now asked for, and an annotation that says another.
 fn scaled_between_two_steps() -> World {
     World::new(4)
         .bounds(0, 1)

@@ -26,7 +26,8 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A Deployment `foo` with upstream's test defaults: rolling, neither surge nor unavailable pods, no deadline.
+    /// A Deployment `foo` with upstream's test defaults: rolling, neither surge nor unavailable
+    /// pods, no deadline.
     pub(super) fn new(replicas: i32) -> Self {
         let deployment = json!({
             "metadata": {
@@ -120,7 +121,8 @@ impl World {
         plan(&self.observed(), now(), &self.settings)
     }
 
-    /// Lets `part` run on a sync, with `new` as the new ReplicaSet's name and all others old; returns the plan.
+    /// Lets `part` run on a sync, with `new` as the new ReplicaSet's name and all others old;
+    /// returns the plan.
     pub(super) fn part<T>(&self, new: Option<&str>, part: impl FnOnce(&mut Sync<'_>, &Sets) -> T) -> (T, Plan) {
         let observed = self.observed();
         let is_new = |rs: &&Arc<ReplicaSet>| Some(rs.meta.name.as_str()) == new;
@@ -242,7 +244,8 @@ pub(super) fn status(plan: &Plan) -> Option<&crate::model::DeploymentStatus> {
         .last()
 }
 
-/// Sizes and available pods of each ReplicaSet after a plan, if no pod changes: cutting takes unavailable pods first.
+/// Sizes and available pods of each ReplicaSet after a plan, if no pod changes: cutting takes
+/// unavailable pods first.
 pub(super) fn carry_out(world: &World) -> World {
     let plan = world.plan();
     let mut after = world.clone();

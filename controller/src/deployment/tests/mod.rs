@@ -1,7 +1,9 @@
-//! Upstream's unit tests of the Deployment controller, vector by vector, and what must hold for all inputs.
+//! Upstream's unit tests of the Deployment controller, vector by vector, and what must hold for all
+//! inputs.
 //!
-//! One file for each of upstream's; rows are named as upstream names them. Vectors that upstream feeds to an inner function go
-//! through that function's namesake here; the rest through `plan`, whole.
+//! One file for each of upstream's; rows are named as upstream names them. Vectors that upstream
+//! feeds to an inner function go through that function's namesake here; the rest through `plan`,
+//! whole.
 
 mod claim_test;
 mod cleanup_test;

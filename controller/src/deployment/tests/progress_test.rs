@@ -19,7 +19,8 @@ fn condition(status: &str, reason: &str, time: &str) -> Value {
     json!({"type": "Progressing", "status": status, "reason": reason, "lastUpdateTime": time, "lastTransitionTime": time})
 }
 
-/// TestRequeueStuckDeployment. `left`: upstream's answer in whole seconds; −1 for never, 0 for at once.
+/// TestRequeueStuckDeployment. `left`: upstream's answer in whole seconds; −1 for never, 0 for at
+/// once.
 #[rstest]
 #[case::nil_deadline(None, 4, 3, 2, None, "18:50:00", -1)]
 #[case::infinite_deadline(Some(i32::MAX), 4, 3, 2, None, "18:50:00", -1)]
@@ -74,7 +75,8 @@ enum Times {
     Kept,
 }
 
-/// TestSyncRolloutStatus. Replicas wanted, had and available; old and new ReplicaSets as (spec, had and available).
+/// TestSyncRolloutStatus. Replicas wanted, had and available; old and new ReplicaSets as (spec, had
+/// and available).
 #[rstest]
 #[case::removed_without_deadline(None, [3, 2, 2], Some(("True", "ReplicaSetUpdated")), Some((0, 1)), Some((3, 2)), None)]
 #[case::one_active_is_not_estimated(

@@ -13,7 +13,8 @@ fn size() -> impl Strategy<Value = (i32, i32)> {
 }
 
 prop_compose! {
-    /// A rolling Deployment in the middle of anything: sizes may already be beyond the bounds, as after a user's edit.
+    /// A rolling Deployment in the middle of anything: sizes may already be beyond the bounds, as
+    /// after a user's edit.
     fn world()(
         replicas in 0..30_i32,
         (surge, unavailable) in (0..8_i32, 0..8_i32).prop_filter("API validation", |bounds| *bounds != (0, 0)),
@@ -56,7 +57,8 @@ fn rest(mut world: World) -> World {
     world
 }
 
-/// Pods become ready one by one, `order` choosing the ReplicaSet each time, until all are; sizes and revisions at the end.
+/// Pods become ready one by one, `order` choosing the ReplicaSet each time, until all are; sizes
+/// and revisions at the end.
 fn ready_in(order: &[prop::sample::Index], world: &World) -> Vec<(String, i64, String)> {
     let mut world = rest(world.clone());
     for turn in order.iter().cycle() {

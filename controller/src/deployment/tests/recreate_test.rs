@@ -17,7 +17,8 @@ fn scales_all_old_replica_sets_to_zero() {
     assert_eq!(words(&plan), ["update", "event", "update", "event", "status"]);
 }
 
-/// Its ReplicaSet has made no pod yet, and none is there; the new one waits for the next sync all the same.
+/// Its ReplicaSet has made no pod yet, and none is there; the new one waits for the next sync all
+/// the same.
 #[test]
 fn taking_down_comes_alone() {
     let world = World::new(3).recreate().with(Set::new("old", 3, 1).revision(1).sized_for(3, 3));

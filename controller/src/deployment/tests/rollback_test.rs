@@ -1,4 +1,5 @@
-//! deployment_controller_test.go: TestReentrantRollback; 1.15's e2e: rollback to 1, 0, a missing and the current revision.
+//! deployment_controller_test.go: TestReentrantRollback; 1.15's e2e: rollback to 1, 0, a missing
+//! and the current revision.
 
 use rstest::rstest;
 use serde_json::json;
@@ -72,8 +73,8 @@ fn paused_deployments_do_not_roll_back() {
     assert!(!words(&plan).contains(&"delete"), "nor is history cleaned up while a rollback is asked for");
 }
 
-/// The new ReplicaSet is made first. Its status write makes the Deployment out of date, so the rollback itself comes next time;
-/// the warning comes now, and again then, as upstream's does.
+/// The new ReplicaSet is made first. Its status write makes the Deployment out of date, so the
+/// rollback itself comes next time; the warning comes now, and again then, as upstream's does.
 #[test]
 fn a_missing_replica_set_is_made_first() {
     let mut world = world("99");

@@ -95,7 +95,8 @@ fn healthy_pods_of_two_old_replica_sets() {
     assert_eq!(sizes(&plan), [("older".to_owned(), 0), ("old".to_owned(), 7)]);
 }
 
-/// Unhealthy first, then healthy: the same ReplicaSet is written twice, each time with an event of its own.
+/// Unhealthy first, then healthy: the same ReplicaSet is written twice, each time with an event of
+/// its own.
 #[test]
 fn one_replica_set_in_two_steps() {
     let world = World::new(10)
@@ -110,7 +111,8 @@ fn one_replica_set_in_two_steps() {
     );
 }
 
-/// The status of an old ReplicaSet lags behind its last cut: an invalid request, which is swallowed.
+/// The status of an old ReplicaSet lags behind its last cut: an invalid request, which is
+/// swallowed.
 #[test]
 fn lagging_status_stops_the_reduction() {
     let world = World::new(10)
@@ -123,7 +125,8 @@ fn lagging_status_stops_the_reduction() {
     assert_eq!(sizes(&plan), [("older".to_owned(), 2)], "what came before it stands");
 }
 
-/// A new template: the ReplicaSet is made and old pods go in the same sync; its second status would meet a conflict.
+/// A new template: the ReplicaSet is made and old pods go in the same sync; its second status would
+/// meet a conflict.
 #[test]
 fn create_and_reduce_in_one_sync() {
     let world = World::new(10)

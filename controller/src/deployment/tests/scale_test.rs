@@ -1,4 +1,5 @@
-//! sync_test.go: TestScale. Sizes are newest first, as upstream lists them; `new` says whether the first one is the new one.
+//! sync_test.go: TestScale. Sizes are newest first, as upstream lists them; `new` says whether the
+//! first one is the new one.
 
 #![allow(clippy::too_many_arguments, reason = "the columns of a table")]
 
@@ -57,7 +58,8 @@ fn failed_rs_update() {
     assert_eq!(scaled(&world, Some("rs0"), &[2, 1, 1]), [2, 2, 1]);
 }
 
-/// The first takes all that there is to give; the second, which was once sized for a larger Deployment, gives nothing back for that.
+/// The first takes all that there is to give; the second, which was once sized for a larger
+/// Deployment, gives nothing back for that.
 #[test]
 fn nothing_is_taken_back_when_all_is_given() {
     let world =
@@ -85,7 +87,8 @@ fn saturated_new_replica_set_empties_old_ones_newest_first() {
     assert_eq!(sizes(&plan), [("rs1".to_owned(), 0), ("rs2".to_owned(), 0)]);
 }
 
-/// Issue 102551: size right, annotation stale; nothing is written, and the scaling event stands for ever.
+/// Issue 102551: size right, annotation stale; nothing is written, and the scaling event stands for
+/// ever.
 #[test]
 fn only_active_one_of_right_size_keeps_its_stale_annotation() {
     let world = World::new(4).with(Set::new("rs0", 0, 50).current()).with(Set::new("rs1", 4, 40).sized_for(5, 5));
@@ -111,7 +114,8 @@ fn proportional_scaling_refreshes_annotations() {
     assert!(sizes(&plan).is_empty());
 }
 
-/// Where the total is right already, the old one is annotated before the new one, although that is larger.
+/// Where the total is right already, the old one is annotated before the new one, although that is
+/// larger.
 #[test]
 fn annotations_alone_are_written_old_before_new() {
     let world = World::new(2)

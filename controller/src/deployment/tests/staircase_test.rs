@@ -1,4 +1,5 @@
-//! Whole rollouts as staircases: one pod becomes ready, and what is decided about it, as the cases record it from upstream.
+//! Whole rollouts as staircases: one pod becomes ready, and what is decided about it, as the cases
+//! record it from upstream.
 
 use insta::assert_snapshot;
 
@@ -81,7 +82,8 @@ ready  rs1 0
 ");
 }
 
-/// Case `scale/up-in-mid-rollout`: stuck at eight old and five new, scaled to thirty, then a third template.
+/// Case `scale/up-in-mid-rollout`: stuck at eight old and five new, scaled to thirty, then a third
+/// template.
 #[test]
 fn scaled_in_mid_rollout_and_rolled_over() {
     let mut world = before(10, World::new(10).bounds(3, 2));

@@ -1,5 +1,5 @@
-//! controller_utils_test.go: TestNextPodAvailabilityCheck, TestFindMinNextPodAvailability…; replica_set_test.go:
-//! TestReplicaSetAvailabilityCheck.
+//! controller_utils_test.go: TestNextPodAvailabilityCheck, TestFindMinNextPodAvailability…;
+//! replica_set_test.go: TestReplicaSetAvailabilityCheck.
 
 use std::time::Duration;
 
@@ -52,7 +52,8 @@ fn find_min_next_pod_availability(
     assert_eq!(next_check(&pods, min_ready, now(), now() + SignedDuration::from_secs(delay)), expected);
 }
 
-/// TestReplicaSetAvailabilityCheck: looked at again when the first of them becomes available, to the nanosecond.
+/// TestReplicaSetAvailabilityCheck: looked at again when the first of them becomes available, to
+/// the nanosecond.
 #[test]
 fn looks_again_at_the_exact_moment() {
     let soonest = pod("soonest").ready(Some(now() - SignedDuration::from_millis(4300)));

@@ -1,5 +1,6 @@
-//! replica_set_test.go: TestDoNotPatchPodWithOtherControlRef, TestPatchPodFails and its kin, TestGetPodKeys' filters; integration:
-//! TestAdoption, TestPodOrphaningAndAdoptionWhenLabelsChange, TestDeletingAndFailedPods.
+//! replica_set_test.go: TestDoNotPatchPodWithOtherControlRef, TestPatchPodFails and its kin,
+//! TestGetPodKeys' filters; integration: TestAdoption, TestPodOrphaningAndAdoptionWhenLabelsChange,
+//! TestDeletingAndFailedPods.
 
 use rstest::rstest;
 use serde_json::{Value, json};

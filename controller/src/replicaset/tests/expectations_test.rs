@@ -1,5 +1,5 @@
-//! controller_utils_test.go: TestControllerExpectations, TestUIDExpectations; replica_set_test.go: TestDeleteFinalStateUnknown and
-//! TestRSSyncExpectations, as far as they are about expectations.
+//! controller_utils_test.go: TestControllerExpectations, TestUIDExpectations; replica_set_test.go:
+//! TestDeleteFinalStateUnknown and TestRSSyncExpectations, as far as they are about expectations.
 
 use std::time::Duration;
 
@@ -32,7 +32,8 @@ async fn creations_are_counted_and_may_be_surpassed() {
     assert_eq!(all.outstanding(&rs, now), Some("uid"), "what was surpassed is not carried over");
 }
 
-/// A pod shows twice, on its way out and gone, and counts once; one that nobody told to go does not count.
+/// A pod shows twice, on its way out and gone, and counts once; one that nobody told to go does not
+/// count.
 #[tokio::test(start_paused = true)]
 async fn deletions_are_known_by_name() {
     let (mut all, rs, now) = (Expectations::default(), key("rs"), instant());
@@ -66,8 +67,8 @@ async fn one_made_anew_starts_clean() {
     assert_eq!(all.outstanding(&rs, now), None);
 }
 
-/// Without the UID, an expectation of the old ReplicaSet that is set after its deletion was seen would keep the new one from creating
-/// pods for five minutes.
+/// Without the UID, an expectation of the old ReplicaSet that is set after its deletion was seen
+/// would keep the new one from creating pods for five minutes.
 #[tokio::test(start_paused = true)]
 async fn an_expectation_does_not_bind_the_next_replica_set_of_that_name() {
     let (mut all, rs, now) = (Expectations::default(), key("rs"), instant());

@@ -1,7 +1,9 @@
-//! Upstream's unit tests of the ReplicaSet controller, vector by vector, and what must hold for all inputs.
+//! Upstream's unit tests of the ReplicaSet controller, vector by vector, and what must hold for all
+//! inputs.
 //!
-//! One file for each function of upstream's; rows are named as upstream names them. Vectors that upstream feeds to an inner function
-//! go through that function's namesake here; the rest through `plan` and `report`, whole.
+//! One file for each function of upstream's; rows are named as upstream names them. Vectors that
+//! upstream feeds to an inner function go through that function's namesake here; the rest through
+//! `plan` and `report`, whole.
 
 mod availability_test;
 mod claim_test;

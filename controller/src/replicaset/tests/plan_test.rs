@@ -1,4 +1,5 @@
-//! replica_set_test.go: TestSyncReplicaSet…, TestDoNotAdoptOrCreateIfBeingDeleted; and whole plans, as they are carried out.
+//! replica_set_test.go: TestSyncReplicaSet…, TestDoNotAdoptOrCreateIfBeingDeleted; and whole plans,
+//! as they are carried out.
 
 use insta::assert_snapshot;
 use rstest::rstest;
@@ -73,7 +74,8 @@ fn empty_parts_of_the_template_are_left_out() {
     assert_eq!(fields, ["generateName", "labels", "ownerReferences"]);
 }
 
-/// TestAdoption, TestPodOrphaningAndAdoptionWhenLabelsChange: adopted pods count at once, released ones no more.
+/// TestAdoption, TestPodOrphaningAndAdoptionWhenLabelsChange: adopted pods count at once, released
+/// ones no more.
 #[test]
 fn claims_and_then_counts() {
     let pods = [pod("own"), pod("stray").label("app", "db"), pod("orphan").orphan()];
@@ -124,7 +126,8 @@ fn deletes_all_as_they_come() {
     assert_snapshot!(told(&observed(raw(0), pods)), @"delete a b");
 }
 
-/// Nothing is made or deleted while something is expected, or when it is going; claims are made all the same in the first case.
+/// Nothing is made or deleted while something is expected, or when it is going; claims are made all
+/// the same in the first case.
 #[rstest]
 #[case::too_few(raw(5), &[pod("a")])]
 #[case::too_many(raw(0), &[pod("a")])]

@@ -66,7 +66,8 @@ fn sibling(name: &str, selector: &serde_json::Value) -> Arc<ReplicaSet> {
     Arc::new(ReplicaSet::read(raw).unwrap())
 }
 
-/// TestRelatedPodsLookup, and what counts as crowded: each active pod once, whoever owns it and whether it is ready or not.
+/// TestRelatedPodsLookup, and what counts as crowded: each active pod once, whoever owns it and
+/// whether it is ready or not.
 #[test]
 fn nodes_are_crowded_by_what_any_sibling_selects() {
     let siblings = [
@@ -103,7 +104,8 @@ fn a_plan_takes_the_doubled_up_pod() {
     assert_eq!(planned(&world).work, Work::Delete { names: vec!["b".to_owned()] });
 }
 
-/// What the cache gives of the neighbours ranks pods as all neighbours do, for few pods and for many.
+/// What the cache gives of the neighbours ranks pods as all neighbours do, for few pods and for
+/// many.
 #[test]
 fn pods_that_are_alone_on_their_nodes_are_no_neighbours() {
     for many in [4, 150] {

@@ -12,8 +12,8 @@ use crate::replicaset::Work;
 use crate::replicaset::kill_order::{Contender, compare};
 use crate::replicaset::victims::sorted;
 
-/// The rules once more, told the other way round: every rule has a word to say, in an order, and the first that is not silent
-/// decides. A step of the scale is found by halving.
+/// The rules once more, told the other way round: every rule has a word to say, in an order, and
+/// the first that is not silent decides. A step of the scale is found by halving.
 fn model(a: (&Pod, usize), b: (&Pod, usize)) -> Ordering {
     let (x, y) = (a.0.traits(), b.0.traits());
     let phase = |pod: &Pod| ["Pending", "Unknown", "Running"].iter().position(|phase| *phase == pod.phase).unwrap_or(0);
@@ -74,7 +74,8 @@ fn moment() -> impl Strategy<Value = Option<Timestamp>> {
     prop::option::weighted(0.9, age().prop_map(|age| now() - SignedDuration::from_nanos(age)))
 }
 
-/// A pod with traits that are often alike, and its rank. Names and UIDs differ, in another order each.
+/// A pod with traits that are often alike, and its rank. Names and UIDs differ, in another order
+/// each.
 fn contender() -> impl Strategy<Value = (Pod, usize)> {
     let phase =
         prop_oneof![8 => Just("Running"), 1 => Just("Pending"), 1 => Just("Unknown"), 1 => Just(""), 1 => Just("Odd")];
@@ -111,7 +112,8 @@ fn theirs(a: &(Pod, usize), b: &(Pod, usize)) -> Ordering {
     model((&a.0, a.1), (&b.0, b.1))
 }
 
-/// Whether the model orders these pods at all, up to ties: no rings, and what ties with one ties with all that this one ties with.
+/// Whether the model orders these pods at all, up to ties: no rings, and what ties with one ties
+/// with all that this one ties with.
 fn is_ordered(pods: &[(Pod, usize)]) -> bool {
     let triples = pods.iter().flat_map(|a| pods.iter().flat_map(move |b| pods.iter().map(move |c| (a, b, c))));
     triples.into_iter().all(|(a, b, c)| {

@@ -1,4 +1,5 @@
-//! controller_utils_test.go: TestSortingActivePods, TestSortingActivePodsWithRanks; and what the text of the rules says.
+//! controller_utils_test.go: TestSortingActivePods, TestSortingActivePodsWithRanks; and what the
+//! text of the rules says.
 
 use std::cmp::Ordering;
 
@@ -57,7 +58,8 @@ fn as_many_as_there_are(#[values(0, 1, 2, 12, 13, 24, 25, 100)] count: usize) {
     assert_eq!(by_tens, stable, "equals keep their order");
 }
 
-/// What is chosen without sorting all is what sorting gives, equals in the order in which they came.
+/// What is chosen without sorting all is what sorting gives, equals in the order in which they
+/// came.
 #[rstest]
 fn the_first_of_many(#[values(0, 1, 3, 12)] count: usize) {
     let many: Vec<usize> = (0..100).map(|place| place * 7919 % 100).collect();
@@ -66,8 +68,8 @@ fn the_first_of_many(#[values(0, 1, 3, 12)] count: usize) {
     assert_eq!(first(many.into_iter(), count, by_tens), all[..count]);
 }
 
-/// Where each goes before another in a circle (as pods do that became ready at about the same time), twelve come out as insertion leaves
-/// them, which is how Go sorts so few.
+/// Where each goes before another in a circle (as pods do that became ready at about the same
+/// time), twelve come out as insertion leaves them, which is how Go sorts so few.
 #[test]
 fn a_circle_is_left_as_insertion_leaves_it() {
     let beats = |a: &u32, b: &u32| if (b + 3 - a) % 3 == 1 { Ordering::Less } else { Ordering::Greater };
@@ -169,7 +171,8 @@ fn it_is_no_order() {
     assert_eq!(order((&c, 0), (&a, 0)), Ordering::Less, "the smaller UID");
 }
 
-/// Each boundary of the scale from 34.4 seconds to 9.77 hours, to the nanosecond; and times that are yet to come.
+/// Each boundary of the scale from 34.4 seconds to 9.77 hours, to the nanosecond; and times that
+/// are yet to come.
 #[rstest]
 fn steps(#[values(35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45)] power: u32) {
     let step_at = |age: i64| step(now() - SignedDuration::from_nanos(age), now());
@@ -188,7 +191,8 @@ fn steps(#[values(35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45)] power: u32) {
 #[case(2, 1)]
 #[case(3, 1)]
 #[case(1_000_000_000, 29)]
-// From here on the scale is no finer than the numbers that it is made of: a few nanoseconds too early it is the next step.
+// From here on the scale is no finer than the numbers that it is made of: a few nanoseconds too
+// early it is the next step.
 #[case((1 << 49) - 1, 49)]
 #[case((1 << 50) - 1, 50)]
 #[case((1 << 50) - 5, 49)]
@@ -196,7 +200,8 @@ fn more_steps(#[case] age: i64, #[case] expected: i64) {
     assert_eq!(step(now() - SignedDuration::from_nanos(age), now()), expected);
 }
 
-/// What a pod may come with: no status, no node, a ready time that is yet to come, a phase of no meaning.
+/// What a pod may come with: no status, no node, a ready time that is yet to come, a phase of no
+/// meaning.
 #[test]
 fn odd_pods() {
     let bare = pod("bare").phase("").with(|traits| traits.uid.clear());

@@ -52,7 +52,8 @@ fn readiness(#[case] pod: Made, #[case] expected: (i32, i32, i32, i32)) {
     assert_eq!(numbers(&status), expected);
 }
 
-/// Terminating: its own, matching, on their way out and still running; reported only where the feature gate is on.
+/// Terminating: its own, matching, on their way out and still running; reported only where the
+/// feature gate is on.
 #[rstest]
 #[case::without_the_gate(false, None)]
 #[case::with_the_gate(true, Some(2))]

@@ -1,5 +1,5 @@
-//! What it means to take over from another controller: which workloads are restarted from now on, for which configs, what has no
-//! equivalent, and that taking them over restarts nothing.
+//! What it means to take over from another controller: which workloads are restarted from now on,
+//! for which configs, what has no equivalent, and that taking them over restarts nothing.
 //!
 //! ```text
 //!  what the cluster has ─► source: who is looked after, for what ─► Adopted: annotations to set, what is lacking ─┐
@@ -7,8 +7,9 @@
 //!                             the same with these annotations, in memory ─► proof: the agent itself decides ──────┘
 //! ```
 //!
-//! Nothing is written. The proof is no promise about rules: the agent that would run is given all that was read, as it would see it at
-//! its start with every workload annotated, and is asked what it does until nothing waits any more.
+//! Nothing is written. The proof is no promise about rules: the agent that would run is given all
+//! that was read, as it would see it at its start with every workload annotated, and is asked what
+//! it does until nothing waits any more.
 
 mod cluster;
 mod from;

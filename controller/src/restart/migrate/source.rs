@@ -1,4 +1,5 @@
-//! The workloads that the other controller looks after, the configs that restart them, and what this controller has of that.
+//! The workloads that the other controller looks after, the configs that restart them, and what
+//! this controller has of that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -52,7 +53,8 @@ fn as_annotated(name: &WorkloadName, configs: &BTreeSet<ConfigName>, lacks: Vec<
     Adopted { workload: name.to_string(), configs: text(configs), annotations: BTreeMap::new(), lacks }
 }
 
-/// The configs that restart a workload by Reloader's annotations; `None`: it says nothing to Reloader.
+/// The configs that restart a workload by Reloader's annotations; `None`: it says nothing to
+/// Reloader.
 fn restarted(
     workload: &Arc<Workload>,
     cluster: &Cluster,

@@ -1,6 +1,7 @@
 //! Whether a change restarts a workload: by the annotations of both.
 //!
-//! The workload's own annotations count, and where none of them says anything its pod template's. Exclusions count on the workload only.
+//! The workload's own annotations count, and where none of them says anything its pod template's.
+//! Exclusions count on the workload only.
 //!
 //! Cases: `config-restart/reloader-auto-configmap-only`, `config-restart/reloader-named-pattern`,
 //! `config-restart/reloader-excluded-configmap`, `config-restart/reloader-ignored-and-named`,

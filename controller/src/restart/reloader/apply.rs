@@ -1,8 +1,9 @@
 //! Carries out what profile `reloader` has decided.
 //!
-//! A CronJob is not changed: a Job is made of it. A Job is deleted and made again, for its template cannot be changed. Both are read
-//! once more before, so that nothing of them need be kept. So is a Rollout that gets a variable: a custom resource takes no strategic
-//! merge patch, so all its containers are sent.
+//! A CronJob is not changed: a Job is made of it. A Job is deleted and made again, for its template
+//! cannot be changed. Both are read once more before, so that nothing of them need be kept. So is a
+//! Rollout that gets a variable: a custom resource takes no strategic merge patch, so all its
+//! containers are sent.
 //!
 //! Cases: `config-restart/reloader-refused-once`, `config-restart/reloader-rollout`.
 
@@ -20,7 +21,8 @@ use serde_json::Value;
 /// How often a write is tried where somebody else has written in between.
 const ATTEMPTS: usize = 5;
 
-/// The requests of an order; what the server answered to the last one that changed the workload, if one did.
+/// The requests of an order; what the server answered to the last one that changed the workload, if
+/// one did.
 pub(in crate::restart) async fn carry_out(
     api: &ApiServer,
     workload: &Workload,

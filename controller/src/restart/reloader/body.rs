@@ -26,8 +26,8 @@ pub(super) fn patch(write: &Write) -> Value {
     json!({"spec": {"template": template}})
 }
 
-/// The JSON merge patch of a restart of a custom resource, whose lists are replaced as a whole. The server refuses it where the object
-/// has changed since it was read.
+/// The JSON merge patch of a restart of a custom resource, whose lists are replaced as a whole. The
+/// server refuses it where the object has changed since it was read.
 pub(super) fn patch_of_read(object: &Value, write: &Write) -> Value {
     let mut template = object["spec"]["template"].clone();
     put(&mut template, write);

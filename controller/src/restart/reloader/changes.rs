@@ -1,14 +1,16 @@
 //! The changes that wait, one after the other, and the pauses that end.
 //!
-//! A change is seen where a config's checksum is another than before. What is there when the controller starts is no change, and what
-//! changes while it does not act is none either.
+//! A change is seen where a config's checksum is another than before. What is there when the
+//! controller starts is no change, and what changes while it does not act is none either.
 //!
-//! The changes of a namespace are carried out one after the other, and namespaces side by side: one whose writes take long, or that
-//! has thousands of workloads, does not delay another. At one look only so much of a namespace is decided.
+//! The changes of a namespace are carried out one after the other, and namespaces side by side: one
+//! whose writes take long, or that has thousands of workloads, does not delay another. At one look
+//! only so much of a namespace is decided.
 //!
 //! With `--webhook-url` a change restarts nothing: it is reported to a webhook.
 //!
-//! Cases: `config-restart/reloader-created-late-and-flag`, `config-restart/reloader-restarted-with-nothing-changed`,
+//! Cases: `config-restart/reloader-created-late-and-flag`,
+//! `config-restart/reloader-restarted-with-nothing-changed`,
 //! `config-restart/reloader-namespace-selected-by-flag`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,7 +29,8 @@ use super::pause::{self, Pause};
 use super::plan::{Observed, Plan, Restart, plan};
 use crate::settings::ReloaderSettings;
 
-/// How often a change is tried again, and how long the first wait is; each is twice as long as the one before.
+/// How often a change is tried again, and how long the first wait is; each is twice as long as the
+/// one before.
 const RETRIES: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// How much of a namespace is decided at one look, in small workloads.
@@ -117,7 +120,8 @@ impl Changes {
             return;
         }
         let now = view.config(name).map(|known| &known.config);
-        // Neither is done before both kinds are watched, so never where one of them is to be ignored.
+        // Neither is done before both kinds are watched, so never where one of them is to be
+        // ignored.
         let is_ready = self.acts && ConfigKind::ALL.into_iter().all(|kind| view.has_listed(kind));
         let counts = match (before.and_then(|before| before.reloader.as_ref()), now) {
             (None, Some(_)) => settings.on_create && (is_ready || settings.after_start),
@@ -145,7 +149,8 @@ impl Changes {
         waiting.insert((due, self.number), pending);
     }
 
-    /// When there is something to do; what waits for writes of its namespace is looked at when these are done.
+    /// When there is something to do; what waits for writes of its namespace is looked at when
+    /// these are done.
     pub(in crate::restart) fn next(&self) -> Option<Moment> {
         if !self.acts {
             return None;
@@ -165,7 +170,8 @@ impl Changes {
         self.waiting.values().map(BTreeMap::len).sum()
     }
 
-    /// What is to be done now: in each namespace of one change, so that the next is decided on what this one has written.
+    /// What is to be done now: in each namespace of one change, so that the next is decided on what
+    /// this one has written.
     pub(in crate::restart) fn take(
         &mut self,
         view: &View,
@@ -274,7 +280,8 @@ impl Changes {
         let Some(lane) = self.lanes.get_mut(&name.namespace) else { return };
         let Some(order) = lane.orders.remove(name) else { return };
         if !is_done {
-            // The workloads behind this one have not been restarted either; those before it are looked at once more.
+            // The workloads behind this one have not been restarted either; those before it are
+            // looked at once more.
             let Some(mut pending) = self.lanes.remove(&name.namespace).and_then(|lane| lane.pending) else { return };
             let wait = FIRST_WAIT * 2_u32.pow(pending.failures);
             pending.failures += 1;

@@ -1,10 +1,13 @@
-//! What of a ConfigMap or a Secret Reloader looks at: its checksum, its labels, and which of its annotations say `true`.
+//! What of a ConfigMap or a Secret Reloader looks at: its checksum, its labels, and which of its
+//! annotations say `true`.
 //!
-//! The checksum is Reloader's, byte for byte, for it is the value of the variable that restarts a workload: SHA-1, in hex, over
-//! `key=value` of all keys, sorted and joined by `;`. A Secret's values are the bytes, not their base64. Data that differ and are joined
-//! to one text have one checksum. SHA-1 protects nothing here.
+//! The checksum is Reloader's, byte for byte, for it is the value of the variable that restarts a
+//! workload: SHA-1, in hex, over `key=value` of all keys, sorted and joined by `;`. A Secret's
+//! values are the bytes, not their base64. Data that differ and are joined to one text have one
+//! checksum. SHA-1 protects nothing here.
 //!
-//! Cases: `config-restart/reloader-joined-values`, `config-restart/reloader-binary-data`, `config-restart/reloader-auto-secret`.
+//! Cases: `config-restart/reloader-joined-values`, `config-restart/reloader-binary-data`,
+//! `config-restart/reloader-auto-secret`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -26,7 +29,8 @@ pub(in crate::restart) struct Traits {
 }
 
 impl Traits {
-    /// Drops what means nothing: annotations may have 256 KiB, and labels are looked at only as it comes.
+    /// Drops what means nothing: annotations may have 256 KiB, and labels are looked at only as it
+    /// comes.
     pub(in crate::restart) fn keep(&mut self, names: &ReloaderAnnotations) {
         self.labels.clear();
         self.marks.retain(|mark| *mark == names.ignore || *mark == names.matched);

@@ -28,7 +28,8 @@ pub struct Facts {
     pub annotations: BTreeMap<String, String>,
     /// Its pod template's.
     pub template_annotations: BTreeMap<String, String>,
-    /// The names in the list of each kind, compiled: the workload's own, or its template's where the workload says nothing.
+    /// The names in the list of each kind, compiled: the workload's own, or its template's where
+    /// the workload says nothing.
     pub patterns: BTreeMap<ConfigKind, Arc<NamePatterns>>,
     /// Containers.
     pub containers: Vec<Container>,
@@ -77,8 +78,9 @@ impl Facts {
         }
     }
 
-    /// Compiles the lists of names, unless the workload had the same before, and drops all annotations that mean nothing: they
-    /// may have 256 KiB. Returns what is beyond the limits, by annotation.
+    /// Compiles the lists of names, unless the workload had the same before, and drops all
+    /// annotations that mean nothing: they may have 256 KiB. Returns what is beyond the limits, by
+    /// annotation.
     pub(in crate::restart) fn compile(
         &mut self,
         names: &ReloaderAnnotations,
@@ -133,7 +135,8 @@ impl Facts {
     }
 }
 
-/// The annotations that say whether a config of a kind restarts the workload: its own, unless none of them says anything.
+/// The annotations that say whether a config of a kind restarts the workload: its own, unless none
+/// of them says anything.
 pub(super) fn speaking<'a>(
     names: &ReloaderAnnotations,
     kind: ConfigKind,

@@ -1,13 +1,16 @@
-//! The names of configs in one annotation, as Reloader reads them: regular expressions, separated by commas.
+//! The names of configs in one annotation, as Reloader reads them: regular expressions, separated
+//! by commas.
 //!
-//! They are compiled once, when a workload is read, and kept while the annotation stays as it is. An annotation may have
-//! 256 KiB, and a short expression may stand for a large automaton, so the text, the automata and their nesting have limits. What
-//! goes beyond them counts for nothing and is reported; what is within them works. What Go's regexp refuses is refused here, too.
+//! They are compiled once, when a workload is read, and kept while the annotation stays as it is.
+//! An annotation may have 256 KiB, and a short expression may stand for a large automaton, so the
+//! text, the automata and their nesting have limits. What goes beyond them counts for nothing and
+//! is reported; what is within them works. What Go's regexp refuses is refused here, too.
 //!
-//! A name without operators, which most are, is compared and needs no automaton. An automaton is kept without caches: these would
-//! take more memory than it does itself, and a name is short.
+//! A name without operators, which most are, is compared and needs no automaton. An automaton is
+//! kept without caches: these would take more memory than it does itself, and a name is short.
 //!
-//! Cases: `config-restart/reloader-named-pattern`, `config-restart/reloader-named-and-no-expression`.
+//! Cases: `config-restart/reloader-named-pattern`,
+//! `config-restart/reloader-named-and-no-expression`.
 
 use regex_automata::nfa::thompson::pikevm::{Cache, PikeVM};
 use regex_automata::nfa::thompson::{Compiler, Config, WhichCaptures};
@@ -127,7 +130,8 @@ impl PartialEq for NamePatterns {
 impl Eq for NamePatterns {}
 
 fn compile(pattern: &str, room: usize) -> Result<PikeVM, Refused> {
-    // As that controller puts it together: what is separated by `|` is bound to one end of the name only.
+    // As that controller puts it together: what is separated by `|` is bound to one end of the name
+    // only.
     let pattern = format!("^{pattern}$");
     let ast = ParserBuilder::new().nest_limit(DEEPEST).build().parse(&pattern);
     let ast = ast.map_err(|error| match error.kind() {

@@ -1,7 +1,8 @@
-//! A Deployment that is paused with its first restart, so that what changes within a period is one rollout.
+//! A Deployment that is paused with its first restart, so that what changes within a period is one
+//! rollout.
 //!
-//! When the period ends is known to the process alone: one that is started anew resumes the Deployment only when the next change comes,
-//! and until then it stays paused.
+//! When the period ends is known to the process alone: one that is started anew resumes the
+//! Deployment only when the next change comes, and until then it stays paused.
 //!
 //! Cases: `config-restart/reloader-pause-period`, `config-restart/reloader-pause-period-and-away`.
 

@@ -33,7 +33,8 @@ pub enum Plan {
     Leave,
     /// The workload is restarted.
     Restart(Restart),
-    /// It is not, for what it asks for makes no sense; the change is tried again, and given up in the end.
+    /// It is not, for what it asks for makes no sense; the change is tried again, and given up in
+    /// the end.
     Refuse(String),
 }
 
@@ -48,7 +49,8 @@ pub struct Restart {
     pub write: Write,
 }
 
-/// Decides about one change and one workload, whose lists of names are compiled. Pure: the same arguments give the same plan.
+/// Decides about one change and one workload, whose lists of names are compiled. Pure: the same
+/// arguments give the same plan.
 pub fn plan(observed: &Observed, now: Timestamp, settings: &ReloaderSettings) -> Plan {
     let Observed { workload, change, ends } = observed;
     let facts = &workload.reloader;

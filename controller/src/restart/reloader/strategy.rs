@@ -1,14 +1,17 @@
-//! What is written so that pods are replaced: a variable of a container, or an annotation of the template.
+//! What is written so that pods are replaced: a variable of a container, or an annotation of the
+//! template.
 //!
-//! The variable holds the config's checksum, so a change that it holds already restarts nothing; a config that goes takes its variable
-//! with it. The annotation names the config and the moment, and is written for every change.
+//! The variable holds the config's checksum, so a change that it holds already restarts nothing; a
+//! config that goes takes its variable with it. The annotation names the config and the moment, and
+//! is written for every change.
 //!
-//! A Rollout may ask for its pods to be restarted with the template as it is. Then the moment is written in place of either, and no
-//! checksum is kept: each change restarts it, and a config that goes does so with annotations only.
+//! A Rollout may ask for its pods to be restarted with the template as it is. Then the moment is
+//! written in place of either, and no checksum is kept: each change restarts it, and a config that
+//! goes does so with annotations only.
 //!
-//! Cases: `config-restart/reloader-annotations-strategy-twice`, `config-restart/reloader-deleted-and-flag`,
-//! `config-restart/reloader-deleted-and-flag-at-first`, `config-restart/reloader-rollout-restart`,
-//! `config-restart/reloader-rollout-restart-deleted`.
+//! Cases: `config-restart/reloader-annotations-strategy-twice`,
+//! `config-restart/reloader-deleted-and-flag`, `config-restart/reloader-deleted-and-flag-at-first`,
+//! `config-restart/reloader-rollout-restart`, `config-restart/reloader-rollout-restart-deleted`.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -21,7 +24,8 @@ use crate::model::names::restart::{ROLLOUT_STRATEGY, VARIABLE};
 use crate::model::whole_second;
 use crate::settings::ReloadStrategy;
 
-/// Stands in the annotation for the checksum of a config that has gone: SHA-1 of a text of Reloader's own.
+/// Stands in the annotation for the checksum of a config that has gone: SHA-1 of a text of
+/// Reloader's own.
 const GONE: &str = "aae45badef99284e4dae01d6046154ea9d99532f";
 
 /// What is written into a pod template.
@@ -100,7 +104,8 @@ fn annotation(container: &Container, change: &Change, now: Timestamp) -> String 
     serde_json::to_string(&source).unwrap_or_default()
 }
 
-/// `STAKATER_MY_CONFIG_CONFIGMAP`: whatever is neither letter nor digit becomes one underscore, and none at the front.
+/// `STAKATER_MY_CONFIG_CONFIGMAP`: whatever is neither letter nor digit becomes one underscore, and
+/// none at the front.
 fn variable(config: &ConfigName) -> String {
     let mut name = String::from(VARIABLE);
     for c in config.name.to_ascii_uppercase().chars() {

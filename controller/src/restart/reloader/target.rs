@@ -1,7 +1,8 @@
 //! Which container gets the trigger: the first that uses the config.
 //!
-//! Volumes come before the environment, and only the first volume of the config counts. What an init container uses puts the trigger
-//! into the first container proper, and so does a config that is named and not used.
+//! Volumes come before the environment, and only the first volume of the config counts. What an
+//! init container uses puts the trigger into the first container proper, and so does a config that
+//! is named and not used.
 //!
 //! Cases: `config-restart/reloader-by-volume`, `config-restart/reloader-by-init-container`,
 //! `config-restart/reloader-named-not-referenced`, `config-restart/reloader-auto-not-referenced`.

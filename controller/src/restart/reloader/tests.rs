@@ -1,4 +1,5 @@
-//! Reloader's choices against the rules: by which container, by which annotations, and what a change that fails becomes.
+//! Reloader's choices against the rules: by which container, by which annotations, and what a
+//! change that fails becomes.
 
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better without a reference before each")]
 

@@ -1,4 +1,5 @@
-//! What the agent keeps besides the rules: when to look at what, whom to tell of what, and the numbers for the metrics.
+//! What the agent keeps besides the rules: when to look at what, whom to tell of what, and the
+//! numbers for the metrics.
 
 use std::time::Duration;
 
@@ -67,7 +68,8 @@ fn what_is_wrong_with_an_annotation_is_told_once() {
     assert_eq!([bad("null"), bad("null"), bad("[]"), bad("[]"), bad("{}"), bad("[]")], [1, 1, 2, 2, 2, 3]);
 }
 
-/// A kind that is listed later than the workload: what is not in the list is missing, and only then that is written down.
+/// A kind that is listed later than the workload: what is not in the list is missing, and only then
+/// that is written down.
 #[test]
 fn a_list_that_comes_late_says_what_is_missing() {
     let mut world = World::new(Safe);

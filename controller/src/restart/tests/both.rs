@@ -138,7 +138,8 @@ fn s33_s34_late_lists(#[values(Xing, Safe)] profile: Profile) {
     let web = world.get(WEB).clone();
     let mut late = World::new(profile);
     late.object(0, WEB, web);
-    // Nothing of configs yet: in the safe profile the kinds are listed, so this is a required config that is missing.
+    // Nothing of configs yet: in the safe profile the kinds are listed, so this is a required
+    // config that is missing.
     late.pass(20_000);
     assert_eq!(late.writes, []);
     late.config(20_000, "c", json!({"k": "1"}));

@@ -1,4 +1,5 @@
-//! One namespace with much to do or maximal annotations: what others have to wait for, and what is kept.
+//! One namespace with much to do or maximal annotations: what others have to wait for, and what is
+//! kept.
 
 use std::time::Duration;
 
@@ -48,7 +49,8 @@ fn workload(agent: &mut Agent, namespace: &str, name: &str, annotations: &Value)
     agent.workload(&name, Some(read), Duration::ZERO)
 }
 
-/// An agent that has seen a thousand workloads of one namespace, one of another, and then a change of the config of each.
+/// An agent that has seen a thousand workloads of one namespace, one of another, and then a change
+/// of the config of each.
 fn changed(profile: Profile) -> Agent {
     let mut agent = agent(profile);
     for namespace in [HOSTILE, OTHER] {

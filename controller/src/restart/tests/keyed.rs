@@ -143,7 +143,8 @@ fn plain_ones_are_taken_over(#[values(true, false)] whole: bool) {
     assert_eq!((world.writes.len(), checksum(&world)), (1, checksum(&fresh)));
 }
 
-/// What changed while nobody watched restarts once, and meanwhile the annotation has nothing plain either.
+/// What changed while nobody watched restarts once, and meanwhile the annotation has nothing plain
+/// either.
 #[test]
 fn a_plain_one_of_other_data_restarts_once() {
     let mut world = left_behind(keyed(ONE, None), "0123456789abcdef", true);
@@ -156,7 +157,8 @@ fn a_plain_one_of_other_data_restarts_once() {
     assert_eq!(world.writes.len(), 2);
 }
 
-/// The Secret is gone, or its kind cannot be listed: the checksum is keyed all the same, and is that of the same data.
+/// The Secret is gone, or its kind cannot be listed: the checksum is keyed all the same, and is
+/// that of the same data.
 #[rstest]
 fn a_plain_one_of_what_is_not_there(#[values(true, false)] listed: bool) {
     let mut world = left_behind(keyed(ONE, None), PLAIN, true);
@@ -213,8 +215,8 @@ fn a_rotated_key(#[case] meanwhile: Option<&str>, #[case] restarts: &[u64]) {
     assert_eq!(world.writes.len(), writes);
 }
 
-/// What an unknown key has made can be compared with nothing: it is written anew without a restart, and reported, whatever the server
-/// says of when the Secret was written.
+/// What an unknown key has made can be compared with nothing: it is written anew without a restart,
+/// and reported, whatever the server says of when the Secret was written.
 #[test]
 fn a_key_that_is_lost_restarts_nothing_and_is_told_of() {
     let mut world = World::new(Profile::Safe);

@@ -33,7 +33,8 @@ fn had(checksum: &str) -> Option<Baseline> {
 const REQUIRED: bool = true;
 const OPTIONAL: bool = false;
 
-/// By what is written on the workload, what is there, and what was there when they were first seen together.
+/// By what is written on the workload, what is there, and what was there when they were first seen
+/// together.
 #[rstest]
 #[case::the_same(Some("new"), there(), None, REQUIRED, Verdict::Fine)]
 #[case::another(Some("old"), there(), None, REQUIRED, changed("old"))]
@@ -64,7 +65,8 @@ fn of_one_config(
     let linked = Linked { used, present, baseline, changes: 0, seen: None, keys: [].into(), rolled_out: false };
     let applied = applied.map(str::to_owned);
     assert_eq!(judge(applied.as_ref(), &linked), verdict);
-    // Pods that were made since have what is there now, whatever was written of the ones before them.
+    // Pods that were made since have what is there now, whatever was written of the ones before
+    // them.
     let since = judge(applied.as_ref(), &Linked { rolled_out: true, ..linked.clone() });
     let expected = match linked.present {
         Present::There { .. } if verdict != Verdict::Fine => record("new"),
@@ -130,8 +132,8 @@ fn s34_a_list_changes_nothing_that_is_known() {
     assert!(restart.causes[0].before.is_some(), "{restart:?}");
 }
 
-/// Scenario 33: the workload is seen at version 8, its template was written in second 3, and the event of a config from between the two
-/// comes last. Pods waited for it, or began without it.
+/// Scenario 33: the workload is seen at version 8, its template was written in second 3, and the
+/// event of a config from between the two comes last. Pods waited for it, or began without it.
 #[rstest]
 #[case::waited_for(REQUIRED, 0)]
 #[case::run_without(OPTIONAL, 1)]
@@ -178,7 +180,8 @@ fn config(data: &str) -> Value {
     json!({"metadata": {"name": "c", "namespace": "ns"}, "data": {"k": data}})
 }
 
-/// X2, X3 and X5: the config at versions, with data; the workload is of version 5, and is seen only when all has happened.
+/// X2, X3 and X5: the config at versions, with data; the workload is of version 5, and is seen only
+/// when all has happened.
 #[rstest]
 #[case::changed_before(&[(3, "1"), (4, "2")], REQUIRED, 0)]
 #[case::changed_since(&[(3, "1"), (7, "2")], REQUIRED, 1)]
@@ -203,7 +206,8 @@ fn a_workload_seen_late(#[case] versions: &[(u64, &str)], #[case] required: bool
     assert_eq!(world.told.len(), restarts);
 }
 
-/// Scenario 52: what is in the first list has not appeared, whichever comes first, and adopting a workload never rolls it out.
+/// Scenario 52: what is in the first list has not appeared, whichever comes first, and adopting a
+/// workload never rolls it out.
 #[rstest]
 fn s52_the_first_look_in_any_order(#[values(true, false)] workload_first: bool, #[values(3, 7)] version: u64) {
     let mut world = World::dry();
@@ -219,7 +223,8 @@ fn s52_the_first_look_in_any_order(#[values(true, false)] workload_first: bool, 
     assert_eq!(world.told, [""; 0]);
 }
 
-/// Nobody watched: what the server remembers is by the second. The workload was written in second 5.
+/// Nobody watched: what the server remembers is by the second. The workload was written in second
+/// 5.
 #[rstest]
 #[case::made_before(1, 1, REQUIRED, 0)]
 #[case::changed_before(1, 4, REQUIRED, 0)]

@@ -1,4 +1,5 @@
-//! Scenarios of the catalogue against the controller without its shell, in both profiles; their numbers are in the names.
+//! Scenarios of the catalogue against the controller without its shell, in both profiles; their
+//! numbers are in the names.
 
 mod agent;
 mod both;

@@ -72,8 +72,8 @@ fn one_at_a_time() {
     assert_eq!(world.agent.next(), None);
 }
 
-/// On a real server the generation of a Deployment grows with its annotations, too, so one that has just been marked as pending looks as
-/// if it were rolled out.
+/// On a real server the generation of a Deployment grows with its annotations, too, so one that has
+/// just been marked as pending looks as if it were rolled out.
 #[test]
 fn what_is_marked_as_pending_has_not_its_turn_for_that() {
     let mut world = three();

@@ -67,7 +67,8 @@ fn configs_that_are_not_named_restart_as_ever() {
     assert_eq!(world.restarts(WEB).len(), 1);
 }
 
-/// The annotation itself, whatever it was and is, with a controller that sees it and one that was away.
+/// The annotation itself, whatever it was and is, with a controller that sees it and one that was
+/// away.
 #[rstest]
 fn a_selection_that_changes_restarts_nothing(
     #[values(

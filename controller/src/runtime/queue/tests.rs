@@ -85,7 +85,8 @@ async fn a_key_that_is_set_aside_is_tried_once_in_the_longest_wait_until_it_work
     timer.abort();
 }
 
-/// DefaultTypedControllerRateLimiter: no key is dropped, and from the 101st retry on there are ten a second.
+/// DefaultTypedControllerRateLimiter: no key is dropped, and from the 101st retry on there are ten
+/// a second.
 #[tokio::test(start_paused = true)]
 async fn a_replica_set_is_never_dropped_and_all_keys_share_a_limit() {
     let queue = Queue::new(Metrics::default().queue("test"), Retries::REPLICA_SET, 5);
@@ -122,7 +123,8 @@ async fn closing_sends_every_worker_home() {
     assert_eq!(futures::join!(queue.next(), queue.next(), queue.next()), (None, None, None));
 }
 
-/// What client-go counts: a key that waits already is not added again, one that a worker has is; put off is put off, why ever.
+/// What client-go counts: a key that waits already is not added again, one that a worker has is;
+/// put off is put off, why ever.
 #[tokio::test(start_paused = true)]
 async fn counts_as_upstream_does() {
     let queue = queue();

@@ -49,8 +49,8 @@ static WRITTEN_WHEN_ABSENT: LazyLock<Vec<Vec<(&str, &Field)>>> = LazyLock::new(|
     TYPES.types.iter().map(of).collect()
 });
 
-/// Of each type, by its index, the fields by the lengths of their names, then by name: a comparison of lengths decides most steps of
-/// a search, of which each write needs some hundreds.
+/// Of each type, by its index, the fields by the lengths of their names, then by name: a comparison
+/// of lengths decides most steps of a search, of which each write needs some hundreds.
 static BY_LENGTH: LazyLock<Vec<Vec<(&str, &Field)>>> = LazyLock::new(|| {
     let of = |declared: &'static Type| {
         let mut fields: Vec<_> = declared.fields.iter().map(|(name, field)| (name.as_str(), field)).collect();
@@ -283,7 +283,8 @@ fn time(text: String, form: &str) -> Result<Value, String> {
     Ok(Value::String(time.strftime(form).to_string()))
 }
 
-/// Whether a time is as this server writes times, which is nearly always; of any other nothing is said.
+/// Whether a time is as this server writes times, which is nearly always; of any other nothing is
+/// said.
 fn is_written_so(text: &[u8]) -> bool {
     let number = |at: usize| match text[at..at + 2] {
         [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => (tens - b'0') * 10 + ones - b'0',

@@ -1,8 +1,8 @@
-//! Strategic merge patches that turn one object into another: the difference of two objects, and the
-//! three-way patch of `kubectl apply`.
+//! Strategic merge patches that turn one object into another: the difference of two objects, and
+//! the three-way patch of `kubectl apply`.
 //!
-//! Lists that are merged get the directives that the server needs to restore their order and to delete
-//! items. Upstream: `diffMaps`, `diffLists` and `CreateThreeWayMergePatch` of apimachinery's
+//! Lists that are merged get the directives that the server needs to restore their order and to
+//! delete items. Upstream: `diffMaps`, `diffLists` and `CreateThreeWayMergePatch` of apimachinery's
 //! `strategicpatch`.
 //!
 //! Written here: crates for patches compute JSON patches and merge patches, and know no merge keys.
@@ -21,8 +21,8 @@ pub(in super::super) fn difference(place: usize, from: &Value, to: &Value) -> Re
     Ok(Value::Object(Diff { additions: true, deletions: true }.maps(Some(&root), false, &fields(from), &fields(to))?))
 }
 
-/// The patch that applies a manifest to a live object: it sets what the manifest says, and deletes what the
-/// manifest that was applied before said and this one does not.
+/// The patch that applies a manifest to a live object: it sets what the manifest says, and deletes
+/// what the manifest that was applied before said and this one does not.
 ///
 /// # Errors
 /// An item of a merged list without its merge key.
@@ -136,8 +136,8 @@ impl Diff {
         Ok(())
     }
 
-    /// What changes of the items that are there, and the new ones. Where several have one key they are paired in
-    /// their order, and those that stay unpaired are left in `old`.
+    /// What changes of the items that are there, and the new ones. Where several have one key they
+    /// are paired in their order, and those that stay unpaired are left in `old`.
     fn items(
         self,
         field: &Field,
@@ -194,8 +194,8 @@ fn keyed<'a>(items: &'a [Value], key: &str) -> Result<Vec<Keyed<'a>>, String> {
     items.iter().map(|item| one(item).ok_or_else(|| missing(item))).collect()
 }
 
-/// One patch of two that change different things: the second's changes are added to the first's deletions.
-/// Upstream: `mergeMap` of a patch into a patch.
+/// One patch of two that change different things: the second's changes are added to the first's
+/// deletions. Upstream: `mergeMap` of a patch into a patch.
 fn join(
     shape: Option<&Shape>,
     mut deletions: Map<String, Value>,
@@ -238,8 +238,8 @@ fn join_lists(
     Ok(all)
 }
 
-/// The merge patch that applies a manifest to a live object of a custom resource, whose lists are not merged.
-/// Upstream: `CreateThreeWayJSONMergePatch` of apimachinery's `jsonmergepatch`.
+/// The merge patch that applies a manifest to a live object of a custom resource, whose lists are
+/// not merged. Upstream: `CreateThreeWayJSONMergePatch` of apimachinery's `jsonmergepatch`.
 pub(in super::super) fn three_way_json(last_applied: &Value, manifest: &Value, live: &Value) -> Value {
     let (last_applied, manifest, live) = (fields(last_applied), fields(manifest), fields(live));
     let mut patch = filtered(&json_difference(&live, &manifest), false);

@@ -178,7 +178,8 @@ impl Field {
         self.documented.strategy.as_deref() == Some("replace")
     }
 
-    /// Whether a strategic merge patch names the fields that stay, so that the server clears all others.
+    /// Whether a strategic merge patch names the fields that stay, so that the server clears all
+    /// others.
     fn retains(&self) -> bool {
         self.documented.strategy.as_deref().is_some_and(|strategy| strategy.contains("retainKeys"))
     }

@@ -1,8 +1,8 @@
 //! Quantities as a real server writes them: `0.5` becomes `500m`, `1024Mi` becomes `1Gi`; and their
 //! comparison and sums.
 //!
-//! A quantity that is short and canonical stays as it was written, which includes some that are not,
-//! as `1.500`: what upstream takes for canonical is here too.
+//! A quantity that is short and canonical stays as it was written, which includes some that are
+//! not, as `1.500`: what upstream takes for canonical is here too.
 //!
 //! Upstream: `resource.ParseQuantity`, `CanonicalizeBytes`, `Quantity.Add`, `Sub` and `Cmp`.
 

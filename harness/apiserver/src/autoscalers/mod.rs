@@ -1,5 +1,5 @@
-//! HorizontalPodAutoscalers of `autoscaling/v1`, which are those of `autoscaling/v2`: one store, two
-//! forms.
+//! HorizontalPodAutoscalers of `autoscaling/v1`, which are those of `autoscaling/v2`: one store,
+//! two forms.
 //!
 //! An autoscaler is stored and validated as v2 has it. v1 has a field for the processor's share;
 //! what else v2 has stands as JSON in annotations of v1: other metrics, the behaviour, the current

@@ -48,7 +48,8 @@ fn metadata(meta: &Value) -> Result<Decoded, String> {
     Ok(decoded)
 }
 
-/// Drops unknown fields; `root` is the object itself, which is a resource like those embedded in it.
+/// Drops unknown fields; `root` is the object itself, which is a resource like those embedded in
+/// it.
 pub(super) fn prune(value: &mut Value, schema: Option<&Schema>, root: bool, path: &str, unknown: &mut Vec<String>) {
     if let Some(schema) = schema.filter(|schema| schema.preserves) {
         return prune_below(value, schema, root, path, unknown);

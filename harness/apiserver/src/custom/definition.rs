@@ -86,8 +86,8 @@ fn set_condition(body: &mut Value, name: &str, status: &str, reason: &str, messa
 }
 
 impl Server {
-    /// Does what the controllers of definitions have to do after a change, and serves the kinds that
-    /// are established.
+    /// Does what the controllers of definitions have to do after a change, and serves the kinds
+    /// that are established.
     pub(crate) fn establish(&mut self, now: Timestamp) {
         let about = |change: &crate::store::Change| change.key.kind == kind().place();
         if !self.deleting_definitions && !self.store.changed(self.defined, about) {

@@ -1,7 +1,7 @@
 //! Formats of strings, numbers and integers.
 //!
-//! Upstream: `kube-openapi/pkg/validation/strfmt` and `apiserver/validation/formats.go`. What only Go's
-//! parser of email addresses or of hosts in brackets could decide is left open here.
+//! Upstream: `kube-openapi/pkg/validation/strfmt` and `apiserver/validation/formats.go`. What only
+//! Go's parser of email addresses or of hosts in brackets could decide is left open here.
 
 use std::net::Ipv6Addr;
 use std::sync::LazyLock;
@@ -49,8 +49,8 @@ const CHECKED: [&str; 26] = [
     "uuid5",
 ];
 
-/// Whether a format means anything for a type. One that does not is ignored, and the definition that
-/// has it gets a warning.
+/// Whether a format means anything for a type. One that does not is ignored, and the definition
+/// that has it gets a warning.
 pub(super) fn is_recognized(format: &str, of_type: &str) -> bool {
     match of_type {
         "" | "string" => is_checked(format),

@@ -6,8 +6,8 @@
 //! all versions have one form, and each prunes and fills in defaults by its own schema.
 //!
 //! `coerce` reads an object, `values` validates it, `typed` tells server-side apply how its fields
-//! merge; `definition` serves the definitions themselves, which `checks` validates. Rules in CEL are
-//! not evaluated.
+//! merge; `definition` serves the definitions themselves, which `checks` validates. Rules in CEL
+//! are not evaluated.
 
 mod addresses;
 mod checks;

@@ -1,7 +1,8 @@
 //! A structural schema: the `openAPIV3Schema` of a version, which has been validated.
 //!
 //! What this server cannot evaluate is an error here, so that a definition is refused and no object
-//! is accepted that the real server rejects. Rules in CEL are the exception: they are not evaluated.
+//! is accepted that the real server rejects. Rules in CEL are the exception: they are not
+//! evaluated.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Validation of a custom resource by its schema, in the words of upstream's validators.
 //!
-//! On an update what is wrong but unchanged is no error, as far as old and new values can be paired:
-//! fields by their name, items of a list of the type `map` by their keys.
+//! On an update what is wrong but unchanged is no error, as far as old and new values can be
+//! paired: fields by their name, items of a list of the type `map` by their keys.
 //!
 //! Upstream: `kube-openapi/pkg/validation/validate`, and the ratcheting of `apiserver/validation`.
 
@@ -14,8 +14,8 @@ use super::numbers;
 use super::schema::{Additional, Schema};
 use crate::field::FieldError;
 
-/// What is wrong with a value. `path` is the path in messages, `prefix` the part of the field's path
-/// that messages leave out; `old` is the value before an update.
+/// What is wrong with a value. `path` is the path in messages, `prefix` the part of the field's
+/// path that messages leave out; `old` is the value before an update.
 ///
 /// # Errors
 /// What this server cannot decide.
@@ -39,8 +39,8 @@ pub(super) struct Found {
     pub(super) errors: Vec<FieldError>,
     /// The same as texts, so that no error is there twice.
     known: BTreeSet<String>,
-    /// How many checks passed: of several schemas that do not fit, the errors of the one that fits best
-    /// are reported.
+    /// How many checks passed: of several schemas that do not fit, the errors of the one that fits
+    /// best are reported.
     passed: usize,
     /// What this server cannot decide.
     open: Option<String>,
@@ -329,8 +329,8 @@ impl Location<'_> {
     }
 }
 
-/// Whether a value is one of those that are allowed: Go converts it to the type of the choice before
-/// it compares. Null is never one.
+/// Whether a value is one of those that are allowed: Go converts it to the type of the choice
+/// before it compares. Null is never one.
 fn equals_choice(value: &Value, choice: &Value) -> bool {
     match (value, choice) {
         (Value::Null, _) | (_, Value::Null) => false,

@@ -95,7 +95,8 @@ impl Managed {
         if entries.is_empty() { Value::Null } else { entries.into() }
     }
 
-    /// Whether both show the same, times aside. Upstream: `IgnoreManagedFieldsTimestampsTransformer`.
+    /// Whether both show the same, times aside. Upstream:
+    /// `IgnoreManagedFieldsTimestampsTransformer`.
     pub(super) fn is_same_but_for_times(&self, other: &Self) -> bool {
         let (own, others) = (self.rows(), other.rows());
         own.len() == others.len()
@@ -121,9 +122,10 @@ impl Managed {
     }
 
     /// The same after a write of a scale: an update that has these fields, and others, has them in
-    /// an entry of its own, without a time. Upstream: `ScaleHandler.ToParent`, which finds a manager
-    /// of the scale in the object by its name and version, and an update's version is another there.
-    /// Who reads the managers next knows an entry for each manager, and that is the later one.
+    /// an entry of its own, without a time. Upstream: `ScaleHandler.ToParent`, which finds a
+    /// manager of the scale in the object by its name and version, and an update's version is
+    /// another there. Who reads the managers next knows an entry for each manager, and that is the
+    /// later one.
     pub(super) fn with_apart(mut self, fields: &Set) -> Self {
         for (id, entry) in &mut self.entries {
             if id.operation != "Update" || entry.set.intersection(fields).is_empty() {

@@ -6,8 +6,8 @@
 //! claimed before, no longer names, and nobody else has is removed.
 //!
 //! A set is one of the version that its manager wrote (`versions`). Sets of another API group's
-//! version are dropped by the next write, as upstream converts none of them: so an Event's, which two
-//! groups serve.
+//! version are dropped by the next write, as upstream converts none of them: so an Event's, which
+//! two groups serve.
 //!
 //! Upstream: `managedfields/internal` and `structured-merge-diff/merge`.
 
@@ -46,7 +46,8 @@ pub(super) fn is_reset(name: &str, reset: &[&[&str]]) -> bool {
     reset.iter().any(|path| *path == [name])
 }
 
-/// The managers of an object; `None` where it has none. Versions of an object that have the same share them.
+/// The managers of an object; `None` where it has none. Versions of an object that have the same
+/// share them.
 pub(super) type Managers = Option<Arc<Managed>>;
 
 /// Who writes what.
@@ -105,8 +106,8 @@ impl Writer {
         self.root
     }
 
-    /// The managers after a create or an update. `live` is an empty object for a create, `had` are its
-    /// managers, and `given` is what the request has as `managedFields`.
+    /// The managers after a create or an update. `live` is an empty object for a create, `had` are
+    /// its managers, and `given` is what the request has as `managedFields`.
     pub(super) fn update(&self, live: &Value, had: &Managers, given: &Value, new: &Value) -> Managers {
         let reset =
             given.as_array().is_some_and(|all| all.is_empty() || matches!(all.as_slice(), [one] if is_empty(one)));
@@ -247,8 +248,8 @@ impl Writer {
         Ok((new, managed))
     }
 
-    /// Removes what the manager no longer names and no other manager has; `last` is what it named, in the
-    /// version of then. Upstream: `prune`.
+    /// Removes what the manager no longer names and no other manager has; `last` is what it named,
+    /// in the version of then. Upstream: `prune`.
     fn prune(&self, merged: &Value, managed: &Managed, (version, last): (&str, &Set)) -> Value {
         let atom = self.root_of(version);
         let then = self.there(version, merged);

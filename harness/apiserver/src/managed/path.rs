@@ -26,7 +26,8 @@ pub(super) enum Element {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scalar(pub(super) Value);
 
-/// A set of paths. A copy shares what neither changes: a write changes little of what an object's managers have.
+/// A set of paths. A copy shares what neither changes: a write changes little of what an object's
+/// managers have.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Set {
     nodes: Option<Arc<Nodes>>,

@@ -215,8 +215,8 @@ impl<'a> Atom<'a> {
         }
     }
 
-    /// What differs between an old object and a new one. Of the fields of the object itself those are not looked at that are `reset`
-    /// as a whole.
+    /// What differs between an old object and a new one. Of the fields of the object itself those
+    /// are not looked at that are `reset` as a whole.
     pub(super) fn compare(self, old: &Value, new: &Value, reset: &[&[&str]]) -> Comparison {
         let mut comparison = Comparison::default();
         self.walk_fields(Some(old), Some(new), &mut Vec::new(), &mut comparison, reset);

@@ -1,9 +1,9 @@
 //! ResourceQuotas: what a write may use, and what is in use.
 //!
 //! [`admit`] is upstream's admission plugin: it compares a write with each quota of the namespace,
-//! and adds what it uses to their status. [`recount`] is the controller, which counts again what may
-//! have become free. Both know all scopes, and all resources of the kinds that are served; a quota
-//! that counts objects of another kind is refused ([`refuse`]).
+//! and adds what it uses to their status. [`recount`] is the controller, which counts again what
+//! may have become free. Both know all scopes, and all resources of the kinds that are served; a
+//! quota that counts objects of another kind is refused ([`refuse`]).
 
 mod recount;
 mod scopes;

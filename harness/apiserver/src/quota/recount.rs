@@ -1,9 +1,9 @@
 //! Counting what quotas limit. Upstream: the resource quota controller.
 //!
-//! Admission adds to a quota's usage, and this alone takes from it: when an object is deleted, a pod
-//! ends or is resized, and every five minutes, by which time a pod may be overdue that was being
-//! deleted. In between a usage stays as it is, even where upstream's has become wrong, as after a
-//! create that was refused later than by its quota.
+//! Admission adds to a quota's usage, and this alone takes from it: when an object is deleted, a
+//! pod ends or is resized, and every five minutes, by which time a pod may be overdue that was
+//! being deleted. In between a usage stays as it is, even where upstream's has become wrong, as
+//! after a create that was refused later than by its quota.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -77,7 +77,8 @@ impl Server {
         self.quotas.version = self.store.version();
     }
 
-    /// The quotas to be counted after a change. Upstream: `replenishQuota` and `DefaultUpdateFilter`.
+    /// The quotas to be counted after a change. Upstream: `replenishQuota` and
+    /// `DefaultUpdateFilter`.
     fn due_after(&self, change: &Change, now: Timestamp) -> Vec<Key> {
         let quotas = || self.store.list(quota_kind(), &change.key.namespace);
         if change.key.kind == quota_kind().place()

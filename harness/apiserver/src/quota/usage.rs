@@ -49,8 +49,8 @@ pub(super) fn is_tracked(kind: &Kind, name: &str) -> bool {
     }
 }
 
-/// Whether a quota with this name in its limits counts objects of kinds that are not served, so that
-/// none of it is ever used: claims of volumes and devices, and ReplicationControllers.
+/// Whether a quota with this name in its limits counts objects of kinds that are not served, so
+/// that none of it is ever used: claims of volumes and devices, and ReplicationControllers.
 pub(super) fn is_unserved(name: &str) -> bool {
     const NAMES: [&str; 6] = [
         "persistentvolumeclaims",
@@ -124,7 +124,8 @@ fn of_service(spec: &Value) -> Amounts {
     OF_SERVICES.into_iter().zip(numbers).map(|(name, number)| (name.to_owned(), Quantity::of(number))).collect()
 }
 
-/// Requests and limits under the names that quotas have for them. Upstream: `podComputeUsageHelper`.
+/// Requests and limits under the names that quotas have for them. Upstream:
+/// `podComputeUsageHelper`.
 fn by_quota_names(requests: &Amounts, limits: &Amounts) -> Amounts {
     let mut used = Amounts::from([("pods".to_owned(), Quantity::of(1))]);
     for name in COMPUTE {

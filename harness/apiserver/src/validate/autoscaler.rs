@@ -142,8 +142,8 @@ fn metric(metric: &Value, path: &str, version: Version) -> Vec<FieldError> {
     errors
 }
 
-/// How many sources of a metric are not those of its type. Upstream reports several in the order of a
-/// Go map.
+/// How many sources of a metric are not those of its type. Upstream reports several in the order of
+/// a Go map.
 pub(super) fn surplus(metric: &Value) -> usize {
     let kind = metric["type"].as_str().unwrap_or_default();
     SOURCES.iter().filter(|(name, field)| *name != kind && metric[*field].is_object()).count()

@@ -153,8 +153,8 @@ pub(super) fn cron_job(object: &Value, is_new: bool) -> Vec<FieldError> {
     errors
 }
 
-/// Whether each field of a schedule is one that this server can judge: numbers within their bounds, with `*`, `/`, `-` and
-/// commas.
+/// Whether each field of a schedule is one that this server can judge: numbers within their bounds,
+/// with `*`, `/`, `-` and commas.
 pub(super) fn is_plain_schedule(schedule: &str) -> bool {
     const BOUNDS: [(u32, u32); 5] = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
     if schedule.starts_with('@') {

@@ -12,7 +12,8 @@ const LONGEST: usize = 128;
 /// The longest note.
 const LONGEST_NOTE: usize = 1024;
 
-/// A new Event. Core's group has rules for Events without a time, which are all that is asked of them.
+/// A new Event. Core's group has rules for Events without a time, which are all that is asked of
+/// them.
 pub(super) fn create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     if !kind.is_new_event() {
         return legacy(object, "reportingComponent");
@@ -82,7 +83,8 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is asked of every Event, in the form of core; `controller` is what its group calls who reports.
+/// What is asked of every Event, in the form of core; `controller` is what its group calls who
+/// reports.
 fn legacy(event: &Value, controller: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (about, own) = (text(&event["involvedObject"], "namespace"), text(&event["metadata"], "namespace"));

@@ -135,7 +135,8 @@ fn standard_finalizers(meta: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// The errors of a change by the rules of all kinds, and those by the rules of its kind. Upstream reports both.
+/// The errors of a change by the rules of all kinds, and those by the rules of its kind. Upstream
+/// reports both.
 pub(super) fn updates(kind: &Kind, new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
     let [common, mut own] = both_updates(new, old);
     own.extend(own_finalizers(kind, new));

@@ -181,7 +181,8 @@ fn conflict(scopes: &[&str]) -> bool {
     both("BestEffort", "NotBestEffort") || both("Terminating", "NotTerminating")
 }
 
-/// The limits of a quota that a scope is not about. Upstream: `IsResourceQuotaScopeValidForResource`.
+/// The limits of a quota that a scope is not about. Upstream:
+/// `IsResourceQuotaScopeValidForResource`.
 fn unfit<'a>(spec: &'a Value, scope: &'a str) -> impl Iterator<Item = &'a str> {
     let names = spec["hard"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     names.filter(|name| is_standard(name)).filter(move |name| match scope {

@@ -1,4 +1,5 @@
-//! Definitions and objects that a seed decides: valid ones, and ones with something changed at random.
+//! Definitions and objects that a seed decides: valid ones, and ones with something changed at
+//! random.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! `apply: {apiVersion: …}`: any object, as `kubectl apply` makes it. What `deployment` and `replicaset`
-//! stand for, too.
+//! `apply: {apiVersion: …}`: any object, as `kubectl apply` makes it. What `deployment` and
+//! `replicaset` stand for, too.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! How `kubectl set` and `kubectl rollout` change a Deployment: they send the difference, as a strategic merge patch.
+//! How `kubectl set` and `kubectl rollout` change a Deployment: they send the difference, as a
+//! strategic merge patch.
 
 use kube_apiserver_sim::ApiType;
 use serde_json::{Map, Value};
@@ -6,7 +7,8 @@ use serde_json::{Map, Value};
 use super::{Drive, DriveError};
 use crate::case::model::{PatchKind, Target};
 
-/// Makes the changed Deployment of the one that was found; `false` where they do not differ, and nothing is sent.
+/// Makes the changed Deployment of the one that was found; `false` where they do not differ, and
+/// nothing is sent.
 pub(super) async fn change(
     driver: &dyn Drive,
     found: &Value,

@@ -18,7 +18,8 @@ use crate::case::tree::Node;
 const SHARE: Type = Type::Is(share, "a number, or a percentage such as `25%`");
 const SECONDS: Type = Type::Count { most: i32::MAX as i64 };
 
-/// Where a container's environment comes from: as a case writes the kind, and as a container has it.
+/// Where a container's environment comes from: as a case writes the kind, and as a container has
+/// it.
 const SOURCES: [(&str, &str); 2] = [("configmap", "configMapRef"), ("secret", "secretRef")];
 const ENV_FROM: Type = Type::Is(
     |_| json!({"type": "array", "items": {"type": "string", "pattern": "^(configmap|secret)/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"}}),

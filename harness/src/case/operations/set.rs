@@ -136,7 +136,8 @@ impl Set {
         Ok(())
     }
 
-    /// Upstream: `EnvOptions.RunEnv`, which only warns of a container that is not there, and changes nothing.
+    /// Upstream: `EnvOptions.RunEnv`, which only warns of a container that is not there, and
+    /// changes nothing.
     fn set_env(&self, pod: &mut Value) -> Result<(), DriveError> {
         let name = self.container.as_deref().unwrap_or(EVERY);
         let containers = containers(pod, name);
@@ -161,8 +162,8 @@ fn containers<'a>(pod: &'a mut Value, name: &str) -> Vec<&'a mut Value> {
     all.filter(|container| name == EVERY || container["name"] == name).collect()
 }
 
-/// The variables after some have been set: a variable replaces all of its name, where the first of them stood. Upstream:
-/// `updateEnv`.
+/// The variables after some have been set: a variable replaces all of its name, where the first of
+/// them stood. Upstream: `updateEnv`.
 fn updated(before: &[Value], set: &BTreeMap<String, String>) -> Value {
     let variable = |(name, value): (&String, &String)| json!({"name": name, "value": value});
     let mut left = set.clone();

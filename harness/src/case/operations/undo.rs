@@ -166,8 +166,9 @@ fn template(object: &Value) -> Value {
     template
 }
 
-/// The ReplicaSets with their revisions in kubectl's order: that of the Deployment's template, the oldest of several,
-/// stands last. One without the annotation has revision 0; one whose revision is no number is left out.
+/// The ReplicaSets with their revisions in kubectl's order: that of the Deployment's template, the
+/// oldest of several, stands last. One without the annotation has revision 0; one whose revision is
+/// no number is left out.
 fn in_order<'a>(sets: &'a [Value], deployment: &Value) -> Vec<Revision<'a>> {
     let wanted = template(deployment);
     let age = |set: &Value| {
@@ -184,7 +185,8 @@ fn in_order<'a>(sets: &'a [Value], deployment: &Value) -> Vec<Revision<'a>> {
     all.filter_map(|set| Some((revision(set)?, set))).collect()
 }
 
-/// The ReplicaSet of the second newest revision; where two have the newest, the one that kubectl sees last.
+/// The ReplicaSet of the second newest revision; where two have the newest, the one that kubectl
+/// sees last.
 fn previous<'a>(sets: &'a [Value], deployment: &Value) -> Option<&'a Value> {
     let (mut latest, mut previous): (Option<Revision<'_>>, Option<Revision<'_>>) = (None, None);
     for (revision, set) in in_order(sets, deployment) {

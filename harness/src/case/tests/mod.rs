@@ -1,4 +1,5 @@
-//! The format as a whole: the files of this repository, what each form means, and every mistake that is caught.
+//! The format as a whole: the files of this repository, what each form means, and every mistake
+//! that is caught.
 
 use std::path::PathBuf;
 use std::time::Duration;

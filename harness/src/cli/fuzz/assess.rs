@@ -1,4 +1,5 @@
-//! What programs that were played have shown: judged on all cores, as that takes a tenth of the time that playing takes.
+//! What programs that were played have shown: judged on all cores, as that takes a tenth of the
+//! time that playing takes.
 
 use std::thread::Builder;
 
@@ -15,7 +16,8 @@ pub(super) struct Assessed {
     pub(super) shown: Option<Shown>,
 }
 
-/// Judge each program, in their order; `ours` is the recording of Lockstep's own controller of the program at this place.
+/// Judge each program, in their order; `ours` is the recording of Lockstep's own controller of the
+/// program at this place.
 pub(super) fn assess<'a>(
     all: &'a [Played],
     ours: impl Fn(usize) -> Option<&'a Recording> + Sync,

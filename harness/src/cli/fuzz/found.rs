@@ -1,4 +1,5 @@
-//! Programs, written as cases: each one that is played, where that is asked for, and the small ones that differ.
+//! Programs, written as cases: each one that is played, where that is asked for, and the small ones
+//! that differ.
 
 use std::path::{Path, PathBuf};
 

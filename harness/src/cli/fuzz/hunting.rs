@@ -9,9 +9,9 @@ use crate::run::Events;
 use crate::search::{Answer, Look, Played, Repeats, Shrinking, differ, repeats};
 use crate::subject::Spec;
 
-/// With these seeds a difference is played again, with 0 it was played already. The later ones follow only where the
-/// first do not show that it is chance: most of what is chance shows with few, and what one of two controllers does
-/// in one play of ten shows with many.
+/// With these seeds a difference is played again, with 0 it was played already. The later ones
+/// follow only where the first do not show that it is chance: most of what is chance shows with
+/// few, and what one of two controllers does in one play of ten shows with many.
 const SEEDS: [&[u64]; 3] = [
     &[1, 2],
     &[3, 4, 5],
@@ -40,7 +40,8 @@ pub(super) async fn confirmed(place: &Place, on: SiteName, played: &Played, spec
     repeats.map(|repeats| repeats.plays > 0 && !repeats.is_chance())
 }
 
-/// Play with each group of seeds on both sides, until it is known to be chance. `sides` are plays that count already.
+/// Play with each group of seeds on both sides, until it is known to be chance. `sides` are plays
+/// that count already.
 async fn with_seeds(
     stage: &impl Stage,
     played: &Played,
@@ -77,8 +78,8 @@ fn compared(played: &Played, sides: &[Vec<Recording>]) -> Repeats {
     }
 }
 
-/// The smallest program that still differs by the same cause, and not by chance; where it could not be made any smaller because of an
-/// error or an interrupt, that as well.
+/// The smallest program that still differs by the same cause, and not by chance; where it could not
+/// be made any smaller because of an error or an interrupt, that as well.
 pub(in crate::cli) async fn shrunk(stage: &impl Stage, look: Look) -> (Look, Result<(), CliError>) {
     let mut shrinking = Shrinking::of(look);
     let ended = shrink(stage, &mut shrinking).await;

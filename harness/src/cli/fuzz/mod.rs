@@ -1,9 +1,11 @@
 //! `lockstep fuzz`: random programs on two controllers, until they differ.
 //!
-//! Programs are played in batches, each batch on one side and then on the other. What differs is played
-//! again with other seeds; where that is not explained by chance it is made smaller and written as a case.
+//! Programs are played in batches, each batch on one side and then on the other. What differs is
+//! played again with other seeds; where that is not explained by chance it is made smaller and
+//! written as a case.
 //!
-//! * `stage` plays programs, `assess` judges what came of it, `hunting` repeats and shrinks them, `found` writes the case.
+//! * `stage` plays programs, `assess` judges what came of it, `hunting` repeats and shrinks them,
+//!   `found` writes the case.
 
 mod assess;
 mod found;
@@ -44,8 +46,8 @@ const SAID: Duration = Duration::from_secs(20);
 ///
 /// Random programs (rollouts, scaling, pauses, undo, failing pods, time, events that come late,
 /// requests that fail) are played on both controllers on the simulated cluster. A program on which
-/// they differ, and not by chance, is made as small as possible and written as a case, once for each
-/// cause.
+/// they differ, and not by chance, is made as small as possible and written as a case, once for
+/// each cause.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -53,8 +55,8 @@ pub(super) struct Arguments {
     /// The controller to test.
     #[arg(help_heading = "Subject", long, default_value = "ours")]
     subject: String,
-    /// The controller to compare with, or `none`: the invariants alone [default: upstream where it is built for virtual time, else
-    /// none].
+    /// The controller to compare with, or `none`: the invariants alone [default: upstream where it
+    /// is built for virtual time, else none].
     #[arg(help_heading = "Subject", long, value_name = "SUBJECT")]
     against: Option<String>,
     /// Play this many programs [default: 1000, where --for is absent].
@@ -120,7 +122,8 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     ended.map(|()| searched.outcome())
 }
 
-/// Upstream, where it can be played in virtual time as it is: nothing is built that was not asked for.
+/// Upstream, where it can be played in virtual time as it is: nothing is built that was not asked
+/// for.
 fn built(subject: &Spec) -> Option<Spec> {
     let upstream = Spec::Upstream(None);
     let why = match upstream.not_built() {
@@ -139,7 +142,8 @@ struct Search<'a> {
     /// The controller to compare with, if any, and the subject.
     specs: &'a [Spec],
     stage: OnSetup<'a>,
-    /// Where Lockstep's own controller is played, which steers the search, unless it is one of the two.
+    /// Where Lockstep's own controller is played, which steers the search, unless it is one of the
+    /// two.
     ours: OnSetup<'a>,
     hunt: Hunt,
     since: Instant,
@@ -189,7 +193,8 @@ impl Search<'_> {
         Ok(sides.into_iter().flatten().map(|plays| plays.into_iter().next().flatten()).collect())
     }
 
-    /// A difference of a cause that was not seen before: is it chance, how small does it get; write it down.
+    /// A difference of a cause that was not seen before: is it chance, how small does it get; write
+    /// it down.
     async fn differs(&mut self, look: Look) -> Result<(), CliError> {
         let cause = look.cause();
         let other = self.specs[0].to_string();

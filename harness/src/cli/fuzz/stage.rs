@@ -25,7 +25,8 @@ pub(in crate::cli) trait Stage {
     /// Whether a program may be made smaller now, or the search is to end.
     fn goes_on(&self) -> bool;
 
-    /// Play programs once. A seed of 0 has fixed delays, so that two plays differ by little else than what is decided.
+    /// Play programs once. A seed of 0 has fixed delays, so that two plays differ by little else
+    /// than what is decided.
     async fn once(&self, about: About, programs: Vec<Program>) -> Result<Vec<Played>, CliError> {
         let valid = programs.into_iter().filter_map(|program| Some((program.case()?, program)));
         let (cases, programs): (Vec<_>, Vec<_>) = valid.unzip();

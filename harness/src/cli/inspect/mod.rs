@@ -1,4 +1,5 @@
-//! `lockstep inspect`: a recording, to step through in a terminal, or as a page or a trace. No cluster is touched.
+//! `lockstep inspect`: a recording, to step through in a terminal, or as a page or a trace. No
+//! cluster is touched.
 
 mod screen;
 
@@ -85,8 +86,9 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
 }
 
 impl Arguments {
-    /// What the recording says about its subject; nothing where it has no case. A case that has moved is judged by the invariants and
-    /// its rules, and it is said that its golden timeline is missed.
+    /// What the recording says about its subject; nothing where it has no case. A case that has
+    /// moved is judged by the invariants and its rules, and it is said that its golden timeline is
+    /// missed.
     fn judge(&self, recording: &Recording) -> Result<Option<Judged>, CliError> {
         let Ok(case) = case::recorded(&recording.header) else { return Ok(None) };
         let case = Arc::new(case);

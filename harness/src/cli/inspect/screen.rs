@@ -1,8 +1,8 @@
 //! The terminal while a recording is looked at: keys in, a view out.
 //!
-//! It is given back on every way out: at the end and at an error when [`Screen`] is dropped, in a panic by a hook, and at a signal,
-//! because waiting for a key ends ten times a second to ask whether there was one. A process that is ended by force says its last words
-//! to the same effect.
+//! It is given back on every way out: at the end and at an error when [`Screen`] is dropped, in a
+//! panic by a hook, and at a signal, because waiting for a key ends ten times a second to ask
+//! whether there was one. A process that is ended by force says its last words to the same effect.
 
 use std::io;
 use std::time::Duration;

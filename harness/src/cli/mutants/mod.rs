@@ -1,4 +1,5 @@
-//! `lockstep mutants`: wrong controllers on the simulated cluster, to see that each is found out and that each case can say no.
+//! `lockstep mutants`: wrong controllers on the simulated cluster, to see that each is found out
+//! and that each case can say no.
 //!
 //! `search` plays them on random programs instead of on the cases.
 
@@ -161,7 +162,8 @@ fn silence_players() {
     }));
 }
 
-/// The outcomes of the right controller, on a thread of its own: that of a command has a runtime already.
+/// The outcomes of the right controller, on a thread of its own: that of a command has a runtime
+/// already.
 fn right(cases: &[(GoldenTimelines, Arc<Case>)], ground: &Ground<'_>, arguments: &Arguments) -> Result<Row, CliError> {
     let failed = |source| FileError::File { path: arguments.exceptions.clone(), source };
     std::thread::scope(|scope| {
@@ -205,7 +207,8 @@ fn rows(
     Ok(rows)
 }
 
-/// The verdicts on the cases of a mutant's controller, on this thread; without a mutant, of the right controller on all of them.
+/// The verdicts on the cases of a mutant's controller, on this thread; without a mutant, of the
+/// right controller on all of them.
 fn play(cases: &[(GoldenTimelines, Arc<Case>)], ground: &Ground<'_>, mutant: Option<&Mutant>, quick: bool) -> Row {
     let mut row = Row::new();
     for (golden, case) in cases.iter().filter(|(_, case)| mutant.is_none_or(|mutant| case.controllers.has(mutant.of))) {

@@ -1,8 +1,8 @@
-//! Random programs for the mutant bank: how many does it take until a wrong controller is found, and how small
-//! does the case get?
+//! Random programs for the mutant bank: how many does it take until a wrong controller is found,
+//! and how small does the case get?
 //!
-//! Each program is played on upstream once and on every mutant that was not found yet. What counts is what counts for
-//! `fuzz`: a difference that no chance of upstream's explains.
+//! Each program is played on upstream once and on every mutant that was not found yet. What counts
+//! is what counts for `fuzz`: a difference that no chance of upstream's explains.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Which cases failed the last time they were played: one argument a line, in the user's folder for what programs
-//! remember, for `--rerun-failed`.
+//! Which cases failed the last time they were played: one argument a line, in the user's folder for
+//! what programs remember, for `--rerun-failed`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,8 @@ impl Subscriber for Failed {
     }
 }
 
-/// Of those that were played, these have failed; of the others nothing new is known. What cannot be written is not remembered.
+/// Of those that were played, these have failed; of the others nothing new is known. What cannot be
+/// written is not remembered.
 fn remember(played: &BTreeSet<String>, bad: impl Iterator<Item = String>) {
     let mut all = last();
     let before = all.clone();
@@ -55,7 +56,8 @@ fn remember(played: &BTreeSet<String>, bad: impl Iterator<Item = String>) {
     }
 }
 
-/// A file of this folder's own in the user's folder for what programs remember; nothing where there is no such folder.
+/// A file of this folder's own in the user's folder for what programs remember; nothing where there
+/// is no such folder.
 fn file() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     Some(state::folder()?.join(name(&here)))

@@ -1,4 +1,5 @@
-//! What a job of GitHub Actions shows: an annotation for each play that is not conformant, and the job's summary.
+//! What a job of GitHub Actions shows: an annotation for each play that is not conformant, and the
+//! job's summary.
 
 use std::path::Path;
 use std::sync::Arc;

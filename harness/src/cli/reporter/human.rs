@@ -14,7 +14,8 @@ use crate::verdict::{Blessing, Judgement, Verdict};
 /// What is printed besides the results themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Style {
-    /// Each play, beside what was expected where that is wanted; then what repeated plays have in common, and a summary.
+    /// Each play, beside what was expected where that is wanted; then what repeated plays have in
+    /// common, and a summary.
     Run {
         /// Whether both timelines are shown beside each other.
         timelines: bool,

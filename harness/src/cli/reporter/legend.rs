@@ -1,4 +1,5 @@
-//! `--legend`: what the words of a timeline mean, below everything else on standard error, so that results stay as they are.
+//! `--legend`: what the words of a timeline mean, below everything else on standard error, so that
+//! results stay as they are.
 
 use super::super::out::note;
 use crate::run::{Event, FileError, Subscriber};

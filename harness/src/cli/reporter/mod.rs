@@ -1,9 +1,14 @@
-//! Who reports what happens in a run: each is a subscriber to its events, and knows nothing of the others.
+//! Who reports what happens in a run: each is a subscriber to its events, and knows nothing of the
+//! others.
 //!
-//! * `notes`: the test environment and the subjects, on standard error; `progress`: what is being played, there as well.
-//! * `human`, `json`: the results, on standard output; `github`: annotations there, and the summary of a job.
-//! * `page`, `junit`, `evidence`: files that were asked for; `failed`: which cases failed, for the next time.
-//! * `collected` keeps the judged plays that the end of a run needs; `shard` writes what `lockstep merge` reads.
+//! * `notes`: the test environment and the subjects, on standard error; `progress`: what is being
+//!   played, there as well.
+//! * `human`, `json`: the results, on standard output; `github`: annotations there, and the summary
+//!   of a job.
+//! * `page`, `junit`, `evidence`: files that were asked for; `failed`: which cases failed, for the
+//!   next time.
+//! * `collected` keeps the judged plays that the end of a run needs; `shard` writes what `lockstep
+//!   merge` reads.
 
 mod collected;
 mod evidence;
@@ -116,7 +121,8 @@ pub(super) fn reporters(reports: &Reports, title: &str, results: Results, shard:
     if let Some(path) = &reports.junit {
         files.push(Arc::new(junit::JUnit::new(path.clone(), Arc::clone(&collected))));
     }
-    // What was asked for is written in the end, also where the end is an interruption that leaves no time for anything else.
+    // What was asked for is written in the end, also where the end is an interruption that leaves
+    // no time for anything else.
     let last = Events::to(files.clone());
     Interrupt::of_process().at_last(move || {
         let cause = Interrupt::of_process().cause();

@@ -43,7 +43,8 @@ impl Subscriber for Notes {
                     let refused: Vec<_> = refused.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
                     note!("{spec}: {requests} requests; the API server refused {}", refused.join(", "));
                 } else if spec.is_inside() {
-                    // Of a subject with rights of its own, that it was refused nothing is worth knowing.
+                    // Of a subject with rights of its own, that it was refused nothing is worth
+                    // knowing.
                     note!("{spec}: {requests} requests, none of them refused");
                 }
                 ended.iter().for_each(|end| note!("{spec}: {end}"));

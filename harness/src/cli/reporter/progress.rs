@@ -1,5 +1,6 @@
-//! How far a run is: on a terminal one line that is written over, with what is running and for how long; elsewhere only a plain line for
-//! a play that takes unusually long. Standard error alone, so that results can be piped.
+//! How far a run is: on a terminal one line that is written over, with what is running and for how
+//! long; elsewhere only a plain line for a play that takes unusually long. Standard error alone, so
+//! that results can be piped.
 //!
 //! indicatif draws the line. What is slow is found here, as it is reported without a terminal too.
 
@@ -85,7 +86,8 @@ impl Subscriber for Progress {
                 let mut state = lock(&self.state);
                 state.running.remove(&case.name);
                 state.line.inc(1);
-                // Something about it is about to be printed; a closed standard error is no reason to stop.
+                // Something about it is about to be printed; a closed standard error is no reason
+                // to stop.
                 state.screen.clear().ok();
             }
             Event::RunEnded { .. } => self.stop(),

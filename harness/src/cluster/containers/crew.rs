@@ -88,8 +88,8 @@ impl Starting<'_> {
         })
     }
 
-    /// Have everything removed that is about to be made. The containers twice: one that the engine was just making when this
-    /// process was killed may not be there yet the first time.
+    /// Have everything removed that is about to be made. The containers twice: one that the engine
+    /// was just making when this process was killed may not be there yet the first time.
     fn remove_in_the_end(&self) -> Result<(), SuperviseError> {
         let containers =
             || ["rm", "--force", "--volumes"].map(str::to_owned).into_iter().chain(self.names.containers());
@@ -118,7 +118,8 @@ impl Starting<'_> {
         Ok(Running { name: name.to_owned(), container, log })
     }
 
-    /// Put what a program reads, and nothing else, into a folder that is copied to it in one piece, with the modes that it has.
+    /// Put what a program reads, and nothing else, into a folder that is copied to it in one piece,
+    /// with the modes that it has.
     fn pack(&self, program: &str) -> Result<PathBuf, ClusterError> {
         let folder = self.dir.join(format!("for-{program}"));
         make_private(&folder)?;

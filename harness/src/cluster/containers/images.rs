@@ -5,8 +5,9 @@ use super::Wish;
 /// Where upstream publishes.
 const REGISTRY: &str = "registry.k8s.io";
 
-/// etcd's tag from this minor of Kubernetes on, newest first: the one that the newest kubeadm which knows the minor installs
-/// (v1.33.13 and v1.36.3, in their lists of supported etcd versions). Older minors take what v1.30 does.
+/// etcd's tag from this minor of Kubernetes on, newest first: the one that the newest kubeadm which
+/// knows the minor installs (v1.33.13 and v1.36.3, in their lists of supported etcd versions).
+/// Older minors take what v1.30 does.
 const ETCD: [(u32, &str); 2] = [(34, "3.6.8-0"), (0, "3.5.24-0")];
 
 /// One image for each program.
@@ -44,7 +45,8 @@ impl Images {
     }
 }
 
-/// An image's name in the two parts that testcontainers joins with a colon, which suits a digest too.
+/// An image's name in the two parts that testcontainers joins with a colon, which suits a digest
+/// too.
 pub(super) fn split(image: &str) -> (&str, &str) {
     match image.rsplit_once(':') {
         // After the last colon stands a port if a folder follows.

@@ -1,7 +1,9 @@
-//! The configuration of a kind cluster: the user's, and in it what turns the controllers under test off. Pure but for one read.
+//! The configuration of a kind cluster: the user's, and in it what turns the controllers under test
+//! off. Pure but for one read.
 //!
-//! The patch names no API version and writes its arguments as a map: kind converts such a patch to what kubeadm of the node
-//! wants. One with the wrong version or shape would be dropped without a word.
+//! The patch names no API version and writes its arguments as a map: kind converts such a patch to
+//! what kubeadm of the node wants. One with the wrong version or shape would be dropped without a
+//! word.
 
 use std::path::Path;
 
@@ -67,7 +69,8 @@ fn check(config: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The kubeadm patch. The client limits go up as everywhere else: at upstream's own, the test environment would be the slowest part.
+/// The kubeadm patch. The client limits go up as everywhere else: at upstream's own, the test
+/// environment would be the slowest part.
 fn patch(without: &Controllers) -> String {
     let off = without.iter().map(|one| format!(",-{one}")).collect::<String>();
     let arguments = json!({

@@ -1,5 +1,5 @@
-//! Images for pods that run for real, where no registry has them: every name that a case gives an image stands for the pause
-//! image that each node has anyway.
+//! Images for pods that run for real, where no registry has them: every name that a case gives an
+//! image stands for the pause image that each node has anyway.
 
 use std::collections::BTreeSet;
 

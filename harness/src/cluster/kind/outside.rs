@@ -1,4 +1,5 @@
-//! What a kind node's pods need from outside of it: the way to this machine, and images that only this machine has.
+//! What a kind node's pods need from outside of it: the way to this machine, and images that only
+//! this machine has.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +9,8 @@ use crate::cluster::ClusterError;
 use crate::cluster::engine::run;
 use crate::output;
 
-/// A way from pods to a port of this machine's. To be closed: it outlives the harness otherwise, as long as the node does.
+/// A way from pods to a port of this machine's. To be closed: it outlives the harness otherwise, as
+/// long as the node does.
 #[derive(Debug)]
 pub struct Way {
     node: Node,
@@ -16,7 +18,8 @@ pub struct Way {
 }
 
 impl Node {
-    /// The address by which the node, and what runs on it, reaches this machine: its network's gateway.
+    /// The address by which the node, and what runs on it, reaches this machine: its network's
+    /// gateway.
     ///
     /// # Errors
     /// When the engine does not know the node or its network has no gateway.
@@ -33,15 +36,17 @@ impl Node {
         Ok(gateway.ok_or(KindError::NoWay { node: self.name.clone(), why })?)
     }
 
-    /// Let pods through to a port of this machine's. What comes from a pod's own address would find no way back, so the node puts its
-    /// own in its place. kind's usual network does that by itself; where the node cannot, nothing is lost by trying.
+    /// Let pods through to a port of this machine's. What comes from a pod's own address would find
+    /// no way back, so the node puts its own in its place. kind's usual network does that by
+    /// itself; where the node cannot, nothing is lost by trying.
     pub async fn open_way(&self, to: SocketAddr) -> Way {
         let way = Way { node: self.clone(), to };
         way.rule("--insert").await;
         way
     }
 
-    /// Put an image of the local engine's on the node. Says whether the engine has one; if not, the node has it or can pull it.
+    /// Put an image of the local engine's on the node. Says whether the engine has one; if not, the
+    /// node has it or can pull it.
     ///
     /// # Errors
     /// When kind fails.

@@ -36,13 +36,15 @@ impl Kind {
         let tool = Tool::find().await?;
         let dir = parent.join(format!("kind-{name}"));
         make_private(&dir)?;
-        // Two runs that use one cluster by turns: the second must not find it half made, or lose it on the way.
+        // Two runs that use one cluster by turns: the second must not find it half made, or lose it
+        // on the way.
         let alone = lock(dir.join("lock")).await?;
         let found = tool.clusters().await?.iter().any(|found| found == name);
         let supervisor = if found { None } else { Some(tool.create(&dir, name, &image, &config).await?) };
         match (take(&tool, &dir, plan, name, &fingerprint, supervisor.as_ref()).await, supervisor) {
             (Ok((facts, node)), supervisor) => {
-                // One that is to stay is nobody's to end, and the folder with its kubeconfig stays with it.
+                // One that is to stay is nobody's to end, and the folder with its kubeconfig stays
+                // with it.
                 let supervisor = match supervisor {
                     Some(supervisor) if wish.keep => supervisor.keep().map(|()| None)?,
                     supervisor => supervisor,

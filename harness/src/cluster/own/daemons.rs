@@ -1,4 +1,5 @@
-//! Which DaemonSets of the user's would want to be on the harness's nodes. Said before there are any.
+//! Which DaemonSets of the user's would want to be on the harness's nodes. Said before there are
+//! any.
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::ResourceExt;

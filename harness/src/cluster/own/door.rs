@@ -51,8 +51,8 @@ impl Door {
     }
 }
 
-/// A name for this folder's turn at the cluster: whoever has the folder's lock and finds its own name on the lease finds a dead
-/// harness's.
+/// A name for this folder's turn at the cluster: whoever has the folder's lock and finds its own
+/// name on the lease finds a dead harness's.
 fn place(path: &Path) -> Result<String, ClusterError> {
     if let Some(known) = std::fs::read_to_string(path).ok().filter(|known| !known.is_empty()) {
         return Ok(known);

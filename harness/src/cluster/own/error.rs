@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-/// The words on the command line and the user's kubeconfig do not name a cluster that the harness can use. Bad usage, found
-/// before anything runs.
+/// The words on the command line and the user's kubeconfig do not name a cluster that the harness
+/// can use. Bad usage, found before anything runs.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnError {
     /// There is no file.

@@ -1,4 +1,5 @@
-//! The user's kubeconfig: which files it is, which cluster a context names, and whether the interceptor can lead there.
+//! The user's kubeconfig: which files it is, which cluster a context names, and whether the
+//! interceptor can lead there.
 //!
 //! It is read as kubectl reads it: an empty string says nothing, and base64 may be wrapped.
 
@@ -14,7 +15,8 @@ use serde_json::{Map, Value};
 
 use super::OwnError;
 
-/// The files that make up the user's kubeconfig: the one that is named, else those of `$KUBECONFIG`, else `~/.kube/config`.
+/// The files that make up the user's kubeconfig: the one that is named, else those of
+/// `$KUBECONFIG`, else `~/.kube/config`.
 pub fn files(named: Option<&Path>, variable: Option<&OsStr>, home: Option<&Path>) -> Result<Vec<PathBuf>, OwnError> {
     if let Some(named) = named {
         let there = named.is_file().then(|| vec![named.to_owned()]);

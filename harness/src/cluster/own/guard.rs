@@ -1,16 +1,18 @@
 //! What keeps pods of cases off the user's nodes, and the proof that it does.
 //!
-//! A Deployment controller places pods without being let create one: it writes a template, and the cluster's own ReplicaSet controller
-//! creates what stands in it. So the API server has to refuse such pods whoever creates them:
+//! A Deployment controller places pods without being let create one: it writes a template, and the
+//! cluster's own ReplicaSet controller creates what stands in it. So the API server has to refuse
+//! such pods whoever creates them:
 //!
 //! ```text
 //! pod security `baseline` (a label of each namespace)   no privileges, nothing of a node's: hostPath, hostNetwork, hostPID, …
 //! admission policy on pods and on their bindings        no node but the harness's own, which no kubelet runs
 //! ```
 //!
-//! Neither is believed: in a namespace with the labels of every other, the server is asked (as a dry run, by the harness and by the
-//! subject) to make such pods, and must refuse all of them, and must not refuse an ordinary one. Where it does not refuse, the run is
-//! refused, unless its user accepts that in so many words.
+//! Neither is believed: in a namespace with the labels of every other, the server is asked (as a
+//! dry run, by the harness and by the subject) to make such pods, and must refuse all of them, and
+//! must not refuse an ordinary one. Where it does not refuse, the run is refused, unless its user
+//! accepts that in so many words.
 
 use std::time::Duration;
 
@@ -31,11 +33,13 @@ use crate::controllers::{Controller, Controllers};
 const NODES: &str = "lockstep-";
 /// A node of somebody else's; that there is none of this name decides nothing.
 const FOREIGN: &str = "somebody-elses-node";
-/// Admission learns of policies by watches of its own, and a new namespace gets its service account from a controller.
+/// Admission learns of policies by watches of its own, and a new namespace gets its service account
+/// from a controller.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Make the policies. A server that knows none (before v1.30), or that does not let the user make one, shows in the proof.
+/// Make the policies. A server that knows none (before v1.30), or that does not let the user make
+/// one, shows in the proof.
 pub(super) async fn lay(client: &kube::Client) -> Result<(), ClusterError> {
     for (what, resources, node) in
         [("pods", ["pods"].as_slice(), "spec.nodeName"), ("bindings", &["pods/binding", "bindings"], "target.name")]
@@ -88,7 +92,8 @@ where
     }
 }
 
-/// The server refuses, to harness and subject alike, every pod that reaches a node of the user's; the first that it lets pass, in words.
+/// The server refuses, to harness and subject alike, every pod that reaches a node of the user's;
+/// the first that it lets pass, in words.
 pub(super) async fn proved(
     client: &kube::Client,
     subject: &kube::Client,
@@ -154,8 +159,9 @@ enum Answer {
     Refused,
 }
 
-/// What the server would say to a request. A pod that is not there, or bound already, is past admission. A server that lets nobody have
-/// privileges (`--allow-privileged=false`) says so before admission, with 422.
+/// What the server would say to a request. A pod that is not there, or bound already, is past
+/// admission. A server that lets nobody have privileges (`--allow-privileged=false`) says so before
+/// admission, with 422.
 fn answer<T>(said: kube::Result<T>) -> Result<Answer, ClusterError> {
     match said {
         Ok(_) => Ok(Answer::Passed),

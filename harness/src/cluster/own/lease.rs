@@ -1,13 +1,15 @@
-//! One harness at a time on a cluster that others can reach too: a Lease in a namespace of the harness's own.
+//! One harness at a time on a cluster that others can reach too: a Lease in a namespace of the
+//! harness's own.
 //!
-//! On one machine a lock on a file does that, and the kernel lets it go when its holder dies. Across machines there is only the
-//! cluster itself. Whoever finds the lease held watches it by the clock of its own: renewed in the meantime, its holder lives, and
-//! the cluster is left to it; not renewed for the lease's whole length, its holder is dead, and the lease is taken over. A holder
+//! On one machine a lock on a file does that, and the kernel lets it go when its holder dies.
+//! Across machines there is only the cluster itself. Whoever finds the lease held watches it by the
+//! clock of its own: renewed in the meantime, its holder lives, and the cluster is left to it; not
+//! renewed for the lease's whole length, its holder is dead, and the lease is taken over. A holder
 //! whose renewals do not get through gives up by itself before anybody may think so.
 //!
-//! Written by hand: kube-lease-manager (0.13) compares another machine's `renewTime` with this one's
-//! time of day, renews without the version that it has read, hides failed renewals, and waits for
-//! the lease where a second harness is to be refused by name.
+//! Written by hand: kube-lease-manager (0.13) compares another machine's `renewTime` with this
+//! one's time of day, renews without the version that it has read, hides failed renewals, and waits
+//! for the lease where a second harness is to be refused by name.
 
 use std::time::Duration;
 
@@ -47,7 +49,8 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Take it. `place` names what only one harness at a time can have on its machine: a holder of the same place is dead.
+    /// Take it. `place` names what only one harness at a time can have on its machine: a holder of
+    /// the same place is dead.
     pub(super) async fn take(client: &kube::Client, place: &str) -> Result<Self, ClusterError> {
         let holder = format!("{}/{}/{place}", host(), std::process::id());
         let leases: Api<Object> = Api::namespaced(client.clone(), NAMESPACE);
@@ -162,7 +165,8 @@ fn home_labels() -> Value {
     all
 }
 
-/// The namespace of another installation's whose run is dead belongs to this one with the lease in it.
+/// The namespace of another installation's whose run is dead belongs to this one with the lease in
+/// it.
 async fn adopt(client: &kube::Client) -> Result<(), ClusterError> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let ours = Patch::Merge(json!({"metadata": {"labels": home_labels()}}));

@@ -1,17 +1,20 @@
-//! What the controller under test may do on a cluster of somebody's: read what every Deployment controller reads, and write in the
-//! harness's own namespaces alone. The API server itself refuses the rest, whatever the controller tries.
+//! What the controller under test may do on a cluster of somebody's: read what every Deployment
+//! controller reads, and write in the harness's own namespaces alone. The API server itself refuses
+//! the rest, whatever the controller tries.
 //!
 //! ```text
 //! ServiceAccount ── ClusterRoleBinding ── ClusterRole (read)     cluster-wide: get, list, watch
 //!        └───────── RoleBinding ───────── ClusterRole (write)    one in each namespace of the harness's
 //! ```
 //!
-//! Pods are made and deleted only by a subject that brings the ReplicaSet controller; what may stand in them is for `guard`. What may be
-//! read is what upstream's roles `system:controller:deployment-controller` and `…:replicaset-controller` let those two
-//! read. What may be written is what both may write, and with `update` also `patch` and the other way round: which of the two a
-//! controller uses is not judged, and the roles themselves are not used, so that a cluster without them, or with others of that
-//! name, will do. None of it is believed: reviews by the server, asked for with the subject's own token, say when it holds, and that
-//! the token can do nothing elsewhere.
+//! Pods are made and deleted only by a subject that brings the ReplicaSet controller; what may
+//! stand in them is for `guard`. What may be read is what upstream's roles
+//! `system:controller:deployment-controller` and `…:replicaset-controller` let those two read. What
+//! may be written is what both may write, and with `update` also `patch` and the other way round:
+//! which of the two a controller uses is not judged, and the roles themselves are not used, so that
+//! a cluster without them, or with others of that name, will do. None of it is believed: reviews by
+//! the server, asked for with the subject's own token, say when it holds, and that the token can do
+//! nothing elsewhere.
 
 use std::time::Duration;
 
@@ -29,7 +32,8 @@ use crate::cluster::installation::installation;
 use crate::cluster::ours::{gone, labels};
 use crate::controllers::{Controller, Controllers};
 
-/// The account's name, up to the installation: roles that another one has left are bound to another account.
+/// The account's name, up to the installation: roles that another one has left are bound to another
+/// account.
 const ACCOUNT: &str = "lockstep-subject";
 const GROUP: &str = "rbac.authorization.k8s.io";
 /// Authorizers learn of roles by watches of their own.
@@ -45,7 +49,8 @@ pub(super) struct Rights {
 }
 
 impl Rights {
-    /// Make the account and its roles for a subject that brings these controllers, in a namespace that is there.
+    /// Make the account and its roles for a subject that brings these controllers, in a namespace
+    /// that is there.
     pub(super) async fn make(client: &kube::Client, under_test: &Controllers) -> Result<Self, ClusterError> {
         let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
         // One of an earlier run would do, but its tokens would still do as well.
@@ -112,7 +117,8 @@ async fn until_it_may(subject: &kube::Client, verb: &str, resource: &str, namesp
     Ok(())
 }
 
-/// Whether the client's user may do that to all of a resource of the group `apps`; no namespace: in all of them.
+/// Whether the client's user may do that to all of a resource of the group `apps`; no namespace: in
+/// all of them.
 async fn may(subject: &kube::Client, verb: &str, resource: &str, namespace: &str) -> Result<bool, ClusterError> {
     let attributes = json!({"group": "apps", "resource": resource, "verb": verb, "namespace": namespace});
     let review = json!({"spec": {"resourceAttributes": attributes}});
@@ -154,7 +160,8 @@ fn reading() -> Value {
     ])
 }
 
-/// Of pods, upstream's Deployment controller may write what is there; it is the ReplicaSet controller that makes and deletes them.
+/// Of pods, upstream's Deployment controller may write what is there; it is the ReplicaSet
+/// controller that makes and deletes them.
 fn writing(under_test: &Controllers) -> Value {
     let pods =
         if under_test.has(Controller::ReplicaSet) { &WRITE[..] } else { &["get", "list", "watch", "update", "patch"] };
@@ -188,7 +195,8 @@ mod tests {
         }
     }
 
-    /// Upstream's two roles, as rows of resource and verbs; whoever is given less behaves differently here.
+    /// Upstream's two roles, as rows of resource and verbs; whoever is given less behaves
+    /// differently here.
     #[test]
     fn upstreams_own_controllers_may_do_what_they_need() {
         let needed = [

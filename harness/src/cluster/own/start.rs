@@ -13,7 +13,8 @@ use crate::cluster::{ClusterError, Plan, SiteName, programs};
 use crate::recording::Identity;
 
 impl Own {
-    /// Begin a stay on the cluster: nobody else's harness is on it, nothing of an earlier one is left, and the subject has an account.
+    /// Begin a stay on the cluster: nobody else's harness is on it, nothing of an earlier one is
+    /// left, and the subject has an account.
     ///
     /// # Errors
     /// Nothing of the harness's is on the cluster then, as far as the cluster can be reached.

@@ -1,5 +1,6 @@
-//! Removing everything of the harness's from a cluster that stays: by label and name, so that what a run that was killed has left
-//! goes as well. What carries the harness's label and not this installation's id is told of and stays.
+//! Removing everything of the harness's from a cluster that stays: by label and name, so that what
+//! a run that was killed has left goes as well. What carries the harness's label and not this
+//! installation's id is told of and stays.
 
 use std::fmt;
 use std::time::Duration;
@@ -38,7 +39,8 @@ impl Swept {
         self.removed.0.is_empty()
     }
 
-    /// What carries the harness's label and not this installation's id, and how to remove it; `None` if there is nothing.
+    /// What carries the harness's label and not this installation's id, and how to remove it;
+    /// `None` if there is nothing.
     pub fn left(&self) -> Option<String> {
         let Found(left) = &self.left;
         let commands = left.iter().map(|(kind, names)| format!("kubectl delete {kind} {}", names.join(" ")));
@@ -88,7 +90,8 @@ impl fmt::Display for Found {
     }
 }
 
-/// Remove all but the namespace that holds the lease. Namespaces are on their way out then, everything else is gone.
+/// Remove all but the namespace that holds the lease. Namespaces are on their way out then,
+/// everything else is gone.
 pub(super) async fn sweep(client: &kube::Client) -> Result<Swept, ClusterError> {
     let mut swept = Swept::default();
     // First what gives rights, then what things are in.
@@ -156,7 +159,8 @@ where
     Ok(())
 }
 
-/// All of a kind; no admission policy where the server knows none, or does not let this user look: then none was made.
+/// All of a kind; no admission policy where the server knows none, or does not let this user look:
+/// then none was made.
 async fn listed<K>(api: &Api<K>, kind: &str, which: &ListParams) -> kube::Result<Vec<K>>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,

@@ -22,7 +22,8 @@ pub(super) struct Tenancy {
     subject: kube::Client,
     rights: Rights,
     lease: Lease,
-    /// Whether the command line of the cluster's controller manager says that it runs no Deployments.
+    /// Whether the command line of the cluster's controller manager says that it runs no
+    /// Deployments.
     seen_off: bool,
 }
 
@@ -30,7 +31,8 @@ pub(super) struct Tenancy {
 pub(super) struct Stay<'a> {
     /// The controllers that the subject brings.
     pub(super) under_test: &'a Controllers,
-    /// Whether the command line of the cluster's controller manager says that it runs no Deployments.
+    /// Whether the command line of the cluster's controller manager says that it runs no
+    /// Deployments.
     pub(super) seen_off: bool,
     /// Whether the user accepts that pods may reach the cluster's own nodes.
     pub(super) unguarded: bool,
@@ -44,8 +46,9 @@ impl fmt::Debug for Tenancy {
 }
 
 impl Tenancy {
-    /// Clean up after an earlier run of this installation's, make the account of a subject that brings these controllers, and prove that
-    /// it reaches nothing of the user's. With an error, nothing is left.
+    /// Clean up after an earlier run of this installation's, make the account of a subject that
+    /// brings these controllers, and prove that it reaches nothing of the user's. With an error,
+    /// nothing is left.
     pub(super) async fn begin(
         client: &kube::Client,
         lease: Lease,
@@ -104,7 +107,8 @@ impl Tenancy {
         self.lease.lost()
     }
 
-    /// Remove everything, unless the cluster is somebody else's by now: then it has removed, or will remove, what was here.
+    /// Remove everything, unless the cluster is somebody else's by now: then it has removed, or
+    /// will remove, what was here.
     pub(super) async fn end(self) {
         if self.lease.lost().borrow().is_some() {
             return;
@@ -118,7 +122,8 @@ impl Tenancy {
     }
 }
 
-/// Remove everything of the harness's, the namespace with the lease in it last, and wait until all of it is gone.
+/// Remove everything of the harness's, the namespace with the lease in it last, and wait until all
+/// of it is gone.
 pub(super) async fn leave(client: &kube::Client, lease: Lease) -> Result<Swept, ClusterError> {
     let mut swept = sweep::sweep(client).await?;
     if lease.found {

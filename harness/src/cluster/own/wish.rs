@@ -9,6 +9,7 @@ pub struct Wish {
     pub files: Vec<PathBuf>,
     /// The context, in the user's own words on the command line.
     pub context: String,
-    /// Whether the user accepts that the server cannot keep pods of cases off the cluster's own nodes.
+    /// Whether the user accepts that the server cannot keep pods of cases off the cluster's own
+    /// nodes.
     pub unguarded: bool,
 }

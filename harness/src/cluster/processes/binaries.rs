@@ -1,4 +1,5 @@
-//! The programs of a control plane: found, downloaded or built by `scripts/control-plane`, which lies inside of this executable.
+//! The programs of a control plane: found, downloaded or built by `scripts/control-plane`, which
+//! lies inside of this executable.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,13 +28,15 @@ impl Binaries {
     }
 }
 
-/// Find the programs of this version, or make them, which may take minutes the first time. What goes on is told on standard error.
+/// Find the programs of this version, or make them, which may take minutes the first time. What
+/// goes on is told on standard error.
 pub fn binaries(version: &str) -> Result<Binaries, ClusterError> {
     let folder = folder(&[version], version)?;
     Ok(Binaries { folder, version: version.to_owned() })
 }
 
-/// The same for a controller manager alone: of many versions nothing else is wanted, and of old ones nothing else is to be had.
+/// The same for a controller manager alone: of many versions nothing else is wanted, and of old
+/// ones nothing else is to be had.
 pub fn controller_manager(version: &str) -> Result<PathBuf, ClusterError> {
     Ok(folder(&["--controller-manager", version], version)?.join("kube-controller-manager"))
 }
@@ -52,7 +55,8 @@ fn folder(arguments: &[&str], version: &str) -> Result<PathBuf, ClusterError> {
     }
 }
 
-/// Whether [`binaries`] can succeed, as far as one can tell without running anything; if not, what is missing.
+/// Whether [`binaries`] can succeed, as far as one can tell without running anything; if not, what
+/// is missing.
 ///
 /// A `LOCKSTEP_BIN` that lacks something is no reason here: who set it is to see it fail.
 pub fn available(version: &str) -> Result<(), String> {

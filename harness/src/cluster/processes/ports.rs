@@ -6,7 +6,8 @@ use crate::cluster::ClusterError;
 
 /// `N` different ports that nobody listens on just now.
 ///
-/// Between here and the program's own `bind` somebody else may take one: then the program says so, and the boot is repeated.
+/// Between here and the program's own `bind` somebody else may take one: then the program says so,
+/// and the boot is repeated.
 pub(super) fn free<const N: usize>() -> Result<[u16; N], ClusterError> {
     let mut ports = [0; N];
     let mut held = Vec::with_capacity(N);

@@ -1,7 +1,8 @@
 //! `sim` where another process is to reach it: the simulated server over HTTP, in real time.
 //!
-//! It is a program of its own under a supervisor, so that whatever a subject makes of it, its end is
-//! not the harness's. The program is this executable, started again in the role [`ROLE`]: that calls
+//! It is a program of its own under a supervisor, so that whatever a subject makes of it, its end
+//! is not the harness's. The program is this executable, started again in the role [`ROLE`]: that
+//! calls
 //! [`SimulatedServer::start`] and writes into a file where it listens. It ends with this process, or
 //! stands until `lockstep cluster down`.
 

@@ -13,8 +13,8 @@ use crate::controllers::Controllers;
 use crate::recording::Identity;
 
 impl Simulated {
-    /// With seed 0 its latency is fixed, with any other it is random. Without the server's garbage collector somebody else's is to
-    /// be there.
+    /// With seed 0 its latency is fixed, with any other it is random. Without the server's garbage
+    /// collector somebody else's is to be there.
     pub(in crate::cluster) fn start(seed: u64, without: Controllers, collects_garbage: bool) -> Self {
         use kube_apiserver_sim::Controllers::{Immediate, WithoutGarbageCollector};
         let own = if collects_garbage { Immediate } else { WithoutGarbageCollector };

@@ -22,7 +22,8 @@ fn ended() -> Reel {
         .ending("b", "new", "Failed", Change::Modified)
 }
 
-/// kubelet removes a pod some time after its containers have ended; upstream's Recreate does not wait for that.
+/// kubelet removes a pod some time after its containers have ended; upstream's Recreate does not
+/// wait for that.
 #[test]
 fn a_recreate_goes_on_once_the_pods_have_ended() {
     let inferred = ended()
@@ -58,7 +59,8 @@ fn what_was_recreated_before_the_beginning_went_at_once() {
     assert!(!inferred.case.source.contains("terminat"), "{}", inferred.case.source);
 }
 
-/// Pods of a Recreate may end before a status says that they are on their way: what was there in between is not known.
+/// Pods of a Recreate may end before a status says that they are on their way: what was there in
+/// between is not known.
 #[test]
 fn pods_that_end_before_the_controllers_settle_leave_a_step() {
     let inferred = ended().inferred();

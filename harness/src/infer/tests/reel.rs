@@ -152,7 +152,8 @@ pub(super) fn steps(inferred: &Inferred) -> Vec<&str> {
 /// When the Deployments of these tests have progressed, and why.
 pub(super) const BEGAN: (&str, &str) = ("NewReplicaSetAvailable", "2026-11-24T00:00:00Z");
 
-/// A Deployment with this strategy, minReadySeconds, reason of Progressing and time of its last progress.
+/// A Deployment with this strategy, minReadySeconds, reason of Progressing and time of its last
+/// progress.
 pub(super) fn with(
     strategy: &str,
     least: i64,

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A deadline counts from the second in which a Deployment last progressed, however long the case takes to settle; no other time is told.
+/// A deadline counts from the second in which a Deployment last progressed, however long the case
+/// takes to settle; no other time is told.
 #[test]
 fn a_deadline_is_counted_from_the_step_that_began_it() {
     let rolling = |image, generation, progress| with("RollingUpdate", 0, image, generation, progress);
@@ -68,7 +69,8 @@ impl Slow {
     }
 }
 
-/// What makes several pods ready at once waits until they are available. So it does that only where nothing else happened before.
+/// What makes several pods ready at once waits until they are available. So it does that only where
+/// nothing else happened before.
 #[test]
 fn pods_that_become_ready_and_available_together_are_one_step() {
     let slow = Slow::begun().after(1000).ready("c").ready("d").ready("e").counted(3, 0);
@@ -84,7 +86,8 @@ fn pods_that_become_ready_and_available_together_are_one_step() {
     );
 }
 
-/// No controller decides anything between pods that become ready in the same second and are available later.
+/// No controller decides anything between pods that become ready in the same second and are
+/// available later.
 #[test]
 fn pods_are_available_so_long_after_they_became_ready() {
     let slow = Slow::begun().after(1000).ready("c").counted(1, 0).after(100).ready("d").counted(2, 0);

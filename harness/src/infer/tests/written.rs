@@ -26,7 +26,8 @@ fn a_rollback_by_the_controller_is_no_step() {
     assert!(text.len() == 1 && text[0].contains("rollback.to: \"0\""), "{text:?}");
 }
 
-/// kubectl's undo writes the annotations of the ReplicaSet as well, and what writes the template alone is none.
+/// kubectl's undo writes the annotations of the ReplicaSet as well, and what writes the template
+/// alone is none.
 #[rstest]
 #[case::as_the_replica_set_has_them("first", &["- undo: web"])]
 #[case::others("second", &["- set: {image: \"app:5\"}"])]

@@ -1,7 +1,8 @@
-//! The interceptor's commands while they are in force: who waits, who is told, and what a watch may pass on.
+//! The interceptor's commands while they are in force: who waits, who is told, and what a watch may
+//! pass on.
 //!
-//! With no command set, a request asks one atomic number and goes on. All else is under one lock that is never held
-//! across a wait.
+//! With no command set, a request asks one atomic number and goes on. All else is under one lock
+//! that is never held across a wait.
 //!
 //! `watch` has what becomes of the events of a watch.
 
@@ -50,7 +51,8 @@ struct State {
     /// Watches that ended while events were kept from them, by resource, and that nobody has made
     /// up for yet.
     cut_short: BTreeMap<String, u64>,
-    /// Watches that the interceptor has ended, by resource, until the subject opens one again: about which namespace, and when.
+    /// Watches that the interceptor has ended, by resource, until the subject opens one again:
+    /// about which namespace, and when.
     ended: BTreeMap<String, (String, Instant)>,
     /// What has reached the subject, counted while something is to be overtaken.
     reached: Reached,
@@ -140,7 +142,8 @@ impl Control {
         Armed { control: self.clone(), id, met: meetings }
     }
 
-    /// Put a command about a kind's watch in force; `None` where the subject's watch of it is in a form that the interceptor does not read.
+    /// Put a command about a kind's watch in force; `None` where the subject's watch of it is in a
+    /// form that the interceptor does not read.
     pub fn arm_watch(&self, command: WatchCommand) -> Option<ArmedWatch> {
         let mut state = self.state();
         if state.opaque.contains_key(&command.resource) {
@@ -154,7 +157,8 @@ impl Control {
         Some(ArmedWatch { control: self.clone(), id })
     }
 
-    /// How many events of a namespace are kept from the subject at this moment, and requests that are late.
+    /// How many events of a namespace are kept from the subject at this moment, and requests that
+    /// are late.
     pub fn kept(&self, namespace: &str) -> u64 {
         self.state().kept.get(namespace).copied().unwrap_or(0)
     }
@@ -181,8 +185,8 @@ impl Control {
         }
     }
 
-    /// How many have overtaken what was to be overtaken, by the stream of what has come: the plural of a watch's kind, or
-    /// `answers to replicasets/` and so on.
+    /// How many have overtaken what was to be overtaken, by the stream of what has come: the plural
+    /// of a watch's kind, or `answers to replicasets/` and so on.
     pub fn take_overtaken(&self, namespace: &str) -> BTreeMap<String, u32> {
         self.state().overtaken.remove(namespace).unwrap_or_default()
     }
@@ -284,7 +288,8 @@ impl Control {
         self.0.changed.notify();
     }
 
-    /// Something has reached the subject. Where anything waits to be overtaken, it is counted, and whoever waits looks again.
+    /// Something has reached the subject. Where anything waits to be overtaken, it is counted, and
+    /// whoever waits looks again.
     fn reached(&self, state: &mut State, namespace: &str) {
         let of_watches = state.watches.values().any(|slot| matches!(slot.command.act, WatchAct::Overtaken(_)));
         if of_watches || state.requests.values().any(|slot| slot.tally.is_overtaken()) {

@@ -11,7 +11,8 @@ use super::super::command::{WatchAct, WatchCommand};
 use super::{Control, EventFate, Kept, State, WatchSlot, forget};
 use crate::clock::{self, Instant};
 
-/// How long a subject may take to open a watch again that has ended: client-go waits one to two seconds before it does.
+/// How long a subject may take to open a watch again that has ended: client-go waits one to two
+/// seconds before it does.
 const OPENS_AGAIN: Duration = Duration::from_secs(5);
 
 impl Control {
@@ -20,7 +21,8 @@ impl Control {
         self.state().ended.insert(resource.to_owned(), (namespace.to_owned(), clock::instant()));
     }
 
-    /// Whether the subject may still open a watch again that the interceptor has ended: until then it cannot know what happened.
+    /// Whether the subject may still open a watch again that the interceptor has ended: until then
+    /// it cannot know what happened.
     pub fn opens_later(&self, namespace: &str) -> bool {
         let about = |(of, since): &(String, Instant)| of == namespace && since.elapsed() < OPENS_AGAIN;
         self.state().ended.values().any(about)
@@ -96,8 +98,8 @@ impl Control {
         fate
     }
 
-    /// Take out of `kept` what may go now, in order. Says when the next may, if time alone decides; the waker is called when a
-    /// command changes.
+    /// Take out of `kept` what may go now, in order. Says when the next may, if time alone decides;
+    /// the waker is called when a command changes.
     pub(in crate::intercept) fn release(
         &self,
         watch: u64,

@@ -261,7 +261,8 @@ async fn a_request_that_is_late_still_comes() {
     assert!(since.elapsed() >= Duration::from_millis(60));
 }
 
-/// The watch ends after its third event, and what is listed then is what there was before the last two.
+/// The watch ends after its third event, and what is listed then is what there was before the last
+/// two.
 #[rstest]
 #[tokio::test]
 async fn a_list_is_as_old_as_it_is_told_to_be(#[values(Form::Json, Form::Protobuf)] form: Form) {

@@ -1,6 +1,7 @@
-//! What a client is shown does not depend on the form in which it reads. A client lists and watches as client-go's reflector does, once
-//! in JSON and once in protobuf, beside a writer that does the same things at the same times; under each watch command both must be
-//! shown the same objects and the same errors, in the same order and at the same times.
+//! What a client is shown does not depend on the form in which it reads. A client lists and watches
+//! as client-go's reflector does, once in JSON and once in protobuf, beside a writer that does the
+//! same things at the same times; under each watch command both must be shown the same objects and
+//! the same errors, in the same order and at the same times.
 
 use std::sync::{Mutex, PoisonError};
 

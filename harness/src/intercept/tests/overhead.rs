@@ -1,5 +1,5 @@
-//! What the interceptor costs: the same requests without it, through it, and through it with a command in force that means none of
-//! them. Measures and asserts nothing:
+//! What the interceptor costs: the same requests without it, through it, and through it with a
+//! command in force that means none of them. Measures and asserts nothing:
 //!
 //! `cargo test -p lockstep --lib interceptor_overhead -- --ignored --nocapture --test-threads 1`
 

@@ -1,9 +1,11 @@
-//! A timeline as a picture: steps from left to right, a lane for each Deployment and ReplicaSet from top to bottom.
+//! A timeline as a picture: steps from left to right, a lane for each Deployment and ReplicaSet
+//! from top to bottom.
 //!
-//! Both pictures of a case have one frame: the same steps, lanes and scale, so that what differs is seen without reading a number.
+//! Both pictures of a case have one frame: the same steps, lanes and scale, so that what differs is
+//! seen without reading a number.
 //!
-//! Written here: a plotting library draws scales from numbers. These are a few bars and lines for each
-//! step, coloured by the page's own style sheet, in a page that loads nothing.
+//! Written here: a plotting library draws scales from numbers. These are a few bars and lines for
+//! each step, coloured by the page's own style sheet, in a page that loads nothing.
 
 use std::fmt::Write;
 

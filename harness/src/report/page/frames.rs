@@ -1,8 +1,10 @@
 //! A case frame by frame: a slider, and the picture at the frame that it stands on.
 //!
-//! The frames are text in the page, a line each, and `frames.js` draws the one that is asked for. The page's policy allows that script by
-//! its digest and no other, and the script writes text and sizes only; so nothing that a recording says is ever run. Without scripts the
-//! rest of the page is as it is. Versions that change nothing in the picture are left out: `lockstep inspect` has them.
+//! The frames are text in the page, a line each, and `frames.js` draws the one that is asked for.
+//! The page's policy allows that script by its digest and no other, and the script writes text and
+//! sizes only; so nothing that a recording says is ever run. Without scripts the rest of the page
+//! is as it is. Versions that change nothing in the picture are left out: `lockstep inspect` has
+//! them.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -38,7 +40,8 @@ pub(super) fn slider(out: &mut String, frames: &Frames, wrong: Option<StepId>) {
     out.push_str("</pre></figure>\n");
 }
 
-/// What the script reads: words apart by tabs. `lane` names a lane, `step` begins a step, `frame` is one; what is as before is left out.
+/// What the script reads: words apart by tabs. `lane` names a lane, `step` begins a step, `frame`
+/// is one; what is as before is left out.
 fn lines(frames: &Frames, wrong: Option<StepId>) -> String {
     let lanes = frames.lanes();
     let (sets, deployments) = (lanes.sets(), lanes.deployments());

@@ -1,10 +1,12 @@
-//! A page for a browser: what the subject did beside what was expected, as pictures and line by line.
+//! A page for a browser: what the subject did beside what was expected, as pictures and line by
+//! line.
 //!
-//! One file that needs nothing else: no network (its own policy forbids it), no script but the slider's, which the policy knows by its
-//! digest, no font. Light or dark as the reader's system is.
-//! Everything that comes from a case, a subject or a cluster goes through `escape`.
+//! One file that needs nothing else: no network (its own policy forbids it), no script but the
+//! slider's, which the policy knows by its digest, no font. Light or dark as the reader's system
+//! is. Everything that comes from a case, a subject or a cluster goes through `escape`.
 //!
-//! * `chart` draws a timeline: a lane for each Deployment with its bounds, one for each ReplicaSet with what is wanted and available.
+//! * `chart` draws a timeline: a lane for each Deployment with its bounds, one for each ReplicaSet
+//!   with what is wanted and available.
 //! * `frames` is a slider through the frames of a recording.
 //! * `recorded` is the page of a recording that has no case.
 //! * `steps` is the same in lines, both sides beside each other.

@@ -1,4 +1,5 @@
-//! The page of a recording that has no case: there is nothing to judge, so it shows what happened alone.
+//! The page of a recording that has no case: there is nothing to judge, so it shows what happened
+//! alone.
 
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
-//! Both timelines line by line, step by step: what is the same is folded, what differs is open, its words marked.
+//! Both timelines line by line, step by step: what is the same is folded, what differs is open, its
+//! words marked.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

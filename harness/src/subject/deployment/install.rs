@@ -1,7 +1,8 @@
 //! The subject's objects on the cluster: made one by one, and removed in the other direction.
 //!
-//! All of them belong to a namespace that is made for nothing else. A run that was killed leaves it behind, the next one removes it
-//! as every namespace of the harness's, and the garbage collector then removes what belonged to it.
+//! All of them belong to a namespace that is made for nothing else. A run that was killed leaves it
+//! behind, the next one removes it as every namespace of the harness's, and the garbage collector
+//! then removes what belonged to it.
 
 use std::time::Duration;
 

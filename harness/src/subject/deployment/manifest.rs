@@ -1,7 +1,8 @@
-//! The manifest of a controller: the Deployment that runs it, and what that needs. Pure but for one read.
+//! The manifest of a controller: the Deployment that runs it, and what that needs. Pure but for one
+//! read.
 //!
-//! Nothing here knows what a field of the pod template is for: whatever the manifest says reaches the cluster, but for what
-//! `rewrite` says that it changes.
+//! Nothing here knows what a field of the pod template is for: whatever the manifest says reaches
+//! the cluster, but for what `rewrite` says that it changes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

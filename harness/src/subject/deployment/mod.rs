@@ -1,4 +1,5 @@
-//! A controller that runs inside of a kind cluster, as pods of its own, from the manifest that it is deployed by.
+//! A controller that runs inside of a kind cluster, as pods of its own, from the manifest that it
+//! is deployed by.
 //!
 //! ```text
 //! path ──► manifest (one Deployment, and what it needs) ──► rewrite ──► install ──► pods (ready, watched)
@@ -6,9 +7,10 @@
 //!                                        the interceptor on the node's network, its CA, images
 //! ```
 //!
-//! What is judged is what would run in a cluster: the image, its flags, its roles, its probes, its leader election. Only three
-//! things are not the manifest's own, and `rewrite` says which: who makes the pods, where they run, and that their way to the API
-//! server leads through the interceptor, with their own token.
+//! What is judged is what would run in a cluster: the image, its flags, its roles, its probes, its
+//! leader election. Only three things are not the manifest's own, and `rewrite` says which: who
+//! makes the pods, where they run, and that their way to the API server leads through the
+//! interceptor, with their own token.
 //!
 //! Borders: `manifest` and `rewrite` are pure. Nothing here knows which controller it is.
 
@@ -141,7 +143,8 @@ async fn in_session(
     })
 }
 
-/// What the interceptor knows about pods that do not become ready, to be read after what they say themselves.
+/// What the interceptor knows about pods that do not become ready, to be read after what they say
+/// themselves.
 fn heard(log: &InterceptorLog) -> String {
     if log.counts().is_empty() {
         return "\n  none of its requests has reached the interceptor".to_owned();

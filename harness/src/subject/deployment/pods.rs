@@ -1,7 +1,7 @@
 //! The subject's pods: waited for, watched, and quoted when something is wrong with them.
 //!
-//! Ready is what the manifest's own probes say. A subject is down when not one of its pods runs, nor is about to: that a single one of
-//! them dies is what a controller with several is made for.
+//! Ready is what the manifest's own probes say. A subject is down when not one of its pods runs,
+//! nor is about to: that a single one of them dies is what a controller with several is made for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -100,7 +100,8 @@ impl Pods {
         Watch { down, task: task.abort_handle() }
     }
 
-    /// End them, and wait until none is left. They are asked; those that take too long are not asked again.
+    /// End them, and wait until none is left. They are asked; those that take too long are not
+    /// asked again.
     pub(super) async fn end(&self) {
         let since = clock::instant();
         let sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), &self.namespace);

@@ -1,15 +1,16 @@
 //! From a manifest to the objects that run it on kind. Pure.
 //!
-//! * The Deployment becomes a ReplicaSet without a controller: the stock Deployment controller is off, and the one under test must
-//!   not look after itself.
+//! * The Deployment becomes a ReplicaSet without a controller: the stock Deployment controller is
+//!   off, and the one under test must not look after itself.
 //! * Its pods stay on the node that has a kubelet, and use the images that were put there.
-//! * The way to the API server leads through the interceptor. Every client that knows how to run in a cluster finds its server by
-//!   KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and its CA and token in one folder, so those are what is changed: no flag of the
-//!   program's needs to be known, and no kubeconfig is needed. The token stays the pods' own, so that what they may do is what the
-//!   manifest's roles say.
+//! * The way to the API server leads through the interceptor. Every client that knows how to run in
+//!   a cluster finds its server by KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and its CA
+//!   and token in one folder, so those are what is changed: no flag of the program's needs to be
+//!   known, and no kubeconfig is needed. The token stays the pods' own, so that what they may do is
+//!   what the manifest's roles say.
 //! * Network policies are left out: they do not allow the interceptor's address and port.
-//! * Everything is labelled as the harness's, and belongs to one namespace of its own: the garbage collector takes away what
-//!   a run that was killed has left, once that namespace is deleted.
+//! * Everything is labelled as the harness's, and belongs to one namespace of its own: the garbage
+//!   collector takes away what a run that was killed has left, once that namespace is deleted.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -24,7 +25,8 @@ use crate::subject::command::is_proxy;
 
 /// Where every client looks for its token and CA.
 const ACCESS: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// The ConfigMap with the cluster's CA that each namespace has; the interceptor's own takes its place.
+/// The ConfigMap with the cluster's CA that each namespace has; the interceptor's own takes its
+/// place.
 const CLUSTER_CA: &str = "kube-root-ca.crt";
 /// The interceptor's CA as a ConfigMap, and the volume that it is mounted by.
 const INTERCEPTOR_CA: &str = "lockstep-interceptor";
@@ -165,8 +167,9 @@ fn gets_a_token(spec: &Value, manifest: &Manifest) -> bool {
     pods.or(accounts).unwrap_or(true)
 }
 
-/// First of all, so that whatever the manifest builds from these two is built from the interceptor's. A proxy of the manifest's would
-/// be asked for the interceptor, which it cannot reach.
+/// First of all, so that whatever the manifest builds from these two is built from the
+/// interceptor's. A proxy of the manifest's would be asked for the interceptor, which it cannot
+/// reach.
 fn set_env(container: &mut Value, interceptor: SocketAddr) {
     let ours = [
         ("KUBERNETES_SERVICE_HOST", interceptor.ip().to_string()),

@@ -1,4 +1,5 @@
-//! The task of a bubble: hands it one thing at a time, and lets its time pass with the simulation's.
+//! The task of a bubble: hands it one thing at a time, and lets its time pass with the
+//! simulation's.
 
 use std::pin::Pin;
 use std::task::Poll;
@@ -10,12 +11,12 @@ use super::frames::{After, Idle, Said, Start, Turn};
 use super::link::{Link, Over};
 use crate::clock;
 
-/// How often in a row timers that are due at this very instant are let fire before something is handed to it. Else both
-/// would happen at once, in the order of the Go scheduler. One that has fired may make another, and one that was stopped
-/// may still be reported.
+/// How often in a row timers that are due at this very instant are let fire before something is
+/// handed to it. Else both would happen at once, in the order of the Go scheduler. One that has
+/// fired may make another, and one that was stopped may still be reported.
 const FIRES: u32 = 3;
-/// How often other tasks of the simulation are let go first at one instant. Each time all that can run does; the second
-/// time what those have woken.
+/// How often other tasks of the simulation are let go first at one instant. Each time all that can
+/// run does; the second time what those have woken.
 const YIELDS: u32 = 2;
 
 /// The bubble of one case.
@@ -90,8 +91,8 @@ impl Bubble {
         Some((id, chance))
     }
 
-    /// Wait until there is something for it, or its next timer is due; and then until all else that happens at this
-    /// instant has happened.
+    /// Wait until there is something for it, or its next timer is due; and then until all else that
+    /// happens at this instant has happened.
     async fn wait(&mut self) {
         let due = self.next.map(|next| Duration::from_nanos(u64::try_from(next - time()).unwrap_or_default()));
         let mut due: Option<Pin<Box<tokio::time::Sleep>>> = due.map(|due| Box::pin(clock::sleep(due)));
@@ -125,8 +126,8 @@ impl Bubble {
         Ok(())
     }
 
-    /// Let its time pass up to the present and its timers fire; and, if it asks for nothing meanwhile, hand it what a
-    /// request or a watch has for it: all in one turn.
+    /// Let its time pass up to the present and its timers fire; and, if it asks for nothing
+    /// meanwhile, hand it what a request or a watch has for it: all in one turn.
     async fn hand_at(&mut self, time: i64, id: u64, chance: Chance) -> Result<(), Over> {
         let Some(turn) = self.calls.turn(id) else { return Ok(()) };
         let after = After { until: time, timers: FIRES - self.fires };

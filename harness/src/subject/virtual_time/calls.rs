@@ -1,4 +1,5 @@
-//! The requests of a bubble that are under way, and its watches: which of them have something for it, and what.
+//! The requests of a bubble that are under way, and its watches: which of them have something for
+//! it, and what.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -15,7 +16,8 @@ use super::frames::{Request, Response, Turn};
 
 /// What a client sees when its connection ends in the middle of a request.
 const RESET: &str = "connection reset by peer";
-/// How long a watch lasts at least, in seconds, and at most twice as long: as upstream's reflectors have it.
+/// How long a watch lasts at least, in seconds, and at most twice as long: as upstream's reflectors
+/// have it.
 const SHORTEST: usize = 300;
 
 /// All of one bubble.
@@ -25,8 +27,8 @@ pub(super) struct Calls {
     lengths: Chance,
 }
 
-/// When something became ready, and in which order of those that did at one instant: watch events in the order of the
-/// writes that they are of, as a server delivers them, and then answers.
+/// When something became ready, and in which order of those that did at one instant: watch events
+/// in the order of the writes that they are of, as a server delivers them, and then answers.
 type Since = (i64, u64);
 
 /// One request, and the watch that comes of it.
@@ -82,7 +84,8 @@ impl Calls {
         self.calls.insert(id, Call { state, ready: None });
     }
 
-    /// A request is no longer wanted, or a watch was closed: dropped, which takes it back from the server.
+    /// A request is no longer wanted, or a watch was closed: dropped, which takes it back from the
+    /// server.
     pub(super) fn drop(&mut self, id: u64) {
         self.calls.remove(&id);
     }
@@ -231,8 +234,9 @@ impl Watch {
     }
 }
 
-/// The same watch, to end after so many seconds. Upstream draws that itself, from one sequence for watches that begin at
-/// one instant, so that it is its scheduler's chance which of them gets which number.
+/// The same watch, to end after so many seconds. Upstream draws that itself, from one sequence for
+/// watches that begin at one instant, so that it is its scheduler's chance which of them gets which
+/// number.
 fn lasting(uri: &str, seconds: usize) -> String {
     let Some((path, query)) = uri.split_once('?') else { return uri.to_owned() };
     let part = |part: &str| match part.split_once('=') {
@@ -244,7 +248,8 @@ fn lasting(uri: &str, seconds: usize) -> String {
     format!("{path}?{}", query.split('&').map(part).collect::<Vec<_>>().join("&"))
 }
 
-/// Ask the server, through the interceptor. The error is what a client sees of a connection that breaks.
+/// Ask the server, through the interceptor. The error is what a client sees of a connection that
+/// breaks.
 pub(super) async fn send(client: kube::Client, request: Request) -> Result<Answer, String> {
     let watches = request.watches();
     let answer = client.send(http_request(request)?).await.map_err(|error| {

@@ -1,5 +1,6 @@
-//! What a Go program prints when it gets SIGQUIT: its goroutines. Of a bubble that is never idle those are of interest that
-//! do not wait in the way that lets its clock go on; `testing/synctest` calls it durable, and so does the dump.
+//! What a Go program prints when it gets SIGQUIT: its goroutines. Of a bubble that is never idle
+//! those are of interest that do not wait in the way that lets its clock go on; `testing/synctest`
+//! calls it durable, and so does the dump.
 
 /// How many goroutines are shown.
 const MOST: usize = 5;

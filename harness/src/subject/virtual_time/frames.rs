@@ -1,7 +1,9 @@
-//! The frames of the turn protocol, version 1: four bytes of length, the first the highest, then one JSON object with the
-//! frame's name as its only key. What each means stands in `harness/go/PROTOCOL.md`.
+//! The frames of the turn protocol, version 1: four bytes of length, the first the highest, then
+//! one JSON object with the frame's name as its only key. What each means stands in
+//! `harness/go/PROTOCOL.md`.
 //!
-//! Objects pass as they are: a body is put into a frame as text, because decoding it would cost more than all else here.
+//! Objects pass as they are: a body is put into a frame as text, because decoding it would cost
+//! more than all else here.
 
 use std::io::{self, Read, Write};
 
@@ -40,7 +42,8 @@ pub(super) struct Hello {
 }
 
 impl Hello {
-    /// Whether it lets time pass before a stimulus, in one turn. A program that was built before that was added does not.
+    /// Whether it lets time pass before a stimulus, in one turn. A program that was built before
+    /// that was added does not.
     pub(super) fn knows_after(&self) -> bool {
         self.features.iter().any(|feature| feature == "after")
     }
@@ -62,7 +65,8 @@ pub(super) struct Idle {
     /// Watches that the client closed.
     #[serde(default)]
     pub(super) closed: Vec<u64>,
-    /// The turn's stimulus was not played: one of these three came first, in the time that was to pass before it.
+    /// The turn's stimulus was not played: one of these three came first, in the time that was to
+    /// pass before it.
     #[serde(default)]
     pub(super) early: bool,
     /// How often timers were let fire in that time.

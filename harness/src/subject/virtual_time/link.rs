@@ -1,5 +1,6 @@
-//! The program of one case, shared between the task that plays the bubble and whoever ends it. It is locked for one
-//! exchange at a time and never while the task waits for the simulation, so whoever ends the task finds it free.
+//! The program of one case, shared between the task that plays the bubble and whoever ends it. It
+//! is locked for one exchange at a time and never while the task waits for the simulation, so
+//! whoever ends the task finds it free.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

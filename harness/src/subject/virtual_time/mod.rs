@@ -1,11 +1,12 @@
-//! Controllers in Go in virtual time: those of upstream's kube-controller-manager, or somebody's own, on the simulated
-//! cluster, without a socket to it and without real time.
+//! Controllers in Go in virtual time: those of upstream's kube-controller-manager, or somebody's
+//! own, on the simulated cluster, without a socket to it and without real time.
 //!
-//! The controllers run in a program of their own, such as `kube-controller-manager-virtual`, inside a *bubble* of Go's package
-//! `testing/synctest`: its clock moves only when every goroutine waits, and their requests go to this process instead of a
-//! network. This process has the API server, the interceptor and the clock. The two speak in turns (`harness/go/PROTOCOL.md`):
-//! the bubble says which requests it makes and when its next timer is due, and is handed one answer or one watch event, or
-//! is told to let time pass.
+//! The controllers run in a program of their own, such as `kube-controller-manager-virtual`, inside
+//! a *bubble* of Go's package `testing/synctest`: its clock moves only when every goroutine waits,
+//! and their requests go to this process instead of a network. This process has the API server, the
+//! interceptor and the clock. The two speak in turns (`harness/go/PROTOCOL.md`): the bubble says
+//! which requests it makes and when its next timer is due, and is handed one answer or one watch
+//! event, or is told to let time pass.
 //!
 //! ```text
 //!  pool ──► process ──frames──► kube-controller-manager-virtual (a child of the supervisor, for many cases)
@@ -14,25 +15,30 @@
 //!                        └── calls: its requests ──► interceptor ──► simulated server
 //! ```
 //!
-//! * Config-restart controllers of other projects run in the same way, each in a program of its own ([`super::Reference`]).
-//! * `program` finds the program; `process` starts it and exchanges frames; `pool` keeps those that have no case.
-//! * `bubble` is the task of one case. It reads a frame by blocking its thread, which stops the simulation: while the
-//!   controllers think no virtual time passes, as in their bubble.
-//! * `calls` are the requests and watches that are under way. Each is polled as a client's is, so that latency, faults,
-//!   holds and lagging watches are those of `ours`. Of the answers and events that are there at one instant the seed
-//!   chooses the next; with seed 0 watch events come in the order of their writes, and then answers.
-//!   How long a watch lasts the seed draws as well.
-//! * A crash of the controller is the end of a bubble and the beginning of another, in the same program.
-//! * A program that does not answer in `process::PATIENCE` of real time is asked what its goroutines do (`dump`) and
-//!   ended; that is the environment's failure, not the subject's.
+//! * Config-restart controllers of other projects run in the same way, each in a program of its own
+//!   ([`super::Reference`]).
+//! * `program` finds the program; `process` starts it and exchanges frames; `pool` keeps those that
+//!   have no case.
+//! * `bubble` is the task of one case. It reads a frame by blocking its thread, which stops the
+//!   simulation: while the controllers think no virtual time passes, as in their bubble.
+//! * `calls` are the requests and watches that are under way. Each is polled as a client's is, so
+//!   that latency, faults, holds and lagging watches are those of `ours`. Of the answers and events
+//!   that are there at one instant the seed chooses the next; with seed 0 watch events come in the
+//!   order of their writes, and then answers. How long a watch lasts the seed draws as well.
+//! * A crash of the controller is the end of a bubble and the beginning of another, in the same
+//!   program.
+//! * A program that does not answer in `process::PATIENCE` of real time is asked what its
+//!   goroutines do (`dump`) and ended; that is the environment's failure, not the subject's.
 //!
 //! # Two clocks
 //!
-//! The bubble's clock follows the simulation's: before it is handed anything it is moved to the present, and the task
-//! sleeps until the bubble's next timer is due. The simulation's timers end at whole milliseconds, so such a timer is late
-//! by less than one. Within one instant of the simulation the bubble's clock goes ahead by a nanosecond for each thing that
-//! it is handed, because upstream names its Events after the time, and a server refuses the second of a name. A timer that
-//! is due fires before the next thing is handed over; else the Go scheduler chose which comes first.
+//! The bubble's clock follows the simulation's: before it is handed anything it is moved to the
+//! present, and the task sleeps until the bubble's next timer is due. The simulation's timers end
+//! at whole milliseconds, so such a timer is late by less than one. Within one instant of the
+//! simulation the bubble's clock goes ahead by a nanosecond for each thing that it is handed,
+//! because upstream names its Events after the time, and a server refuses the second of a name. A
+//! timer that is due fires before the next thing is handed over; else the Go scheduler chose which
+//! comes first.
 
 mod bubble;
 mod calls;
@@ -65,7 +71,8 @@ pub struct Virtual {
     pub seed: u64,
 }
 
-/// The subject of one case, or its cluster's controllers: a task of the simulation, and a program behind it.
+/// The subject of one case, or its cluster's controllers: a task of the simulation, and a program
+/// behind it.
 #[derive(Debug)]
 pub(super) struct Task {
     handle: tokio::task::JoinHandle<()>,

@@ -8,7 +8,8 @@ use super::process::{PATIENCE, Place, Process};
 use super::program::Program;
 use crate::supervise::Supervisor;
 
-/// Programs without a case, and the supervisor of all. Nothing runs before the first is taken; clones share one.
+/// Programs without a case, and the supervisor of all. Nothing runs before the first is taken;
+/// clones share one.
 #[derive(Clone)]
 pub struct Pool {
     inner: Arc<Mutex<Inner>>,
@@ -43,8 +44,8 @@ impl Pool {
         Self { inner: Arc::default(), patience }
     }
 
-    /// A program for one case: the one that was put back last, which after a crash in a case is most likely its own, or a
-    /// new one.
+    /// A program for one case: the one that was put back last, which after a crash in a case is
+    /// most likely its own, or a new one.
     pub(super) fn take(&self, program: &Program) -> Result<Process, SubjectError> {
         let mut inner = self.inner();
         while let Some(at) = inner.free.iter().rposition(|process| process.program() == program) {
@@ -67,7 +68,8 @@ impl Pool {
         }
     }
 
-    /// End all programs, and wait until they are gone. Those of cases that are being played end too.
+    /// End all programs, and wait until they are gone. Those of cases that are being played end
+    /// too.
     pub async fn close(&self) {
         let (free, supervised) = {
             let mut inner = self.inner();

@@ -14,17 +14,18 @@ use crate::clock;
 use crate::recording::{Blame, Trouble};
 use crate::supervise::{Child, ProcessId, Spec, Supervisor};
 
-/// How long a program may take to answer, in real time, unless its pool says otherwise: between two frames it computes
-/// and never waits.
+/// How long a program may take to answer, in real time, unless its pool says otherwise: between two
+/// frames it computes and never waits.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// How long it may take to end, in looks.
 const LOOKS: u32 = 200;
 const LOOK: Duration = Duration::from_millis(10);
-/// How many goroutines bubbles may leave behind in one program, as those of old versions do, before it is replaced.
+/// How many goroutines bubbles may leave behind in one program, as those of old versions do, before
+/// it is replaced.
 const MOST_LEFT: u64 = 5_000;
 
-/// What programs find that look for a kubeconfig by themselves, some before the first case: no server is ever asked. In a case the
-/// network takes its place, which plain HTTP lets it do.
+/// What programs find that look for a kubeconfig by themselves, some before the first case: no
+/// server is ever asked. In a case the network takes its place, which plain HTTP lets it do.
 const NOWHERE: &str = "apiVersion: v1
 kind: Config
 current-context: virtual
@@ -204,7 +205,8 @@ impl Process {
         }
     }
 
-    /// Why there is no answer, and whose fault that is: a controller that panics ends its program, as upstream's own does.
+    /// Why there is no answer, and whose fault that is: a controller that panics ends its program,
+    /// as upstream's own does.
     fn trouble(&mut self, error: &io::Error) -> Trouble {
         use io::ErrorKind::{InvalidData, TimedOut, WouldBlock};
         match error.kind() {

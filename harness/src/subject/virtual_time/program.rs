@@ -1,5 +1,6 @@
-//! Where `kube-controller-manager-virtual` is: the folder `LOCKSTEP_BIN`, the cache that `scripts/upstream-virtual` builds
-//! into, or `PATH`; each is taken only where it is of the version that is asked for.
+//! Where `kube-controller-manager-virtual` is: the folder `LOCKSTEP_BIN`, the cache that
+//! `scripts/upstream-virtual` builds into, or `PATH`; each is taken only where it is of the version
+//! that is asked for.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,8 @@ pub(super) struct Program {
     pub(super) version: Option<String>,
 }
 
-/// Whether upstream of this version, or the default one, can be played in virtual time: its program is there.
+/// Whether upstream of this version, or the default one, can be played in virtual time: its program
+/// is there.
 ///
 /// # Errors
 /// [`SubjectError::NotBuilt`], or the path is not this program's.

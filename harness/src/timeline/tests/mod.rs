@@ -15,7 +15,8 @@ use super::{Action, Breach, Decision, EventLine, Events, Field, Invariant, Prove
 use crate::recording::{Entry, Recording, Writer};
 use crate::workload::Workload;
 
-/// A recording's timeline, which is the same where its versions are packed; judging it leaves them packed.
+/// A recording's timeline, which is the same where its versions are packed; judging it leaves them
+/// packed.
 fn of(recording: &Recording) -> Timeline {
     let timeline = Timeline::from_recording(recording);
     let mut packed = recording.clone();
@@ -26,7 +27,8 @@ fn of(recording: &Recording) -> Timeline {
     timeline
 }
 
-/// The text of a recording's timeline, read back on the way; without the line on the case, which is always the first.
+/// The text of a recording's timeline, read back on the way; without the line on the case, which is
+/// always the first.
 fn text(recording: &Recording) -> String {
     let timeline = of(recording);
     let text = timeline.to_string();

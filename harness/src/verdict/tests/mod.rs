@@ -1,4 +1,5 @@
-//! Verdicts over recordings: whose fault, and where; in `sameness`, whether two timelines are the same.
+//! Verdicts over recordings: whose fault, and where; in `sameness`, whether two timelines are the
+//! same.
 
 mod sameness;
 
@@ -172,7 +173,8 @@ fn a_live_run_is_not_blamed_for_the_others_lab() {
     assert_eq!(judge_live(&earlier, &other).verdict, Verdict::NonConformant);
 }
 
-/// A step that cannot be made is the subject's fault only where the other run made it and came through it.
+/// A step that cannot be made is the subject's fault only where the other run made it and came
+/// through it.
 #[rstest]
 #[case::made(film(&[11]).settled().node(2, 2, "ready 1").settled().end(), Verdict::NonConformant)]
 #[case::broke_there(
@@ -193,7 +195,8 @@ fn an_impossible_step_beside_another_run(#[case] other: Recording, #[case] verdi
     assert_eq!(judge_live(&stuck, &other).verdict, verdict);
 }
 
-/// What is missing after the end of a run that ended early says nothing; what is missing before it does.
+/// What is missing after the end of a run that ended early says nothing; what is missing before it
+/// does.
 #[test]
 fn a_missing_step_counts_up_to_where_the_run_ended() {
     let step = |film: Film, index: u32, part: u32| film.node(index, part, "ready 1");
@@ -249,7 +252,8 @@ fn a_subject_whose_writes_the_server_refuses_is_blamed_where_upstream_settles(
     assert_eq!(is_named, outcome == Outcome::Inconclusive, "{why}");
 }
 
-/// A server refuses nothing of the probe, so a subject that has not served that is at fault whatever the case asks for.
+/// A server refuses nothing of the probe, so a subject that has not served that is at fault
+/// whatever the case asks for.
 #[test]
 fn a_refused_subject_that_has_not_served_the_probe_is_blamed() {
     let trouble = Trouble { probe_unserved: true, ..Trouble::new(Blame::Subject, "stayed in the wrong state") };

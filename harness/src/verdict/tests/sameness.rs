@@ -138,7 +138,8 @@ fn disagreement_on_how_many_steps_there_were() {
     assert_eq!([said(blessed(), longer.clone()), said(longer, blessed())], expected);
 }
 
-/// The first may lack some, so it is the others who disagree, and they are called by their places among all.
+/// The first may lack some, so it is the others who disagree, and they are called by their places
+/// among all.
 #[test]
 fn disagreement_on_events_names_both() {
     let timelines = [&perhaps_not_all(told(&["a"])), &told(&["a"]), &told(&["b"])].map(timeline);

@@ -1,4 +1,5 @@
-//! What a definition says by paths to fields: the scale, the columns of tables, fields to select by.
+//! What a definition says by paths to fields: the scale, the columns of tables, fields to select
+//! by.
 
 use std::collections::BTreeSet;
 

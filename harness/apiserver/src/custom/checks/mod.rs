@@ -102,7 +102,8 @@ pub(super) fn undecided(spec: &Value) -> Option<String> {
     list(&spec["versions"]).iter().find_map(|version| defaults::check(&version["schema"]["openAPIV3Schema"], "").open)
 }
 
-/// Whether a stored definition's spec is valid: what was wrong with it before may stay wrong upstream.
+/// Whether a stored definition's spec is valid: what was wrong with it before may stay wrong
+/// upstream.
 pub(super) fn is_valid(body: &Value) -> bool {
     check_spec(&body["spec"]).is_empty() && keeps_unknown_fields(&body["spec"]).is_none()
 }
@@ -117,7 +118,8 @@ fn check_status(body: &Value) -> Vec<FieldError> {
         errors.push(FieldError::invalid_shown(PATH, "null".to_owned(), "must have at least one stored version"));
         return errors;
     }
-    // By the names; of a name that is there twice the last place counts. A version takes its name out.
+    // By the names; of a name that is there twice the last place counts. A version takes its name
+    // out.
     let mut left: BTreeMap<&str, usize> =
         stored.iter().enumerate().map(|(at, name)| (name.as_str().unwrap_or_default(), at)).collect();
     for version in list(&body["spec"]["versions"]) {
@@ -356,8 +358,8 @@ fn has_defaults(version: &Value) -> bool {
     has
 }
 
-/// The warnings for a definition: formats that mean nothing, unless they were there before, and rules
-/// that this server does not evaluate.
+/// The warnings for a definition: formats that mean nothing, unless they were there before, and
+/// rules that this server does not evaluate.
 pub(crate) fn definition_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let (formats, has_rules) = formats_and_rules(new);
     let before = old.map(|old| formats_and_rules(old).0).unwrap_or_default();

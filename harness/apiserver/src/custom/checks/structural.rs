@@ -222,8 +222,8 @@ fn nested(schema: &Value, skip_any: bool, path: &str, errors: &mut Vec<FieldErro
     }
 }
 
-/// Every field with rules for its values is one of the schema. `outer` is the schema that corresponds
-/// to `rules`, at `path`.
+/// Every field with rules for its values is one of the schema. `outer` is the schema that
+/// corresponds to `rules`, at `path`.
 fn completeness(rules: &Value, outer: Option<&Value>, path: &str, rules_path: &str, errors: &mut Vec<FieldError>) {
     if let Some(not) = subschema(rules, "not") {
         nested_completeness(not, outer, path, &format!("{rules_path}.not"), errors);

@@ -1,5 +1,5 @@
-//! A small Deployment controller on kube-rs. Nothing in it knows of the harness that judges it, nor of the project's own
-//! controller.
+//! A small Deployment controller on kube-rs. Nothing in it knows of the harness that judges it, nor
+//! of the project's own controller.
 //!
 //! ```text
 //! cargo build --manifest-path harness/tests/subjects/rust/Cargo.toml
@@ -11,9 +11,9 @@
 //! * `replica_sets` finds, creates, annotates, resizes and deletes them.
 //! * `status` reports.
 //!
-//! The Deployment comes from the controller's store. Its ReplicaSets and pods are read from the server at each look, so a
-//! decision is never older than the change that led to it. It neither adopts nor releases ReplicaSets, and knows no
-//! rollback by annotation.
+//! The Deployment comes from the controller's store. Its ReplicaSets and pods are read from the
+//! server at each look, so a decision is never older than the change that led to it. It neither
+//! adopts nor releases ReplicaSets, and knows no rollback by annotation.
 
 mod replica_sets;
 mod rollout;
@@ -62,7 +62,8 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The Deployments that may wait for a pod to end: strategy Recreate starts nothing before the last old pod is gone.
+/// The Deployments that may wait for a pod to end: strategy Recreate starts nothing before the last
+/// old pod is gone.
 fn held_up_by(pod: &Pod, deployments: &Store<Deployment>) -> Vec<ObjectRef<Deployment>> {
     let waits = |deployment: &&Arc<Deployment>| {
         let Some(spec) = &deployment.spec else { return false };

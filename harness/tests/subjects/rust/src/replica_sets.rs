@@ -152,7 +152,8 @@ impl Rollout {
         let copied = self.deployment.annotations().iter().filter(|(key, _)| !OWN.contains(&key.as_str()));
         let next = 1 + self.old().map(|at| revision(&self.sets[at])).max().unwrap_or(0).max(0);
         let was = set.annotations().get(REVISION).cloned();
-        // A revision that is no number is somebody else's: all stays as it is, as upstream leaves it.
+        // A revision that is no number is somebody else's: all stays as it is, as upstream leaves
+        // it.
         if was.as_ref().is_some_and(|was| was.parse::<i64>().is_err()) {
             return;
         }
@@ -183,7 +184,8 @@ impl Rollout {
                 namespace: self.deployment.namespace(),
                 name: Some(format!("{}-{hash}", &name[..name.len().min(252 - hash.len())])),
                 labels: Some(labels),
-                // kube-rs leaves out that the Deployment's deletion waits for this one's; upstream asks for it.
+                // kube-rs leaves out that the Deployment's deletion waits for this one's; upstream
+                // asks for it.
                 owner_references: self
                     .deployment
                     .controller_owner_ref(&())
@@ -273,7 +275,8 @@ impl Rollout {
         }
     }
 
-    /// An Event of core/v1. kube-rs's own recorder counts Events of one reason as one, whatever they say.
+    /// An Event of core/v1. kube-rs's own recorder counts Events of one reason as one, whatever
+    /// they say.
     async fn event(&self, kind: &str, reason: &str, message: String) {
         let (now, name) = (jiff::Timestamp::now(), self.deployment.name_any());
         let event = Event {

@@ -1,4 +1,5 @@
-//! Sizes: the bounds of a rollout, and a new number of replicas divided among the ReplicaSets that have pods.
+//! Sizes: the bounds of a rollout, and a new number of replicas divided among the ReplicaSets that
+//! have pods.
 
 use std::cmp::{Reverse, max, min};
 
@@ -77,7 +78,8 @@ impl Rollout {
         [Some(size(set)), Some(counted(set).available), desired(set)].iter().all(|count| *count == Some(self.replicas))
     }
 
-    /// The largest first; among equals the newest grows first, and the oldest shrinks first. The sets are oldest first.
+    /// The largest first; among equals the newest grows first, and the oldest shrinks first. The
+    /// sets are oldest first.
     fn proportions(&self, mut active: Vec<usize>) -> Vec<(usize, i32)> {
         let most = if self.replicas > 0 { self.replicas + self.max_surge() } else { 0 };
         let mut left = most - self.wanted();
