@@ -18,9 +18,9 @@ mod repository;
 mod source;
 mod words;
 
-use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use repository::Repository;
 
 /// A place where a rule does not hold.
@@ -41,8 +41,7 @@ impl Breach {
 
 fn main() -> ExitCode {
     let paths: Vec<String> = std::env::args().skip(1).collect();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    match breaches(&root) {
+    match breaches() {
         Ok(breaches) => {
             let mut count = 0;
             for breach in
@@ -66,9 +65,10 @@ fn main() -> ExitCode {
 }
 
 /// Every breach of every rule, in order of file and line.
-fn breaches(root: &Path) -> anyhow::Result<Vec<Breach>> {
-    let repository = Repository::read(root)?;
-    let words = words::Words::read(include_str!("../words.yaml"))?;
+fn breaches() -> anyhow::Result<Vec<Breach>> {
+    let repository = Repository::read()?;
+    let words = repository.texts.get(words::PATH).context("the repository has no list of words")?;
+    let words = words::Words::read(words)?;
     let mut breaches = words.check(&repository);
     breaches.extend(comments::check(&repository));
     breaches.extend(names::check(&repository, &words));

@@ -18,17 +18,16 @@ pub(crate) struct Repository {
 }
 
 impl Repository {
+    /// The repository that the working directory is in.
+    ///
     /// # Errors
     /// When git does not answer, or a file that it tracks cannot be read.
-    pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
-        let output = Command::new("git")
-            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-            .current_dir(root)
-            .output()
-            .context("running git")?;
-        anyhow::ensure!(output.status.success(), "git ls-files: {}", String::from_utf8_lossy(&output.stderr).trim());
+    pub(crate) fn read() -> anyhow::Result<Self> {
+        let root = git(&["rev-parse", "--show-toplevel"], Path::new("."))?;
+        let root = Path::new(root.trim_end());
+        let paths = git(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"], root)?;
         let mut texts = BTreeMap::new();
-        for path in String::from_utf8_lossy(&output.stdout).split('\0').filter(|path| !path.is_empty()) {
+        for path in paths.split('\0').filter(|path| !path.is_empty()) {
             let file = root.join(path);
             // A deleted file that is not committed yet, and a link, whose target is read where it
             // lies.
@@ -55,4 +54,15 @@ impl Repository {
         let texts = self.texts.iter().map(|(path, text)| (path.as_str(), text.as_str()));
         texts.filter(move |(path, _)| path.starts_with(folder) && path.ends_with(end))
     }
+}
+
+fn git(arguments: &[&str], folder: &Path) -> anyhow::Result<String> {
+    let output = Command::new("git").args(arguments).current_dir(folder).output().context("running git")?;
+    anyhow::ensure!(
+        output.status.success(),
+        "git {}: {}",
+        arguments[0],
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -8,12 +8,16 @@ use crate::Breach;
 use crate::repository::Repository;
 use crate::source::{Declared, Source};
 
+/// Where the list is, from the root of the repository.
+pub(crate) const PATH: &str = "scripts/house-rules/words.yaml";
 /// Pages that are made of what programs print.
 const GENERATED: [&str; 2] = ["docs/commands.md", "docs/case-reference.md"];
 
 /// The list, with its patterns compiled.
 #[derive(Debug)]
 pub(crate) struct Words {
+    /// All of `sentences` in one, because most texts have none of them.
+    any: Regex,
     sentences: Vec<Phrase>,
     list: List,
 }
@@ -81,7 +85,8 @@ impl Words {
             let except = except.context("words.yaml")?;
             sentences.push(Phrase { refused: compile(pattern)?, except, instead: instead.clone() });
         }
-        Ok(Self { sentences, list })
+        let all: Vec<&str> = list.sentences.iter().map(|entry| entry.pattern.as_str()).collect();
+        Ok(Self { any: compile(&all.join("|"))?, sentences, list })
     }
 
     /// Whether several types may have this name.
@@ -152,6 +157,9 @@ impl Words {
     }
 
     fn check_text(&self, path: &str, line: usize, text: &str, what: &str, breaches: &mut Vec<Breach>) {
+        if !self.any.is_match(text) {
+            return;
+        }
         for phrase in &self.sentences {
             let exceptions: Vec<_> = phrase.except.iter().flat_map(|except| except.find_iter(text)).collect();
             let is_within = |at: regex::Match<'_>| {
