@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::{Client, Config};
-use rollout_controller::deployment::{Action, OnError, Plan, ReplicaSetChange, Step};
+use rollout_controller::deployment::{DeploymentAction, DeploymentPlan, OnError, PlanStep, ReplicaSetChange};
 use rollout_controller::model::Deployment;
-use rollout_controller::{Observed, Planner, Settings, check, plan, run_with};
+use rollout_controller::{ObservedDeployment, Planner, Settings, check, plan, run_with};
 
 /// One way of being wrong.
-type Mutation = fn(&Observed, Timestamp, &Settings) -> Plan;
+type Mutation = fn(&ObservedDeployment, Timestamp, &Settings) -> DeploymentPlan;
 
 const MUTATIONS: [(&str, Mutation, &str); 5] = [
     ("surge-ignored", surge_ignored, "takes maxSurge for 0, and maxUnavailable for at least 1 so that it still moves"),
@@ -64,7 +64,7 @@ async fn asked_to_stop() {
 
 /// Plans as if maxSurge were 0. Only specs are edited, and no write of this controller but a
 /// rollback carries those.
-fn surge_ignored(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
+fn surge_ignored(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
     let mut raw = observed.deployment.raw();
     if let Some(bounds) = raw.pointer_mut("/spec/strategy/rollingUpdate") {
         bounds["maxSurge"] = 0.into();
@@ -81,7 +81,7 @@ fn surge_ignored(observed: &Observed, now: Timestamp, settings: &Settings) -> Pl
 
 /// Decides rightly, but reports one ready pod less (and so, where need be, one available pod less:
 /// the API server wants that available ones are ready).
-fn wrong_status(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
+fn wrong_status(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
     let mut seen = observed.clone();
     let uid = &observed.deployment.meta.uid;
     let mut own = seen.replica_sets.iter_mut().filter(|rs| rs.meta.controller().is_some_and(|owner| owner.uid == *uid));
@@ -94,15 +94,15 @@ fn wrong_status(observed: &Observed, now: Timestamp, settings: &Settings) -> Pla
 }
 
 /// The decisions of one plan, the status of another.
-fn deciding_and_reporting(mut decisions: Plan, report: Plan) -> Plan {
-    let is_report = |step: &Step| matches!(step.action, Action::UpdateStatus(_));
+fn deciding_and_reporting(mut decisions: DeploymentPlan, report: DeploymentPlan) -> DeploymentPlan {
+    let is_report = |step: &PlanStep| matches!(step.action, DeploymentAction::UpdateStatus(_));
     decisions.steps.retain(|step| !is_report(step));
     decisions.steps.extend(report.steps.into_iter().filter(is_report));
     decisions.requeue = report.requeue;
     decisions
 }
 
-fn restless(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
+fn restless(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
     let mut plan = plan(observed, now, settings);
     let uid = &observed.deployment.meta.uid;
     let mut own = observed.replica_sets.iter().filter(|rs| rs.meta.controller().is_some_and(|owner| owner.uid == *uid));
@@ -111,18 +111,18 @@ fn restless(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
     {
         let annotations = [("example.com/restless".to_owned(), now.to_string())].into();
         let change = ReplicaSetChange { name: rs.meta.name.clone(), annotations, ..Default::default() };
-        plan.steps.push(Step { action: Action::UpdateReplicaSet(change), on_error: OnError::Fail });
+        plan.steps.push(PlanStep { action: DeploymentAction::UpdateReplicaSet(change), on_error: OnError::Fail });
     }
     plan
 }
 
-fn idle(_: &Observed, _: Timestamp, _: &Settings) -> Plan {
-    Plan::default()
+fn idle(_: &ObservedDeployment, _: Timestamp, _: &Settings) -> DeploymentPlan {
+    DeploymentPlan::default()
 }
 
 /// Believes every pod of every ReplicaSet to be available, and so takes old ones down at once; the
 /// status it writes is honest.
-fn eager_old(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
+fn eager_old(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
     let mut seen = observed.clone();
     for rs in &mut seen.replica_sets {
         let rs = Arc::make_mut(rs);

@@ -1,5 +1,5 @@
-//! With the feature `copy`: writes the copy of the controller that `src/lib.rs` includes. A stale
-//! entry of the bank fails the build.
+//! With the feature `copy`, writes the copy of the controller that `src/lib.rs` includes. An entry
+//! of the bank that does not match the controller fails the build.
 
 #[cfg(feature = "copy")]
 #[path = "build/bank.rs"]
@@ -8,8 +8,8 @@ mod bank;
 #[path = "build/copy.rs"]
 mod copy;
 #[cfg(feature = "copy")]
-#[path = "build/places.rs"]
-mod places;
+#[path = "build/switches.rs"]
+mod switches;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

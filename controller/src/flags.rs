@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueEnum};
 use rollout_controller::{
-    Address, Compatibility, ControllerName, Election, Minor, RateLimit, RestartSettings, Settings,
+    Address, Compatibility, ControllerName, Election, KubernetesMinor, RateLimit, RestartSettings, Settings,
 };
 
 use crate::checksum_key::{KeyFlags, NewKey};
@@ -60,8 +60,8 @@ pub(crate) struct Flags {
     compatibility: Behaviour,
     /// The Kubernetes version whose controller's pod-template-hash names new ReplicaSets, whatever
     /// the server's is
-    #[arg(long, value_name = "VERSION", default_value_t = Minor::default())]
-    pod_template_hash: Minor,
+    #[arg(long, value_name = "VERSION", default_value_t = KubernetesMinor::default())]
+    pod_template_hash: KubernetesMinor,
     /// Requests a second to the API server in the long run, lists and watches left out; below zero:
     /// no limit
     #[arg(long, value_name = "N", default_value_t = 20.0, allow_negative_numbers = true)]
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(settings.namespace, None);
         assert_eq!(settings.resync_period, Some(MIN_RESYNC_PERIOD));
         assert_eq!(settings.compatibility, Compatibility::Upstream);
-        assert_eq!(settings.hash, Minor::default());
+        assert_eq!(settings.hash, KubernetesMinor::default());
         assert_eq!(election(&[]), Some(Election::new("kube-system", "rollout-controller", "me")));
     }
 

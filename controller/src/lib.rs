@@ -71,8 +71,8 @@ use std::sync::Arc;
 
 use api::ApiServer;
 pub use clock::Clock;
-pub use deployment::{Observed, Plan, Planner, plan};
-pub use hash::{Minor, MinorError, pod_template_hash};
+pub use deployment::{DeploymentPlan, ObservedDeployment, Planner, plan};
+pub use hash::{KubernetesMinor, KubernetesMinorError, pod_template_hash};
 use kube::Client;
 pub use metrics::{CountRequests, CountedRequests, Metrics};
 pub use process::{

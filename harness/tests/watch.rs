@@ -21,8 +21,8 @@ use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use kube_apiserver_sim::{ApiServer, Controllers, Listen, Listening};
 use lockstep::clock;
-use rollout_controller::deployment::Action;
-use rollout_controller::{ControllerName, Observed, Plan, Planner, Settings, plan};
+use rollout_controller::deployment::DeploymentAction;
+use rollout_controller::{ControllerName, DeploymentPlan, ObservedDeployment, Planner, Settings, plan};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -189,13 +189,13 @@ async fn nothing_is_said_of_the_right_controller() {
 }
 
 /// Believes every pod to be available, and so takes old ones down at once.
-fn eager(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
+fn eager(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
     let mut seen = observed.clone();
     for set in &mut seen.replica_sets {
         let set = Arc::make_mut(set);
         set.status.available_replicas = set.spec.replicas;
     }
-    let is_status = |action: &Action| matches!(action, Action::UpdateStatus(_));
+    let is_status = |action: &DeploymentAction| matches!(action, DeploymentAction::UpdateStatus(_));
     let (mut decided, honest) = (plan(&seen, now, settings), plan(observed, now, settings));
     decided.steps.retain(|step| !is_status(&step.action));
     decided.steps.extend(honest.steps.into_iter().filter(|step| is_status(&step.action)));

@@ -1,4 +1,4 @@
-//! The bank: what mutants there are, and where each differs from the controller.
+//! Reads the mutant bank: the mutants, and where each differs from the controller.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::places::{Place, Switch, switched as with_switches};
+use crate::switches::{Replacement, Switch, insert_switches};
 
 /// The files of the bank, each with the controller whose rules its mutants change.
 const FILES: [(&str, &str); 3] =
@@ -15,40 +15,43 @@ const FILES: [(&str, &str); 3] =
 /// A controller with one rule changed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Mutant {
-    /// What it is called.
+pub(crate) struct BankEntry {
+    /// Its name.
     pub(crate) name: String,
     /// The variant of `ControllerName` whose rule it changes.
     #[serde(skip)]
     pub(crate) of: &'static str,
-    /// What it does, after "it".
+    /// Its behaviour, as the rest of a sentence that begins with "it".
     pub(crate) does: String,
-    /// Where it differs, all at once.
-    places: Vec<Place>,
+    /// The expressions that it replaces, all of them.
+    places: Vec<Replacement>,
 }
 
 /// Reads the bank.
 ///
 /// # Errors
-/// A file that is not there, or that is no list of mutants.
-pub(crate) fn read(folder: &Path) -> Result<Vec<Mutant>, String> {
+/// If a file does not exist or does not contain a list of mutants.
+pub(crate) fn read(folder: &Path) -> Result<Vec<BankEntry>, String> {
     let mut all = Vec::new();
     for (file, of) in FILES {
         let path = folder.join(file);
         let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let mutants: Vec<Mutant> =
+        let mutants: Vec<BankEntry> =
             serde_saphyr::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-        all.extend(mutants.into_iter().map(|mutant| Mutant { of, ..mutant }));
+        all.extend(mutants.into_iter().map(|mutant| BankEntry { of, ..mutant }));
     }
     Ok(all)
 }
 
-/// The source files in which mutants differ, by path, each with switches in it.
+/// The source files that mutants change, by path, with the switches inserted.
 ///
 /// # Errors
-/// All that is wrong: a name given twice, a mutant without a place, a file that is not there, and
-/// places that do not fit their file.
-pub(crate) fn switched(mutants: &[Mutant], sources: &Path) -> Result<BTreeMap<String, String>, Vec<String>> {
+/// All problems: a name that occurs twice, a mutant without a place, a file that does not exist,
+/// and places that do not match their file.
+pub(crate) fn insert_all_switches(
+    mutants: &[BankEntry],
+    sources: &Path,
+) -> Result<BTreeMap<String, String>, Vec<String>> {
     let mut faults = Vec::new();
     let mut names = BTreeSet::new();
     let mut files: BTreeMap<&str, Vec<Switch<'_>>> = BTreeMap::new();
@@ -66,7 +69,7 @@ pub(crate) fn switched(mutants: &[Mutant], sources: &Path) -> Result<BTreeMap<St
     let mut texts = BTreeMap::new();
     for (file, switches) in files {
         match fs::read_to_string(sources.join(file)) {
-            Ok(source) => match with_switches(&source, &switches) {
+            Ok(source) => match insert_switches(&source, &switches) {
                 Ok(text) => drop(texts.insert(file.to_owned(), text)),
                 Err(wrong) => faults.extend(wrong),
             },

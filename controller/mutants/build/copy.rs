@@ -1,5 +1,4 @@
-//! The copy: each file of the controller as it is, or with switches where the bank names places in
-//! it.
+//! Copies the controller's sources, and inserts switches at the places that the bank names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,34 +6,35 @@ use std::path::{Path, PathBuf};
 
 use crate::bank;
 
-/// The bank, seen from this crate.
+/// The bank, relative to this crate.
 pub(crate) const BANK: &str = "bank";
-/// The controller, seen from this crate: a link to `../src`, so that a package has a copy.
+/// The controller's sources, relative to this crate: a link to `../src`, so that a package contains
+/// them.
 pub(crate) const SOURCES: &str = "controller";
 
 /// Writes `controller/` and `bank.rs` into the build's output folder.
 ///
 /// # Errors
-/// All that is wrong with the bank, or a file that cannot be read or written.
+/// All problems of the bank, or a file that cannot be read or written.
 pub(crate) fn write() -> Result<(), Vec<String>> {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or_else(|| vec!["OUT_DIR is not set".to_owned()])?);
     let mutants = bank::read(Path::new(BANK)).map_err(|fault| vec![fault])?;
-    let switched = bank::switched(&mutants, Path::new(SOURCES))?;
+    let changed = bank::insert_all_switches(&mutants, Path::new(SOURCES))?;
     let copied = out.join("controller");
     fs::remove_dir_all(&copied).ok();
-    copy(Path::new(SOURCES), Path::new(""), &copied, &switched).map_err(|fault| vec![fault])?;
-    let listed: String = mutants.iter().map(listed).collect();
-    put(&out.join("bank.rs"), &format!("/// All of them.\npub const BANK: &[Mutant] = &[\n{listed}];\n"))
+    copy(Path::new(SOURCES), Path::new(""), &copied, &changed).map_err(|fault| vec![fault])?;
+    let entries: String = mutants.iter().map(entry).collect();
+    put(&out.join("bank.rs"), &format!("/// Every mutant of the bank.\npub const BANK: &[Mutant] = &[\n{entries}];\n"))
         .map_err(|fault| vec![fault])
 }
 
-fn listed(mutant: &bank::Mutant) -> String {
-    let bank::Mutant { name, of, does, .. } = mutant;
+fn entry(mutant: &bank::BankEntry) -> String {
+    let bank::BankEntry { name, of, does, .. } = mutant;
     format!("    Mutant {{ name: {name:?}, of: ControllerName::{of}, does: {does:?} }},\n")
 }
 
 /// Copies a folder beneath `root`.
-fn copy(root: &Path, folder: &Path, to: &Path, switched: &BTreeMap<String, String>) -> Result<(), String> {
+fn copy(root: &Path, folder: &Path, to: &Path, changed: &BTreeMap<String, String>) -> Result<(), String> {
     let from = root.join(folder);
     let failed = |error| format!("{}: {error}", from.display());
     fs::create_dir_all(to.join(folder)).map_err(failed)?;
@@ -42,20 +42,21 @@ fn copy(root: &Path, folder: &Path, to: &Path, switched: &BTreeMap<String, Strin
         let entry = entry.map_err(failed)?;
         let path = folder.join(entry.file_name());
         if entry.path().is_dir() {
-            copy(root, &path, to, switched)?;
+            copy(root, &path, to, changed)?;
             continue;
         }
-        let text = match switched.get(&*path.to_string_lossy()) {
+        let text = match changed.get(&*path.to_string_lossy()) {
             Some(text) => text.clone(),
             None => fs::read_to_string(entry.path()).map_err(failed)?,
         };
-        put(&to.join(&path), &included(&path, text))?;
+        put(&to.join(&path), &without_essay(&path, text))?;
     }
     Ok(())
 }
 
-/// A file that is included may not begin with documentation of its own: `lib.rs` loses its essay.
-fn included(path: &Path, text: String) -> String {
+/// Removes the documentation at the beginning of `lib.rs`, because an included file may not have
+/// any.
+fn without_essay(path: &Path, text: String) -> String {
     if path != Path::new("lib.rs") {
         return text;
     }

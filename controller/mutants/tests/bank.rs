@@ -1,36 +1,36 @@
-//! The bank fits the controller as it is, and the build script's modules do what they say.
+//! Tests that the bank matches the controller, and tests the modules of the build script.
 
 #[path = "../build/bank.rs"]
 mod bank;
-#[path = "../build/places.rs"]
-mod places;
 #[path = "../src/switch.rs"]
 #[expect(unreachable_pub, reason = "the crate exports what this test includes")]
 mod switch;
+#[path = "../build/switches.rs"]
+mod switches;
 
 use std::path::Path;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Whoever changes a rule learns here which mutant has to follow.
+/// If a rule changes, this test names the mutants that must follow.
 #[test]
-fn each_place_is_in_the_controller_once() {
+fn each_place_occurs_in_the_controller_once() {
     let mutants = bank::read(&Path::new(HERE).join("bank")).unwrap();
-    let faults = bank::switched(&mutants, &Path::new(HERE).join("../src")).err().unwrap_or_default();
+    let faults = bank::insert_all_switches(&mutants, &Path::new(HERE).join("../src")).err().unwrap_or_default();
     assert!(faults.is_empty(), "controller/mutants/bank is stale:\n{}", faults.join("\n"));
     assert!(mutants.iter().all(|mutant| !mutant.of.is_empty() && !mutant.does.is_empty()), "{mutants:?}");
 }
 
 #[test]
-fn a_mutant_is_on_for_one_thread() {
+fn a_mutant_is_active_on_one_thread() {
     let is_on = || switch::is_on("this-one");
-    assert!(switch::with("this-one", is_on));
-    assert!(!switch::with("this-one", || std::thread::spawn(is_on).join().unwrap()));
-    assert!(!switch::with("another", is_on));
+    assert!(switch::with_mutant("this-one", is_on));
+    assert!(!switch::with_mutant("this-one", || std::thread::spawn(is_on).join().unwrap()));
+    assert!(!switch::with_mutant("another", is_on));
     assert!(!is_on());
 }
 
-/// The copy is compiled in a nightly job only; a dependency that it lacks is to be noticed before.
+/// Only a nightly job compiles the copy; this test finds a missing dependency earlier.
 #[test]
 fn the_copy_has_the_dependencies_of_the_controller() {
     let dependencies = |manifest: &str| {

@@ -5,7 +5,7 @@
 use serde::de::{IgnoredAny, MapAccess};
 use serde_json::{Map, Value};
 
-use crate::model::any::{Any, OfMap};
+use crate::model::any_json::{AnyJson, FromAnyJson};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,24 +14,24 @@ pub(crate) struct Bare(pub(crate) Value);
 /// Its metadata.
 pub(super) struct Metadata(pub(super) Value);
 
-impl OfMap for Bare {
-    fn of_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+impl FromAnyJson for Bare {
+    fn from_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         let mut all = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
             let value =
-                if name == "metadata" { fields.next_value::<Any<Metadata>>()?.0.0 } else { fields.next_value()? };
+                if name == "metadata" { fields.next_value::<AnyJson<Metadata>>()?.0.0 } else { fields.next_value()? };
             all.insert(name, value);
         }
         Ok(Self(all.into()))
     }
 
-    fn of_other(value: Value) -> Self {
+    fn from_non_map(value: Value) -> Self {
         Self(value)
     }
 }
 
-impl OfMap for Metadata {
-    fn of_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+impl FromAnyJson for Metadata {
+    fn from_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         let mut all = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
             if name == "managedFields" {
@@ -43,7 +43,7 @@ impl OfMap for Metadata {
         Ok(Self(all.into()))
     }
 
-    fn of_other(value: Value) -> Self {
+    fn from_non_map(value: Value) -> Self {
         Self(value)
     }
 }
@@ -66,6 +66,6 @@ mod tests {
     fn managers_are_left_out_of_the_metadata_alone(#[case] text: &str, #[case] expected: &str) {
         let expected = if expected.is_empty() { text } else { expected };
         let expected: Value = serde_json::from_str(expected).unwrap();
-        assert_eq!(serde_json::from_str::<Any<Bare>>(text).unwrap().0, Bare(expected));
+        assert_eq!(serde_json::from_str::<AnyJson<Bare>>(text).unwrap().0, Bare(expected));
     }
 }

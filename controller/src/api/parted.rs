@@ -5,8 +5,8 @@ use serde::de::MapAccess;
 use serde_json::{Map, Value};
 
 use super::bare::Metadata;
-use crate::model::any::{Any, OfMap};
-use crate::model::{Found, Template};
+use crate::model::any_json::{AnyJson, FromAnyJson};
+use crate::model::{Template, TemplateOrOther};
 
 /// See the module.
 pub(crate) struct Parted {
@@ -19,14 +19,14 @@ pub(crate) struct Parted {
 /// Its spec.
 struct Spec(Parted);
 
-impl OfMap for Parted {
-    fn of_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+impl FromAnyJson for Parted {
+    fn from_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         let (mut all, mut template) = (Map::new(), None);
         while let Some(name) = fields.next_key::<String>()? {
             let value = match name.as_str() {
-                "metadata" => fields.next_value::<Any<Metadata>>()?.0.0,
+                "metadata" => fields.next_value::<AnyJson<Metadata>>()?.0.0,
                 "spec" => {
-                    let Any(Spec(spec)) = fields.next_value()?;
+                    let AnyJson(Spec(spec)) = fields.next_value()?;
                     template = spec.template;
                     spec.raw
                 }
@@ -37,22 +37,22 @@ impl OfMap for Parted {
         Ok(Self { raw: all.into(), template })
     }
 
-    fn of_other(raw: Value) -> Self {
+    fn from_non_map(raw: Value) -> Self {
         Self { raw, template: None }
     }
 }
 
-impl OfMap for Spec {
-    fn of_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+impl FromAnyJson for Spec {
+    fn from_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         let (mut all, mut template) = (Map::new(), None);
         while let Some(name) = fields.next_key::<String>()? {
             let value = if name == "template" {
-                match fields.next_value::<Any<Found>>()?.0 {
-                    Found::Template(found) => {
-                        template = Some(Template::of(found));
+                match fields.next_value::<AnyJson<TemplateOrOther>>()?.0 {
+                    TemplateOrOther::Template(found) => {
+                        template = Some(Template::from_transcoded(found));
                         continue;
                     }
-                    Found::Other(value) => value,
+                    TemplateOrOther::Other(value) => value,
                 }
             } else {
                 fields.next_value()?
@@ -62,7 +62,7 @@ impl OfMap for Spec {
         Ok(Self(Parted { raw: all.into(), template }))
     }
 
-    fn of_other(raw: Value) -> Self {
+    fn from_non_map(raw: Value) -> Self {
         Self(Parted { raw, template: None })
     }
 }
@@ -91,7 +91,7 @@ mod tests {
     #[case::no_map(json!([1]))]
     #[case::nothing(json!({}))]
     fn an_object_that_is_taken_apart_is_the_same_as_one_that_is_read_whole(#[case] object: Value) {
-        let Any(Parted { raw, template }) = serde_json::from_str(&object.to_string()).unwrap();
+        let AnyJson(Parted { raw, template }) = serde_json::from_str(&object.to_string()).unwrap();
         let (parted, whole) = (Deployment::assemble(raw, template), Deployment::read(object.clone()));
         assert_eq!(parted.as_ref().ok().map(Deployment::raw), whole.as_ref().ok().map(|_| object));
         assert_eq!(parted.map_err(|error| error.to_string()), whole.map_err(|error| error.to_string()));
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn field_managers_are_left_out() {
         let text = r#"{"metadata": {"managedFields": [{"a": {}}], "name": "x"}, "spec": {"template": {}}}"#;
-        let Any(Parted { raw, .. }) = serde_json::from_str(text).unwrap();
+        let AnyJson(Parted { raw, .. }) = serde_json::from_str(text).unwrap();
         assert_eq!(raw, json!({"metadata": {"name": "x"}, "spec": {}}));
     }
 }

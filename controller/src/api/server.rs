@@ -21,7 +21,7 @@ use super::resource::Resource;
 use super::throttle::Throttle;
 use crate::clock;
 use crate::metrics::Metrics;
-use crate::model::any::Any;
+use crate::model::any_json::AnyJson;
 use crate::settings::Settings;
 
 /// How long the answer to a write is waited for: as long as the server itself works on one, for
@@ -265,7 +265,7 @@ fn what(verb: &str, resource: Resource, namespace: &str, name: &str) -> String {
 }
 
 /// A whole answer.
-fn value(Any(Bare(answer)): Any<Bare>) -> Value {
+fn value(AnyJson(Bare(answer)): AnyJson<Bare>) -> Value {
     answer
 }
 

@@ -1,202 +1,222 @@
-//! Carries a plan out: one request after the other, in its order, and no further than it should.
+//! Applies a plan: sends its requests one after the other, and stops where a failure requires it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::create::{Taken, plan_after_conflict, plan_after_refusal, restate_creation};
-use super::plan::{Action, Claim, NewReplicaSet, Observed, OnError, Plan, StatusChange, Step};
-use super::{ApplyError, PlanError, body};
+use super::create::{NameConflict, plan_after_conflict, plan_after_refusal, reapply_creation_status};
+use super::plan::{
+    DeploymentAction, DeploymentPlan, NewReplicaSet, ObservedDeployment, OnError, PlanStep, ReplicaSetClaim,
+    StatusChange,
+};
+use super::{DeploymentSyncError, PlanError, body};
 use crate::api::{ApiServer, Recorder, RequestError, Resource, Written};
 use crate::model::{Deployment, Meta, ReplicaSet};
 use crate::settings::Settings;
 
-/// What carrying out needs besides the plan.
+/// The clients and settings that applying a plan needs.
 #[derive(Clone, Copy)]
-pub(crate) struct Tools<'a> {
+pub(crate) struct DeploymentContext<'a> {
     pub(crate) api: &'a ApiServer,
     pub(crate) recorder: &'a Recorder,
     pub(crate) settings: &'a Settings,
-    /// What the cache holds now under the name of a ReplicaSet.
+    /// Returns the ReplicaSet of this namespace and name from the current cache.
     pub(crate) cached: &'a (dyn Fn(&str, &str) -> Option<Arc<ReplicaSet>> + Sync),
-    /// Takes note of an object that was written, by the resourceVersion that the server returned.
-    pub(crate) wrote: &'a (dyn Fn(Resource, &str) + Sync),
+    /// Records a write by the resourceVersion that the server returned.
+    pub(crate) record_write: &'a (dyn Fn(Resource, &str) + Sync),
 }
 
-/// Carries a plan out.
+/// Applies a plan.
 ///
 /// # Errors
-/// The first failure that the plan does not forgive; everything before it has been done.
-pub(crate) async fn apply(tools: Tools<'_>, observed: &Observed, plan: &Plan) -> Result<(), ApplyError> {
-    // Without `..`: a new field does not compile until it is handled. The queue sees to `requeue`.
-    let Plan { claims, steps, requeue: _, failure } = plan;
-    let mut run =
-        Run { tools, observed, meta: &observed.deployment.meta, answers: BTreeMap::new(), has_created: false };
-    run.claims(claims).await?;
-    run.steps(steps).await?;
+/// The first failure that the plan does not ignore. All steps before it have been applied.
+pub(crate) async fn apply(
+    context: DeploymentContext<'_>,
+    observed: &ObservedDeployment,
+    plan: &DeploymentPlan,
+) -> Result<(), DeploymentSyncError> {
+    // Without `..`, so that a new field does not compile until it is handled. The queue handles
+    // `requeue`.
+    let DeploymentPlan { claims, steps, requeue: _, failure } = plan;
+    let mut executor = DeploymentExecutor {
+        context,
+        observed,
+        meta: &observed.deployment.meta,
+        answers: BTreeMap::new(),
+        has_created: false,
+    };
+    executor.apply_claims(claims).await?;
+    executor.apply_steps(steps).await?;
     failure.clone().map_or(Ok(()), |error| Err(error.into()))
 }
 
-struct Run<'a> {
-    tools: Tools<'a>,
-    observed: &'a Observed,
+struct DeploymentExecutor<'a> {
+    context: DeploymentContext<'a>,
+    observed: &'a ObservedDeployment,
     meta: &'a Meta,
-    /// ReplicaSets as the server last returned them in this run.
+    /// The ReplicaSets that the server has returned to this plan's writes, latest versions.
     answers: BTreeMap<String, Value>,
     has_created: bool,
 }
 
-impl Run<'_> {
-    /// All of them, whatever happens to each; then the first error.
-    async fn claims(&self, claims: &[Claim]) -> Result<(), ApplyError> {
-        if claims.iter().any(|claim| matches!(claim, Claim::Adopt { .. })) {
+impl DeploymentExecutor<'_> {
+    /// Applies all claims, even if some fail, and returns the first error.
+    async fn apply_claims(&self, claims: &[ReplicaSetClaim]) -> Result<(), DeploymentSyncError> {
+        if claims.iter().any(|claim| matches!(claim, ReplicaSetClaim::Adopt { .. })) {
             self.confirm_alive().await?;
         }
         let mut result = Ok(());
         for claim in claims {
-            let outcome = self.claim(claim).await;
+            let outcome = self.apply_claim(claim).await;
             result = result.and(outcome);
         }
         result
     }
 
-    async fn claim(&self, claim: &Claim) -> Result<(), ApplyError> {
+    async fn apply_claim(&self, claim: &ReplicaSetClaim) -> Result<(), DeploymentSyncError> {
         let (name, releasing) = match claim {
-            Claim::Adopt { name, .. } => (name, false),
-            Claim::Release { name, .. } => (name, true),
+            ReplicaSetClaim::Adopt { name, .. } => (name, false),
+            ReplicaSetClaim::Release { name, .. } => (name, true),
         };
         let patch = body::claim(self.meta, claim);
-        match self.tools.api.patch(Resource::ReplicaSets, &self.meta.namespace, name, &patch).await {
+        match self.context.api.patch(Resource::ReplicaSets, &self.meta.namespace, name, &patch).await {
             Ok(answer) => {
-                self.wrote(Resource::ReplicaSets, &answer);
+                self.record_write(Resource::ReplicaSets, &answer);
                 Ok(())
             }
-            // Gone, or no longer ours in the first place: nothing is left to let go.
+            // Deleted, or not owned by this Deployment any more: there is nothing to release.
             Err(error) if releasing && (error.is_not_found() || error.is_invalid()) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// A live look, so that nothing is adopted by a Deployment whose deletion the cache has not
-    /// seen (issue 42639).
-    async fn confirm_alive(&self) -> Result<(), ApplyError> {
-        let fresh = self.tools.api.get(Resource::Deployments, &self.meta.namespace, &self.meta.name).await?;
+    /// Reads the Deployment from the API server, so that a Deployment whose deletion the cache has
+    /// not seen adopts nothing (issue 42639).
+    async fn confirm_alive(&self) -> Result<(), DeploymentSyncError> {
+        let fresh = self.context.api.get(Resource::Deployments, &self.meta.namespace, &self.meta.name).await?;
         let uid = fresh.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
         let path = self.meta.path();
         if uid != self.meta.uid {
-            return Err(ApplyError::NotAlive {
-                reason: format!("deployment {path} has been made anew, with UID {uid}"),
+            return Err(DeploymentSyncError::NotAlive {
+                reason: format!("deployment {path} has been recreated, with UID {uid}"),
             });
         }
         match fresh.pointer("/metadata/deletionTimestamp").and_then(Value::as_str) {
-            Some(time) => {
-                Err(ApplyError::NotAlive { reason: format!("deployment {path} is being deleted since {time}") })
-            }
+            Some(time) => Err(DeploymentSyncError::NotAlive {
+                reason: format!("deployment {path} is being deleted since {time}"),
+            }),
             None => Ok(()),
         }
     }
 
-    async fn steps(&mut self, steps: &[Step]) -> Result<(), ApplyError> {
-        let mut left_out = false;
-        for Step { action, on_error } in steps {
-            left_out &= *on_error == OnError::LeaveGroup;
-            if left_out {
+    async fn apply_steps(&mut self, steps: &[PlanStep]) -> Result<(), DeploymentSyncError> {
+        let mut is_skipping = false;
+        for PlanStep { action, on_error } in steps {
+            is_skipping &= *on_error == OnError::SkipGroup;
+            if is_skipping {
                 continue;
             }
-            match (self.step(action).await, on_error) {
+            match (self.apply_step(action).await, on_error) {
                 (Ok(()), _) => {}
                 (Err(error), OnError::Fail) => return Err(error),
                 (Err(error), forgiven) => {
                     tracing::debug!(deployment = %self.meta.path(), %error, "A step failed and is forgiven.");
-                    left_out = *forgiven == OnError::LeaveGroup;
+                    is_skipping = *forgiven == OnError::SkipGroup;
                 }
             }
         }
         Ok(())
     }
 
-    async fn step(&mut self, action: &Action) -> Result<(), ApplyError> {
-        let (api, namespace) = (self.tools.api, self.meta.namespace.as_str());
+    async fn apply_step(&mut self, action: &DeploymentAction) -> Result<(), DeploymentSyncError> {
+        let (api, namespace) = (self.context.api, self.meta.namespace.as_str());
         match action {
-            Action::CreateReplicaSet(new) => self.create(new).await?,
-            Action::UpdateReplicaSet(change) => {
-                let body = body::replica_set(self.latest(&change.name), change);
+            DeploymentAction::CreateReplicaSet(new) => self.create_replica_set(new).await?,
+            DeploymentAction::UpdateReplicaSet(change) => {
+                let body = body::replica_set(self.latest_object(&change.name), change);
                 let answer = api.replace(Resource::ReplicaSets, namespace, &change.name, &body).await?;
-                self.wrote(Resource::ReplicaSets, &answer);
+                self.record_write(Resource::ReplicaSets, &answer);
                 self.answers.insert(change.name.clone(), answer);
             }
-            Action::DeleteReplicaSet { name } => match api.delete(Resource::ReplicaSets, namespace, name).await {
-                Err(error) if !error.is_not_found() => return Err(error.into()),
-                _ => {}
-            },
-            Action::UpdateDeployment(change) => {
+            DeploymentAction::DeleteReplicaSet { name } => {
+                match api.delete(Resource::ReplicaSets, namespace, name).await {
+                    Err(error) if !error.is_not_found() => return Err(error.into()),
+                    _ => {}
+                }
+            }
+            DeploymentAction::UpdateDeployment(change) => {
                 let body = body::deployment(self.observed.deployment.raw(), change);
                 let answer = api.replace(Resource::Deployments, namespace, &self.meta.name, &body).await?;
-                self.wrote(Resource::Deployments, &answer);
+                self.record_write(Resource::Deployments, &answer);
             }
-            Action::UpdateStatus(change) if self.has_created => self.tell_of_creation(change).await?,
-            Action::UpdateStatus(change) => self.write_status(body::status(&self.observed.deployment, change)).await?,
-            Action::Event(event) => self.tools.recorder.record(self.meta, event),
+            DeploymentAction::UpdateStatus(change) if self.has_created => self.write_creation_status(change).await?,
+            DeploymentAction::UpdateStatus(change) => {
+                self.write_status(body::status(&self.observed.deployment, change)).await?;
+            }
+            DeploymentAction::Event(event) => self.context.recorder.record(self.meta, event),
         }
         Ok(())
     }
 
     async fn write_status(&self, body: Vec<u8>) -> Result<(), RequestError> {
         let Meta { namespace, name, .. } = self.meta;
-        let answer: Written = self.tools.api.replace_status(Resource::Deployments, namespace, name, body).await?;
-        (self.tools.wrote)(Resource::Deployments, &answer.metadata.resource_version);
+        let answer: Written = self.context.api.replace_status(Resource::Deployments, namespace, name, body).await?;
+        (self.context.record_write)(Resource::Deployments, &answer.metadata.resource_version);
         Ok(())
     }
 
-    fn wrote(&self, resource: Resource, answer: &Value) {
+    fn record_write(&self, resource: Resource, answer: &Value) {
         let version = answer.pointer("/metadata/resourceVersion").and_then(Value::as_str);
-        (self.tools.wrote)(resource, version.unwrap_or_default());
+        (self.context.record_write)(resource, version.unwrap_or_default());
     }
 
-    /// A ReplicaSet as this run last saw it.
-    fn latest(&self, name: &str) -> Value {
+    /// The latest known version of a ReplicaSet.
+    fn latest_object(&self, name: &str) -> Value {
         let observed = || self.observed.replica_sets.iter().find(|rs| rs.meta.name == name).map(|rs| rs.raw());
         self.answers.get(name).cloned().or_else(observed).unwrap_or_default()
     }
 
-    async fn create(&mut self, new: &NewReplicaSet) -> Result<(), ApplyError> {
+    async fn create_replica_set(&mut self, new: &NewReplicaSet) -> Result<(), DeploymentSyncError> {
         let namespace = self.meta.namespace.as_str();
-        let error = match self.tools.api.create(Resource::ReplicaSets, namespace, &new.object).await {
+        let error = match self.context.api.create(Resource::ReplicaSets, namespace, &new.object).await {
             Ok(answer) => {
-                self.wrote(Resource::ReplicaSets, &answer);
+                self.record_write(Resource::ReplicaSets, &answer);
                 self.answers.insert(new.name.clone(), answer);
                 self.has_created = true;
                 return Ok(());
             }
             Err(error) => error,
         };
-        let now = self.tools.settings.clock.now();
-        let settings = self.tools.settings;
+        let now = self.context.settings.clock.now();
+        let settings = self.context.settings;
         if error.is_already_exists() {
-            let existing = (self.tools.cached)(namespace, &new.name);
-            if let Taken::Collision(plan) = plan_after_conflict(self.observed, existing.as_deref(), now, settings) {
-                self.follow(&plan).await;
+            let existing = (self.context.cached)(namespace, &new.name);
+            if let NameConflict::Collision(plan) =
+                plan_after_conflict(self.observed, existing.as_deref(), now, settings)
+            {
+                self.apply_follow_up(&plan).await;
             }
-            return Err(ApplyError::Collision { name: new.name.clone() });
+            return Err(DeploymentSyncError::Collision { name: new.name.clone() });
         }
         if error.is_namespace_terminating() {
-            return Err(ApplyError::NamespaceTerminating);
+            return Err(DeploymentSyncError::NamespaceTerminating);
         }
-        self.follow(&plan_after_refusal(self.observed, &new.name, &error.message(), now, settings)).await;
+        self.apply_follow_up(&plan_after_refusal(self.observed, &new.name, &error.message(), now, settings)).await;
         Err(error.into())
     }
 
-    /// Writes the status that tells of a new ReplicaSet; if the Deployment has changed, once more
-    /// on what it is by now. The sync fails at the conflict all the same: what it would go on with
-    /// is what the Deployment was before (case `during/scaled-after-creation`).
+    /// Writes the status after the creation of a ReplicaSet. If the Deployment has changed
+    /// meanwhile, writes it again on the fresh version. The sync still fails with the conflict,
+    /// because its remaining steps were planned for the old version (case
+    /// `during/scaled-after-creation`).
     ///
-    /// Upstream leaves it at the conflict. Its next sync then finds the ReplicaSet as one that was
-    /// always there, keeps the word of the rollout before, "complete", and so never again asks
-    /// whether the deadline has passed. What upstream's own API calls make rare there is common
-    /// here, where nothing lies between the last pod's end and this write.
-    async fn tell_of_creation(&self, change: &StatusChange) -> Result<(), ApplyError> {
-        let (api, meta) = (self.tools.api, self.meta);
+    /// Upstream does not write it again. Its next sync then finds an existing ReplicaSet, keeps the
+    /// previous rollout's condition "complete", and never checks the deadline again. In upstream
+    /// this is rare because of the API calls in between. Here it would be common, because this
+    /// write immediately follows the end of the last pod.
+    async fn write_creation_status(&self, change: &StatusChange) -> Result<(), DeploymentSyncError> {
+        let (api, meta) = (self.context.api, self.meta);
         let conflict = match self.write_status(body::status(&self.observed.deployment, change)).await {
             Err(error) if error.is_conflict() => error,
             other => return Ok(other?),
@@ -204,18 +224,20 @@ impl Run<'_> {
         let fresh = api.get(Resource::Deployments, &meta.namespace, &meta.name).await?;
         let fresh = Deployment::read(fresh).map_err(PlanError::from)?;
         if fresh.meta.uid != meta.uid {
-            return Err(ApplyError::NotAlive { reason: format!("deployment {} has been made anew", meta.path()) });
+            return Err(DeploymentSyncError::NotAlive {
+                reason: format!("deployment {} has been recreated", meta.path()),
+            });
         }
-        if let Some(change) = restate_creation(&self.observed.deployment, &fresh, change) {
+        if let Some(change) = reapply_creation_status(&self.observed.deployment, &fresh, change) {
             self.write_status(body::status(&fresh, &change)).await?;
         }
         Err(conflict.into())
     }
 
-    /// Carries out what follows from a failure. The sync fails anyway, so how that goes changes
-    /// nothing.
-    async fn follow(&mut self, plan: &Plan) {
-        if let Err(error) = Box::pin(self.steps(&plan.steps)).await {
+    /// Applies the plan that follows from a failure. Its own errors are only logged, because the
+    /// sync fails anyway.
+    async fn apply_follow_up(&mut self, plan: &DeploymentPlan) {
+        if let Err(error) = Box::pin(self.apply_steps(&plan.steps)).await {
             tracing::debug!(deployment = %self.meta.path(), %error, "The consequence of a failure could not be written.");
         }
     }

@@ -1,18 +1,19 @@
-//! What goes over the wire: whole objects with a few fields changed, and the two ownership patches.
+//! Request bodies: whole objects with a few changed fields, and the two ownership patches.
 //!
-//! Every PUT starts from the object as it came, with its resourceVersion, so the server refuses it
-//! if anything has changed since, and no field that this program does not know is lost.
+//! Every PUT body starts from the object as it was read, with its resourceVersion. So the server
+//! refuses the write if the object has changed since, and fields that this program does not know
+//! are kept.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::plan::{Claim, DeploymentChange, ReplicaSetChange, StatusChange};
+use super::plan::{DeploymentChange, ReplicaSetChange, ReplicaSetClaim, StatusChange};
 use crate::api::bytes;
 use crate::model::{Deployment, Meta, names, omit_zero};
 
 pub(super) fn replica_set(raw: Value, change: &ReplicaSetChange) -> Value {
-    // Without `..`: a new field does not compile until it is written.
+    // Without `..`, so that a new field does not compile until it is written.
     let ReplicaSetChange { name: _, replicas, min_ready_seconds, annotations } = change;
     let mut body = typed(raw, "ReplicaSet");
     if let Some(replicas) = replicas {
@@ -46,11 +47,11 @@ pub(super) fn status(deployment: &Deployment, change: &StatusChange) -> Vec<u8> 
     bytes(&body)
 }
 
-/// A strategic merge patch. The UID in it makes the server refuse it where the name has come to
-/// mean another object.
-pub(super) fn claim(deployment: &Meta, claim: &Claim) -> Value {
+/// A strategic merge patch. It contains the UID, so the server refuses it if another object has
+/// taken the name.
+pub(super) fn claim(deployment: &Meta, claim: &ReplicaSetClaim) -> Value {
     match claim {
-        Claim::Adopt { name: _, uid } => json!({"metadata": {"uid": uid, "ownerReferences": [{
+        ReplicaSetClaim::Adopt { name: _, uid } => json!({"metadata": {"uid": uid, "ownerReferences": [{
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "name": deployment.name,
@@ -58,13 +59,13 @@ pub(super) fn claim(deployment: &Meta, claim: &Claim) -> Value {
             "controller": true,
             "blockOwnerDeletion": true,
         }]}}),
-        Claim::Release { name: _, uid } => {
+        ReplicaSetClaim::Release { name: _, uid } => {
             json!({"metadata": {"uid": uid, "ownerReferences": [{"$patch": "delete", "uid": deployment.uid}]}})
         }
     }
 }
 
-/// Objects in lists come without their type; a body needs it.
+/// Adds apiVersion and kind, which objects in lists lack and a body needs.
 fn typed(mut body: Value, kind: &str) -> Value {
     body["apiVersion"] = "apps/v1".into();
     body["kind"] = kind.into();

@@ -1,8 +1,9 @@
-//! Whose ReplicaSets these are: adoption of orphans, release of those that match no more.
+//! `metadata.ownerReferences`: adopts orphaned ReplicaSets that match `spec.selector` and releases
+//! owned ones that no longer match.
 //!
-//! Upstream: `getReplicaSetsForDeployment`, `ClaimReplicaSets`. What decides is the controller
-//! owner's UID; labels decide only about orphans and about letting go. The labels are the
-//! ReplicaSet's own, not its selector's.
+//! Upstream: `getReplicaSetsForDeployment`, `ClaimReplicaSets`. The UID of the controller owner
+//! decides who owns a ReplicaSet; labels decide only about orphans and about releases. The labels
+//! are those of the ReplicaSet itself, not of its selector.
 //!
 //! Cases: `adoption/released`, `adoption/other-controller`, `adoption/orphan`.
 
@@ -10,17 +11,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::PlanError;
-use super::plan::Claim;
-use super::sync::{Flow, Sync};
+use super::plan::ReplicaSetClaim;
+use super::sync::{DeploymentSync, SyncResult};
 use crate::model::ReplicaSet;
 
-impl Sync<'_> {
-    /// The ReplicaSets that this Deployment manages, oldest first, after the changes of ownership
-    /// that this plans.
-    pub(super) fn claim(&mut self) -> Flow<Vec<Arc<ReplicaSet>>> {
+impl DeploymentSync<'_> {
+    /// Plans the changes of ownership, and returns the ReplicaSets that this Deployment owns after
+    /// them, oldest first.
+    pub(super) fn claim_replica_sets(&mut self) -> SyncResult<Vec<Arc<ReplicaSet>>> {
         let deleting = self.deployment.meta.is_deleting();
         let mut owned = Vec::new();
-        // A selector without meaning fails the sync even where there is nothing to select from.
+        // An invalid selector fails the sync even if there is no ReplicaSet.
         self.matches(&BTreeMap::new())?;
         for rs in &self.observed.replica_sets {
             let (name, uid) = (rs.meta.name.clone(), rs.meta.uid.clone());
@@ -29,13 +30,13 @@ impl Sync<'_> {
                 Some(owner) if owner.uid != self.deployment.meta.uid => {}
                 Some(_) if matches => owned.push(rs.clone()),
                 Some(_) if deleting => {}
-                Some(_) => self.plan.claims.push(Claim::Release { name, uid }),
+                Some(_) => self.plan.claims.push(ReplicaSetClaim::Release { name, uid }),
                 None if !matches || deleting || rs.meta.is_deleting() => {}
                 None => {
-                    // The patch makes the cached version out of date, so it cannot be sized in the
-                    // same sync.
-                    self.outdate(&name);
-                    self.plan.claims.push(Claim::Adopt { name, uid });
+                    // The patch makes the cached version out of date, so the same sync cannot scale
+                    // the ReplicaSet.
+                    self.mark_out_of_date(&name);
+                    self.plan.claims.push(ReplicaSetClaim::Adopt { name, uid });
                     owned.push(rs.clone());
                 }
             }
@@ -45,7 +46,7 @@ impl Sync<'_> {
     }
 
     /// A Deployment without a selector matches nothing.
-    fn matches(&self, labels: &BTreeMap<String, String>) -> Flow<bool> {
+    fn matches(&self, labels: &BTreeMap<String, String>) -> SyncResult<bool> {
         let Some(selector) = &self.deployment.spec.selector else {
             return Ok(false);
         };

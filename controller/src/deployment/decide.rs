@@ -1,4 +1,4 @@
-//! The decision about one Deployment: the rules, in upstream's order.
+//! syncDeployment: applies the rules to one Deployment in upstream's order.
 //!
 //! Upstream: `syncDeployment`.
 //!
@@ -7,44 +7,44 @@
 use jiff::Timestamp;
 
 use super::PlanError;
-use super::plan::{EventKind, Observed, OnError, Plan};
-use super::sync::{End, Flow, Sync};
+use super::plan::{DeploymentPlan, EventKind, ObservedDeployment, OnError};
+use super::sync::{DeploymentSync, SyncEnd, SyncResult};
 use crate::model::names;
 use crate::settings::Settings;
 
 /// Decides what one sync does about a Deployment.
 ///
-/// Pure: the same three arguments give the same plan. `now` dates new conditions and measures the
-/// progress deadline.
-pub fn plan(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
-    let mut sync = Sync::new(observed, now, settings);
+/// The same three arguments always give the same plan. `now` is the time of new conditions, and
+/// the progress deadline is measured against it.
+pub fn plan(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
+    let mut sync = DeploymentSync::new(observed, now, settings);
     let end = sync.run();
     let mut plan = sync.into_plan();
-    if let Err(End::Failed(error)) = end {
+    if let Err(SyncEnd::Failed(error)) = end {
         plan.failure = Some(error);
     }
     plan
 }
 
-impl Sync<'_> {
-    fn run(&mut self) -> Flow<()> {
-        if self.selects_all() {
-            return self.refuse_to_select_all();
+impl DeploymentSync<'_> {
+    fn run(&mut self) -> SyncResult<()> {
+        if self.selects_all_pods() {
+            return self.reject_empty_selector();
         }
-        let owned = self.claim()?;
+        let owned = self.claim_replica_sets()?;
         if self.deployment.meta.is_deleting() {
-            let sets = self.find_sets(&owned, false)?;
-            return self.write_counts(&sets);
+            let sets = self.find_replica_sets(&owned, false)?;
+            return self.update_counts(&sets);
         }
-        self.note_pause()?;
+        self.update_paused_condition()?;
         if self.deployment.spec.paused {
-            return self.scale_and_report(&owned);
+            return self.scale_and_update_status(&owned);
         }
         if let Some(revision) = self.rollback_request() {
             return self.roll_back(&owned, revision);
         }
         if self.is_scaling_event(&owned)? {
-            return self.scale_and_report(&owned);
+            return self.scale_and_update_status(&owned);
         }
         let strategy = &self.deployment.spec.strategy;
         if strategy.is_recreate() {
@@ -56,13 +56,13 @@ impl Sync<'_> {
         }
     }
 
-    fn selects_all(&self) -> bool {
+    fn selects_all_pods(&self) -> bool {
         self.deployment.spec.selector.as_ref().is_some_and(|selector| selector.is_empty())
     }
 
-    /// API validation lets no such Deployment in; a cluster older than the rule may hold one
-    /// (upstream: TestDontSyncDeploymentsWithEmptyPodSelector).
-    fn refuse_to_select_all(&mut self) -> Flow<()> {
+    /// API validation refuses such a Deployment, but a cluster older than that validation may have
+    /// one (upstream: TestDontSyncDeploymentsWithEmptyPodSelector).
+    fn reject_empty_selector(&mut self) -> SyncResult<()> {
         let message = "This deployment is selecting all pods. A non-empty selector is required.";
         self.event(EventKind::Warning, names::event::SELECTING_ALL, message.to_owned());
         let generation = self.deployment.meta.generation;

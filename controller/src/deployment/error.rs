@@ -1,94 +1,96 @@
-//! What can go wrong with one Deployment.
+//! Errors of a sync of one Deployment.
 
 use thiserror::Error;
 
 use crate::api::RequestError;
 use crate::model::ModelError;
 
-/// Why a Deployment cannot be planned further.
+/// Why planning for a Deployment ended early.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// The strategy is none that this controller knows.
+    /// This controller does not know the strategy.
     #[error("unexpected deployment strategy type: {0:?}; set spec.strategy.type to RollingUpdate or Recreate")]
     Strategy(String),
-    /// A part of it has no meaning.
+    /// A field of the Deployment or of a ReplicaSet is invalid.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
-/// Why a plan could not be carried out to its end. The Deployment is looked at again after a while.
+/// Why a plan was not applied completely. The Deployment is synced again after a backoff.
 #[derive(Debug, Error)]
-pub enum ApplyError {
-    /// A cache has not yet seen what this controller itself has written.
+pub enum DeploymentSyncError {
+    /// A cache is older than this controller's own last write.
     #[error(
-        "the watch of {resource} is at version {read}, and {wrote} was written; looking again when it has caught up"
+        "the watch of {resource} is at version {observed_version}, and {written_version} was written; looking again when it has caught up"
     )]
     Stale {
-        /// Which watch.
+        /// The watched resource.
         resource: &'static str,
-        /// Where it is.
-        read: u64,
-        /// Where it must come to.
-        wrote: u64,
+        /// The resourceVersion that the watch has reached.
+        observed_version: u64,
+        /// The resourceVersion that it must reach.
+        written_version: u64,
     },
-    /// An object has changed since it was observed: the ordinary consequence of a cache that lags,
-    /// and no one's fault.
-    #[error("{what} has changed since it was observed")]
+    /// An object has changed since it was observed. A cache that lags makes this common; it is not
+    /// a defect.
+    #[error("{request} has changed since it was observed")]
     OutOfDate {
-        /// The write.
-        what: String,
+        /// The refused write.
+        request: String,
     },
-    /// The namespace is going away, so nothing can be made in it any more.
+    /// The namespace is being deleted, so nothing can be created in it.
     #[error("the namespace is being deleted")]
     NamespaceTerminating,
-    /// The name of a new ReplicaSet is taken; the next one will have another.
+    /// Another object has the name of the new ReplicaSet; the next sync uses another name.
     #[error("replica set {name} exists already")]
     Collision {
-        /// The name.
+        /// The name that is taken.
         name: String,
     },
-    /// The Deployment, looked at live, is going, or is not the same any more.
+    /// A live read shows that the Deployment is being deleted or was replaced by another one.
     #[error("{reason}, so nothing more is done for what it was")]
     NotAlive {
-        /// What a live look showed.
+        /// The result of the live read.
         reason: String,
     },
     /// The API server did not answer in time.
-    #[error("no answer to {what} within {seconds} s; the API server may be overloaded or cut off")]
+    #[error("no answer to {request} within {seconds} s; the API server may be overloaded or cut off")]
     NoAnswer {
         /// The request.
-        what: String,
-        /// How long the answer was waited for.
+        request: String,
+        /// The timeout.
         seconds: u64,
     },
-    /// The answer is too large to be read.
+    /// The answer is too large to read.
     #[error("{0}")]
-    Unread(String),
-    /// The API server refused a request, or could not be reached.
-    #[error("{what} failed: {source}")]
+    UnreadableAnswer(String),
+    /// The API server refused a request or could not be reached.
+    #[error("{request} failed: {source}")]
     Request {
         /// The request.
-        what: String,
+        request: String,
         /// The answer.
         #[source]
         source: Box<kube::Error>,
     },
-    /// The plan itself ends in an error.
+    /// The plan ends with an error.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    DeploymentPlan(#[from] PlanError),
 }
 
-impl From<RequestError> for ApplyError {
+impl From<RequestError> for DeploymentSyncError {
     fn from(error: RequestError) -> Self {
         let conflict = error.is_conflict();
         if error.is_namespace_terminating() {
             return Self::NamespaceTerminating;
         }
         match error {
-            RequestError::Server { what, .. } if conflict => Self::OutOfDate { what },
-            RequestError::Server { what, source } => Self::Request { what, source },
-            RequestError::NoAnswer { what, seconds } => Self::NoAnswer { what, seconds },
-            RequestError::TooLarge { .. } | RequestError::TooManyPages { .. } => Self::Unread(error.message()),
+            RequestError::Server { what, .. } if conflict => Self::OutOfDate { request: what },
+            RequestError::Server { what, source } => Self::Request { request: what, source },
+            RequestError::NoAnswer { what, seconds } => Self::NoAnswer { request: what, seconds },
+            RequestError::TooLarge { .. } | RequestError::TooManyPages { .. } => {
+                Self::UnreadableAnswer(error.message())
+            }
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Old ReplicaSets beyond the history limit.
+//! `spec.revisionHistoryLimit`: deletes old ReplicaSets beyond the limit, lowest revision first.
 //!
-//! Upstream: `cleanupDeployment`. Lowest revision first; one that still has something to do is
-//! passed over, and no other takes its place. Runs once the *cached* status says complete, so one
-//! sync late, or while paused.
+//! Upstream: `cleanupDeployment`. A ReplicaSet that still has pods or a status that lags is
+//! skipped, and the one after it is not deleted in its place. The cleanup runs once the *cached*
+//! status is complete, which is one sync late, or while the Deployment is paused.
 //!
 //! Cases: `history/limit-2`, `history/undo-keeps-order`, `history/passed-over`.
 
 use std::sync::Arc;
 
-use super::plan::Action;
-use super::sync::Sync;
+use super::plan::DeploymentAction;
+use super::sync::DeploymentSync;
 use crate::model::ReplicaSet;
 
-impl Sync<'_> {
-    pub(super) fn clean_up(&mut self, old: &[Arc<ReplicaSet>]) {
-        let Some(limit) = self.deployment.history_limit() else {
+impl DeploymentSync<'_> {
+    pub(super) fn clean_up_history(&mut self, old: &[Arc<ReplicaSet>]) {
+        let Some(limit) = self.deployment.revision_history_limit() else {
             return;
         };
         let mut candidates: Vec<&Arc<ReplicaSet>> = old.iter().filter(|rs| !rs.meta.is_deleting()).collect();
@@ -32,7 +32,7 @@ impl Sync<'_> {
         for rs in candidates.into_iter().take(excess) {
             let is_done = rs.status.replicas == 0 && rs.spec.replicas == 0;
             if is_done && rs.meta.generation <= rs.status.observed_generation {
-                self.push(Action::DeleteReplicaSet { name: rs.meta.name.clone() });
+                self.push(DeploymentAction::DeleteReplicaSet { name: rs.meta.name.clone() });
             }
         }
     }

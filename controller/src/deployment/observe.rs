@@ -1,19 +1,19 @@
-//! Takes from the caches what one sync looks at: no request, no waiting.
+//! Collects the objects that one sync reads from the caches, without a request and without waiting.
 
-use super::plan::Observed;
+use super::plan::ObservedDeployment;
 use crate::api::{Cache, Key};
 use crate::model::Pod;
 
-/// One Deployment with its surroundings; `None` if the cache knows it no more.
-pub(crate) fn observe(cache: &Cache, key: &Key) -> Option<Observed> {
+/// The Deployment with its ReplicaSets and pods; `None` if the cache does not have it any more.
+pub(crate) fn observe(cache: &Cache, key: &Key) -> Option<ObservedDeployment> {
     let deployment = cache.deployment(key)?;
     let replica_sets = cache.claimable(&key.namespace, &deployment.meta.uid);
     let mut pods = Vec::new();
-    // Only Recreate asks for pods, and there can be very many.
+    // Only Recreate reads pods, and there can be very many.
     if deployment.spec.strategy.is_recreate() {
         for rs in &replica_sets {
             pods.extend(cache.pods_of(&key.namespace, &rs.meta.uid).map(|pod| Pod::clone(pod)));
         }
     }
-    Some(Observed { deployment, replica_sets, pods })
+    Some(ObservedDeployment { deployment, replica_sets, pods })
 }

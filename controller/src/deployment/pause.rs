@@ -1,16 +1,16 @@
-//! Pausing and resuming, as far as conditions go.
+//! `spec.paused`: reports in the condition Progressing that a Deployment is paused or resumed.
 //!
-//! Upstream: `checkPausedConditions`. The condition's fresh date is what gives a resumed Deployment
-//! its whole deadline again. A deadline that had passed before is not covered up.
+//! Upstream: `checkPausedConditions`. The new time of the condition gives a resumed Deployment its
+//! full progress deadline again. A condition that reports an exceeded deadline is kept.
 //!
 //! Cases: `pause/in-mid-rollout`, `pause/template-and-scale`, `deadline/paused-after-it`.
 
-use super::sync::{Flow, Sync};
+use super::sync::{DeploymentSync, SyncResult};
 use crate::model::{Condition, names};
 
-impl Sync<'_> {
-    pub(super) fn note_pause(&mut self) -> Flow<()> {
-        if self.deployment.progress_deadline().is_none() {
+impl DeploymentSync<'_> {
+    pub(super) fn update_paused_condition(&mut self) -> SyncResult<()> {
+        if self.deployment.progress_deadline_seconds().is_none() {
             return Ok(());
         }
         let kind = names::condition::PROGRESSING;
@@ -19,8 +19,8 @@ impl Sync<'_> {
         if reason == Some(names::reason::TIMED_OUT) {
             return Ok(());
         }
-        let noted = reason == Some(names::reason::PAUSED);
-        let (reason, message) = match (self.deployment.spec.paused, noted) {
+        let is_reported = reason == Some(names::reason::PAUSED);
+        let (reason, message) = match (self.deployment.spec.paused, is_reported) {
             (true, false) => (names::reason::PAUSED, "Deployment is paused"),
             (false, true) => (names::reason::RESUMED, "Deployment is resumed"),
             _ => return Ok(()),

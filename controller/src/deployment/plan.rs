@@ -1,11 +1,11 @@
-//! What was observed, what is to be done about it: plain data on both sides, so that tests compare
-//! and harnesses replay.
+//! Observed state and plan: plain data on both sides, so that tests can compare plans and a harness
+//! can replay them.
 //!
-//! A plan is one sync of upstream's `syncDeployment` written down: its API calls, in its order.
-//! Where upstream's next call hangs on an earlier answer, the plan goes on with the answer that a
-//! server gives when nobody interferes. Where upstream would write an object that it has itself
-//! just made out of date (and get a 409, and come back later), the plan ends: the watch brings the
-//! new version, and with it the next sync.
+//! A plan is one run of upstream's `syncDeployment` as data: its API calls, in its order. Where
+//! upstream's next call depends on an earlier answer, the plan assumes the answer that a server
+//! gives when no other client interferes. Where upstream would write an object that the same sync
+//! has already changed (and get a 409 and retry), the plan ends: the watch delivers the new version
+//! and starts the next sync.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,44 +19,45 @@ use crate::model::{Deployment, DeploymentStatus, Pod, ReplicaSet};
 pub use crate::model::{Event, EventKind};
 use crate::settings::Settings;
 
-/// One Deployment and all that its rules look at, as the caches had it at one moment.
+/// One Deployment and every object its rules read, from one state of the caches.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Observed {
-    /// The Deployment.
+pub struct ObservedDeployment {
+    /// The Deployment to sync.
     pub deployment: Arc<Deployment>,
-    /// ReplicaSets of its namespace, oldest first (creation, then name). Those that another
-    /// controller owns may be left out.
+    /// ReplicaSets of its namespace, oldest first (creation time, then name). ReplicaSets that
+    /// another controller owns may be missing.
     pub replica_sets: Vec<Arc<ReplicaSet>>,
-    /// Pods that these ReplicaSets own, in any phase, by ReplicaSet and name; only Recreate needs
+    /// Pods of these ReplicaSets, in any phase, ordered by ReplicaSet and name; only Recreate reads
     /// them.
     pub pods: Vec<Pod>,
 }
 
-/// What one sync does.
+/// The writes of one sync.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Plan {
-    /// Changes of ownership, first and each for itself: if any fails, the others are still made,
-    /// and no step is.
-    pub claims: Vec<Claim>,
-    /// Everything else, in order.
-    pub steps: Vec<Step>,
-    /// When to look again even if nothing changes.
+pub struct DeploymentPlan {
+    /// Changes of ownership, made first. They are independent: if one fails, the others are still
+    /// made, but no step is.
+    pub claims: Vec<ReplicaSetClaim>,
+    /// All other actions, in order.
+    pub steps: Vec<PlanStep>,
+    /// When to sync again even if no object changes.
     pub requeue: Option<Duration>,
-    /// What makes more impossible; the steps before it are carried out.
+    /// The error that ended planning. The steps before it are applied.
     pub failure: Option<PlanError>,
 }
 
-/// A change of who owns a ReplicaSet.
+/// A change of a ReplicaSet's owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
-    /// Take one that nobody owns, after a live look that the Deployment is still alive.
+pub enum ReplicaSetClaim {
+    /// Adopt an orphan, after reading the Deployment from the API server to confirm that it still
+    /// exists and is not being deleted.
     Adopt {
         /// Name of the ReplicaSet.
         name: String,
         /// UID it must still have.
         uid: String,
     },
-    /// Let go of one whose labels match no more.
+    /// Release a ReplicaSet whose labels no longer match the selector.
     Release {
         /// Name of the ReplicaSet.
         name: String,
@@ -65,54 +66,54 @@ pub enum Claim {
     },
 }
 
-/// An action and what its failure means.
+/// An action and how its failure is handled.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
-    /// The action.
-    pub action: Action,
-    /// What its failure means.
+pub struct PlanStep {
+    /// The request or event.
+    pub action: DeploymentAction,
+    /// How its failure is handled.
     pub on_error: OnError,
 }
 
-/// What the failure of an action means for the rest of its plan.
+/// How the failure of an action affects the rest of its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnError {
-    /// The sync fails and is tried again later.
+    /// The sync fails and is retried later.
     Fail,
-    /// The rest of this unbroken run of steps is left out, and the plan goes on (upstream:
-    /// `reconcileOldReplicaSets`).
-    LeaveGroup,
-    /// Nothing.
+    /// The following steps up to the first with another `on_error` are skipped, and the plan goes
+    /// on (upstream: `reconcileOldReplicaSets`).
+    SkipGroup,
+    /// The plan goes on with the next step.
     Ignore,
 }
 
-/// One thing to do.
+/// One request to the API server, or an event.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
+pub enum DeploymentAction {
     /// POST a ReplicaSet.
     CreateReplicaSet(NewReplicaSet),
     /// PUT an existing ReplicaSet.
     UpdateReplicaSet(ReplicaSetChange),
-    /// DELETE a ReplicaSet; one that is gone already is as good.
+    /// DELETE a ReplicaSet. One that does not exist any more counts as deleted.
     DeleteReplicaSet {
         /// Its name.
         name: String,
     },
-    /// PUT the Deployment: rollbacks only.
+    /// PUT the Deployment. Only rollbacks do this.
     UpdateDeployment(DeploymentChange),
-    /// PUT the Deployment's status; the revision annotation travels with it, which does not count
-    /// as a new generation.
+    /// PUT the Deployment's status. The revision annotation is written with it; it does not raise
+    /// the generation.
     UpdateStatus(StatusChange),
     /// Record an event about the Deployment.
     Event(Event),
 }
 
-/// A ReplicaSet to be made.
+/// A ReplicaSet to create.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewReplicaSet {
     /// Its name.
     pub name: String,
-    /// Its size.
+    /// Its `spec.replicas`.
     pub replicas: i32,
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,
@@ -120,29 +121,29 @@ pub struct NewReplicaSet {
     pub object: Value,
 }
 
-/// Changes to one ReplicaSet, made in one write.
+/// Changes to one ReplicaSet that are made in one write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplicaSetChange {
     /// Its name.
     pub name: String,
-    /// Its new size.
+    /// Its new `spec.replicas`.
     pub replicas: Option<i32>,
     /// Its new `minReadySeconds`.
     pub min_ready_seconds: Option<i32>,
-    /// Annotations to set; others stay.
+    /// Annotations to set; the others are kept.
     pub annotations: BTreeMap<String, String>,
 }
 
 /// Changes to the Deployment itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeploymentChange {
-    /// The template to go back to, if it changes.
+    /// The template to roll back to, if it changes.
     pub template: Option<Value>,
-    /// All annotations that it will have.
+    /// All annotations after the write.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What the Deployment's status will say.
+/// The Deployment's status after the write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusChange {
     /// The revision annotation, if it changes.
@@ -151,17 +152,17 @@ pub struct StatusChange {
     pub status: DeploymentStatus,
 }
 
-impl Plan {
-    /// The actions alone, in order.
-    pub fn actions(&self) -> impl Iterator<Item = &Action> {
+impl DeploymentPlan {
+    /// The actions without their error handling, in order.
+    pub fn actions(&self) -> impl Iterator<Item = &DeploymentAction> {
         self.steps.iter().map(|step| &step.action)
     }
 
-    /// Whether nothing is to be written.
+    /// Whether the plan writes nothing and reports no error.
     pub fn is_idle(&self) -> bool {
         self.claims.is_empty() && self.steps.is_empty() && self.failure.is_none()
     }
 }
 
-/// What decides: [`plan`](super::plan), unless a test wants one that is wrong.
-pub type Planner = Arc<dyn Fn(&Observed, Timestamp, &Settings) -> Plan + Send + Sync>;
+/// Decides about one Deployment: [`plan`](super::plan), unless a test replaces it by a wrong one.
+pub type Planner = Arc<dyn Fn(&ObservedDeployment, Timestamp, &Settings) -> DeploymentPlan + Send + Sync>;

@@ -1,8 +1,9 @@
-//! Whether a rollout moves, is done, or has stalled.
+//! `spec.progressDeadlineSeconds`: reports in the condition Progressing whether a rollout makes
+//! progress, is complete, or has exceeded the deadline.
 //!
 //! Upstream: `syncRolloutStatus`, `DeploymentProgressing`, `DeploymentTimedOut`,
-//! `requeueStuckDeployment`. Stalling changes nothing but the condition: the rollout goes on, and
-//! progress turns it back.
+//! `requeueStuckDeployment`. An exceeded deadline changes only the condition: the rollout
+//! continues, and progress sets the condition back.
 //!
 //! Cases: `deadline/exceeded`, `deadline/progress-starts-it-anew`, `status/quota`.
 
@@ -10,27 +11,27 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::select::Sets;
-use super::sync::{Flow, Sync};
+use super::replica_sets::OwnedReplicaSets;
+use super::sync::{DeploymentSync, SyncResult};
 use crate::model::{Condition, DeploymentStatus, names};
 
-impl Sync<'_> {
-    /// Writes numbers, progress and failures if any of them changed; else sees to it that a
-    /// deadline is not slept through.
-    pub(super) fn report_progress(&mut self, sets: &Sets) -> Flow<()> {
-        let mut status = self.counts(sets);
-        self.judge_progress(&mut status, sets);
-        copy_failure(&mut status, sets);
+impl DeploymentSync<'_> {
+    /// Writes the status if a count, the progress or a failure has changed. Otherwise requeues the
+    /// Deployment for the time when its deadline is exceeded.
+    pub(super) fn update_rollout_status(&mut self, sets: &OwnedReplicaSets) -> SyncResult<()> {
+        let mut status = self.calculate_status(sets);
+        self.update_progress_condition(&mut status, sets);
+        copy_replica_failure(&mut status, sets);
         if status == self.deployment.status {
-            self.plan.requeue = self.until_deadline(&status);
+            self.plan.requeue = self.requeue_delay(&status);
             return Ok(());
         }
         self.write_status(status)
     }
 
-    fn judge_progress(&self, status: &mut DeploymentStatus, sets: &Sets) {
+    fn update_progress_condition(&self, status: &mut DeploymentStatus, sets: &OwnedReplicaSets) {
         let kind = names::condition::PROGRESSING;
-        if self.deployment.progress_deadline().is_none() {
+        if self.deployment.progress_deadline_seconds().is_none() {
             Condition::remove(&mut status.conditions, kind);
             return;
         }
@@ -38,7 +39,7 @@ impl Sync<'_> {
         let was_complete =
             current.is_some_and(|condition| condition.reason == names::reason::NEW_REPLICA_SET_AVAILABLE);
         if was_complete && status.replicas == status.updated_replicas {
-            // No rollout is going on; pods that come and go are not its progress.
+            // The rollout is complete: later changes of its pods are not progress.
             return;
         }
         let subject = match &sets.new {
@@ -54,7 +55,7 @@ impl Sync<'_> {
             let message = format!("{subject} is progressing.");
             let reason = names::reason::REPLICA_SET_UPDATED;
             let mut condition = Condition::new(kind, names::status::TRUE, reason, message, self.now);
-            // Written anew each time, so that its date moves on with the progress.
+            // The condition is replaced even if it is equal, so that progress renews its time.
             if let Some(current) = current.filter(|current| current.status == names::status::TRUE) {
                 condition.last_transition_time = current.last_transition_time;
             }
@@ -68,8 +69,8 @@ impl Sync<'_> {
         }
     }
 
-    /// More new pods, fewer old ones, more ready or more available ones than the cached status
-    /// knows.
+    /// Whether there are more new pods, fewer old pods, or more ready or available pods than in the
+    /// cached status.
     pub(super) fn is_progressing(&self, status: &DeploymentStatus) -> bool {
         let before = &self.deployment.status;
         let old = |status: &DeploymentStatus| status.replicas.wrapping_sub(status.updated_replicas);
@@ -86,30 +87,30 @@ impl Sync<'_> {
         match condition.reason.as_str() {
             names::reason::NEW_REPLICA_SET_AVAILABLE => false,
             names::reason::TIMED_OUT => true,
-            _ => self.left(condition).is_some_and(|left| left.is_negative()),
+            _ => self.time_until_deadline(condition).is_some_and(|left| left.is_negative()),
         }
     }
 
-    /// Time left until the deadline, counted from the last progress.
-    fn left(&self, condition: &Condition) -> Option<SignedDuration> {
-        let deadline = SignedDuration::from_secs(self.deployment.progress_deadline()?.into());
+    /// The time until the deadline, which is counted from the last progress.
+    fn time_until_deadline(&self, condition: &Condition) -> Option<SignedDuration> {
+        let deadline = SignedDuration::from_secs(self.deployment.progress_deadline_seconds()?.into());
         let since = condition.last_update_time.unwrap_or(jiff::Timestamp::UNIX_EPOCH);
         Some(since.checked_add(deadline).ok()?.duration_since(self.now))
     }
 
-    /// When to look again at a rollout in which nothing moves.
+    /// When to sync a rollout again that makes no progress.
     ///
-    /// Upstream looks again a second after the deadline, and every five milliseconds when less than
-    /// a second is left. Looking once, just behind the deadline, decides the same. A complete
-    /// Deployment that has lost a pod has no deadline that could pass, and is looked at again all
-    /// the same (case `recreate/failed-pod-until-the-deadline`); there upstream spins from then on,
-    /// and this controller does not.
-    pub(super) fn until_deadline(&self, status: &DeploymentStatus) -> Option<Duration> {
+    /// Upstream syncs again one second after the deadline, and every five milliseconds when less
+    /// than a second is left. One sync just after the deadline decides the same. A complete
+    /// Deployment that has lost a pod has no deadline that it could exceed, and still is synced
+    /// again (case `recreate/failed-pod-until-the-deadline`). From then on upstream syncs it in a
+    /// tight loop; this controller does not.
+    pub(super) fn requeue_delay(&self, status: &DeploymentStatus) -> Option<Duration> {
         let condition = Condition::find(&self.deployment.status.conditions, names::condition::PROGRESSING)?;
         if self.is_complete(status) || condition.reason == names::reason::TIMED_OUT {
             return None;
         }
-        let left = self.left(condition)?;
+        let left = self.time_until_deadline(condition)?;
         if left < SignedDuration::from_secs(1) && condition.reason == names::reason::NEW_REPLICA_SET_AVAILABLE {
             return None;
         }
@@ -122,9 +123,9 @@ impl Sync<'_> {
     }
 }
 
-/// A ReplicaSet that cannot make pods makes its Deployment say so: the new one first, then the
-/// oldest.
-fn copy_failure(status: &mut DeploymentStatus, sets: &Sets) {
+/// Copies the condition ReplicaFailure of a ReplicaSet that cannot create pods: of the new one, or
+/// else of the oldest that has it.
+fn copy_replica_failure(status: &mut DeploymentStatus, sets: &OwnedReplicaSets) {
     let kind = names::condition::REPLICA_FAILURE;
     let failure =
         sets.new.as_deref().into_iter().chain(sets.all()).find_map(|rs| Condition::find(&rs.status.conditions, kind));

@@ -1,4 +1,5 @@
-//! The Recreate rollout: all old pods go, and only when the last has ended do new ones come.
+//! `spec.strategy.type: Recreate`: scales all old ReplicaSets to 0, and creates new pods only after
+//! the last old pod has ended.
 //!
 //! Upstream: `rolloutRecreate`, `oldPodsRunning`. Only a rollout waits: pods that are deleted
 //! within one ReplicaSet are replaced at once.
@@ -7,38 +8,38 @@
 
 use std::sync::Arc;
 
-use super::select::Sets;
+use super::replica_sets::OwnedReplicaSets;
 use super::sizes;
-use super::sync::{Flow, Sync};
+use super::sync::{DeploymentSync, SyncResult};
 use crate::model::{Pod, ReplicaSet};
 
-impl Sync<'_> {
-    pub(super) fn roll_out_recreate(&mut self, owned: &[Arc<ReplicaSet>]) -> Flow<()> {
-        let mut sets = self.find_sets(owned, false)?;
+impl DeploymentSync<'_> {
+    pub(super) fn roll_out_recreate(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncResult<()> {
+        let mut sets = self.find_replica_sets(owned, false)?;
         let mut scaled = false;
         for rs in sets.active_old() {
             scaled |= self.resize(&rs, 0)?.0;
         }
         if scaled || old_pods_running(&sets, owned, &self.observed.pods) {
-            return self.report_progress(&sets);
+            return self.update_rollout_status(&sets);
         }
         if sets.new.is_none() {
-            sets = self.find_sets(owned, true)?;
+            sets = self.find_replica_sets(owned, true)?;
         }
         if let Some(new) = &sets.new {
             self.resize(new, self.deployment.replicas())?;
         }
         if self.is_complete(&self.deployment.status) {
-            self.clean_up(&sets.old);
+            self.clean_up_history(&sets.old);
         }
-        self.report_progress(&sets)
+        self.update_rollout_status(&sets)
     }
 }
 
-/// Whether a pod of another template may still run. Terminating ones do; those that have ended do
-/// not. One whose state nobody knows counts as running.
-fn old_pods_running(sets: &Sets, owned: &[Arc<ReplicaSet>], pods: &[Pod]) -> bool {
-    if sizes::existing(sets.old.iter().map(Arc::as_ref)) > 0 {
+/// Whether a pod of another template may still run. A terminating pod runs, a pod that has ended
+/// does not, and a pod in phase Unknown counts as running.
+fn old_pods_running(sets: &OwnedReplicaSets, owned: &[Arc<ReplicaSet>], pods: &[Pod]) -> bool {
+    if sizes::actual_replicas(sets.old.iter().map(Arc::as_ref)) > 0 {
         return true;
     }
     let new = sets.new.as_ref().map(|rs| rs.meta.uid.as_str());

@@ -1,4 +1,5 @@
-//! Revisions, and the annotations that travel from a Deployment to its new ReplicaSet.
+//! `deployment.kubernetes.io/revision`: numbers ReplicaSets, and copies annotations from a
+//! Deployment to its new ReplicaSet.
 //!
 //! Upstream: `MaxRevision`, `LastRevision`, `SetNewReplicaSetAnnotations`.
 //!
@@ -9,27 +10,26 @@ use std::collections::BTreeMap;
 
 use crate::model::{Deployment, ReplicaSet, names};
 
-/// Longest revision history, in characters.
+/// The longest revision history, in bytes.
 const HISTORY_LIMIT: usize = 2000;
 
-/// Annotations to set on a new ReplicaSet.
+/// Annotations to set on the new ReplicaSet.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Update {
-    /// What to set.
-    pub(super) set: BTreeMap<String, String>,
-    /// Whether it is worth a write. Not if the ReplicaSet's revision is not a number: upstream
-    /// gives up there, with the user's annotations already copied, and they travel along only if
-    /// something else is written.
-    pub(super) counts: bool,
+pub(super) struct AnnotationUpdate {
+    pub(super) annotations: BTreeMap<String, String>,
+    /// Whether they must be written. False if the ReplicaSet's revision is not a number: upstream
+    /// stops there with the user's annotations already copied in memory, so they are written only
+    /// together with another change.
+    pub(super) is_needed: bool,
 }
 
-/// The highest revision; what is not a number does not count.
-pub(super) fn highest<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i64 {
+/// The highest revision. A revision that is not a number is ignored.
+pub(super) fn max_revision<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i64 {
     all.into_iter().filter_map(ReplicaSet::revision).fold(0, i64::max)
 }
 
-/// The second highest revision, 0 without one; of two equal ones the second counts.
-pub(super) fn second_highest<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i64 {
+/// The second highest revision, or 0. If two share the highest revision, that revision.
+pub(super) fn last_revision<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i64 {
     let (mut first, mut second) = (0, 0);
     for revision in all.into_iter().filter_map(ReplicaSet::revision) {
         if revision >= first {
@@ -41,20 +41,24 @@ pub(super) fn second_highest<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) 
     second
 }
 
-/// What the new ReplicaSet's annotations lack: the user's, and a revision above all others. A
-/// revision that it had before goes into its history. The number it has is kept while it is the
-/// highest: old ReplicaSets may have been deleted since.
-pub(super) fn update(deployment: &Deployment, current: &BTreeMap<String, String>, next: i64) -> Update {
-    update_within(deployment, current, next, HISTORY_LIMIT)
+/// The annotations that the new ReplicaSet lacks: the user's, and a revision above all others. Its
+/// earlier revision is appended to its history. It keeps a revision that is already the highest,
+/// even above `next`: old ReplicaSets may have been deleted since.
+pub(super) fn annotation_update(
+    deployment: &Deployment,
+    current: &BTreeMap<String, String>,
+    next: i64,
+) -> AnnotationUpdate {
+    annotation_update_within(deployment, current, next, HISTORY_LIMIT)
 }
 
-pub(super) fn update_within(
+pub(super) fn annotation_update_within(
     deployment: &Deployment,
     current: &BTreeMap<String, String>,
     next: i64,
     limit: usize,
-) -> Update {
-    let mut set: BTreeMap<String, String> = deployment
+) -> AnnotationUpdate {
+    let mut annotations: BTreeMap<String, String> = deployment
         .meta
         .annotations
         .iter()
@@ -66,27 +70,28 @@ pub(super) fn update_within(
         None | Some("") => 0,
         Some(text) => match text.parse::<i64>() {
             Ok(number) => number,
-            Err(_) => return Update { set, counts: false },
+            Err(_) => return AnnotationUpdate { annotations, is_needed: false },
         },
     };
     if number < next {
-        set.insert(names::REVISION.to_owned(), next.to_string());
+        annotations.insert(names::REVISION.to_owned(), next.to_string());
         if let Some(before) = before
-            && let Some(history) = remember(current.get(names::REVISION_HISTORY), before, limit)
+            && let Some(history) = append_to_history(current.get(names::REVISION_HISTORY), before, limit)
         {
-            set.insert(names::REVISION_HISTORY.to_owned(), history);
+            annotations.insert(names::REVISION_HISTORY.to_owned(), history);
         }
     }
-    Update { counts: !set.is_empty(), set }
+    AnnotationUpdate { is_needed: !annotations.is_empty(), annotations }
 }
 
-/// Whether an annotation of the Deployment is its ReplicaSet's as well.
+/// Whether an annotation of the Deployment is copied to its ReplicaSet.
 fn is_copied(key: &str) -> bool {
     !names::NOT_COPIED.contains(&key)
 }
 
-/// The history with one more revision at its end; the oldest go where it would be too long.
-fn remember(history: Option<&String>, revision: &str, limit: usize) -> Option<String> {
+/// The history with one more revision at its end. The oldest revisions are dropped to keep the
+/// limit; `None` if the new one alone exceeds it.
+fn append_to_history(history: Option<&String>, revision: &str, limit: usize) -> Option<String> {
     let history = history.map_or("", String::as_str);
     let mut entries: Vec<&str> = history.split(',').collect();
     if entries[0].is_empty() {

@@ -1,8 +1,9 @@
-//! The rolling rollout: up with the new, then down with the old, one direction a sync.
+//! `spec.strategy.type: RollingUpdate`: scales the new ReplicaSet up, then the old ones down, one
+//! direction in each sync.
 //!
-//! Upstream: `rolloutRolling`, `reconcileNewReplicaSet`, `reconcileOldReplicaSets`. Sizes are what
-//! is asked for; availability is what ReplicaSets report. Pods are never looked at, and terminating
-//! ones do not count.
+//! Upstream: `rolloutRolling`, `reconcileNewReplicaSet`, `reconcileOldReplicaSets`. Sizes are
+//! `spec.replicas` of the ReplicaSets, and availability is what their status reports. Pods are not
+//! read, and terminating pods do not count.
 //!
 //! Cases: `rolling/quarter-on-ten`, `rolling/surge-1-unavailable-0`,
 //! `rolling/surge-3-unavailable-2`, `rolling/rollover`, `rolling/new-replicaset-scaled-by-hand`,
@@ -12,66 +13,69 @@
 use std::sync::Arc;
 
 use super::PlanError;
-use super::select::Sets;
+use super::replica_sets::OwnedReplicaSets;
 use super::sizes;
-use super::sync::{End, Flow, Sync};
-use crate::model::{Deployment, ModelError, ReplicaSet, Round};
+use super::sync::{DeploymentSync, SyncEnd, SyncResult};
+use crate::model::{Deployment, ModelError, ReplicaSet, RoundingDirection};
 
-impl Sync<'_> {
-    pub(super) fn roll_out_rolling(&mut self, owned: &[Arc<ReplicaSet>]) -> Flow<()> {
-        let sets = self.find_sets(owned, true)?;
+impl DeploymentSync<'_> {
+    pub(super) fn roll_out_rolling(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncResult<()> {
+        let sets = self.find_replica_sets(owned, true)?;
         let Some(new) = sets.new.clone() else { return Ok(()) };
-        let moved = self.size_new(&sets, &new)? || self.reduce_old(&sets, &new)?;
-        if !moved && self.is_complete(&self.deployment.status) {
-            self.clean_up(&sets.old);
+        let has_scaled = self.scale_new(&sets, &new)? || self.scale_down_old(&sets, &new)?;
+        if !has_scaled && self.is_complete(&self.deployment.status) {
+            self.clean_up_history(&sets.old);
         }
-        self.report_progress(&sets)
+        self.update_rollout_status(&sets)
     }
 
-    /// Brings the new ReplicaSet as far up as the surge allows, or down to what is asked for.
-    pub(super) fn size_new(&mut self, sets: &Sets, new: &Arc<ReplicaSet>) -> Flow<bool> {
-        let (current, wanted) = (new.spec.replicas, self.deployment.replicas());
-        let size =
-            if current >= wanted { wanted } else { new_size(&self.deployment, sizes::wanted(sets.all()), current)? };
+    /// Scales the new ReplicaSet up as far as maxSurge allows, or down to `spec.replicas`.
+    pub(super) fn scale_new(&mut self, sets: &OwnedReplicaSets, new: &Arc<ReplicaSet>) -> SyncResult<bool> {
+        let (current, desired) = (new.spec.replicas, self.deployment.replicas());
+        let size = if current >= desired {
+            desired
+        } else {
+            new_replica_set_size(&self.deployment, sizes::desired_replicas(sets.all()), current)?
+        };
         Ok(self.resize(new, size)?.0)
     }
 
-    /// Takes old ReplicaSets down as far as availability allows: unhealthy pods first, they serve
-    /// nobody.
+    /// Scales old ReplicaSets down as far as maxUnavailable allows. Unhealthy pods go first,
+    /// because they serve no requests.
     ///
-    /// What fails in here is forgiven, as upstream forgives it: the status is still written, and
-    /// the watch brings another sync.
-    pub(super) fn reduce_old(&mut self, sets: &Sets, new: &Arc<ReplicaSet>) -> Flow<bool> {
+    /// A failure in here is ignored, as upstream ignores it: the status is still written, and the
+    /// watch starts another sync.
+    pub(super) fn scale_down_old(&mut self, sets: &OwnedReplicaSets, new: &Arc<ReplicaSet>) -> SyncResult<bool> {
         let old = sets.active_old();
-        if sizes::wanted(old.iter().map(Arc::as_ref)) == 0 {
+        if sizes::desired_replicas(old.iter().map(Arc::as_ref)) == 0 {
             return Ok(false);
         }
-        // New pods that are not available yet are already spent: taking an old pod for one of them
-        // would lose two.
+        // New pods that are not available already use up the budget: removing an old pod for each
+        // of them as well would make two pods unavailable.
         let spent = new.spec.replicas.wrapping_sub(new.status.available_replicas);
         let minimum = sizes::min_available(&self.deployment);
-        let most = sizes::wanted(sets.all()).wrapping_sub(minimum).wrapping_sub(spent);
+        let most = sizes::desired_replicas(sets.all()).wrapping_sub(minimum).wrapping_sub(spent);
         if most <= 0 {
             return Ok(false);
         }
-        let reduced = self.forgiving(|sync| {
-            let (old, unhealthy) = sync.reduce_unhealthy(old, most)?;
-            let healthy = sync.reduce_healthy(&old, new, minimum)?;
+        let reduced = self.skip_group_on_error(|sync| {
+            let (old, unhealthy) = sync.scale_down_unhealthy(old, most)?;
+            let healthy = sync.scale_down_healthy(&old, new, minimum)?;
             Ok(unhealthy.wrapping_add(healthy) > 0)
         });
         match reduced {
-            Err(End::OutOfDate) => Ok(false),
+            Err(SyncEnd::OutOfDate) => Ok(false),
             other => other,
         }
     }
 
-    /// Phase one (upstream: `cleanupUnhealthyReplicas`): oldest first, each by its pods that are
-    /// not available.
-    pub(super) fn reduce_unhealthy(
+    /// Phase one (upstream: `cleanupUnhealthyReplicas`): scales each old ReplicaSet, oldest first,
+    /// down by its unavailable pods.
+    pub(super) fn scale_down_unhealthy(
         &mut self,
         mut old: Vec<Arc<ReplicaSet>>,
         most: i32,
-    ) -> Flow<(Vec<Arc<ReplicaSet>>, i32)> {
+    ) -> SyncResult<(Vec<Arc<ReplicaSet>>, i32)> {
         let mut total = 0;
         for rs in &mut old {
             if total >= most {
@@ -82,10 +86,10 @@ impl Sync<'_> {
                 continue;
             }
             if unhealthy < 0 {
-                // The status lags behind an earlier cut. Upstream computes a cut of less than
-                // nothing, calls that an invalid request, and scales no old ReplicaSet in this
-                // sync.
-                return Err(End::OutOfDate);
+                // The status lags behind an earlier scale-down. Upstream computes a negative
+                // number of pods to remove, treats that as an invalid request, and scales no
+                // further old ReplicaSet in this sync.
+                return Err(SyncEnd::OutOfDate);
             }
             let cut = unhealthy.min(most - total);
             let (_, reduced) = self.resize(rs, rs.spec.replicas - cut)?;
@@ -95,10 +99,15 @@ impl Sync<'_> {
         Ok((old, total))
     }
 
-    /// Phase two (upstream: `scaleDownOldReplicaSetsForRollingUpdate`): oldest first, while more
-    /// than the minimum is available.
-    pub(super) fn reduce_healthy(&mut self, old: &[Arc<ReplicaSet>], new: &Arc<ReplicaSet>, minimum: i32) -> Flow<i32> {
-        let available = sizes::available(old.iter().chain([new]).map(Arc::as_ref));
+    /// Phase two (upstream: `scaleDownOldReplicaSetsForRollingUpdate`): scales old ReplicaSets
+    /// down, oldest first, while more pods than the minimum are available.
+    pub(super) fn scale_down_healthy(
+        &mut self,
+        old: &[Arc<ReplicaSet>],
+        new: &Arc<ReplicaSet>,
+        minimum: i32,
+    ) -> SyncResult<i32> {
+        let available = sizes::available_replicas(old.iter().chain([new]).map(Arc::as_ref));
         let budget = available.wrapping_sub(minimum);
         let mut total = 0;
         for rs in old {
@@ -116,9 +125,9 @@ impl Sync<'_> {
     }
 }
 
-/// The size that the new ReplicaSet may have, given how many pods are asked for in all (upstream:
-/// `NewRSNewReplicas`).
-pub(super) fn new_size(deployment: &Deployment, all: i32, current: i32) -> Result<i32, PlanError> {
+/// The size that the new ReplicaSet may have. `all` is the sum of `spec.replicas` over all
+/// ReplicaSets, `current` that of the new one (upstream: `NewRSNewReplicas`).
+pub(super) fn new_replica_set_size(deployment: &Deployment, all: i32, current: i32) -> Result<i32, PlanError> {
     let strategy = &deployment.spec.strategy;
     let replicas = deployment.replicas();
     if strategy.is_recreate() {
@@ -127,8 +136,13 @@ pub(super) fn new_size(deployment: &Deployment, all: i32, current: i32) -> Resul
     if !strategy.is_rolling() {
         return Err(PlanError::Strategy(strategy.kind.clone()));
     }
-    // The surge alone, not both bounds: here nothing is rounded up to one.
-    let surge = strategy.rolling_update.max_surge.as_ref().ok_or(ModelError::NoBound)?.of(replicas, Round::Up)?;
+    // Only maxSurge is resolved here, so it is not raised to 1 where both bounds round to 0.
+    let surge = strategy
+        .rolling_update
+        .max_surge
+        .as_ref()
+        .ok_or(ModelError::NoBound)?
+        .scaled_value(replicas, RoundingDirection::Up)?;
     let most = replicas.wrapping_add(surge);
     if all >= most {
         return Ok(current);

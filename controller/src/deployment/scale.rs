@@ -1,7 +1,8 @@
-//! Scaling: when what is asked for changes, or a paused Deployment is not the size it should be.
+//! `spec.replicas`: scales ReplicaSets when it changes or when a Deployment is paused; in the
+//! middle of a rollout in proportion to their sizes.
 //!
-//! Upstream: `isScalingEvent`, `sync`, `scale`, `scaleReplicaSet`. A rollout that is under way
-//! grows and shrinks in proportion, so that scaling does not speed it up.
+//! Upstream: `isScalingEvent`, `sync`, `scale`, `scaleReplicaSet`. Proportional scaling keeps the
+//! ratio of old to new pods, so that scaling does not speed a rollout up.
 //!
 //! Cases: `scale/up-and-down`, `scale/up-in-mid-rollout`, `scale/three-active-in-proportion`,
 //! `scale/saturated`, `pause/template-and-scale`, `pause/scale-to-zero`, `pause/history`.
@@ -9,20 +10,21 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::create::sizes_annotations;
-use super::fixed;
+use super::compatibility;
+use super::create::size_annotations;
 use super::plan::{EventKind, ReplicaSetChange};
-use super::select::Sets;
+use super::replica_sets::OwnedReplicaSets;
 use super::sizes;
-use super::sync::{Flow, Sync};
+use super::sync::{DeploymentSync, SyncResult};
 use crate::model::{Deployment, ReplicaSet, names};
 use crate::settings::Compatibility;
 
-impl Sync<'_> {
-    /// Whether some ReplicaSet with pods was last sized for another number than is asked for now.
-    pub(super) fn is_scaling_event(&mut self, owned: &[Arc<ReplicaSet>]) -> Flow<bool> {
-        let sets = self.find_sets(owned, false)?;
-        if self.leaves_scaling_to_recreate(&sets) {
+impl DeploymentSync<'_> {
+    /// Whether a ReplicaSet with replicas was last scaled for another `spec.replicas` than the
+    /// Deployment has now.
+    pub(super) fn is_scaling_event(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncResult<bool> {
+        let sets = self.find_replica_sets(owned, false)?;
+        if self.should_leave_scaling_to_recreate(&sets) {
             return Ok(false);
         }
         let replicas = self.deployment.replicas();
@@ -33,27 +35,28 @@ impl Sync<'_> {
             .any(|desired| desired != replicas))
     }
 
-    /// Scales, cleans up if paused, and reports, without judging progress (upstream: `sync`).
-    pub(super) fn scale_and_report(&mut self, owned: &[Arc<ReplicaSet>]) -> Flow<()> {
-        let sets = self.find_sets(owned, false)?;
+    /// Scales, cleans up the history if paused, and updates the status but not the progress
+    /// (upstream: `sync`).
+    pub(super) fn scale_and_update_status(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncResult<()> {
+        let sets = self.find_replica_sets(owned, false)?;
         self.scale(&sets)?;
         if self.deployment.spec.paused && self.rollback_request().is_none() {
-            self.clean_up(&sets.old);
+            self.clean_up_history(&sets.old);
         }
-        self.write_counts(&sets)
+        self.update_counts(&sets)
     }
 
-    pub(super) fn scale(&mut self, sets: &Sets) -> Flow<()> {
+    pub(super) fn scale(&mut self, sets: &OwnedReplicaSets) -> SyncResult<()> {
         let replicas = self.deployment.replicas();
         let mut newest_first = sets.old.clone();
         newest_first.reverse();
         let active: Vec<_> = newest_first.iter().chain(&sets.new).filter(|rs| rs.is_active()).cloned().collect();
         if active.len() < 2 {
-            // The only one with pods, or else the new one, or else the newest: to the full size. If
-            // it has that already, upstream leaves its annotations as they are, which can leave a
-            // scaling event standing for ever (issue 102551).
+            // The only ReplicaSet with replicas, or else the new one, or else the newest, is scaled
+            // to the full size. If it has that size already, upstream does not update its
+            // annotations, so the scaling event may never end (issue 102551).
             if let Some(rs) = active.first().or(sets.new.as_ref()).or(newest_first.first()) {
-                let refresh = self.refreshes_the_only_one(rs);
+                let refresh = self.should_refresh_annotations(rs);
                 self.resize_and_annotate(rs, replicas, refresh)?;
             }
             return Ok(());
@@ -72,17 +75,23 @@ impl Sync<'_> {
         Ok(())
     }
 
-    /// Sizes a ReplicaSet, unless it has that size. Whether it was sized, and how it is afterwards.
-    pub(super) fn resize(&mut self, rs: &Arc<ReplicaSet>, size: i32) -> Flow<(bool, Arc<ReplicaSet>)> {
+    /// Scales a ReplicaSet that has another size. Returns whether it did, and the ReplicaSet
+    /// afterwards.
+    pub(super) fn resize(&mut self, rs: &Arc<ReplicaSet>, size: i32) -> SyncResult<(bool, Arc<ReplicaSet>)> {
         self.resize_and_annotate(rs, size, false)
     }
 
-    /// The same; with `refresh`, also writes one whose annotations alone are behind (upstream:
-    /// `scaleReplicaSet`).
-    fn resize_and_annotate(&mut self, rs: &Arc<ReplicaSet>, size: i32, refresh: bool) -> Flow<(bool, Arc<ReplicaSet>)> {
+    /// Like `resize`, but with `refresh` it also writes a ReplicaSet of which only the annotations
+    /// are out of date (upstream: `scaleReplicaSet`).
+    fn resize_and_annotate(
+        &mut self,
+        rs: &Arc<ReplicaSet>,
+        size: i32,
+        refresh: bool,
+    ) -> SyncResult<(bool, Arc<ReplicaSet>)> {
         let current = rs.spec.replicas;
         let resized = current != size;
-        let mut annotations = std::collections::BTreeMap::from(sizes_annotations(&self.deployment));
+        let mut annotations = std::collections::BTreeMap::from(size_annotations(&self.deployment));
         annotations.retain(|name, value| rs.annotation(name) != Some(value));
         if !resized && (!refresh || annotations.is_empty()) {
             return Ok((false, rs.clone()));
@@ -99,8 +108,8 @@ impl Sync<'_> {
     }
 }
 
-/// Whether the new ReplicaSet has all pods, knows that it should, and all are available (upstream:
-/// `IsSaturated`).
+/// Whether the new ReplicaSet has the full size in its spec and its annotation, and all its pods
+/// are available (upstream: `IsSaturated`).
 fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
     let replicas = deployment.replicas();
     let desired = new.annotation(names::DESIRED_REPLICAS).and_then(|text| text.parse::<i64>().ok());
@@ -109,27 +118,27 @@ fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
         && new.status.available_replicas == replicas
 }
 
-/// New sizes of all active ReplicaSets, in the order in which they are written: the largest first,
-/// among equals the newest grows and the oldest shrinks first, and what rounding leaves over goes
-/// to the first; or, where the total is right already, their sizes as they are, in the order of
-/// `active`.
+/// The new sizes of all ReplicaSets with replicas, in the order of the writes. The largest comes
+/// first; of equal ones the newest grows first and the oldest shrinks first. The first one also
+/// gets what rounding leaves over. If the total needs no change, the sizes stay as they are, in the
+/// order of `active`.
 fn proportions(
     deployment: &Deployment,
     mut active: Vec<Arc<ReplicaSet>>,
     compatibility: Compatibility,
 ) -> Vec<(Arc<ReplicaSet>, i32)> {
     let allowed = if deployment.replicas() > 0 { sizes::max_replicas(deployment) } else { 0 };
-    let to_add = allowed.wrapping_sub(sizes::wanted(active.iter().map(Arc::as_ref)));
-    // Where nothing is added, upstream does not sort: the old ones are annotated before the new
-    // one, whatever their sizes (case found/annotated-in-mid-rollout).
+    let to_add = allowed.wrapping_sub(sizes::desired_replicas(active.iter().map(Arc::as_ref)));
+    // If no pod is added or removed, upstream does not sort: the old ReplicaSets are annotated
+    // before the new one, whatever their sizes (case found/annotated-in-mid-rollout).
     if to_add != 0 {
-        active.sort_by(|a, b| share_order(a, b, to_add));
+        active.sort_by(|a, b| proportion_order(a, b, to_add));
     }
     let mut added = 0_i32;
     let mut sized: Vec<_> = active
         .into_iter()
         .map(|rs| {
-            let share = share(deployment, &rs, to_add, added, compatibility);
+            let share = proportion(deployment, &rs, to_add, added, compatibility);
             added = added.wrapping_add(share);
             let size = rs.spec.replicas.wrapping_add(share);
             (rs, size)
@@ -143,15 +152,16 @@ fn proportions(
     sized
 }
 
-/// Which of two ReplicaSets gets its share first.
-fn share_order(a: &ReplicaSet, b: &ReplicaSet, to_add: i32) -> Ordering {
+/// The order in which ReplicaSets get their proportion.
+fn proportion_order(a: &ReplicaSet, b: &ReplicaSet, to_add: i32) -> Ordering {
     let by_age = a.meta.age_order().cmp(&b.meta.age_order());
     let by_age = if to_add > 0 { by_age.reverse() } else { by_age };
     b.spec.replicas.cmp(&a.spec.replicas).then(by_age)
 }
 
-/// What one ReplicaSet gains or loses, within what is left (upstream: `GetReplicaSetProportion`).
-fn share(deployment: &Deployment, rs: &ReplicaSet, to_add: i32, added: i32, compatibility: Compatibility) -> i32 {
+/// How many pods one ReplicaSet gains or loses, limited to the rest of `to_add` (upstream:
+/// `GetReplicaSetProportion`).
+fn proportion(deployment: &Deployment, rs: &ReplicaSet, to_add: i32, added: i32, compatibility: Compatibility) -> i32 {
     if rs.spec.replicas == 0 {
         return 0;
     }
@@ -159,24 +169,25 @@ fn share(deployment: &Deployment, rs: &ReplicaSet, to_add: i32, added: i32, comp
         return 0;
     }
     let left = to_add.wrapping_sub(added);
-    let fraction = fraction(deployment, rs, compatibility);
+    let fraction = replica_set_fraction(deployment, rs, compatibility);
     if to_add > 0 { fraction.min(left) } else { fraction.max(left) }
 }
 
-/// What one ReplicaSet would gain or lose if only its own share of the old total counted (upstream:
+/// How many pods one ReplicaSet gains or loses by its share of the old total alone (upstream:
 /// `getReplicaSetFraction`).
-pub(super) fn fraction(deployment: &Deployment, rs: &ReplicaSet, compatibility: Compatibility) -> i32 {
+pub(super) fn replica_set_fraction(deployment: &Deployment, rs: &ReplicaSet, compatibility: Compatibility) -> i32 {
     let size = rs.spec.replicas;
     if deployment.replicas() == 0 {
         return size.wrapping_neg();
     }
-    // Without a usable annotation, the pods that there are stand in for the old total.
+    // Without a valid annotation, the number of existing pods is used as the old total.
     let before = rs.count_annotation(names::MAX_REPLICAS).filter(|before| *before != 0);
     let before = before.unwrap_or(deployment.status.replicas);
     if before == 0 {
         return 0;
     }
-    let scaled = fixed::product(size, sizes::max_replicas(deployment), compatibility) / f64::from(before);
+    let scaled =
+        compatibility::scaled_product(size, sizes::max_replicas(deployment), compatibility) / f64::from(before);
     let rounded = if scaled < 0.0 { scaled - 0.5 } else { scaled + 0.5 };
     (rounded as i32).wrapping_sub(size)
 }

@@ -1,69 +1,71 @@
-//! Arithmetic of sizes: how far above and below what is asked for a rolling update may go.
+//! `spec.strategy.rollingUpdate.maxSurge` and `maxUnavailable`: maxSurge is rounded up,
+//! maxUnavailable is rounded down; also the sums of pods over ReplicaSets.
 //!
-//! All of it on 32-bit numbers that wrap, as upstream's do: replicas up to 2³¹−1 are valid, and a
-//! sum of them is not worth a panic.
+//! Upstream: `ResolveFenceposts`, `MaxSurge`, `MaxUnavailable`. All arithmetic is on 32-bit numbers
+//! that wrap, as upstream's: replicas up to 2³¹−1 are valid, and an overflow must not panic.
 //!
 //! Cases: `rolling/percentages-round-apart`, `rolling/percent-rounds-to-nothing`,
 //! `rolling/quarter-on-ten`.
 
-use crate::model::{Deployment, IntOrPercent, ModelError, ReplicaSet, Round, Strategy};
+use crate::model::{Deployment, DeploymentStrategy, IntOrPercent, ModelError, ReplicaSet, RoundingDirection};
 
-/// How many pods there may be above what is asked for (upstream: `MaxSurge`).
+/// How many pods may exist above `spec.replicas` (upstream: `MaxSurge`).
 pub fn max_surge(deployment: &Deployment) -> i32 {
     if !deployment.spec.strategy.is_rolling() {
         return 0;
     }
-    fence_posts(&deployment.spec.strategy, deployment.replicas()).map_or(0, |(surge, _)| surge)
+    resolve_fenceposts(&deployment.spec.strategy, deployment.replicas()).map_or(0, |(surge, _)| surge)
 }
 
-/// How many of the pods asked for may be unavailable (upstream: `MaxUnavailable`).
+/// How many of `spec.replicas` pods may be unavailable (upstream: `MaxUnavailable`).
 pub fn max_unavailable(deployment: &Deployment) -> i32 {
     let replicas = deployment.replicas();
     if !deployment.spec.strategy.is_rolling() || replicas == 0 {
         return 0;
     }
-    fence_posts(&deployment.spec.strategy, replicas).map_or(0, |(_, unavailable)| unavailable.min(replicas))
+    resolve_fenceposts(&deployment.spec.strategy, replicas).map_or(0, |(_, unavailable)| unavailable.min(replicas))
 }
 
-/// Both bounds together: surge rounds up, unavailable rounds down, and if nothing could then move,
-/// one pod may be unavailable (upstream: `ResolveFenceposts`).
+/// `maxSurge` rounded up and `maxUnavailable` rounded down. If both are then 0, no pod could be
+/// replaced, so one pod may be unavailable (upstream: `ResolveFenceposts`).
 ///
 /// # Errors
-/// If a bound is neither a number nor a percentage; API validation does not let such a one in.
-pub fn fence_posts(strategy: &Strategy, replicas: i32) -> Result<(i32, i32), ModelError> {
-    let bound = |bound: &Option<IntOrPercent>, round| bound.as_ref().map_or(Ok(0), |bound| bound.of(replicas, round));
-    let surge = bound(&strategy.rolling_update.max_surge, Round::Up)?;
-    let unavailable = bound(&strategy.rolling_update.max_unavailable, Round::Down)?;
+/// If a bound is neither a number nor a percentage, which API validation refuses.
+pub fn resolve_fenceposts(strategy: &DeploymentStrategy, replicas: i32) -> Result<(i32, i32), ModelError> {
+    let bound =
+        |bound: &Option<IntOrPercent>, round| bound.as_ref().map_or(Ok(0), |bound| bound.scaled_value(replicas, round));
+    let surge = bound(&strategy.rolling_update.max_surge, RoundingDirection::Up)?;
+    let unavailable = bound(&strategy.rolling_update.max_unavailable, RoundingDirection::Down)?;
     Ok((surge, if surge == 0 && unavailable == 0 { 1 } else { unavailable }))
 }
 
-/// What is asked for and the surge: what `max-replicas` says.
+/// `spec.replicas` plus maxSurge, the value of the annotation `max-replicas`.
 pub fn max_replicas(deployment: &Deployment) -> i32 {
     deployment.replicas().wrapping_add(max_surge(deployment))
 }
 
-/// Fewest pods that must be available.
+/// How many pods must be available: `spec.replicas` minus maxUnavailable.
 pub fn min_available(deployment: &Deployment) -> i32 {
     deployment.replicas().wrapping_sub(max_unavailable(deployment))
 }
 
-/// Pods asked for from ReplicaSets.
-pub fn wanted<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i32 {
+/// The sum of `spec.replicas` (upstream: `GetReplicaCountForReplicaSets`).
+pub fn desired_replicas<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i32 {
     sum(all, |rs| rs.spec.replicas)
 }
 
-/// Pods that ReplicaSets have.
-pub fn existing<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i32 {
+/// The sum of `status.replicas` (upstream: `GetActualReplicaCountForReplicaSets`).
+pub fn actual_replicas<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i32 {
     sum(all, |rs| rs.status.replicas)
 }
 
-/// Pods of ReplicaSets that are ready.
-pub fn ready<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i32 {
+/// The sum of `status.readyReplicas`.
+pub fn ready_replicas<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i32 {
     sum(all, |rs| rs.status.ready_replicas)
 }
 
-/// Pods of ReplicaSets that are available.
-pub fn available<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i32 {
+/// The sum of `status.availableReplicas`.
+pub fn available_replicas<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> i32 {
     sum(all, |rs| rs.status.available_replicas)
 }
 

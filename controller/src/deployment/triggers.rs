@@ -1,61 +1,61 @@
-//! Which Deployments a change wakes.
+//! Event handlers: which Deployments a change of an object enqueues.
 //!
-//! Upstream: the event handlers of deployment_controller.go. Ownership by UID decides; labels only
-//! where nobody owns. Pure: a change and the cache that it went into come in, and the keys to look
-//! at come out.
+//! Upstream: the event handlers of deployment_controller.go. The owner's UID decides; labels decide
+//! only for objects without an owner. There are no side effects: the input is a change and the
+//! cache that already contains it, the output are the keys to enqueue.
 
 use crate::api::{Cache, Changed, Key};
 use crate::model::{Deployment, OwnerReference, Pod, ReplicaSet};
 
-/// Deployments that a change wakes.
-pub(crate) fn woken(cache: &Cache, change: &Changed) -> Vec<Key> {
+/// The Deployments to sync after a change.
+pub(crate) fn affected_deployments(cache: &Cache, change: &Changed) -> Vec<Key> {
     match change {
         Changed::Deployment { key } => vec![key.clone()],
-        Changed::ReplicaSet { before, now, .. } => woken_by_replica_set(cache, before.as_deref(), now.as_deref()),
-        Changed::Pod { before: Some(pod), now: None, .. } => woken_by_deleted_pod(cache, pod).into_iter().collect(),
+        Changed::ReplicaSet { before, now, .. } => affected_by_replica_set(cache, before.as_deref(), now.as_deref()),
+        Changed::Pod { before: Some(pod), now: None, .. } => affected_by_pod_deletion(cache, pod).into_iter().collect(),
         Changed::Pod { .. } => Vec::new(),
     }
 }
 
-/// Deployments that a change of a ReplicaSet wakes.
-fn woken_by_replica_set(cache: &Cache, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<Key> {
+/// The Deployments to sync after a change of a ReplicaSet.
+fn affected_by_replica_set(cache: &Cache, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<Key> {
     let Some(rs) = now.or(before) else { return Vec::new() };
     let namespace = rs.meta.namespace.as_str();
     let owner = rs.meta.controller();
     let old_owner = before.and_then(|before| before.meta.controller());
     let owner_changed = before.is_some() && owner != old_owner;
-    let mut woken = Vec::new();
+    let mut keys = Vec::new();
     if let (Some(before), Some(now)) = (before, now) {
         if before.meta.resource_version == now.meta.resource_version {
-            return woken;
+            return keys;
         }
         if owner_changed {
-            woken.extend(old_owner.and_then(|owner| managing(cache, namespace, owner)));
+            keys.extend(old_owner.and_then(|owner| resolve_owner(cache, namespace, owner)));
         }
     }
     if let Some(owner) = owner {
-        woken.extend(managing(cache, namespace, owner));
-        return woken;
+        keys.extend(resolve_owner(cache, namespace, owner));
+        return keys;
     }
-    // Nobody's: whoever could adopt it, if that is news. One that is going or gone is of no
-    // interest.
-    let news = match (before, now) {
+    // An orphan enqueues the Deployments that could adopt it, if it is new or its owner or labels
+    // have changed. A deleted or terminating orphan enqueues none.
+    let is_relevant = match (before, now) {
         (_, None) => false,
         (None, Some(now)) => !now.meta.is_deleting(),
         (Some(before), Some(now)) => owner_changed || before.meta.labels != now.meta.labels,
     };
-    if news {
-        woken.extend(matching(cache, rs));
+    if is_relevant {
+        keys.extend(matching_deployments(cache, rs));
     }
-    woken
+    keys
 }
 
-/// A Recreate Deployment waits for its last pod to be gone; only that one wakes it (pods that have
-/// ended but are still there hold the wake-up back, issue 128798).
-fn woken_by_deleted_pod(cache: &Cache, pod: &Pod) -> Option<Key> {
+/// A Recreate Deployment waits until its last pod is deleted; only that deletion enqueues it. Pods
+/// that have ended but still exist delay it (issue 128798).
+fn affected_by_pod_deletion(cache: &Cache, pod: &Pod) -> Option<Key> {
     let owner = pod.controller.as_ref().filter(|owner| owner.kind == "ReplicaSet")?;
     let rs = cache.replica_set(&Key::new(&pod.namespace, &owner.name)).filter(|rs| rs.meta.uid == owner.uid)?;
-    let key = managing(cache, &pod.namespace, rs.meta.controller()?)?;
+    let key = resolve_owner(cache, &pod.namespace, rs.meta.controller()?)?;
     let deployment = cache.deployment(&key).filter(|deployment| deployment.spec.strategy.is_recreate())?;
     let mut owned = cache.owned_by(&key.namespace, &deployment.meta.uid);
     owned.retain(|rs| selects(&deployment, rs));
@@ -63,8 +63,8 @@ fn woken_by_deleted_pod(cache: &Cache, pod: &Pod) -> Option<Key> {
     alone.then_some(key)
 }
 
-/// The Deployment that an owner reference means, if it is still the same one.
-fn managing(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<Key> {
+/// The Deployment of an owner reference, if its UID is still the same.
+fn resolve_owner(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<Key> {
     if owner.kind != "Deployment" {
         return None;
     }
@@ -72,7 +72,7 @@ fn managing(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<Ke
     cache.deployment(&key).filter(|deployment| deployment.meta.uid == owner.uid).map(|_| key)
 }
 
-fn matching(cache: &Cache, rs: &ReplicaSet) -> Vec<Key> {
+fn matching_deployments(cache: &Cache, rs: &ReplicaSet) -> Vec<Key> {
     if rs.meta.labels.is_empty() {
         return Vec::new();
     }
@@ -89,7 +89,7 @@ fn selects(deployment: &Deployment, rs: &ReplicaSet) -> bool {
     selector.is_some_and(|selector| selector.matches(&rs.meta.labels).unwrap_or(false))
 }
 
-/// deployment_controller_test.go: which Deployments are queued.
+/// deployment_controller_test.go: which Deployments are enqueued.
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -99,9 +99,9 @@ mod tests {
     use super::*;
     use crate::api::Change;
 
-    fn woken(cache: &mut Cache, change: Change) -> Vec<Key> {
+    fn affected(cache: &mut Cache, change: Change) -> Vec<Key> {
         let changed = cache.take(change);
-        super::woken(cache, &changed)
+        affected_deployments(cache, &changed)
     }
 
     fn key(name: &str) -> Key {
@@ -141,96 +141,96 @@ mod tests {
         let mut cache = Cache::default();
         for (name, app, strategy) in [("a", "x", "Recreate"), ("b", "x", "RollingUpdate"), ("c", "y", "RollingUpdate")]
         {
-            assert_eq!(woken(&mut cache, deployment(name, app, strategy)), [key(name)]);
+            assert_eq!(affected(&mut cache, deployment(name, app, strategy)), [key(name)]);
         }
         cache
     }
 
-    fn gone(name: &str) -> Change {
+    fn deletion(name: &str) -> Change {
         Change::ReplicaSet(key(name), None)
     }
 
     #[test]
-    fn an_added_replica_set_wakes_its_owner_only() {
-        assert_eq!(woken(&mut cache(), replica_set("rs", 1, "x", Some("b"))), [key("b")]);
+    fn enqueues_only_the_owner_of_an_added_replica_set() {
+        assert_eq!(affected(&mut cache(), replica_set("rs", 1, "x", Some("b"))), [key("b")]);
     }
 
     #[test]
-    fn an_added_orphan_wakes_all_that_select_it() {
-        assert_eq!(woken(&mut cache(), replica_set("rs", 1, "x", None)), [key("a"), key("b")]);
+    fn enqueues_all_deployments_that_select_an_added_orphan() {
+        assert_eq!(affected(&mut cache(), replica_set("rs", 1, "x", None)), [key("a"), key("b")]);
     }
 
     #[test]
-    fn an_owner_of_the_same_name_is_not_the_owner() {
+    fn enqueues_no_deployment_of_the_same_name_with_another_uid() {
         let mut cache = cache();
-        let raw = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "made-anew"}});
-        woken(&mut cache, Change::Deployment(key("a"), Some(Arc::new(Deployment::read(raw).unwrap()))));
-        assert!(woken(&mut cache, replica_set("rs", 1, "x", Some("a"))).is_empty());
+        let raw = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "recreated"}});
+        affected(&mut cache, Change::Deployment(key("a"), Some(Arc::new(Deployment::read(raw).unwrap()))));
+        assert!(affected(&mut cache, replica_set("rs", 1, "x", Some("a"))).is_empty());
     }
 
     #[test]
-    fn an_updated_replica_set_wakes_its_owner() {
+    fn enqueues_the_owner_of_an_updated_replica_set() {
         let mut cache = cache();
-        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
-        assert_eq!(woken(&mut cache, replica_set("rs", 2, "x", Some("a"))), [key("a")]);
-        assert!(woken(&mut cache, replica_set("rs", 2, "x", Some("a"))).is_empty(), "the same version is no news");
+        affected(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(affected(&mut cache, replica_set("rs", 2, "x", Some("a"))), [key("a")]);
+        assert!(affected(&mut cache, replica_set("rs", 2, "x", Some("a"))).is_empty(), "the same version is ignored");
     }
 
     #[test]
-    fn an_orphan_with_new_labels_wakes_those_that_select_it_now() {
+    fn enqueues_deployments_that_select_the_new_labels_of_an_orphan() {
         let mut cache = cache();
-        woken(&mut cache, replica_set("rs", 1, "x", None));
-        assert_eq!(woken(&mut cache, replica_set("rs", 2, "y", None)), [key("c")]);
-        assert!(woken(&mut cache, replica_set("rs", 3, "y", None)).is_empty(), "nothing that matters has changed");
+        affected(&mut cache, replica_set("rs", 1, "x", None));
+        assert_eq!(affected(&mut cache, replica_set("rs", 2, "y", None)), [key("c")]);
+        assert!(affected(&mut cache, replica_set("rs", 3, "y", None)).is_empty(), "nothing that matters has changed");
     }
 
     #[test]
-    fn a_changed_owner_wakes_both() {
+    fn enqueues_both_owners_when_the_owner_changes() {
         let mut cache = cache();
-        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
-        assert_eq!(woken(&mut cache, replica_set("rs", 2, "x", Some("b"))), [key("a"), key("b")]);
+        affected(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(affected(&mut cache, replica_set("rs", 2, "x", Some("b"))), [key("a"), key("b")]);
     }
 
     #[test]
-    fn a_released_replica_set_wakes_its_owner_and_all_that_select_it() {
+    fn enqueues_the_old_owner_and_all_that_select_a_released_replica_set() {
         let mut cache = cache();
-        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
-        assert_eq!(woken(&mut cache, replica_set("rs", 2, "x", None)), [key("a"), key("a"), key("b")]);
+        affected(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(affected(&mut cache, replica_set("rs", 2, "x", None)), [key("a"), key("a"), key("b")]);
     }
 
     #[test]
-    fn a_deleted_replica_set_wakes_its_owner_and_a_deleted_orphan_nobody() {
+    fn enqueues_only_the_owner_of_a_deleted_replica_set() {
         let mut cache = cache();
-        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
-        assert_eq!(woken(&mut cache, gone("rs")), [key("a")]);
-        woken(&mut cache, replica_set("rs", 1, "x", None));
-        assert!(woken(&mut cache, gone("rs")).is_empty());
+        affected(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(affected(&mut cache, deletion("rs")), [key("a")]);
+        affected(&mut cache, replica_set("rs", 1, "x", None));
+        assert!(affected(&mut cache, deletion("rs")).is_empty());
         assert!(cache.claimable("ns", "a").is_empty());
     }
 
     #[test]
-    fn the_last_pod_wakes_a_recreate_deployment() {
+    fn enqueues_a_recreate_deployment_after_its_last_pod_is_deleted() {
         let mut cache = cache();
-        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
-        assert!(woken(&mut cache, pod("one", Some("rs"), "Running")).is_empty());
-        assert!(woken(&mut cache, pod("two", Some("rs"), "Failed")).is_empty());
-        assert!(woken(&mut cache, Change::Pod(key("one"), None)).is_empty(), "one that has ended is still there");
-        assert_eq!(woken(&mut cache, Change::Pod(key("two"), None)), [key("a")]);
+        affected(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        assert!(affected(&mut cache, pod("one", Some("rs"), "Running")).is_empty());
+        assert!(affected(&mut cache, pod("two", Some("rs"), "Failed")).is_empty());
+        assert!(affected(&mut cache, Change::Pod(key("one"), None)).is_empty(), "one that has ended is still there");
+        assert_eq!(affected(&mut cache, Change::Pod(key("two"), None)), [key("a")]);
     }
 
     #[test]
-    fn a_pod_elsewhere_holds_nothing_back() {
+    fn ignores_pods_of_other_owners() {
         let mut cache = cache();
-        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
-        woken(&mut cache, replica_set("other", 1, "x", Some("b")));
+        affected(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        affected(&mut cache, replica_set("other", 1, "x", Some("b")));
         for (name, owner) in [("one", Some("rs")), ("two", Some("other")), ("three", None)] {
-            woken(&mut cache, pod(name, owner, "Running"));
+            affected(&mut cache, pod(name, owner, "Running"));
         }
-        assert_eq!(woken(&mut cache, Change::Pod(key("one"), None)), [key("a")]);
+        assert_eq!(affected(&mut cache, Change::Pod(key("one"), None)), [key("a")]);
         assert!(
-            woken(&mut cache, Change::Pod(key("two"), None)).is_empty(),
+            affected(&mut cache, Change::Pod(key("two"), None)).is_empty(),
             "a rolling Deployment does not wait for pods"
         );
-        assert!(woken(&mut cache, Change::Pod(key("three"), None)).is_empty());
+        assert!(affected(&mut cache, Change::Pod(key("three"), None)).is_empty());
     }
 }

@@ -1,76 +1,79 @@
-//! A template as upstream's dump writes it: go-spew's `%#v`, keys sorted, methods and addresses
-//! off.
+//! A template in the format of upstream's dump: go-spew's `%#v` with sorted keys, without methods
+//! and addresses.
 //!
 //! ```text
-//! struct   {Name:(T)value Name:(T)value}       every field in its order, set or not; inline structs and internals too
-//! pointer  <nil>, or what it points to         in JSON: absent, or a value, be it {} or ""
-//! list     <nil>, or [value value]             an empty one is nil: upstream's informer reads protobuf, which has no other
-//! map      <nil>, or map[key:value key:value]  as lists
+//! struct   {Name:(T)value Name:(T)value}       every field in declaration order, set or not;
+//!                                              also inline structs and internals
+//! pointer  <nil>, or the value                 in JSON: absent, or any value, also {} or ""
+//! list     <nil>, or [value value]             an empty list is nil: upstream's informer reads
+//!                                              protobuf, which does not distinguish them
+//! map      <nil>, or map[key:value key:value]  an empty map is nil, as for lists
 //! ```
 //!
-//! Text is written raw. Types are written for fields only. A JSON null is an absent value.
+//! Text is written without escapes. Types are written for fields only. A JSON null counts as
+//! absent.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use super::quantity::Quantity;
-use super::table::{Form, Table};
+use super::quantity::GoQuantity;
+use super::table::{FieldType, TypeTable};
 
-/// The template has something that the table does not know, or that no API server sends.
+/// The template has a field that the table does not know, or a value that no API server sends.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unknown;
+pub(super) struct UnknownShape;
 
-impl From<std::fmt::Error> for Unknown {
+impl From<std::fmt::Error> for UnknownShape {
     fn from(_: std::fmt::Error) -> Self {
         Self
     }
 }
 
-/// Writes a template out; what has been written is worthless if it fails.
-pub(super) fn dump(template: &Value, table: &Table, out: &mut impl Write) -> Result<(), Unknown> {
+/// Writes a template. After an error the output is incomplete and must be discarded.
+pub(super) fn dump(template: &Value, table: &TypeTable, out: &mut impl Write) -> Result<(), UnknownShape> {
     out.write_str("(v1.PodTemplateSpec)")?;
-    Dump { table, out }.value(table.root(), Some(template))
+    Dumper { table, out }.value(table.root(), Some(template))
 }
 
-struct Dump<'a, W> {
-    table: &'a Table,
+struct Dumper<'a, W> {
+    table: &'a TypeTable,
     out: &'a mut W,
 }
 
-impl<W: Write> Dump<'_, W> {
-    fn value(&mut self, form: &Form, value: Option<&Value>) -> Result<(), Unknown> {
+impl<W: Write> Dumper<'_, W> {
+    fn value(&mut self, field_type: &FieldType, value: Option<&Value>) -> Result<(), UnknownShape> {
         let value = value.filter(|value| !value.is_null());
-        match (form, value) {
-            (Form::Bool, None) => self.out.write_str("false")?,
-            (Form::Bool, Some(Value::Bool(value))) => self.out.write_str(if *value { "true" } else { "false" })?,
-            (Form::Int32, _) => write!(self.out, "{}", int32(value)?)?,
-            (Form::Int64, _) => write!(self.out, "{}", int64(value)?)?,
-            (Form::Text, None) => {}
-            (Form::Text, Some(Value::String(text))) => self.out.write_str(text)?,
-            (Form::Quantity, _) => self.quantity(value)?,
-            (Form::IntOrString, _) => self.int_or_string(value)?,
-            (Form::Time, None) => {
+        match (field_type, value) {
+            (FieldType::Bool, None) => self.out.write_str("false")?,
+            (FieldType::Bool, Some(Value::Bool(value))) => self.out.write_str(if *value { "true" } else { "false" })?,
+            (FieldType::Int32, _) => write!(self.out, "{}", int32(value)?)?,
+            (FieldType::Int64, _) => write!(self.out, "{}", int64(value)?)?,
+            (FieldType::Text, None) => {}
+            (FieldType::Text, Some(Value::String(text))) => self.out.write_str(text)?,
+            (FieldType::Quantity, _) => self.quantity(value)?,
+            (FieldType::IntOrString, _) => self.int_or_string(value)?,
+            (FieldType::Time, None) => {
                 self.out.write_str("{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}")?;
             }
-            (Form::Struct(of), None) => self.object(*of, &Map::new())?,
-            (Form::Struct(of), Some(Value::Object(map))) => self.object(*of, map)?,
-            (Form::Pointer(_), None) => self.out.write_str("<nil>")?,
-            (Form::Pointer(pointee), Some(_)) => self.value(pointee, value)?,
-            (Form::List(item), _) => self.list(item, value)?,
-            (Form::Map(item), _) => self.map(item, value)?,
-            _ => return Err(Unknown),
+            (FieldType::Struct(of), None) => self.object(*of, &Map::new())?,
+            (FieldType::Struct(of), Some(Value::Object(map))) => self.object(*of, map)?,
+            (FieldType::Pointer(_), None) => self.out.write_str("<nil>")?,
+            (FieldType::Pointer(pointee), Some(_)) => self.value(pointee, value)?,
+            (FieldType::List(item), _) => self.list(item, value)?,
+            (FieldType::Map(item), _) => self.map(item, value)?,
+            _ => return Err(UnknownShape),
         }
         Ok(())
     }
 
-    /// A struct that has a JSON object of its own; every key of it must be known.
-    fn object(&mut self, of: usize, map: &Map<String, Value>) -> Result<(), Unknown> {
-        if self.fields(of, map)? == map.len() { Ok(()) } else { Err(Unknown) }
+    /// Writes a struct with its own JSON object, all keys of which must be known.
+    fn object(&mut self, of: usize, map: &Map<String, Value>) -> Result<(), UnknownShape> {
+        if self.fields(of, map)? == map.len() { Ok(()) } else { Err(UnknownShape) }
     }
 
-    /// Writes a struct and returns how many keys of the object it has accounted for.
-    fn fields(&mut self, of: usize, map: &Map<String, Value>) -> Result<usize, Unknown> {
+    /// Writes a struct and returns how many keys of the object its fields use.
+    fn fields(&mut self, of: usize, map: &Map<String, Value>) -> Result<usize, UnknownShape> {
         let table = self.table;
         let mut known = 0;
         let mut before = '{';
@@ -78,20 +81,21 @@ impl<W: Write> Dump<'_, W> {
             self.out.write_char(before)?;
             before = ' ';
             self.out.write_str(field.prefix)?;
-            if let Form::Inline(inner) = field.form {
+            if let FieldType::Inline(inner) = field.field_type {
                 known += self.fields(inner, map)?;
             } else {
                 let value = map.get(field.key);
                 known += usize::from(value.is_some());
-                self.value(&field.form, value)?;
+                self.value(&field.field_type, value)?;
             }
         }
         self.out.write_char('}')?;
         Ok(known)
     }
 
-    fn list(&mut self, item: &Form, value: Option<&Value>) -> Result<(), Unknown> {
-        let Some(items) = value.map(|value| value.as_array().ok_or(Unknown)).transpose()?.filter(|all| !all.is_empty())
+    fn list(&mut self, item: &FieldType, value: Option<&Value>) -> Result<(), UnknownShape> {
+        let Some(items) =
+            value.map(|value| value.as_array().ok_or(UnknownShape)).transpose()?.filter(|all| !all.is_empty())
         else {
             return Ok(self.out.write_str("<nil>")?);
         };
@@ -104,8 +108,9 @@ impl<W: Write> Dump<'_, W> {
         Ok(self.out.write_char(']')?)
     }
 
-    fn map(&mut self, item: &Form, value: Option<&Value>) -> Result<(), Unknown> {
-        let Some(map) = value.map(|value| value.as_object().ok_or(Unknown)).transpose()?.filter(|all| !all.is_empty())
+    fn map(&mut self, item: &FieldType, value: Option<&Value>) -> Result<(), UnknownShape> {
+        let Some(map) =
+            value.map(|value| value.as_object().ok_or(UnknownShape)).transpose()?.filter(|all| !all.is_empty())
         else {
             return Ok(self.out.write_str("<nil>")?);
         };
@@ -122,8 +127,8 @@ impl<W: Write> Dump<'_, W> {
         Ok(self.out.write_char(']')?)
     }
 
-    /// Absent is zero, which upstream reads as `0` too.
-    fn quantity(&mut self, value: Option<&Value>) -> Result<(), Unknown> {
+    /// An absent quantity is zero, which upstream reads as `0` too.
+    fn quantity(&mut self, value: Option<&Value>) -> Result<(), UnknownShape> {
         let number;
         let text = match value {
             None => "0",
@@ -132,13 +137,13 @@ impl<W: Write> Dump<'_, W> {
                 number = value.to_string();
                 &number
             }
-            Some(_) => return Err(Unknown),
+            Some(_) => return Err(UnknownShape),
         };
-        Quantity::parse(text).ok_or(Unknown)?.dump(self.out)?;
+        GoQuantity::parse(text).ok_or(UnknownShape)?.dump(self.out)?;
         Ok(())
     }
 
-    fn int_or_string(&mut self, value: Option<&Value>) -> Result<(), Unknown> {
+    fn int_or_string(&mut self, value: Option<&Value>) -> Result<(), UnknownShape> {
         if let Some(Value::String(text)) = value {
             write!(self.out, "{{Type:(intstr.Type)1 IntVal:(int32)0 StrVal:(string){text}}}")?;
         } else {
@@ -148,10 +153,10 @@ impl<W: Write> Dump<'_, W> {
     }
 }
 
-fn int64(value: Option<&Value>) -> Result<i64, Unknown> {
-    value.map_or(Ok(0), |value| value.as_i64().ok_or(Unknown))
+fn int64(value: Option<&Value>) -> Result<i64, UnknownShape> {
+    value.map_or(Ok(0), |value| value.as_i64().ok_or(UnknownShape))
 }
 
-fn int32(value: Option<&Value>) -> Result<i32, Unknown> {
-    i32::try_from(int64(value)?).map_err(|_| Unknown)
+fn int32(value: Option<&Value>) -> Result<i32, UnknownShape> {
+    i32::try_from(int64(value)?).map_err(|_| UnknownShape)
 }

@@ -1,4 +1,4 @@
-//! FNV-1a with 32 bits, which text can be written to as it comes.
+//! FNV-1a with 32 bits, computed incrementally over text.
 
 use std::fmt;
 

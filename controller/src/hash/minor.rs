@@ -1,70 +1,70 @@
-//! Which minor of Kubernetes computes a hash.
+//! The minor version of Kubernetes for which a hash is computed.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{LazyLock, OnceLock};
 
-use super::table::{Table, minors};
+use super::table::{TypeTable, minors};
 
-/// A minor of Kubernetes whose controller's pod-template-hash is known here: that of the controller
-/// to be equal to, whatever the API server's is. Read one with `"1.33".parse()`.
+/// A minor version of Kubernetes whose controller's pod-template-hash is known: the version of the
+/// controller to match, which may differ from the API server's. Parse one with `"1.33".parse()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Minor(u16);
+pub struct KubernetesMinor(u16);
 
-/// Why there is no such [`Minor`].
+/// Why a text is not a [`KubernetesMinor`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum MinorError {
-    /// It is no version of Kubernetes.
+pub enum KubernetesMinorError {
+    /// The text does not have the form of a Kubernetes version.
     #[error("{0:?} is not a version of Kubernetes such as 1.36 or v1.36.3")]
     NotAVersion(String),
-    /// The table has no such minor.
-    #[error("the pod-template-hash of Kubernetes 1.{minor} is unknown; choose from {first} to {last}", first = Minor::all().next().unwrap_or_default(), last = Minor::all().last().unwrap_or_default())]
+    /// The table does not have this minor.
+    #[error("the pod-template-hash of Kubernetes 1.{minor} is unknown; choose from {first} to {last}", first = KubernetesMinor::all().next().unwrap_or_default(), last = KubernetesMinor::all().last().unwrap_or_default())]
     Unknown {
         /// The number after `1.`.
         minor: u16,
     },
 }
 
-/// The tables that have been asked for so far, a place for each minor that there is.
-static TABLES: LazyLock<Vec<(Minor, OnceLock<Table>)>> =
-    LazyLock::new(|| minors().map(|number| (Minor(number), OnceLock::new())).collect());
+/// A table for each minor, read on first use.
+static TABLES: LazyLock<Vec<(KubernetesMinor, OnceLock<TypeTable>)>> =
+    LazyLock::new(|| minors().map(|number| (KubernetesMinor(number), OnceLock::new())).collect());
 
-impl Minor {
-    /// Every minor that is known, oldest first.
+impl KubernetesMinor {
+    /// All known minors, oldest first.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLES.iter().map(|(minor, _)| *minor)
     }
 
-    pub(super) fn table(self) -> &'static Table {
+    pub(super) fn table(self) -> &'static TypeTable {
         let of_self = TABLES.iter().find(|(minor, _)| *minor == self);
         let (_, table) =
-            of_self.expect("a Minor is only made of the default, which a test looks for, or of a listed one");
-        table.get_or_init(|| Table::read(self.0))
+            of_self.expect("a KubernetesMinor is only made of the default, which a test looks for, or of a listed one");
+        table.get_or_init(|| TypeTable::read(self.0))
     }
 }
 
-/// The minor whose controller is followed in all else too: 1.36.
-impl Default for Minor {
+/// 1.36, the minor whose controller this one follows in everything else too.
+impl Default for KubernetesMinor {
     fn default() -> Self {
         Self(36)
     }
 }
 
-impl fmt::Display for Minor {
+impl fmt::Display for KubernetesMinor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "1.{}", self.0)
     }
 }
 
-/// Reads `1.36`, `v1.36`, `v1.36.3`, `v1.36.3-vendor.1`.
-impl FromStr for Minor {
-    type Err = MinorError;
+/// Parses `1.36`, `v1.36`, `v1.36.3` and `v1.36.3-vendor.1`.
+impl FromStr for KubernetesMinor {
+    type Err = KubernetesMinorError;
 
-    fn from_str(text: &str) -> Result<Self, MinorError> {
+    fn from_str(text: &str) -> Result<Self, KubernetesMinorError> {
         let rest = text.strip_prefix('v').unwrap_or(text).strip_prefix("1.");
         let number = rest.and_then(|rest| rest.split('.').next()).and_then(|minor| minor.parse().ok());
-        let minor = number.ok_or_else(|| MinorError::NotAVersion(text.to_owned()))?;
-        Self::all().find(|known| known.0 == minor).ok_or(MinorError::Unknown { minor })
+        let minor = number.ok_or_else(|| KubernetesMinorError::NotAVersion(text.to_owned()))?;
+        Self::all().find(|known| known.0 == minor).ok_or(KubernetesMinorError::Unknown { minor })
     }
 }
 
@@ -79,22 +79,22 @@ mod tests {
     #[case("v1.36")]
     #[case("v1.36.3")]
     #[case("v1.36.3-vendor.1")]
-    fn versions(#[case] text: &str) {
-        assert_eq!(text.parse(), Ok(Minor::default()));
+    fn parses_versions(#[case] text: &str) {
+        assert_eq!(text.parse(), Ok(KubernetesMinor::default()));
     }
 
     #[rstest]
     #[case("", "\"\" is not a version of Kubernetes such as 1.36 or v1.36.3")]
     #[case("2.36", "\"2.36\" is not a version of Kubernetes such as 1.36 or v1.36.3")]
     #[case("1.-36", "\"1.-36\" is not a version of Kubernetes such as 1.36 or v1.36.3")]
-    fn no_versions(#[case] text: &str, #[case] message: &str) {
-        assert_eq!(text.parse::<Minor>().unwrap_err().to_string(), message);
+    fn refuses_other_texts(#[case] text: &str, #[case] message: &str) {
+        assert_eq!(text.parse::<KubernetesMinor>().unwrap_err().to_string(), message);
     }
 
     #[test]
-    fn an_unknown_minor_says_which_are_known() {
-        let (first, last) = (Minor::all().next().unwrap(), Minor::all().last().unwrap());
-        let message = "1.9".parse::<Minor>().unwrap_err().to_string();
+    fn the_error_for_an_unknown_minor_lists_the_known_ones() {
+        let (first, last) = (KubernetesMinor::all().next().unwrap(), KubernetesMinor::all().last().unwrap());
+        let message = "1.9".parse::<KubernetesMinor>().unwrap_err().to_string();
         assert_eq!(
             message,
             format!("the pod-template-hash of Kubernetes 1.9 is unknown; choose from {first} to {last}")
@@ -102,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn every_minor_reads_back() {
-        assert!(Minor::all().all(|minor| minor.to_string().parse() == Ok(minor)));
-        assert!(Minor::all().any(|minor| minor == Minor::default()));
+    fn every_minor_parses_its_own_text() {
+        assert!(KubernetesMinor::all().all(|minor| minor.to_string().parse() == Ok(minor)));
+        assert!(KubernetesMinor::all().any(|minor| minor == KubernetesMinor::default()));
     }
 }

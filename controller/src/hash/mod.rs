@@ -1,51 +1,50 @@
-//! The pod-template-hash, bit for bit as upstream has it: so a ReplicaSet has the name that
-//! kube-controller-manager would give it.
+//! `pod-template-hash`: bit for bit as upstream's, so that a ReplicaSet gets the same name as from
+//! kube-controller-manager.
 //!
-//! Upstream writes its Go struct `v1.PodTemplateSpec` out as text, field names, types and internals
-//! included, and takes FNV-1a over that. So the hash depends on how that struct was declared in the
-//! minor that computes it:
+//! Upstream dumps its Go struct `v1.PodTemplateSpec` as text, with field names, types and
+//! internals, and computes FNV-1a over that text. So the hash depends on the declaration of the
+//! struct in the minor version that computes it:
 //!
 //! ```text
 //!  fields.txt ──► table ──► dump ──► fnv ──► eight to ten letters
 //!  (every minor)  (one)     (quantity)
-//!                             └─ meets what the table does not know ──► stable
+//!                             └─ a value that the table lacks ──► fallback
 //! ```
 //!
-//! `fields.txt` is made from upstream's own declarations by `scripts/hash-fields/generate`; a new
-//! minor is one run of it and no code. The template is taken as the API server gives it, with its
-//! defaults filled in, as upstream's informer sees it.
+//! `scripts/hash-fields/generate` makes `fields.txt` from upstream's declarations; a new minor
+//! needs one run of it and no code. The template must be as the API server returns it, with
+//! defaults, as upstream's informer gets it.
 //!
-//! A field newer than the table (the server's minor may be ahead of the controller's), or a value
-//! that no API server sends, is not guessed at: such a template gets the hash of `stable`, which
-//! knows no fields. Upstream would leave a field that it does not know out, and take two templates
-//! that differ only there for one; here they stay two. Nothing but the name depends on which of the
-//! two hashes it is: ReplicaSets are found by their template, and a name that is taken is a
-//! collision like any other.
+//! A template with a field that the table does not know (the server's minor may be newer than the
+//! controller's) or with a value that no API server sends gets the hash of `fallback`, which works
+//! for any JSON. Upstream would ignore an unknown field and treat two templates that differ only
+//! there as equal; here they differ. Only the name of the ReplicaSet depends on which hash is used:
+//! ReplicaSets are found by their template, and a name that is taken is handled as a collision.
 //!
-//! A template, a count of collisions and a minor come in; a hash goes out. Borders: no ReplicaSet,
-//! no settings, no client.
+//! The input is a template, a collision count and a minor; the output is a hash. This module knows
+//! no ReplicaSet, no settings and no client.
 
 mod dump;
+mod fallback;
 mod fnv;
 mod minor;
 mod quantity;
-mod stable;
 mod table;
 
 use fnv::Fnv;
-pub use minor::{Minor, MinorError};
+pub use minor::{KubernetesMinor, KubernetesMinorError};
 use serde_json::Value;
 
-/// In it, no hash can spell a word; digits, all that is ever encoded, become its letters 49 to 58
-/// modulo 27.
+/// Upstream's alphabet, in which no hash can spell a word. Only digits are encoded; they become the
+/// letters 49 to 58 modulo 27.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// The hash of a template as the controller of a minor computes it; another one for each collision
-/// met so far (upstream: `ComputeHash`).
-pub fn pod_template_hash(template: &Value, collision_count: Option<i32>, minor: Minor) -> String {
+/// The hash of a template as the controller of this minor computes it. Each collision count gives
+/// another hash (upstream: `ComputeHash`).
+pub fn pod_template_hash(template: &Value, collision_count: Option<i32>, minor: KubernetesMinor) -> String {
     let mut sum = Fnv::default();
     if dump::dump(template, minor.table(), &mut sum).is_err() {
-        sum = stable::sum(template);
+        sum = fallback::hash(template);
     }
     if let Some(count) = collision_count {
         sum.write(&count.to_le_bytes());

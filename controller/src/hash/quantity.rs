@@ -1,57 +1,57 @@
-//! A quantity as upstream holds it in memory, which is what a dump shows of it.
+//! A quantity as upstream stores it in memory, because a dump shows that form.
 //!
-//! Equal amounts may be held in unequal ways. Upstream keeps an amount as a 64-bit number and a
-//! power of ten as long as it is sure that this can hold it, else as a number of any size counted
-//! in billionths (`100Ti` already); and it keeps the text that it came from only if that is plainly
-//! the shortest one. So `128Mi` comes without its text, and `170Mi` with it.
+//! Upstream may store equal amounts differently. It stores an amount as a 64-bit number and a power
+//! of ten if that surely fits, and otherwise (`100Ti` already) as a number of any size in
+//! billionths. It keeps the original text only if that text is clearly the shortest one. So `128Mi`
+//! is stored without its text, and `170Mi` with it.
 
 use std::fmt;
 
-/// Digits that surely fit 64 bits.
+/// A number of digits that always fits 64 bits.
 const SAFE_DIGITS: usize = 18;
-/// The finest power of ten that there is.
+/// The smallest supported power of ten.
 const NANO: i32 = -9;
 /// One, in billionths.
 const ONE: u128 = 1_000_000_000;
-/// What an amount with a binary suffix is capped at.
+/// The maximum of an amount with a binary suffix.
 const MOST: u128 = i64::MAX as u128;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Quantity<'a> {
-    amount: Amount,
-    /// The text that it came from, where that is kept.
+pub(super) struct GoQuantity<'a> {
+    amount: GoAmount,
+    /// The original text, or empty if upstream does not keep it.
     text: &'a str,
     format: &'static str,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Amount {
+enum GoAmount {
     /// `value` times ten to the power of `scale`.
     Small { value: i64, scale: i32 },
     /// `digits` *divided* by ten to the power of `scale`.
     Big { negative: bool, digits: u128, scale: i32 },
 }
 
-impl<'a> Quantity<'a> {
-    /// Reads a quantity. `None` for what is none, and for one so large, or zero in so odd a form,
-    /// that no API server writes it.
+impl<'a> GoQuantity<'a> {
+    /// Parses a quantity. `None` if it is invalid, or if no API server writes it: a very large
+    /// amount, or an unusual form of zero.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
-        let number = Number::parse(text)?;
+        let number = QuantityText::parse(text)?;
         let suffix = Suffix::parse(number.suffix)?;
         number.small(suffix).or_else(|| number.big(suffix))
     }
 
-    /// Writes the quantity as a dump does.
+    /// Writes the quantity in the format of the dump.
     pub(super) fn dump(&self, out: &mut impl fmt::Write) -> fmt::Result {
         let (value, scale) = match self.amount {
-            Amount::Small { value, scale } => (value, scale),
-            Amount::Big { .. } => (0, 0),
+            GoAmount::Small { value, scale } => (value, scale),
+            GoAmount::Big { .. } => (0, 0),
         };
         write!(out, "{{i:(resource.int64Amount){{value:(int64){value} scale:(resource.Scale){scale}}} ")?;
         out.write_str("d:(resource.infDecAmount){Dec:(*inf.Dec)")?;
         match self.amount {
-            Amount::Small { .. } => out.write_str("<nil>")?,
-            Amount::Big { negative, digits, scale } => {
+            GoAmount::Small { .. } => out.write_str("<nil>")?,
+            GoAmount::Big { negative, digits, scale } => {
                 write!(out, "{{unscaled:(big.Int){{neg:(bool){negative} abs:(big.nat)[{}", digits as u64)?;
                 let high = digits >> 64;
                 if high > 0 {
@@ -64,7 +64,7 @@ impl<'a> Quantity<'a> {
     }
 }
 
-/// What a suffix stands for: a power of ten, or of two.
+/// The meaning of a suffix: a power of ten or of two.
 #[derive(Clone, Copy, PartialEq)]
 enum Suffix {
     Decimal(i32),
@@ -104,40 +104,40 @@ impl Suffix {
     }
 }
 
-/// The parts of a quantity's text, without zeros in front.
+/// The parts of a quantity's text, without leading zeros.
 #[derive(Clone, Copy)]
-struct Number<'a> {
+struct QuantityText<'a> {
     text: &'a str,
     negative: bool,
     /// At least one digit.
-    whole: &'a str,
+    integer: &'a str,
     fraction: &'a str,
     suffix: &'a str,
 }
 
-impl<'a> Number<'a> {
+impl<'a> QuantityText<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         if text.is_empty() {
             return None;
         }
         let rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-        let (whole, rest) = split_digits(rest.trim_start_matches('0'));
+        let (integer, rest) = split_digits(rest.trim_start_matches('0'));
         let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
         Some(Self {
             text,
             negative: text.starts_with('-'),
-            whole: if whole.is_empty() { "0" } else { whole },
+            integer: if integer.is_empty() { "0" } else { integer },
             fraction,
             suffix,
         })
     }
 
-    /// The quantity in 64 bits, where upstream is sure of it.
-    fn small(self, suffix: Suffix) -> Option<Quantity<'a>> {
-        let length = self.whole.len() + self.fraction.len();
+    /// The quantity in 64 bits, if upstream stores it so.
+    fn small(self, suffix: Suffix) -> Option<GoQuantity<'a>> {
+        let length = self.integer.len() + self.fraction.len();
         let (power, factor) = match suffix {
             Suffix::Decimal(power) | Suffix::Exponent(power) if length <= SAFE_DIGITS => (power, 1),
-            // Upstream's guess at the digits that are left beside a power of two.
+            // Upstream's estimate of the digits that a power of two leaves.
             Suffix::Binary(power) if self.fraction.is_empty() && length + power as usize * 3 / 10 < 15 => {
                 (0, 1 << power)
             }
@@ -148,17 +148,17 @@ impl<'a> Number<'a> {
         let value = i64::try_from(digits).ok()?.checked_mul(factor)?;
         let is_canonical = match suffix {
             Suffix::Binary(_) => digits % 8 != 0,
-            _ => scale % 3 == 0 && !self.whole.starts_with('0') && digits % 1000 != 0,
+            _ => scale % 3 == 0 && !self.integer.starts_with('0') && digits % 1000 != 0,
         };
-        Some(Quantity {
-            amount: Amount::Small { value: if self.negative { -value } else { value }, scale },
+        Some(GoQuantity {
+            amount: GoAmount::Small { value: if self.negative { -value } else { value }, scale },
             text: if is_canonical || self.text == "0" { self.text } else { "" },
             format: suffix.format(),
         })
     }
 
-    /// The quantity in billionths, a rest of one rounded up.
-    fn big(self, suffix: Suffix) -> Option<Quantity<'a>> {
+    /// The quantity in billionths, rounded up.
+    fn big(self, suffix: Suffix) -> Option<GoQuantity<'a>> {
         let (mut digits, power, factor) = match suffix {
             Suffix::Decimal(power) | Suffix::Exponent(power) => (self.digits()?, power, 1),
             Suffix::Binary(power) => (self.digits()?, 0, 1 << power),
@@ -175,12 +175,12 @@ impl<'a> Number<'a> {
                 format = Suffix::Decimal(0).format();
             }
         }
-        Some(Quantity { amount: Amount::Big { negative: self.negative, digits, scale }, text: "", format })
+        Some(GoQuantity { amount: GoAmount::Big { negative: self.negative, digits, scale }, text: "", format })
     }
 
     fn digits(self) -> Option<u128> {
         let digit = |sum: u128, digit: u8| sum.checked_mul(10)?.checked_add(u128::from(digit - b'0'));
-        self.whole.bytes().chain(self.fraction.bytes()).try_fold(0, digit)
+        self.integer.bytes().chain(self.fraction.bytes()).try_fold(0, digit)
     }
 }
 
@@ -194,16 +194,16 @@ mod tests {
 
     use super::*;
 
-    fn small(value: i64, scale: i32) -> Amount {
-        Amount::Small { value, scale }
+    fn small(value: i64, scale: i32) -> GoAmount {
+        GoAmount::Small { value, scale }
     }
 
-    /// In billionths.
-    fn big(digits: u128) -> Amount {
-        Amount::Big { negative: false, digits, scale: 9 }
+    /// An amount in billionths.
+    fn big(digits: u128) -> GoAmount {
+        GoAmount::Big { negative: false, digits, scale: 9 }
     }
 
-    /// Each as k8s.io/apimachinery v0.36.3 was seen to hold it, with a hundred thousand more.
+    /// Each as k8s.io/apimachinery v0.36.3 stores it; a hundred thousand more were compared once.
     #[rstest]
     #[case("0", small(0, 0), "0", "DecimalSI")]
     #[case("00", small(0, 0), "", "DecimalSI")]
@@ -223,14 +223,19 @@ mod tests {
     #[case("99Ti", small(99 << 40, 0), "99Ti", "BinarySI")]
     #[case("100Ti", big((100 << 40) * ONE), "", "BinarySI")]
     #[case("1.5Gi", big((3 << 29) * ONE), "", "BinarySI")]
-    #[case("16Ei", Amount::Big { negative: false, digits: MOST, scale: 0 }, "", "BinarySI")]
+    #[case("16Ei", GoAmount::Big { negative: false, digits: MOST, scale: 0 }, "", "BinarySI")]
     #[case("0.0001Ki", big(102_400_000), "", "DecimalSI")]
     #[case("1234567890123456789", big(1_234_567_890_123_456_789 * ONE), "", "DecimalSI")]
     #[case("0.1n", big(1), "", "DecimalSI")]
     #[case("1e-99", big(1), "", "DecimalExponent")]
-    fn quantities(#[case] text: &str, #[case] amount: Amount, #[case] kept: &str, #[case] format: &str) {
-        let quantity = Quantity::parse(text).unwrap();
-        assert_eq!((&quantity.amount, quantity.text, quantity.format), (&amount, kept, format));
+    fn stores_quantities_as_upstream(
+        #[case] text: &str,
+        #[case] amount: GoAmount,
+        #[case] expected_text: &str,
+        #[case] format: &str,
+    ) {
+        let quantity = GoQuantity::parse(text).unwrap();
+        assert_eq!((&quantity.amount, quantity.text, quantity.format), (&amount, expected_text, format));
     }
 
     #[rstest]
@@ -241,11 +246,11 @@ mod tests {
     #[case::no_exponent("1e")]
     #[case::beyond_reckoning("1234567890123456789e30")]
     #[case::zero_that_only_people_write("0Ei")]
-    fn refused(#[case] text: &str) {
-        assert_eq!(Quantity::parse(text), None);
+    fn refuses_invalid_and_unusual_quantities(#[case] text: &str) {
+        assert_eq!(GoQuantity::parse(text), None);
     }
 
-    /// A number of any size is written in pieces of 64 bits, the lowest first.
+    /// A number of any size is written as 64-bit words, the lowest first.
     #[rstest]
     #[case(
         "100Ti",
@@ -258,9 +263,9 @@ mod tests {
         scale:(inf.Scale)9}} s:(string) Format:(resource.Format)DecimalSI}"
     )]
     #[case("170Mi", "d:(resource.infDecAmount){Dec:(*inf.Dec)<nil>} s:(string)170Mi Format:(resource.Format)BinarySI}")]
-    fn dumps(#[case] text: &str, #[case] end: &str) {
+    fn dumps_quantities_as_upstream(#[case] text: &str, #[case] end: &str) {
         let mut out = String::new();
-        Quantity::parse(text).unwrap().dump(&mut out).unwrap();
+        GoQuantity::parse(text).unwrap().dump(&mut out).unwrap();
         assert!(out.ends_with(end), "{out}");
     }
 }

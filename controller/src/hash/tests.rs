@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
 
-use super::table::{Form, Table};
+use super::table::{FieldType, TypeTable};
 use super::*;
 
-/// What a Deployment of one nginx container becomes once an API server has filled its defaults in.
+/// The template of a Deployment with one nginx container, with the defaults of an API server.
 fn nginx(image: &str, port: bool) -> Value {
     let mut container = json!({
         "name": "nginx", "image": image, "resources": {}, "terminationMessagePath": "/dev/termination-log",
@@ -26,9 +26,9 @@ fn nginx(image: &str, port: bool) -> Value {
     })
 }
 
-/// Of `kubectl create deployment nginx --image=nginx`, of the Deployment of upstream's
-/// documentation in two ages, and of that after a collision. Those of 1.32 and before are all over
-/// the web.
+/// The hashes of `kubectl create deployment nginx --image=nginx`, of the Deployment in upstream's
+/// documentation (two versions of it), and of the latter after a collision. Those up to 1.32 are
+/// found on many web pages.
 #[rstest]
 #[case("1.25", ["76d6c9b8c", "7fb96c846b", "7759cfdc55", "7c9b7c68f5"])]
 #[case("1.26", ["748c667d99", "85996f8dbd", "57c68fcd95", "6d575c8769"])]
@@ -42,43 +42,43 @@ fn nginx(image: &str, port: bool) -> Value {
 #[case("1.34", ["66686b6766", "bf744486c", "55c89695b6", "8597dbbbb"])]
 #[case("1.35", ["56c45fd5ff", "77bc6bd484", "d8d475c9f", "798ddfc445"])]
 #[case("1.36", ["7f8fbb96d", "6c5f67b5f7", "6b799bd7f6", "6f4479b5f6"])]
-fn well_known(#[case] minor: Minor, #[case] hashes: [&str; 4]) {
+fn gives_the_well_known_hashes(#[case] minor: KubernetesMinor, #[case] hashes: [&str; 4]) {
     let templates = [nginx("nginx", false), nginx("nginx:1.14.2", true), nginx("nginx:1.7.9", true)];
     let mut ours = templates.each_ref().map(|template| pod_template_hash(template, None, minor)).to_vec();
     ours.push(pod_template_hash(&templates[1], Some(1), minor));
     assert_eq!(ours, hashes);
 }
 
-/// The table's first row says what the generator hashed a template to that has every field set,
-/// upstream's types in hand.
+/// The first row of the table has the hash of a template with every field set, which the generator
+/// computed with upstream's types.
 #[test]
-fn every_field_of_every_minor() {
+fn hashes_every_field_of_every_minor_as_upstream() {
     let listed = table::FIELDS.lines().find_map(|line| line.strip_prefix("minors ")).unwrap();
     for item in listed.split(' ') {
         let (number, hash) = (item.split_once('=').unwrap().0, item.split_once('/').unwrap().1);
-        let minor: Minor = format!("1.{number}").parse().unwrap();
+        let minor: KubernetesMinor = format!("1.{number}").parse().unwrap();
         let filled = fill(minor.table(), minor.table().root(), "");
         assert_eq!(pod_template_hash(&filled, None, minor), hash, "{minor}: {}", text(&filled).unwrap());
     }
 }
 
-/// As `fill` of the generator: text is its key, numbers are 7, amounts 170Mi, lists and maps have
-/// one value, times are absent.
-fn fill(table: &Table, form: &Form, key: &str) -> Value {
-    match form {
-        Form::Bool => true.into(),
-        Form::Int32 | Form::Int64 | Form::IntOrString => 7.into(),
-        Form::Text => key.into(),
-        Form::Quantity => "170Mi".into(),
-        Form::Time | Form::Opaque => Value::Null,
-        Form::Pointer(inner) => fill(table, inner, key),
-        Form::List(item) => json!([fill(table, item, key)]),
-        Form::Map(item) => json!({"key": fill(table, item, key)}),
-        Form::Struct(of) | Form::Inline(of) => {
+/// Like `fill` of the generator: a text is its key, numbers are 7, quantities are 170Mi, lists and
+/// maps have one value, times are absent.
+fn fill(table: &TypeTable, field_type: &FieldType, key: &str) -> Value {
+    match field_type {
+        FieldType::Bool => true.into(),
+        FieldType::Int32 | FieldType::Int64 | FieldType::IntOrString => 7.into(),
+        FieldType::Text => key.into(),
+        FieldType::Quantity => "170Mi".into(),
+        FieldType::Time | FieldType::Opaque => Value::Null,
+        FieldType::Pointer(inner) => fill(table, inner, key),
+        FieldType::List(item) => json!([fill(table, item, key)]),
+        FieldType::Map(item) => json!({"key": fill(table, item, key)}),
+        FieldType::Struct(of) | FieldType::Inline(of) => {
             let mut all = serde_json::Map::new();
             for field in table.fields(*of) {
-                match (&field.form, fill(table, &field.form, field.key)) {
-                    (Form::Inline(_), Value::Object(inner)) => all.extend(inner),
+                match (&field.field_type, fill(table, &field.field_type, field.key)) {
+                    (FieldType::Inline(_), Value::Object(inner)) => all.extend(inner),
                     (_, value) => drop(all.insert(field.key.to_owned(), value)),
                 }
             }
@@ -87,9 +87,9 @@ fn fill(table: &Table, form: &Form, key: &str) -> Value {
     }
 }
 
-fn text(template: &Value) -> Result<String, dump::Unknown> {
+fn text(template: &Value) -> Result<String, dump::UnknownShape> {
     let mut text = String::new();
-    dump::dump(template, Minor::default().table(), &mut text).map(|()| text)
+    dump::dump(template, KubernetesMinor::default().table(), &mut text).map(|()| text)
 }
 
 fn with(pointer: &str, value: Value) -> Value {
@@ -99,7 +99,7 @@ fn with(pointer: &str, value: Value) -> Value {
     template
 }
 
-/// What upstream's informer cannot tell from absence, and what it can.
+/// Which values upstream's informer cannot distinguish from an absent field.
 #[rstest]
 #[case::null("/spec/nodeName", json!(null), true)]
 #[case::empty_text("/spec/nodeName", json!(""), true)]
@@ -109,7 +109,7 @@ fn with(pointer: &str, value: Value) -> Value {
 #[case::empty_pointer("/spec/affinity", json!({}), false)]
 #[case::zero_pointer("/spec/priority", json!(0), false)]
 #[case::empty_text_pointer("/spec/runtimeClassName", json!(""), false)]
-fn absence(#[case] pointer: &str, #[case] value: Value, #[case] as_absent: bool) {
+fn treats_values_as_absent_like_upstream(#[case] pointer: &str, #[case] value: Value, #[case] as_absent: bool) {
     let (plain, given) = (nginx("app:1", true), with(pointer, value));
     assert_eq!(text(&given).unwrap() == text(&plain).unwrap(), as_absent);
 }
@@ -127,33 +127,34 @@ fn absence(#[case] pointer: &str, #[case] value: Value, #[case] as_absent: bool)
 #[case::no_object("/spec", json!("spec"))]
 #[case::time("/metadata/creationTimestamp", json!("2017-02-15T18:50:00Z"))]
 #[case::managed_fields("/metadata/managedFields", json!([{"fieldsV1": {}}]))]
-fn what_the_table_does_not_know_has_the_stable_hash(#[case] pointer: &str, #[case] value: Value) {
+fn a_template_with_unknown_fields_gets_the_fallback_hash(#[case] pointer: &str, #[case] value: Value) {
     let template = with(pointer, value);
-    assert_eq!(text(&template), Err(dump::Unknown));
-    let hash = encode(&stable::sum(&template));
-    assert!(Minor::all().all(|minor| pod_template_hash(&template, None, minor) == hash));
+    assert_eq!(text(&template), Err(dump::UnknownShape));
+    let hash = encode(&fallback::hash(&template));
+    assert!(KubernetesMinor::all().all(|minor| pod_template_hash(&template, None, minor) == hash));
 }
 
-/// Names that were once given must stay.
+/// The names of existing ReplicaSets must not change.
 #[test]
-fn the_stable_hash_is_stable() {
+fn the_fallback_hash_does_not_change() {
     let template =
         json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "app:1"}]}});
-    assert_eq!(encode(&stable::sum(&template)), "f54cbb7f8");
+    assert_eq!(encode(&fallback::hash(&template)), "f54cbb7f8");
 }
 
-/// A field that a minor has and the one before has not.
+/// A field that 1.36 has and 1.35 lacks.
 #[test]
-fn a_minor_knows_its_own_fields() {
+fn a_minor_knows_only_its_own_fields() {
     let template = with("/spec/schedulingGroup", json!({"podGroupName": "g"}));
-    let dumped = |minor: &str| dump::dump(&template, minor.parse::<Minor>().unwrap().table(), &mut String::new());
-    assert_eq!(dumped("1.35"), Err(dump::Unknown));
+    let dumped =
+        |minor: &str| dump::dump(&template, minor.parse::<KubernetesMinor>().unwrap().table(), &mut String::new());
+    assert_eq!(dumped("1.35"), Err(dump::UnknownShape));
     assert_eq!(dumped("1.36"), Ok(()));
 }
 
-/// The whole of a small one, for who wants to see what is hashed.
+/// An example of the text that is hashed.
 #[test]
-fn a_dump() {
+fn dumps_a_small_template() {
     let text = text(&json!({"metadata": {"labels": {"b": "2", "a": "1"}}, "spec": {"priority": 5}})).unwrap();
     let beginning = "(v1.PodTemplateSpec){ObjectMeta:(v1.ObjectMeta){Name:(string) GenerateName:(string) Namespace:(string) \
         SelfLink:(string) UID:(types.UID) ResourceVersion:(string) Generation:(int64)0 CreationTimestamp:(v1.Time){Time:\
@@ -166,7 +167,7 @@ fn a_dump() {
 /// Upstream: util/hash_test.go, a thousand image tags.
 #[test]
 fn a_thousand_images_give_a_thousand_hashes() {
-    let hash = |n| pod_template_hash(&nginx(&format!("app:v0.{n}"), true), None, Minor::default());
+    let hash = |n| pod_template_hash(&nginx(&format!("app:v0.{n}"), true), None, KubernetesMinor::default());
     assert_eq!((0..1000).map(hash).collect::<BTreeSet<_>>().len(), 1000);
 }
 
@@ -174,11 +175,12 @@ fn a_thousand_images_give_a_thousand_hashes() {
 #[test]
 fn each_collision_gives_another_hash() {
     let template = nginx("app:1", true);
-    let hashes = [None, Some(0), Some(1), Some(2), Some(-1)].map(|n| pod_template_hash(&template, n, Minor::default()));
+    let hashes = [None, Some(0), Some(1), Some(2), Some(-1)]
+        .map(|n| pod_template_hash(&template, n, KubernetesMinor::default()));
     assert_eq!(BTreeSet::from(hashes).len(), 5);
 }
 
-/// JSON of any shape, with keys that often mean something.
+/// JSON of any shape, in which many keys are those of templates.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -205,16 +207,16 @@ proptest! {
     #[test]
     fn any_json_has_a_hash(template in any_json(), spec in any_json(), count in any::<Option<i32>>()) {
         for template in [&template, &with("/spec/overhead", template.clone()), &with("/spec", spec)] {
-            let hash = pod_template_hash(template, count, Minor::default());
+            let hash = pod_template_hash(template, count, KubernetesMinor::default());
             prop_assert!((1..=10).contains(&hash.len()));
             prop_assert!(hash.bytes().all(|letter| b"456789bcdf".contains(&letter)), "{}", hash);
         }
     }
 
     #[test]
-    fn amounts_of_any_text_are_read_or_refused(text in "[-+]?[0-9.]{0,45}([numkMGTPE]i?|[eE][-+]?[0-9]{1,12}|.*)?") {
+    fn any_text_is_parsed_as_a_quantity_or_refused(text in "[-+]?[0-9.]{0,45}([numkMGTPE]i?|[eE][-+]?[0-9]{1,12}|.*)?") {
         let mut out = String::new();
-        if let Some(amount) = quantity::Quantity::parse(&text) {
+        if let Some(amount) = quantity::GoQuantity::parse(&text) {
             amount.dump(&mut out).unwrap();
         }
     }

@@ -1,4 +1,4 @@
-//! Conditions, and upstream's three rules for changing them.
+//! `status.conditions`: conditions, and upstream's three rules for changing them.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::meta::null_as_default;
 
-/// One condition of a Deployment or a ReplicaSet.
+/// A condition of a Deployment or a ReplicaSet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
-    /// Type; at most one condition of each.
+    /// Type; an object has at most one condition of each.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True`, `False` or `Unknown`.
@@ -20,22 +20,22 @@ pub struct Condition {
     /// When the status last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Timestamp>,
-    /// When the condition was last written; ReplicaSets have none.
+    /// When the condition was last written. Conditions of ReplicaSets lack this field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<Timestamp>,
-    /// Why, in one word.
+    /// The reason, one word.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Why, in a sentence.
+    /// The explanation, a sentence.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Fields of a newer API; kept as they are.
+    /// Fields of a newer API, which are kept.
     #[serde(flatten)]
-    pub other: BTreeMap<String, Value>,
+    pub extra_fields: BTreeMap<String, Value>,
 }
 
 impl Condition {
-    /// A condition that begins now. Times are cut to seconds, as the API stores them.
+    /// A condition with both times `now`, truncated to seconds as the API stores them.
     pub fn new(kind: &str, status: &str, reason: &str, message: impl Into<String>, now: Timestamp) -> Self {
         let now = super::whole_second(now);
         Self {
@@ -45,7 +45,7 @@ impl Condition {
             last_update_time: Some(now),
             reason: reason.to_owned(),
             message: message.into(),
-            other: BTreeMap::new(),
+            extra_fields: BTreeMap::new(),
         }
     }
 
@@ -54,8 +54,8 @@ impl Condition {
         all.iter().find(|condition| condition.kind == kind)
     }
 
-    /// Sets a condition: nothing happens if status and reason are what they were; the transition
-    /// time stays if the status does; a condition that changes moves to the end (upstream:
+    /// Sets a condition. Nothing changes if status and reason are equal. The transition time is
+    /// kept if the status is equal. A condition that changes moves to the end (upstream:
     /// `SetDeploymentCondition`).
     pub fn set(all: &mut Vec<Self>, mut condition: Self) {
         if let Some(current) = Self::find(all, &condition.kind)
@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn same_status_and_reason_changes_nothing() {
+    fn keeps_a_condition_with_the_same_status_and_reason() {
         let mut all = vec![Condition::new("A", "True", "Because", "first", at(1))];
         Condition::set(&mut all, Condition::new("A", "True", "Because", "second", at(2)));
         assert_eq!(all, [Condition::new("A", "True", "Because", "first", at(1))]);
     }
 
     #[test]
-    fn same_status_keeps_the_transition_time_and_moves_to_the_end() {
+    fn keeps_the_transition_time_of_the_same_status_and_moves_the_condition_to_the_end() {
         let mut all = vec![
             Condition::new("A", "True", "Because", "first", at(1)),
             Condition::new("B", "True", "Because", "", at(1)),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_a_newer_api_survive() {
+    fn keeps_fields_of_a_newer_api() {
         let text = r#"{"type":"A","status":"True","observedGeneration":7}"#;
         let condition: Condition = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_value(&condition).unwrap(), serde_json::from_str::<Value>(text).unwrap());

@@ -1,80 +1,80 @@
-//! Deployments.
+//! Deployment: the fields that rules read, and the status that they write.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::manifest::{Manifest, Template, take_template};
+use super::manifest::{CompactManifest, Template, take_template};
 use super::meta::{null_as_default, part};
 use super::{Condition, IntOrPercent, LabelSelector, Meta, ModelError};
 
-/// A Deployment: the fields that rules read, and all of it as it came.
+/// A Deployment: the parsed fields that rules read, and the complete object as the server sent it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deployment {
-    /// Metadata.
+    /// `metadata`.
     pub meta: Meta,
-    /// What is asked for.
+    /// `spec`, without the template.
     pub spec: DeploymentSpec,
-    /// What this controller last said.
+    /// `status`.
     pub status: DeploymentStatus,
-    manifest: Manifest,
+    manifest: CompactManifest,
 }
 
-/// What is asked of a Deployment, the template left out: see [`Deployment::template`].
+/// `spec` of a Deployment without the template, for which see [`Deployment::template`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeploymentSpec {
     replicas: Option<i32>,
-    /// Which pods and ReplicaSets are its own.
+    /// Selects its pods and ReplicaSets.
     pub selector: Option<LabelSelector>,
-    /// How old pods give way to new ones.
+    /// How old pods are replaced by new ones.
     #[serde(deserialize_with = "null_as_default")]
-    pub strategy: Strategy,
-    /// Seconds a pod must be ready to be available.
+    pub strategy: DeploymentStrategy,
+    /// Seconds for which a pod must be ready to be available.
     #[serde(deserialize_with = "null_as_default")]
     pub min_ready_seconds: i32,
-    /// Old ReplicaSets to keep; absent, or the largest number there is: all.
+    /// How many old ReplicaSets to keep. If absent or 2³¹−1, all are kept.
     pub revision_history_limit: Option<i32>,
-    /// Whether rollouts are held.
+    /// Whether rollouts are paused.
     #[serde(deserialize_with = "null_as_default")]
     pub paused: bool,
-    /// Seconds without progress after which it counts as stalled; absent, or the largest number
-    /// there is: never.
+    /// Seconds without progress after which the deadline is exceeded. If absent or 2³¹−1, there is
+    /// no deadline.
     pub progress_deadline_seconds: Option<i32>,
 }
 
-/// How old pods give way to new ones.
+/// `spec.strategy`: how old pods are replaced by new ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Strategy {
+pub struct DeploymentStrategy {
     /// `RollingUpdate` or `Recreate`.
     #[serde(rename = "type", deserialize_with = "null_as_default")]
     pub kind: String,
-    /// Bounds of a rolling update.
+    /// The bounds of a rolling update.
     #[serde(deserialize_with = "null_as_default")]
     pub rolling_update: RollingUpdate,
 }
 
-/// Bounds of a rolling update.
+/// `spec.strategy.rollingUpdate`: the bounds of a rolling update.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdate {
-    /// How many pods there may be above what is asked for.
+    /// `maxSurge`: how many pods may exist above `spec.replicas`.
     pub max_surge: Option<IntOrPercent>,
-    /// How many of those asked for may be unavailable.
+    /// `maxUnavailable`: how many of `spec.replicas` pods may be unavailable.
     pub max_unavailable: Option<IntOrPercent>,
 }
 
-/// What this controller says about a Deployment.
+/// `status` of a Deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeploymentStatus {
-    /// Generation that these numbers are about.
+    /// The generation that the status describes.
     #[serde(deserialize_with = "null_as_default")]
     pub observed_generation: i64,
-    /// Pods of all its ReplicaSets.
+    /// The pods of all its ReplicaSets.
     #[serde(deserialize_with = "null_as_default")]
     pub replicas: i32,
-    /// Pods of the new ReplicaSet.
+    /// The pods of the new ReplicaSet.
     #[serde(deserialize_with = "null_as_default")]
     pub updated_replicas: i32,
     /// Ready pods.
@@ -83,12 +83,12 @@ pub struct DeploymentStatus {
     /// Available pods.
     #[serde(deserialize_with = "null_as_default")]
     pub available_replicas: i32,
-    /// Pods asked for from ReplicaSets and not available.
+    /// The desired pods of all its ReplicaSets that are not available.
     #[serde(deserialize_with = "null_as_default")]
     pub unavailable_replicas: i32,
-    /// Pods on their way out; absent where some ReplicaSet does not report it.
+    /// Terminating pods; absent if a ReplicaSet does not report them.
     pub terminating_replicas: Option<i32>,
-    /// How often the name of a ReplicaSet was taken.
+    /// How often the name of a new ReplicaSet was taken.
     pub collision_count: Option<i32>,
     /// Conditions.
     #[serde(deserialize_with = "null_as_default")]
@@ -96,34 +96,34 @@ pub struct DeploymentStatus {
 }
 
 impl Deployment {
-    /// Reads a Deployment.
+    /// Parses a Deployment.
     pub fn read(mut raw: Value) -> Result<Self, ModelError> {
         let template = take_template(&mut raw);
         Self::assemble(raw, template)
     }
 
-    /// Reads one that came without its template.
+    /// Parses a Deployment whose template was already taken out.
     pub(crate) fn assemble(raw: Value, template: Option<Template>) -> Result<Self, ModelError> {
         let meta = Meta::read(&raw, "Deployment")?;
         Ok(Self {
             spec: part(&raw, "spec", "Deployment")?,
             status: part(&raw, "status", "Deployment")?,
-            manifest: Manifest::new(raw, template, &meta),
+            manifest: CompactManifest::new(raw, template, &meta),
             meta,
         })
     }
 
-    /// The object as it came, but for its type.
+    /// The object as the server sent it, without apiVersion and kind.
     pub fn raw(&self) -> Value {
         self.manifest.value()
     }
 
-    /// What goes over the wire to give it this status.
+    /// The request body that writes this status.
     pub(crate) fn with_status(&self, status: &DeploymentStatus) -> Vec<u8> {
         self.manifest.with_status("Deployment", |raw| status.write_over(raw))
     }
 
-    /// Its pod template.
+    /// `spec.template`.
     pub fn template(&self) -> &Template {
         self.manifest.template()
     }
@@ -132,39 +132,39 @@ impl Deployment {
         self.manifest.template_mut()
     }
 
-    /// Pods wanted; 1 where nothing is said.
+    /// `spec.replicas`, by default 1.
     pub fn replicas(&self) -> i32 {
         self.spec.replicas.unwrap_or(1)
     }
 
-    /// The deadline in seconds, if there is one (upstream: `HasProgressDeadline`).
-    pub fn progress_deadline(&self) -> Option<i32> {
+    /// `spec.progressDeadlineSeconds`, if there is a deadline (upstream: `HasProgressDeadline`).
+    pub fn progress_deadline_seconds(&self) -> Option<i32> {
         self.spec.progress_deadline_seconds.filter(|seconds| *seconds != i32::MAX)
     }
 
-    /// How many old ReplicaSets to keep, if there is a limit (upstream: `HasRevisionHistoryLimit`).
-    pub fn history_limit(&self) -> Option<i32> {
+    /// `spec.revisionHistoryLimit`, if there is a limit (upstream: `HasRevisionHistoryLimit`).
+    pub fn revision_history_limit(&self) -> Option<i32> {
         self.spec.revision_history_limit.filter(|limit| *limit != i32::MAX)
     }
 }
 
-impl Strategy {
-    /// Whether old pods give way bit by bit.
+impl DeploymentStrategy {
+    /// Whether the type is `RollingUpdate`.
     pub fn is_rolling(&self) -> bool {
         self.kind == "RollingUpdate"
     }
 
-    /// Whether all old pods go before new ones come.
+    /// Whether the type is `Recreate`.
     pub fn is_recreate(&self) -> bool {
         self.kind == "Recreate"
     }
 }
 
 impl DeploymentStatus {
-    /// Writes these fields over a raw status; what else is there stays. Zeros are left out, as the
-    /// API's own types do.
+    /// Writes these fields to a raw status and keeps its other fields. Zeros are left out, as in
+    /// the API's own types.
     pub fn write_over(&self, raw: &mut Value) {
-        // Without `..`: a new field does not compile until it is written.
+        // Without `..`, so that a new field does not compile until it is written.
         let Self {
             observed_generation,
             replicas,
@@ -192,12 +192,12 @@ impl DeploymentStatus {
     }
 }
 
-/// Sets a number, or removes the field where it is 0.
+/// Sets a number, or removes the field if the number is 0.
 pub(crate) fn omit_zero(object: &mut Value, field: &str, number: i64) {
     set_or_remove(object, field, (number != 0).then(|| Value::from(number)));
 }
 
-/// Sets a field, or removes it.
+/// Sets a field, or removes it without a value.
 pub(super) fn set_or_remove(object: &mut Value, field: &str, value: Option<Value>) {
     let Some(map) = object.as_object_mut() else { return };
     match value {
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_written_over_what_is_there() {
+    fn writing_a_status_keeps_unknown_fields() {
         let mut raw = json!({"replicas": 3, "unavailableReplicas": 1, "ofTheFuture": true});
         let status = DeploymentStatus { replicas: 4, terminating_replicas: Some(0), ..Default::default() };
         status.write_over(&mut raw);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_read_as_absent() {
+    fn reads_null_as_absent() {
         let deployment = Deployment::read(json!({
             "metadata": {"name": "web", "labels": null, "ownerReferences": null},
             "spec": {"replicas": null, "strategy": {"rollingUpdate": null, "type": "Recreate"}, "paused": null},

@@ -1,27 +1,27 @@
-//! Events: what a controller tells users about an object, besides its status.
+//! Events: messages of a controller to users about an object, besides its status.
 
 /// An event about an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// How bad it is.
+    /// Its type.
     pub kind: EventKind,
-    /// Why, in one word.
+    /// The reason, one word.
     pub reason: &'static str,
-    /// What, in a sentence.
+    /// The message, a sentence.
     pub message: String,
 }
 
-/// How bad an event is.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// As it should be.
+    /// The expected course.
     Normal,
-    /// A user should know.
+    /// A problem that a user should know.
     Warning,
 }
 
 impl EventKind {
-    /// As the API writes it.
+    /// The value in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",

@@ -1,32 +1,33 @@
-//! Bounds that are a number or a share: `3`, `"25%"`.
+//! IntOrString: bounds that are a number of pods or a percentage, `3` or `"25%"` (`maxSurge` is
+//! rounded up, `maxUnavailable` is rounded down).
 
 use serde::Deserialize;
 
 use super::ModelError;
 
-/// A whole number, or a percentage of another.
+/// An integer, or a percentage of a total.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum IntOrPercent {
     /// A number of pods.
     Int(i32),
-    /// Text; only whole percentages such as `25%` mean something.
+    /// Text; only integer percentages such as `25%` are valid.
     Text(String),
 }
 
-/// Which way a fraction of a pod goes.
+/// How a fraction of a pod is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Round {
-    /// To the next larger number: maxSurge.
+pub enum RoundingDirection {
+    /// To the next larger integer: `maxSurge`.
     Up,
-    /// To the next smaller number: maxUnavailable.
+    /// To the next smaller integer: `maxUnavailable`.
     Down,
 }
 
 impl IntOrPercent {
-    /// The number of pods out of `total` (upstream: `GetScaledValueFromIntOrPercent`, floating
-    /// point and all).
-    pub fn of(&self, total: i32, round: Round) -> Result<i32, ModelError> {
+    /// The number of pods out of `total` (upstream: `GetScaledValueFromIntOrPercent`, with the same
+    /// floating point operations).
+    pub fn scaled_value(&self, total: i32, round: RoundingDirection) -> Result<i32, ModelError> {
         let text = match self {
             Self::Int(number) => return Ok(*number),
             Self::Text(text) => text,
@@ -37,8 +38,8 @@ impl IntOrPercent {
             .ok_or_else(|| ModelError::Bound(text.clone()))?;
         let share = percent as f64 * f64::from(total) / 100.0;
         let whole = match round {
-            Round::Up => share.ceil(),
-            Round::Down => share.floor(),
+            RoundingDirection::Up => share.ceil(),
+            RoundingDirection::Down => share.floor(),
         };
         Ok(whole as i64 as i32)
     }
@@ -51,15 +52,20 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case("25%", 10, Round::Up, Some(3))]
-    #[case("25%", 10, Round::Down, Some(2))]
-    #[case("100%", 7, Round::Down, Some(7))]
-    #[case("39%", 10, Round::Up, Some(4))]
-    #[case("39%", 10, Round::Down, Some(3))]
-    #[case("0%", 10, Round::Up, Some(0))]
-    #[case("25", 10, Round::Up, None)]
-    #[case("x%", 10, Round::Up, None)]
-    fn shares(#[case] text: &str, #[case] total: i32, #[case] round: Round, #[case] wanted: Option<i32>) {
-        assert_eq!(IntOrPercent::Text(text.to_owned()).of(total, round).ok(), wanted);
+    #[case("25%", 10, RoundingDirection::Up, Some(3))]
+    #[case("25%", 10, RoundingDirection::Down, Some(2))]
+    #[case("100%", 7, RoundingDirection::Down, Some(7))]
+    #[case("39%", 10, RoundingDirection::Up, Some(4))]
+    #[case("39%", 10, RoundingDirection::Down, Some(3))]
+    #[case("0%", 10, RoundingDirection::Up, Some(0))]
+    #[case("25", 10, RoundingDirection::Up, None)]
+    #[case("x%", 10, RoundingDirection::Up, None)]
+    fn percentages_are_rounded_in_the_given_direction(
+        #[case] text: &str,
+        #[case] total: i32,
+        #[case] round: RoundingDirection,
+        #[case] expected: Option<i32>,
+    ) {
+        assert_eq!(IntOrPercent::Text(text.to_owned()).scaled_value(total, round).ok(), expected);
     }
 }

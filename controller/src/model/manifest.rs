@@ -1,17 +1,21 @@
-//! An object as it came, in little room.
+//! An object as the server sent it, stored compactly.
 //!
-//! Parsed JSON takes some six times the room of its text, and most of that text a cluster holds
-//! more than once: a pod template stands in a Deployment and again in its newest ReplicaSet, and
-//! kubectl's annotation repeats all of it. So an object is kept as text without two of its parts:
+//! Parsed JSON needs some six times the memory of its text, and most of that text exists several
+//! times in a cluster: a Deployment and its newest ReplicaSet have the same pod template, and
+//! kubectl's annotation repeats the whole object. So an object is stored as text, with the
+//! annotations and the template apart:
 //!
 //! ```text
-//!  object = rest and status (text) + annotations (the map that rules read) + template (text that equal ones share) + its hash label
+//!  object = other fields and status (text)
+//!         + annotations (the map that rules read)
+//!         + template (text, shared with equal templates)
+//!         + hash label of the template
 //! ```
 //!
-//! Most writes are of a status: their body is these texts around the new status (`with_status`).
-//! The whole object is made again, as a value, only for other writes and for a new ReplicaSet or
-//! pod. What rules ask at every look, whether two templates mean the same, is answered by a
-//! checksum that is made once for each text.
+//! Most writes are of a status: their body consists of these texts around the new status
+//! (`with_status`). The complete object is only rebuilt as a value for other writes, and for a new
+//! ReplicaSet or pod. Each sync compares templates; that compares checksums, which are computed
+//! once for each text.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -20,41 +24,43 @@ use ring::digest;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::any::Any;
+use super::any_json::AnyJson;
+use super::json_text::{JsonSource, append_comma, append_json, to_json};
 use super::meta::Meta;
 use super::names::POD_TEMPLATE_HASH;
-use super::template::canonical;
-use super::text::{Rest, separate, write, written};
-use super::transcode::{Found, Transcoded};
+use super::template::canonical_template;
+use super::transcode::{TemplateOrOther, TranscodedTemplate};
 
-/// A text here was written from a value, so it reads back.
+/// The texts here were serialized from values, so they parse.
 const READS_BACK: &str = "what was written as JSON reads as JSON";
 
-/// An object, whole.
+/// A complete object.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Manifest {
-    /// Type, annotations and template left out, and after it the status, if there is one.
+pub(super) struct CompactManifest {
+    /// The object without apiVersion, kind, annotations, template and status; after it the status,
+    /// if there is one.
     text: Arc<str>,
-    /// Where the status begins.
+    /// Offset of the status.
     status: usize,
-    /// Where the annotations belong, if there are any.
-    in_metadata: usize,
-    /// Where the template belongs, if there is one.
-    in_spec: usize,
+    /// Offset at which the annotations are inserted, if there are any.
+    metadata_offset: usize,
+    /// Offset at which the template is inserted, if there is one.
+    spec_offset: usize,
     annotations: Arc<BTreeMap<String, String>>,
     template: Option<Template>,
 }
 
-impl Manifest {
-    /// Keeps an object that came without its template, and that; `meta` is what was read of it.
+impl CompactManifest {
+    /// Stores an object whose template was taken out, and that template. `meta` is its parsed
+    /// metadata.
     pub(super) fn new(mut raw: Value, template: Option<Template>, meta: &Meta) -> Self {
-        let (mut text, mut in_metadata, mut in_spec, mut status) = (Vec::new(), 0, 0, None);
+        let (mut text, mut metadata_offset, mut spec_offset, mut status) = (Vec::new(), 0, 0, None);
         if let Some(fields) = raw.as_object_mut() {
-            // Objects in lists come without their type, and others with it.
+            // Objects in lists lack apiVersion and kind, others have them.
             fields.remove("apiVersion");
             fields.remove("kind");
             status = fields.remove("status");
-            // Not where there are none: absent, null and empty must stay what they are.
+            // Without annotations the field stays: absent, null and empty must be kept apart.
             if !meta.annotations.is_empty()
                 && let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut)
             {
@@ -62,28 +68,28 @@ impl Manifest {
             }
             text.push(b'{');
             for (name, value) in fields.iter() {
-                separate(&mut text);
-                write(&mut text, name);
+                append_comma(&mut text);
+                append_json(&mut text, name);
                 text.push(b':');
                 match name.as_str() {
-                    "metadata" => in_metadata = text.len() + 1,
-                    "spec" => in_spec = text.len() + 1,
+                    "metadata" => metadata_offset = text.len() + 1,
+                    "spec" => spec_offset = text.len() + 1,
                     _ => {}
                 }
-                write(&mut text, value);
+                append_json(&mut text, value);
             }
             text.push(b'}');
         } else {
-            write(&mut text, &raw);
+            append_json(&mut text, &raw);
         }
         let at = text.len();
-        status.into_iter().for_each(|status| write(&mut text, &status));
+        status.into_iter().for_each(|status| append_json(&mut text, &status));
         let text = String::from_utf8(text).expect("JSON is written as UTF-8");
         let annotations = meta.annotations.clone();
-        Self { text: text.into(), status: at, in_metadata, in_spec, annotations, template }
+        Self { text: text.into(), status: at, metadata_offset, spec_offset, annotations, template }
     }
 
-    /// The object as it came, but for its type.
+    /// The object as the server sent it, without apiVersion and kind.
     pub(super) fn value(&self) -> Value {
         let mut value: Value = serde_json::from_str(&self.text[..self.status]).expect(READS_BACK);
         if !self.annotations.is_empty() {
@@ -99,31 +105,31 @@ impl Manifest {
         value
     }
 
-    /// The text of this object with its type, its status changed.
+    /// The text of this object with apiVersion and kind, and with a changed status.
     pub(super) fn with_status(&self, kind: &str, change: impl FnOnce(&mut Value)) -> Vec<u8> {
         let mut status = self.status().unwrap_or_default();
         change(&mut status);
         let mut text = Vec::with_capacity(self.text.len() + 1024);
         text.extend_from_slice(b"{\"apiVersion\":\"apps/v1\",\"kind\":");
-        write(&mut text, kind);
+        append_json(&mut text, kind);
         text.extend_from_slice(b",\"status\":");
-        write(&mut text, &status);
-        let mut rest = Rest { text: &self.text.as_bytes()[..self.status], copied: 1 };
-        rest.separate(&mut text);
-        // Metadata comes before spec, as the fields of a value are sorted.
+        append_json(&mut text, &status);
+        let mut source = JsonSource { text: &self.text.as_bytes()[..self.status], position: 1 };
+        source.append_comma(&mut text);
+        // `metadata` precedes `spec`, because the fields of a value are sorted.
         if !self.annotations.is_empty() {
-            rest.copy_until(self.in_metadata, &mut text);
+            source.copy_until(self.metadata_offset, &mut text);
             text.extend_from_slice(b"\"annotations\":");
-            write(&mut text, &*self.annotations);
-            rest.separate(&mut text);
+            append_json(&mut text, &*self.annotations);
+            source.append_comma(&mut text);
         }
         if let Some(template) = &self.template {
-            rest.copy_until(self.in_spec, &mut text);
+            source.copy_until(self.spec_offset, &mut text);
             text.extend_from_slice(b"\"template\":");
             template.write(&mut text);
-            rest.separate(&mut text);
+            source.append_comma(&mut text);
         }
-        rest.copy_until(self.status, &mut text);
+        source.copy_until(self.status, &mut text);
         text
     }
 
@@ -132,9 +138,8 @@ impl Manifest {
         (!text.is_empty()).then(|| serde_json::from_str(text).expect(READS_BACK))
     }
 
-    /// Its pod template.
+    /// `spec.template`; a null template if there is none.
     pub(super) fn template(&self) -> &Template {
-        /// That of an object which has none.
         static NONE: LazyLock<Template> = LazyLock::new(|| Template::new(Value::Null));
         self.template.as_ref().unwrap_or(&NONE)
     }
@@ -144,7 +149,7 @@ impl Manifest {
     }
 }
 
-/// The template of an object, which is without it afterwards; `None` if it has none.
+/// Takes the template out of an object; `None` if it has none.
 pub(super) fn take_template(raw: &mut Value) -> Option<Template> {
     let spec = raw.get_mut("spec").and_then(Value::as_object_mut);
     let spec = spec.filter(|spec| spec.get("template").is_some_and(Value::is_object));
@@ -155,51 +160,53 @@ pub(super) fn take_template(raw: &mut Value) -> Option<Template> {
 #[derive(Debug, Clone)]
 pub struct Template {
     text: Arc<TemplateText>,
-    /// The label that tells the templates of one Deployment apart; the text is without it.
+    /// The label `pod-template-hash`, which the text lacks so that equal templates share it.
     hash: Option<Box<str>>,
 }
 
-/// The text of a template. Many objects may have the same.
+/// The text of a template. Many objects may share it.
 #[derive(Debug)]
 pub(crate) struct TemplateText {
     json: Box<str>,
-    /// Where the hash label belongs, if the template has labels.
-    in_labels: usize,
-    /// A checksum of what it means, once somebody has asked.
-    meaning: OnceLock<[u8; digest::SHA256_OUTPUT_LEN]>,
+    /// Offset at which the hash label is inserted, if the template has labels.
+    labels_offset: usize,
+    /// Checksum of the canonical form, computed on first use.
+    canonical_digest: OnceLock<[u8; digest::SHA256_OUTPUT_LEN]>,
 }
 
 impl Template {
-    /// Keeps a template.
+    /// Stores a template.
     pub fn new(value: Value) -> Self {
-        let Any(found) = Any::<Found>::deserialize(value).expect("any JSON can be read so");
+        let AnyJson(found) = AnyJson::<TemplateOrOther>::deserialize(value).expect("any JSON can be read so");
         match found {
-            Found::Template(found) => Self::of(found),
-            Found::Other(value) => Self::of(Transcoded { json: written(&value), in_labels: 0, hash: None }),
+            TemplateOrOther::Template(found) => Self::from_transcoded(found),
+            TemplateOrOther::Other(value) => {
+                Self::from_transcoded(TranscodedTemplate { json: to_json(&value), labels_offset: 0, hash: None })
+            }
         }
     }
 
-    /// Keeps one that was read as text.
-    pub(crate) fn of(Transcoded { json, in_labels, hash }: Transcoded) -> Self {
-        let text = TemplateText { json: json.into(), in_labels, meaning: OnceLock::new() };
+    /// Stores a template that was read as text.
+    pub(crate) fn from_transcoded(TranscodedTemplate { json, labels_offset, hash }: TranscodedTemplate) -> Self {
+        let text = TemplateText { json: json.into(), labels_offset, canonical_digest: OnceLock::new() };
         Self { text: Arc::new(text), hash: hash.map(String::into_boxed_str) }
     }
 
-    /// Writes the template as it came at the end of a text.
+    /// Appends the template to a text, as the server sent it.
     fn write(&self, text: &mut Vec<u8>) {
-        let TemplateText { json, in_labels, .. } = &*self.text;
-        let mut rest = Rest { text: json.as_bytes(), copied: 0 };
+        let TemplateText { json, labels_offset, .. } = &*self.text;
+        let mut source = JsonSource { text: json.as_bytes(), position: 0 };
         if let Some(hash) = &self.hash {
-            rest.copy_until(*in_labels, text);
-            write(text, POD_TEMPLATE_HASH);
+            source.copy_until(*labels_offset, text);
+            append_json(text, POD_TEMPLATE_HASH);
             text.push(b':');
-            write(text, hash);
-            rest.separate(text);
+            append_json(text, hash);
+            source.append_comma(text);
         }
-        rest.copy_until(json.len(), text);
+        source.copy_until(json.len(), text);
     }
 
-    /// The template as it came.
+    /// The template as the server sent it.
     pub fn value(&self) -> Value {
         let mut value = self.text.value();
         if let Some(hash) = &self.hash {
@@ -208,23 +215,23 @@ impl Template {
         value
     }
 
-    /// Whether two mean the same, the hash label left aside, as
-    /// [`same_template`](super::same_template) has it.
-    pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.text, &other.text) || self.text.meaning() == other.text.meaning()
+    /// Whether two templates are equal except for the hash label, by the rules of
+    /// [`is_same_template`](super::is_same_template).
+    pub fn is_same(&self, template: &Self) -> bool {
+        Arc::ptr_eq(&self.text, &template.text) || self.text.canonical_digest() == template.text.canonical_digest()
     }
 
-    /// Its labels, the hash label among them; `None` if it has no such map.
+    /// Its labels including the hash label; `None` if it has no labels.
     pub fn labels(&self) -> Option<Map<String, Value>> {
         #[derive(Deserialize)]
-        struct Labelled {
-            metadata: Labels,
+        struct TemplateLabels {
+            metadata: LabelsField,
         }
         #[derive(Deserialize)]
-        struct Labels {
+        struct LabelsField {
             labels: Map<String, Value>,
         }
-        let labelled: Labelled = serde_json::from_str(&self.text.json).ok()?;
+        let labelled: TemplateLabels = serde_json::from_str(&self.text.json).ok()?;
         let mut labels = labelled.metadata.labels;
         labels.extend(self.hash.as_deref().map(|hash| (POD_TEMPLATE_HASH.to_owned(), hash.into())));
         Some(labels)
@@ -234,7 +241,7 @@ impl Template {
         &self.text
     }
 
-    /// Shares a text that is equal to its own.
+    /// Replaces its text by an equal text that other templates share.
     pub(crate) fn share(&mut self, text: Arc<TemplateText>) {
         debug_assert_eq!(self.text, text);
         self.text = text;
@@ -242,8 +249,8 @@ impl Template {
 }
 
 impl PartialEq for Template {
-    fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && (Arc::ptr_eq(&self.text, &other.text) || self.text == other.text)
+    fn eq(&self, template: &Self) -> bool {
+        self.hash == template.hash && (Arc::ptr_eq(&self.text, &template.text) || self.text == template.text)
     }
 }
 
@@ -252,9 +259,9 @@ impl TemplateText {
         serde_json::from_str(&self.json).expect(READS_BACK)
     }
 
-    fn meaning(&self) -> &[u8] {
-        self.meaning.get_or_init(|| {
-            let canonical = written(&canonical(&self.value()));
+    fn canonical_digest(&self) -> &[u8] {
+        self.canonical_digest.get_or_init(|| {
+            let canonical = to_json(&canonical_template(&self.value()));
             let mut sum = [0; digest::SHA256_OUTPUT_LEN];
             sum.copy_from_slice(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref());
             sum
@@ -263,22 +270,22 @@ impl TemplateText {
 }
 
 impl PartialEq for TemplateText {
-    fn eq(&self, other: &Self) -> bool {
-        self.json == other.json
+    fn eq(&self, text: &Self) -> bool {
+        self.json == text.json
     }
 }
 
 impl Eq for TemplateText {}
 
 impl PartialOrd for TemplateText {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
+    fn partial_cmp(&self, text: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(text))
     }
 }
 
 impl Ord for TemplateText {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.json.cmp(&other.json)
+    fn cmp(&self, text: &Self) -> std::cmp::Ordering {
+        self.json.cmp(&text.json)
     }
 }
 
@@ -315,7 +322,7 @@ mod tests {
     #[case::only_the_hash_label(json!({"spec": {"template": {"metadata": {"labels": {"pod-template-hash": "a"}}}}}))]
     #[case::a_hash_that_is_no_text(json!({"spec": {"template": {"metadata": {"labels": {"pod-template-hash": 1}}}}}))]
     #[case::labels_of_null(json!({"spec": {"template": {"metadata": {"labels": null}}}}))]
-    fn an_object_is_given_back_as_it_came(#[case] mut raw: Value) {
+    fn an_object_is_restored_unchanged(#[case] mut raw: Value) {
         let of_template = raw.pointer("/spec/template").cloned().unwrap_or_default();
         let deployment = Deployment::read(raw.clone()).unwrap();
         raw.as_object_mut().unwrap().remove("apiVersion");
@@ -324,8 +331,8 @@ mod tests {
         assert_eq!((set.raw(), set.template().value()), (raw, of_template));
     }
 
-    /// What a status is written with, as it is when all is a value.
-    fn by_values(mut raw: Value, kind: &str, status: impl FnOnce(&mut Value)) -> Value {
+    /// The expected body of a status write, built from values instead of texts.
+    fn body_from_values(mut raw: Value, kind: &str, status: impl FnOnce(&mut Value)) -> Value {
         (raw["apiVersion"], raw["kind"]) = ("apps/v1".into(), kind.into());
         status(&mut raw["status"]);
         raw
@@ -334,11 +341,11 @@ mod tests {
     fn check_with_status(raw: &Value) {
         let status = DeploymentStatus { replicas: 7, collision_count: Some(0), ..Default::default() };
         let text = Deployment::read(raw.clone()).unwrap().with_status(&status);
-        let expected = by_values(raw.clone(), "Deployment", |raw| status.write_over(raw));
+        let expected = body_from_values(raw.clone(), "Deployment", |raw| status.write_over(raw));
         assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), expected);
         let status = ReplicaSetStatus { ready_replicas: 7, ..Default::default() };
         let text = ReplicaSet::read(raw.clone()).unwrap().with_status(&status);
-        let expected = by_values(raw.clone(), "ReplicaSet", |raw| status.write_over(raw));
+        let expected = body_from_values(raw.clone(), "ReplicaSet", |raw| status.write_over(raw));
         assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), expected);
     }
 
@@ -353,12 +360,12 @@ mod tests {
         "spec": {"metadata": {}, "template": {"labels": {}, "metadata": {"labels": {"pod-template-hash": "a"}}}}}))]
     #[case::labels_beside_the_hash(json!({"spec": {"replicas": 1, "template": {"metadata": {"labels":
         {"pod-template-hash": "a", "z": "b"}}, "spec": {"labels": {"c": "d"}}}}}))]
-    fn a_status_is_written_with_the_whole_object(#[case] raw: Value) {
+    fn a_status_write_contains_the_whole_object(#[case] raw: Value) {
         check_with_status(&raw);
     }
 
     #[test]
-    fn a_field_stands_once_in_what_is_written() {
+    fn a_status_write_contains_each_field_once() {
         let raw = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"annotations": {"a": "b"}, "name": "web"},
             "spec": {"template": {"metadata": {"labels": {"a": "b", "pod-template-hash": "c"}}}}, "status": {"replicas": 1}});
         let text = Deployment::read(raw).unwrap().with_status(&DeploymentStatus::default());
@@ -369,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rules_change_is_not_what_came() {
+    fn changed_annotations_do_not_change_the_stored_object() {
         let raw = json!({"metadata": {"annotations": {"a": "b"}}});
         let mut deployment = Deployment::read(raw.clone()).unwrap();
         Arc::make_mut(&mut deployment.meta.annotations).insert("c".to_owned(), "d".to_owned());
@@ -383,7 +390,7 @@ mod tests {
     #[case(json!({"metadata": {"labels": null}}), None)]
     #[case(json!({"metadata": {}}), None)]
     #[case(json!(null), None)]
-    fn labels_are_read_alone(#[case] template: Value, #[case] labels: Option<Value>) {
+    fn reads_the_labels_of_a_template(#[case] template: Value, #[case] labels: Option<Value>) {
         assert_eq!(Template::new(template).labels().map(Value::Object), labels);
     }
 
@@ -407,9 +414,9 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
 
         #[test]
-        fn no_template_loses_a_field(template in json(), other in json()) {
+        fn any_template_is_restored_unchanged(template in json(), value in json()) {
             prop_assert_eq!(Template::new(template.clone()).value(), template.clone());
-            let raw = json!({"metadata": {"annotations": {"a": other.to_string()}, "more": other}, "spec": {"template": template}});
+            let raw = json!({"metadata": {"annotations": {"a": value.to_string()}, "more": value}, "spec": {"template": template}});
             prop_assert_eq!(Deployment::read(raw.clone()).unwrap().raw(), raw.clone());
             check_with_status(&raw);
         }

@@ -1,4 +1,4 @@
-//! Metadata: who an object is, who owns it, what it is labelled with.
+//! `metadata`: name, owners, labels, annotations and versions of an object.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,42 +9,41 @@ use serde_json::Value;
 
 use super::ModelError;
 
-/// The metadata that rules read. Times have one-second resolution, as the API has.
+/// The metadata that rules read. Times have a resolution of one second, as in the API.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Meta {
     /// Namespace.
     #[serde(deserialize_with = "null_as_default")]
     pub namespace: String,
-    /// Name, unique in its namespace at one time.
+    /// Name, unique in its namespace at any one time.
     #[serde(deserialize_with = "null_as_default")]
     pub name: String,
-    /// UID, unique for ever.
+    /// UID, never reused.
     #[serde(deserialize_with = "null_as_default")]
     pub uid: String,
-    /// Version that a write must still find; empty for an object whose newest version only the
-    /// server knows yet.
+    /// The version that a write is based on; empty if only the server knows the newest version.
     #[serde(deserialize_with = "null_as_default")]
     pub resource_version: String,
-    /// Counts the changes of what is asked for.
+    /// The number of changes of `spec`.
     #[serde(deserialize_with = "null_as_default")]
     pub generation: i64,
-    /// When the server made it.
+    /// When the server created it.
     pub creation_timestamp: Option<Timestamp>,
-    /// When deletion was asked for.
+    /// When its deletion was requested.
     pub deletion_timestamp: Option<Timestamp>,
     /// Labels.
     #[serde(deserialize_with = "null_as_default")]
     pub labels: BTreeMap<String, String>,
-    /// Annotations. Shared with the object as it came: kubectl's can be as large as all the rest.
-    #[serde(deserialize_with = "shared")]
+    /// Annotations, shared with the stored object: kubectl's can be as large as all other fields.
+    #[serde(deserialize_with = "null_as_default_arc")]
     pub annotations: Arc<BTreeMap<String, String>>,
     /// Owners.
     #[serde(deserialize_with = "null_as_default")]
     pub owner_references: Vec<OwnerReference>,
 }
 
-/// One owner of an object.
+/// `metadata.ownerReferences`: one owner of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OwnerReference {
@@ -60,19 +59,19 @@ pub struct OwnerReference {
     /// UID of the owner.
     #[serde(deserialize_with = "null_as_default")]
     pub uid: String,
-    /// Whether this owner is the one that manages the object; at most one is.
+    /// Whether this owner manages the object; at most one owner does.
     #[serde(deserialize_with = "null_as_default")]
     pub controller: bool,
 }
 
 impl Meta {
-    /// Reads `metadata` of an object.
+    /// Parses `metadata` of an object.
     pub(crate) fn read(raw: &Value, kind: &'static str) -> Result<Self, ModelError> {
         part(raw, "metadata", kind)
     }
 
-    /// Reads the metadata itself.
-    pub(crate) fn of(metadata: &Value, kind: &'static str) -> Result<Self, ModelError> {
+    /// Parses the metadata itself.
+    pub(crate) fn from_value(metadata: &Value, kind: &'static str) -> Result<Self, ModelError> {
         Self::deserialize(metadata).map_err(|error| ModelError::Shape {
             kind,
             name: metadata["name"].as_str().unwrap_or("?").to_owned(),
@@ -86,24 +85,24 @@ impl Meta {
         self.owner_references.iter().find(|owner| owner.controller)
     }
 
-    /// `namespace/name`, as logs have it.
+    /// `namespace/name`, as in logs.
     pub fn path(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 
-    /// Whether deletion was asked for.
+    /// Whether its deletion was requested.
     pub fn is_deleting(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
 
-    /// What ReplicaSets are sorted by: creation, then name (upstream:
+    /// The sort key of ReplicaSets: creation time, then name (upstream:
     /// `ReplicaSetsByCreationTimestamp`).
     pub fn age_order(&self) -> (Option<Timestamp>, &str) {
         (self.creation_timestamp, &self.name)
     }
 }
 
-/// Reads one part of an object; an absent part reads as its default.
+/// Parses one part of an object; an absent part gives the default.
 pub(super) fn part<T: Default + for<'a> Deserialize<'a>>(
     raw: &Value,
     part: &'static str,
@@ -120,13 +119,13 @@ pub(super) fn part<T: Default + for<'a> Deserialize<'a>>(
     }
 }
 
-/// `null` and absent mean the same all over the API.
+/// Reads `null` as the default: in the API it means the same as an absent field.
 pub(crate) fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
 }
 
-fn shared<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<Arc<T>, D::Error> {
+fn null_as_default_arc<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<Arc<T>, D::Error> {
     null_as_default(from).map(Arc::new)
 }

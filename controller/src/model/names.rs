@@ -1,95 +1,96 @@
-//! The names that users and other programs see: labels, annotations, condition types, reasons. They
-//! are the API, letter by letter.
+//! Names in the API: labels, annotations, condition types and reasons. Other programs depend on
+//! their exact text.
 
-/// Label on ReplicaSets and pods that tells the templates of one Deployment apart.
+/// Label on ReplicaSets and pods with the hash of the pod template.
 pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// Revision of a ReplicaSet, and of the Deployment whose template it has.
 pub const REVISION: &str = "deployment.kubernetes.io/revision";
-/// Revisions that a ReplicaSet had before it was used again, comma separated, oldest first.
+/// Earlier revisions of a ReplicaSet that was reused, comma separated, oldest first.
 pub const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
-/// `spec.replicas` of the Deployment when the ReplicaSet was last sized.
+/// `spec.replicas` of the Deployment when the ReplicaSet was last scaled.
 pub const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
-/// `spec.replicas` plus maxSurge of the Deployment when the ReplicaSet was last sized.
+/// `spec.replicas` plus maxSurge of the Deployment when the ReplicaSet was last scaled.
 pub const MAX_REPLICAS: &str = "deployment.kubernetes.io/max-replicas";
-/// A request to roll back, kept from the days of `extensions/v1beta1`.
+/// Requests a rollback; a remnant of `extensions/v1beta1`.
 pub const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
-/// What `kubectl apply` remembers.
+/// The object as last applied by `kubectl apply`.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What it costs to delete a pod: of two like ones the cheaper goes first.
+/// The cost of deleting a pod; of two similar pods the cheaper one is deleted first.
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
-/// Annotations that never travel between a Deployment and its ReplicaSets (upstream:
+/// Annotations that are never copied between a Deployment and its ReplicaSets (upstream:
 /// `annotationsToSkip`).
 pub const NOT_COPIED: [&str; 6] =
     [LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO];
 
-/// Restarts for changed configs: xing's annotations, and what this controller adds to them.
+/// Config restarts: xing's names, and those that this controller adds.
 pub mod restart {
-    /// On a workload, `enabled`: restart it.
+    /// On a workload, `enabled`: it is restarted when its configs change.
     pub const ENABLED: &str = "com.xing.deployment-restart";
-    /// On a workload: the checksums that its pods are known to have.
+    /// On a workload: the config checksums that its pods started with.
     pub const CHECKSUMS: &str = "com.xing.deployment-restart.applied-config-checksums";
-    /// In a pod template: what it was last restarted by.
+    /// In a pod template: the trigger of the last restart.
     pub const TRIGGER: &str = "com.xing.deployment-restart.timestamp";
-    /// On a workload: when it was restarted of late.
+    /// On a workload: the times of recent restarts.
     pub const RESTARTS: &str = "com.xing.deployment-restart.recent-restarts";
-    /// On a config, `true`: it restarts nothing. On a workload: those that do not restart it,
-    /// `configmap/NAME` or `secret/NAME`, comma separated.
+    /// On a config, `true`: its changes restart no workload. On a workload: the configs whose
+    /// changes do not restart it, `configmap/NAME` or `secret/NAME`, comma separated.
     pub const IGNORE: &str = "com.xing.deployment-restart.ignore";
     /// On a workload or on a namespace: when workloads may be restarted, `Mon-Fri 22:00-04:00
     /// Europe/Berlin`.
     pub const WINDOW: &str = "com.xing.deployment-restart.window";
-    /// On a workload or on a namespace: for how long changes are gathered before a restart, `10m`.
+    /// On a workload or on a namespace: how long changes are collected before a restart, `10m`.
     pub const DELAY: &str = "com.xing.deployment-restart.delay";
     /// On a workload or on a namespace: how many workloads of the group may be unavailable, `1` or
     /// `25%`.
     pub const MAX_UNAVAILABLE: &str = "com.xing.deployment-restart.max-unavailable";
-    /// On a workload: which group it belongs to among those of its namespace.
+    /// On a workload: its group within the namespace.
     pub const GROUP: &str = "com.xing.deployment-restart.group";
-    /// On a workload: a whole number; of a group those with a smaller one restart first.
+    /// On a workload: an integer; workloads of a group with a smaller number restart first.
     pub const ORDER: &str = "com.xing.deployment-restart.order";
-    /// On a workload: the restart that is due and waits.
+    /// On a workload: the restart that is pending.
     pub const PENDING: &str = "com.xing.deployment-restart.pending";
-    /// On a workload: keys that alone restart it, `configmap/NAME/KEY` or `secret/NAME/KEY`, comma
-    /// separated.
+    /// On a workload: the only keys whose changes restart it, `configmap/NAME/KEY` or
+    /// `secret/NAME/KEY`, comma separated.
     pub const KEYS: &str = "com.xing.deployment-restart.keys";
 
-    /// Begins the name of a variable by which Reloader restarts a container.
+    /// The prefix of the environment variables by which Reloader restarts a container.
     pub const VARIABLE: &str = "STAKATER_";
-    /// In a pod template: what Reloader last restarted it for.
+    /// In a pod template: the change for which Reloader last restarted it.
     pub const LAST_RELOADED_FROM: &str = "reloader.stakater.com/last-reloaded-from";
-    /// On a workload: ConfigMaps for which Reloader does not restart it.
+    /// On a workload: ConfigMaps whose changes do not make Reloader restart it.
     pub const CONFIG_MAPS_EXCLUDED: &str = "configmaps.exclude.reloader.stakater.com/reload";
-    /// On a workload: Secrets for which Reloader does not restart it.
+    /// On a workload: Secrets whose changes do not make Reloader restart it.
     pub const SECRETS_EXCLUDED: &str = "secrets.exclude.reloader.stakater.com/reload";
     /// On a Rollout: how Reloader restarts it.
     pub const ROLLOUT_STRATEGY: &str = "reloader.stakater.com/rollout-strategy";
-    /// On a Job: that it was not its CronJob's schedule that made it.
+    /// On a Job: it was not created by its CronJob's schedule.
     pub const INSTANTIATED: &str = "cronjob.kubernetes.io/instantiate";
-    /// Event reason, as Reloader has it: the pods are being replaced.
+    /// Event reason of Reloader: the pods are being replaced.
     pub const RELOADED: &str = "Reloaded";
-    /// Event reason, as Reloader has it: they are not.
+    /// Event reason of Reloader: the restart failed.
     pub const RELOAD_FAILED: &str = "ReloadFail";
 
     /// Event reason: the pods are being replaced.
     pub const RESTARTED: &str = "ConfigRestart";
-    /// Event reason: they will be, when whoever holds them lets go.
+    /// Event reason: the pods will be replaced once the workload is not held back any more, for
+    /// example resumed.
     pub const DEFERRED: &str = "ConfigRestartDeferred";
-    /// Event reason: they are not yet, because the budget is spent.
+    /// Event reason: the restart waits because the budget is used up.
     pub const THROTTLED: &str = "ConfigRestartThrottled";
-    /// Event reason: they are not yet, because of a delay, a restart window, or other workloads.
-    pub const WAITS: &str = "ConfigRestartPending";
-    /// Event reason: they are not, because the restart of another workload has failed.
+    /// Event reason: the restart waits for a delay, a restart window, or other workloads.
+    pub const RESTART_PENDING: &str = "ConfigRestartPending";
+    /// Event reason: there is no restart because that of another workload has failed.
     pub const STOPPED: &str = "ConfigRestartStopped";
     /// Event reason: a write failed.
     pub const FAILED: &str = "ConfigRestartFailed";
     /// Event reason: the checksums cannot be read.
     pub const UNREADABLE: &str = "ConfigChecksumsUnreadable";
-    /// Event reason: an annotation of the user's cannot be read.
+    /// Event reason: a user's annotation cannot be read.
     pub const ANNOTATION_UNREADABLE: &str = "ConfigRestartAnnotationUnreadable";
-    /// Event reason: they would be, were this no dry run.
+    /// Event reason: a dry run skips this restart.
     pub const WOULD_RESTART: &str = "ConfigWouldRestart";
 }
 
@@ -97,11 +98,11 @@ pub mod restart {
 pub mod condition {
     /// Enough pods are available.
     pub const AVAILABLE: &str = "Available";
-    /// The rollout moves, is done, is paused, or has stalled.
+    /// The rollout makes progress, is complete, is paused, or has exceeded its deadline.
     pub const PROGRESSING: &str = "Progressing";
-    /// A ReplicaSet cannot make or delete pods.
+    /// A ReplicaSet cannot create or delete pods.
     pub const REPLICA_FAILURE: &str = "ReplicaFailure";
-    /// A pod can serve.
+    /// A pod can serve requests.
     pub const READY: &str = "Ready";
 }
 
@@ -109,13 +110,13 @@ pub mod condition {
 pub mod reason {
     /// A ReplicaSet was created.
     pub const NEW_REPLICA_SET: &str = "NewReplicaSetCreated";
-    /// A ReplicaSet with the template was there already.
+    /// A ReplicaSet with the template existed already.
     pub const FOUND_NEW_REPLICA_SET: &str = "FoundNewReplicaSet";
-    /// Pods came or went as they should.
+    /// The rollout made progress.
     pub const REPLICA_SET_UPDATED: &str = "ReplicaSetUpdated";
     /// The rollout is complete.
     pub const NEW_REPLICA_SET_AVAILABLE: &str = "NewReplicaSetAvailable";
-    /// Nothing moved within the deadline.
+    /// There was no progress within the deadline.
     pub const TIMED_OUT: &str = "ProgressDeadlineExceeded";
     /// `spec.paused` was set.
     pub const PAUSED: &str = "DeploymentPaused";
@@ -123,40 +124,40 @@ pub mod reason {
     pub const RESUMED: &str = "DeploymentResumed";
     /// A ReplicaSet could not be created; also the reason of the event.
     pub const FAILED_CREATE: &str = "ReplicaSetCreateError";
-    /// Pods could not be made; also the reason of the event.
+    /// Pods could not be created; also the reason of the event.
     pub const FAILED_CREATE_POD: &str = "FailedCreate";
     /// Pods could not be deleted; also the reason of the event.
     pub const FAILED_DELETE_POD: &str = "FailedDelete";
     /// At least replicas − maxUnavailable are available.
     pub const MINIMUM_AVAILABLE: &str = "MinimumReplicasAvailable";
-    /// Fewer than that are.
+    /// Fewer than replicas − maxUnavailable are available.
     pub const MINIMUM_UNAVAILABLE: &str = "MinimumReplicasUnavailable";
 }
 
 /// Condition statuses.
 pub mod status {
-    /// It holds.
+    /// The condition is met.
     pub const TRUE: &str = "True";
-    /// It does not hold.
+    /// The condition is not met.
     pub const FALSE: &str = "False";
-    /// Nobody can tell.
+    /// It is unknown whether the condition is met.
     pub const UNKNOWN: &str = "Unknown";
 }
 
 /// Event reasons.
 pub mod event {
-    /// A ReplicaSet was sized.
+    /// A ReplicaSet was scaled.
     pub const SCALING: &str = "ScalingReplicaSet";
     /// The selector is empty.
     pub const SELECTING_ALL: &str = "SelectingAll";
     /// A rollback was done.
     pub const ROLLBACK: &str = "DeploymentRollback";
-    /// No ReplicaSet has the revision asked for.
+    /// No ReplicaSet has the requested revision.
     pub const ROLLBACK_NOT_FOUND: &str = "DeploymentRollbackRevisionNotFound";
-    /// The revision asked for has the template that is there already.
+    /// The requested revision has the current template.
     pub const ROLLBACK_UNCHANGED: &str = "DeploymentRollbackTemplateUnchanged";
-    /// A pod was made.
+    /// A pod was created.
     pub const CREATED_POD: &str = "SuccessfulCreate";
-    /// A pod was told to go.
+    /// A pod was deleted.
     pub const DELETED_POD: &str = "SuccessfulDelete";
 }

@@ -1,5 +1,5 @@
-//! Pods, cut down to what rules use: three facts for a Deployment controller, some more for a
-//! ReplicaSet controller.
+//! Pods, reduced to the fields that rules read: three for the Deployment controller, some more for
+//! the ReplicaSet controller.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,104 +12,104 @@ use serde::{Deserialize, Deserializer};
 use super::meta::null_as_default;
 use super::{OwnerReference, names};
 
-/// A pod: who it is, who manages it, and how far it has come. Read straight from the wire, all else
-/// is let go before it takes up any room: pods are most of what a cluster holds and says.
+/// A pod: its name, its controller and its phase. All other fields are dropped while it is parsed,
+/// because pods are most of the objects and of the watch traffic of a cluster.
 ///
-/// Deserialized, it has no [`Pod::traits`]; [`TraitedPod`] reads a pod with them.
+/// Deserialized, it has no [`Pod::traits`]; [`PodWithTraits`] reads a pod with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "Wire")]
+#[serde(from = "RawPod")]
 pub struct Pod {
     /// Namespace.
     pub namespace: String,
     /// Name.
     pub name: String,
-    /// Version.
+    /// `metadata.resourceVersion`.
     pub resource_version: String,
-    /// The owner that manages it, if any.
+    /// The owner reference that manages it, if any.
     pub controller: Option<OwnerReference>,
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: String,
-    /// What only the ReplicaSet controller asks for; `None` where that does not run.
+    /// The fields that only the ReplicaSet controller reads; `None` if it does not run.
     pub traits: Option<Box<PodTraits>>,
 }
 
-/// What a ReplicaSet controller wants to know of a pod: whether it counts, and how dear it is.
+/// The fields by which the ReplicaSet controller counts pods and orders them for deletion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodTraits {
     /// UID.
     pub uid: String,
-    /// Labels. Pods in the cache that have the same ones share them.
+    /// Labels. Pods in the cache with equal labels share them.
     pub labels: Arc<BTreeMap<String, String>>,
-    /// Whether deletion was asked for.
+    /// Whether its deletion was requested.
     pub deleting: bool,
-    /// When the server made it.
+    /// When the server created it.
     pub created: Option<Timestamp>,
-    /// What it costs to delete it, by its annotation; 0 where that is absent or no number as
-    /// upstream writes numbers.
+    /// Its deletion cost by its annotation; 0 if that is absent or not a valid number.
     pub deletion_cost: i32,
-    /// The node that it is on; empty before it is scheduled.
+    /// Its node; empty before it is scheduled.
     pub node: String,
     /// Whether it is ready.
     pub ready: bool,
-    /// Since when its readiness is what it is.
+    /// When its readiness last changed.
     pub ready_since: Option<Timestamp>,
-    /// Most restarts of any of its containers.
+    /// The highest number of restarts of one of its containers.
     pub restarts: i32,
-    /// Most restarts of any of its sidecars: init containers that are always restarted.
+    /// The highest number of restarts of one of its sidecars (init containers that are always
+    /// restarted).
     pub sidecar_restarts: i32,
 }
 
-/// A pod as it comes over the wire, read with its traits.
+/// A pod that is deserialized with its traits.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(from = "TraitedWire")]
-pub struct TraitedPod(pub Pod);
+#[serde(from = "RawPodWithTraits")]
+pub struct PodWithTraits(pub Pod);
 
-/// What a pod without traits answers with.
+/// The traits of a pod that was read without them.
 static NO_TRAITS: LazyLock<PodTraits> = LazyLock::new(PodTraits::default);
 
 impl Pod {
-    /// Whether it has ended, well or badly, and so runs no more.
+    /// Whether it has ended: phase Succeeded or Failed.
     pub fn has_ended(&self) -> bool {
         matches!(self.phase.as_str(), "Failed" | "Succeeded")
     }
 
-    /// What the ReplicaSet controller asks for.
+    /// The fields that the ReplicaSet controller reads.
     pub fn traits(&self) -> &PodTraits {
         self.traits.as_deref().unwrap_or(&NO_TRAITS)
     }
 
-    /// Whether it counts as a replica: it has not ended and is not on its way out (upstream:
+    /// Whether it counts as a replica: it has not ended and is not terminating (upstream:
     /// `IsPodActive`).
     pub fn is_active(&self) -> bool {
         !self.has_ended() && !self.traits().deleting
     }
 
-    /// Whether it is on its way out and still runs (upstream: `IsPodTerminating`).
+    /// Whether its deletion was requested and it has not ended (upstream: `IsPodTerminating`).
     pub fn is_terminating(&self) -> bool {
         !self.has_ended() && self.traits().deleting
     }
 }
 
-/// What an annotation says about the cost of deletion; 0 where that is no number (upstream:
+/// Parses `controller.kubernetes.io/pod-deletion-cost`; 0 if it is not a valid number (upstream:
 /// `GetDeletionCostFromPodAnnotations`).
 ///
-/// `+5`, `007` and what does not fit into 32 bits are no numbers; `-007` is one, for only the first
-/// character is looked at.
+/// `+5`, `007` and numbers beyond 32 bits are invalid. `-007` is valid, because upstream only
+/// checks the first character.
 pub fn deletion_cost(text: &str) -> i32 {
     let is_fine = text == "0" || text.starts_with(|first: char| first == '-' || matches!(first, '1'..='9'));
     if is_fine { text.parse().unwrap_or(0) } else { 0 }
 }
 
 #[derive(Deserialize)]
-struct Wire {
-    metadata: WireMeta,
+struct RawPod {
+    metadata: RawPodMeta,
     #[serde(default, deserialize_with = "null_as_default")]
-    status: WireStatus,
+    status: RawPodStatus,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct WireMeta {
+struct RawPodMeta {
     namespace: String,
     name: String,
     resource_version: String,
@@ -118,13 +118,13 @@ struct WireMeta {
 }
 
 #[derive(Default, Deserialize)]
-struct WireStatus {
+struct RawPodStatus {
     #[serde(default, deserialize_with = "null_as_default")]
     phase: String,
 }
 
-impl From<Wire> for Pod {
-    fn from(Wire { metadata, status }: Wire) -> Self {
+impl From<RawPod> for Pod {
+    fn from(RawPod { metadata, status }: RawPod) -> Self {
         Self {
             namespace: metadata.namespace,
             name: metadata.name,
@@ -137,17 +137,17 @@ impl From<Wire> for Pod {
 }
 
 #[derive(Deserialize)]
-struct TraitedWire {
-    metadata: TraitedMeta,
+struct RawPodWithTraits {
+    metadata: RawTraitedMeta,
     #[serde(default, deserialize_with = "null_as_default")]
-    spec: TraitedSpec,
+    spec: RawTraitedSpec,
     #[serde(default, deserialize_with = "null_as_default")]
-    status: TraitedStatus,
+    status: RawTraitedStatus,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct TraitedMeta {
+struct RawTraitedMeta {
     namespace: String,
     name: String,
     resource_version: String,
@@ -157,14 +157,14 @@ struct TraitedMeta {
     uid: String,
     #[serde(deserialize_with = "null_as_default")]
     labels: BTreeMap<String, String>,
-    #[serde(rename = "annotations", deserialize_with = "cost")]
+    #[serde(rename = "annotations", deserialize_with = "read_deletion_cost")]
     cost: i32,
     creation_timestamp: Option<Timestamp>,
     deletion_timestamp: Option<Timestamp>,
 }
 
-/// The one annotation that counts; the others are passed over.
-fn cost<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
+/// Reads the one annotation that matters and skips the others.
+fn read_deletion_cost<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
     struct Annotations;
     impl<'de> Visitor<'de> for Annotations {
         type Value = i32;
@@ -194,7 +194,7 @@ fn cost<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct TraitedSpec {
+struct RawTraitedSpec {
     #[serde(deserialize_with = "null_as_default")]
     node_name: String,
     #[serde(deserialize_with = "null_as_default")]
@@ -212,7 +212,7 @@ struct InitContainer {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct TraitedStatus {
+struct RawTraitedStatus {
     #[serde(deserialize_with = "null_as_default")]
     phase: String,
     #[serde(deserialize_with = "null_as_default")]
@@ -239,8 +239,8 @@ struct ContainerStatus {
     restart_count: i32,
 }
 
-impl From<TraitedWire> for TraitedPod {
-    fn from(TraitedWire { metadata, spec, status }: TraitedWire) -> Self {
+impl From<RawPodWithTraits> for PodWithTraits {
+    fn from(RawPodWithTraits { metadata, spec, status }: RawPodWithTraits) -> Self {
         // The first condition of the type counts, as everywhere in Kubernetes.
         let ready = status.conditions.iter().find(|condition| condition.kind == names::condition::READY);
         let most = |statuses: &mut dyn Iterator<Item = &ContainerStatus>| {
@@ -299,16 +299,16 @@ mod tests {
     #[case::a_space_behind("5 ", 0)]
     #[case::grouped("1_000", 0)]
     #[case::other_digits("١", 0)]
-    fn deletion_costs(#[case] text: &str, #[case] cost: i32) {
+    fn parses_deletion_costs_as_upstream(#[case] text: &str, #[case] cost: i32) {
         assert_eq!(deletion_cost(text), cost);
     }
 
     fn read(raw: Value) -> Pod {
-        serde_json::from_value::<TraitedPod>(raw).unwrap().0
+        serde_json::from_value::<PodWithTraits>(raw).unwrap().0
     }
 
     #[test]
-    fn a_whole_pod() {
+    fn reads_all_traits_of_a_pod() {
         let raw = json!({
             "metadata": {
                 "namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "7", "labels": {"app": "web"},
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(Pod { traits: None, ..pod }, serde_json::from_value(raw).unwrap(), "the rest is the same without");
     }
 
-    /// A pod that nobody has looked at yet, and nulls where a field is absent.
+    /// A pod before it is scheduled, and nulls in place of absent fields.
     #[rstest]
     #[case(json!({"metadata": {"name": "a"}}))]
     #[case(json!({
@@ -361,7 +361,7 @@ mod tests {
         "metadata": {"name": "a"}, "spec": {"nodeName": null, "initContainers": null},
         "status": {"phase": null, "conditions": null, "containerStatuses": null, "initContainerStatuses": null},
     }))]
-    fn a_bare_pod(#[case] raw: Value) {
+    fn reads_a_pod_without_optional_fields(#[case] raw: Value) {
         let pod = read(raw);
         assert_eq!(pod.traits(), &PodTraits::default());
         assert!(pod.is_active() && pod.controller.is_none() && pod.phase.is_empty());

@@ -1,27 +1,27 @@
-//! Pods that are alike, counted.
+//! Groups of pods that the rules do not distinguish.
 
 use std::sync::Arc;
 
 use super::Pod;
 
-/// Pods that are alike in all that is asked of them: one of them, and how many there are.
+/// A representative pod and how many are identical to it in every field that the rules read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodCount {
-    /// One of them.
+    /// The representative.
     pub pod: Arc<Pod>,
-    /// How many there are.
+    /// The number of such pods.
     pub count: usize,
 }
 
 impl PodCount {
-    /// How many pods these are in all.
+    /// The total number of pods.
     pub fn total(all: &[Self]) -> usize {
-        Self::of(all, |_| true)
+        Self::count_where(all, |_| true)
     }
 
-    /// How many of these pods are so.
-    pub fn of(all: &[Self], is_so: impl Fn(&Pod) -> bool) -> usize {
-        all.iter().filter(|counted| is_so(&counted.pod)).map(|counted| counted.count).sum()
+    /// The number of pods that match.
+    pub fn count_where(all: &[Self], predicate: impl Fn(&Pod) -> bool) -> usize {
+        all.iter().filter(|counted| predicate(&counted.pod)).map(|counted| counted.count).sum()
     }
 }
 

@@ -1,15 +1,15 @@
-//! Quantities of resources, as far as telling whether two are the same amount: `1Gi` and
-//! `1073741824` are.
+//! Resource quantities in a canonical form, in which equal amounts such as `1Gi` and `1073741824`
+//! are equal.
 
-/// An amount as digits times a power of ten, the digits without trailing zeros.
+/// A quantity as digits times a power of ten, where the digits have no trailing zeros.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Amount {
+pub(super) struct CanonicalQuantity {
     digits: i128,
     exponent: i32,
 }
 
-impl Amount {
-    /// Reads a quantity; `None` for what is none, and for amounts beyond any machine.
+impl CanonicalQuantity {
+    /// Parses a quantity; `None` if it is invalid or too large.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let end = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
         let (number, suffix) = text.split_at(end);
@@ -47,7 +47,7 @@ impl Amount {
         Some(Self { digits, exponent: if digits == 0 { 0 } else { exponent } })
     }
 
-    /// One text for one amount.
+    /// A text that is the same for equal amounts.
     pub(super) fn text(&self) -> String {
         format!("{}e{}", self.digits, self.exponent)
     }
@@ -68,8 +68,8 @@ mod tests {
     #[case("0", "0Mi", true)]
     #[case("1G", "1Gi", false)]
     #[case("-1", "1", false)]
-    fn amounts(#[case] left: &str, #[case] right: &str, #[case] same: bool) {
-        assert_eq!(Amount::parse(left).unwrap() == Amount::parse(right).unwrap(), same);
+    fn quantities_are_equal_by_amount(#[case] one: &str, #[case] two: &str, #[case] is_equal: bool) {
+        assert_eq!(CanonicalQuantity::parse(one).unwrap() == CanonicalQuantity::parse(two).unwrap(), is_equal);
     }
 
     #[rstest]
@@ -77,7 +77,7 @@ mod tests {
     #[case("much")]
     #[case("1Zi")]
     #[case("Gi")]
-    fn no_amounts(#[case] text: &str) {
-        assert_eq!(Amount::parse(text), None);
+    fn refuses_invalid_quantities(#[case] text: &str) {
+        assert_eq!(CanonicalQuantity::parse(text), None);
     }
 }

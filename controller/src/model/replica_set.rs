@@ -1,4 +1,4 @@
-//! ReplicaSets.
+//! ReplicaSet: the fields that rules read, and the status that they write.
 
 use std::collections::BTreeMap;
 
@@ -6,33 +6,33 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::deployment::{omit_zero, set_or_remove};
-use super::manifest::{Manifest, Template, take_template};
+use super::manifest::{CompactManifest, Template, take_template};
 use super::meta::{null_as_default, part};
 use super::{Condition, LabelSelector, Meta, ModelError, names};
 
-/// A ReplicaSet: the fields that rules read, and all of it as it came.
+/// A ReplicaSet: the parsed fields that rules read, and the complete object as the server sent it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplicaSet {
-    /// Metadata.
+    /// `metadata`.
     pub meta: Meta,
-    /// What is asked for.
+    /// `spec`, without the template.
     pub spec: ReplicaSetSpec,
-    /// What its controller last said.
+    /// `status`.
     pub status: ReplicaSetStatus,
-    manifest: Manifest,
+    manifest: CompactManifest,
 }
 
-/// What is asked of a ReplicaSet, the template left out: see [`ReplicaSet::template`].
+/// `spec` of a ReplicaSet without the template, for which see [`ReplicaSet::template`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReplicaSetSpec {
-    /// Pods wanted.
+    /// The desired number of pods.
     #[serde(deserialize_with = "replicas")]
     pub replicas: i32,
-    /// Seconds a pod must be ready to be available.
+    /// Seconds for which a pod must be ready to be available.
     #[serde(deserialize_with = "null_as_default")]
     pub min_ready_seconds: i32,
-    /// Which pods are its own.
+    /// Selects its pods.
     pub selector: Option<LabelSelector>,
 }
 
@@ -42,25 +42,25 @@ impl Default for ReplicaSetSpec {
     }
 }
 
-/// What a ReplicaSet's controller last said.
+/// `status` of a ReplicaSet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReplicaSetStatus {
-    /// Pods that exist and are not on their way out.
+    /// Pods that have neither ended nor are terminating.
     #[serde(deserialize_with = "null_as_default")]
     pub replicas: i32,
-    /// Those of them that have all labels of the template.
+    /// Of these, the pods with all labels of the template.
     #[serde(deserialize_with = "null_as_default")]
     pub fully_labeled_replicas: i32,
-    /// Those of them that are ready.
+    /// Of these, the pods that are ready.
     #[serde(deserialize_with = "null_as_default")]
     pub ready_replicas: i32,
-    /// Those of them that have been ready for `minReadySeconds`.
+    /// Of these, the pods that have been ready for `minReadySeconds`.
     #[serde(deserialize_with = "null_as_default")]
     pub available_replicas: i32,
-    /// Pods on their way out; absent where that is not reported.
+    /// Terminating pods; absent if they are not reported.
     pub terminating_replicas: Option<i32>,
-    /// Generation that these numbers are about; 0 before the first report.
+    /// The generation that the status describes; 0 before the first status.
     #[serde(deserialize_with = "null_as_default")]
     pub observed_generation: i64,
     /// Conditions.
@@ -69,34 +69,34 @@ pub struct ReplicaSetStatus {
 }
 
 impl ReplicaSet {
-    /// Reads a ReplicaSet.
+    /// Parses a ReplicaSet.
     pub fn read(mut raw: Value) -> Result<Self, ModelError> {
         let template = take_template(&mut raw);
         Self::assemble(raw, template)
     }
 
-    /// Reads one that came without its template.
+    /// Parses a ReplicaSet whose template was already taken out.
     pub(crate) fn assemble(raw: Value, template: Option<Template>) -> Result<Self, ModelError> {
         let meta = Meta::read(&raw, "ReplicaSet")?;
         Ok(Self {
             spec: part(&raw, "spec", "ReplicaSet")?,
             status: part(&raw, "status", "ReplicaSet")?,
-            manifest: Manifest::new(raw, template, &meta),
+            manifest: CompactManifest::new(raw, template, &meta),
             meta,
         })
     }
 
-    /// The object as it came, but for its type.
+    /// The object as the server sent it, without apiVersion and kind.
     pub fn raw(&self) -> Value {
         self.manifest.value()
     }
 
-    /// What goes over the wire to give it this status.
+    /// The request body that writes this status.
     pub(crate) fn with_status(&self, status: &ReplicaSetStatus) -> Vec<u8> {
         self.manifest.with_status("ReplicaSet", |raw| status.write_over(raw))
     }
 
-    /// Its pod template, with the hash label.
+    /// `spec.template`, with the hash label.
     pub fn template(&self) -> &Template {
         self.manifest.template()
     }
@@ -105,7 +105,7 @@ impl ReplicaSet {
         self.manifest.template_mut()
     }
 
-    /// An annotation.
+    /// The value of an annotation.
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.meta.annotations.get(name).map(String::as_str)
     }
@@ -118,32 +118,32 @@ impl ReplicaSet {
         }
     }
 
-    /// An annotation that is a count; absent also when it is no whole number of 0 and more
-    /// (upstream: `getNonNegativeInt32FromAnnotation`).
+    /// The value of an annotation that is a count; `None` if it is absent or not a non-negative
+    /// integer (upstream: `getNonNegativeInt32FromAnnotation`).
     pub fn count_annotation(&self, name: &str) -> Option<i32> {
         let text = self.annotation(name)?;
         let digits_only = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if digits_only { text.parse().ok() } else { None }
     }
 
-    /// Whether a label set is one of a pod of its own; without a selector, none is.
+    /// Whether the selector matches these labels. A ReplicaSet without a selector matches none.
     ///
     /// # Errors
-    /// If the selector has no meaning.
+    /// If the selector is invalid.
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> Result<bool, ModelError> {
         self.spec.selector.as_ref().map_or(Ok(false), |selector| selector.matches(labels))
     }
 
-    /// Whether pods are asked for.
+    /// Whether `spec.replicas` is above 0.
     pub fn is_active(&self) -> bool {
         self.spec.replicas > 0
     }
 }
 
 impl ReplicaSetStatus {
-    /// Writes these fields over a raw status; what else is there stays.
+    /// Writes these fields to a raw status and keeps its other fields.
     pub fn write_over(&self, raw: &mut Value) {
-        // Without `..`: a new field does not compile until it is written.
+        // Without `..`, so that a new field does not compile until it is written.
         let Self {
             replicas,
             fully_labeled_replicas,
@@ -156,7 +156,7 @@ impl ReplicaSetStatus {
         if !raw.is_object() {
             *raw = Value::Object(serde_json::Map::new());
         }
-        // The one number that the API's own type writes even if it is 0.
+        // The only count that the API's own type writes even if it is 0.
         raw["replicas"] = (*replicas).into();
         omit_zero(raw, "fullyLabeledReplicas", i64::from(*fully_labeled_replicas));
         omit_zero(raw, "readyReplicas", i64::from(*ready_replicas));

@@ -1,8 +1,8 @@
-//! Times as the API stores them.
+//! Times with the resolution of the API.
 
 use jiff::Timestamp;
 
-/// The time without its fraction of a second.
+/// The time truncated to the second.
 pub(crate) fn whole_second(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

@@ -1,4 +1,4 @@
-//! Label selectors.
+//! `spec.selector`: label selectors.
 
 use std::collections::BTreeMap;
 
@@ -7,38 +7,38 @@ use serde::Deserialize;
 use super::ModelError;
 use super::meta::null_as_default;
 
-/// Which labels an object must have.
+/// The labels that an object must have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {
-    /// Labels that must be there with just these values.
+    /// Labels that must have exactly these values.
     #[serde(deserialize_with = "null_as_default")]
     pub match_labels: BTreeMap<String, String>,
-    /// More that must hold.
+    /// Further requirements, all of which must be met.
     #[serde(deserialize_with = "null_as_default")]
-    pub match_expressions: Vec<Requirement>,
+    pub match_expressions: Vec<LabelSelectorRequirement>,
 }
 
 /// One requirement on one label.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Requirement {
+pub struct LabelSelectorRequirement {
     /// Label.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: String,
-    /// Values, for the first two.
+    /// Values for `In` and `NotIn`.
     #[serde(deserialize_with = "null_as_default")]
     pub values: Vec<String>,
 }
 
 impl LabelSelector {
-    /// Whether it asks for nothing at all.
+    /// Whether it has no requirement.
     pub fn is_empty(&self) -> bool {
         self.match_labels.is_empty() && self.match_expressions.is_empty()
     }
 
-    /// Whether labels satisfy it; the empty selector is satisfied by all.
+    /// Whether it matches these labels; the empty selector matches everything.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> Result<bool, ModelError> {
         let mut all = self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value));
         for requirement in &self.match_expressions {
@@ -48,7 +48,7 @@ impl LabelSelector {
     }
 }
 
-impl Requirement {
+impl LabelSelectorRequirement {
     fn matches(&self, labels: &BTreeMap<String, String>) -> Result<bool, ModelError> {
         let value = labels.get(&self.key);
         match (self.operator.as_str(), self.values.is_empty()) {
@@ -83,9 +83,9 @@ mod tests {
     #[case(json!({"matchExpressions": [{"key": "app", "operator": "Exists"}]}), Some(true))]
     #[case(json!({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), Some(false))]
     #[case(json!({"matchExpressions": [{"key": "app", "operator": "Near"}]}), None)]
-    fn selectors(#[case] selector: serde_json::Value, #[case] wanted: Option<bool>) {
+    fn matches_labels_by_all_operators(#[case] selector: serde_json::Value, #[case] expected: Option<bool>) {
         let selector: LabelSelector = serde_json::from_value(selector).unwrap();
         let labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
-        assert_eq!(selector.matches(&labels).ok(), wanted);
+        assert_eq!(selector.matches(&labels).ok(), expected);
     }
 }

@@ -1,18 +1,18 @@
-//! Label selectors as text, as kubectl has them: `app=web,tier in (front,back),!old`.
+//! Label selectors in kubectl's text form: `app=web,tier in (front,back),!old`.
 
-use super::selector::{LabelSelector, Requirement};
+use super::selector::{LabelSelector, LabelSelectorRequirement};
 
 impl LabelSelector {
-    /// Reads one; `None` where the text is none.
+    /// Parses a selector; `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
-        let parts = split(text)?;
-        let requirements = parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).map(requirement);
+        let parts = split_requirements(text)?;
+        let requirements = parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).map(parse_requirement);
         Some(Self { match_expressions: requirements.collect::<Option<_>>()?, ..Self::default() })
     }
 }
 
-/// Its parts: commas in parentheses are of a list of values.
-fn split(text: &str) -> Option<Vec<&str>> {
+/// Splits at commas, except for those within parentheses, which separate values.
+fn split_requirements(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut start, mut inside) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {
         match c {
@@ -29,31 +29,31 @@ fn split(text: &str) -> Option<Vec<&str>> {
     (!inside).then_some(parts)
 }
 
-fn requirement(text: &str) -> Option<Requirement> {
+fn parse_requirement(text: &str) -> Option<LabelSelectorRequirement> {
     if let Some(key) = text.strip_prefix('!') {
-        return made(key, "DoesNotExist", &[]);
+        return new_requirement(key, "DoesNotExist", &[]);
     }
     if let Some((key, value)) = text.split_once("!=") {
-        return made(key, "NotIn", &[value]);
+        return new_requirement(key, "NotIn", &[value]);
     }
     if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
-        return made(key, "In", &[value]);
+        return new_requirement(key, "In", &[value]);
     }
-    let Some((before, list)) = text.split_once('(') else { return made(text, "Exists", &[]) };
+    let Some((before, list)) = text.split_once('(') else { return new_requirement(text, "Exists", &[]) };
     let values: Vec<&str> = list.strip_suffix(')')?.split(',').collect();
     match before.split_whitespace().collect::<Vec<_>>()[..] {
-        [key, "in"] => made(key, "In", &values),
-        [key, "notin"] => made(key, "NotIn", &values),
+        [key, "in"] => new_requirement(key, "In", &values),
+        [key, "notin"] => new_requirement(key, "NotIn", &values),
         _ => None,
     }
 }
 
-fn made(key: &str, operator: &str, values: &[&str]) -> Option<Requirement> {
-    let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+fn new_requirement(key: &str, operator: &str, values: &[&str]) -> Option<LabelSelectorRequirement> {
+    let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
     let (key, values) = (key.trim(), values.iter().map(|value| value.trim()));
     let values: Vec<String> = values.map(str::to_owned).collect();
-    let fits = !key.is_empty() && plain(key) && values.iter().all(|value| plain(value));
-    fits.then(|| Requirement { key: key.to_owned(), operator: operator.to_owned(), values })
+    let fits = !key.is_empty() && is_plain(key) && values.iter().all(|value| is_plain(value));
+    fits.then(|| LabelSelectorRequirement { key: key.to_owned(), operator: operator.to_owned(), values })
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
     #[case("app near (db)", None)]
     #[case("a b", None)]
     #[case("=web", None)]
-    fn texts(#[case] text: &str, #[case] expected: Option<bool>) {
+    fn parses_selectors_as_kubectl(#[case] text: &str, #[case] expected: Option<bool>) {
         let labels = BTreeMap::from([("app", "web"), ("tier", "front")].map(|(k, v)| (k.to_owned(), v.to_owned())));
         let selector = LabelSelector::parse(text);
         assert_eq!(selector.map(|selector| selector.matches(&labels).unwrap()), expected);

@@ -1,17 +1,17 @@
-//! When two pod templates are the same, without knowing all their fields.
+//! `spec.template`: whether two pod templates are equal, without knowing all their fields.
 //!
-//! Upstream compares typed templates by meaning: an empty map or list is an absent one, `1Gi` is
-//! `1073741824`, the hash label does not count (`EqualIgnoreHash`). Here that is one walk over raw
-//! JSON into a canonical form. Fields of the future take part as they are. An empty *object*
-//! counts, as upstream's non-nil pointer does (`emptyDir: {}` is not nothing), save where the API
-//! has a map or a plain struct.
+//! Upstream compares typed templates by meaning: an empty map or list equals an absent one, `1Gi`
+//! equals `1073741824`, and the hash label is ignored (`EqualIgnoreHash`). Here one walk over raw
+//! JSON gives a canonical form. Unknown fields are compared as they are. An empty *object* differs
+//! from an absent one, as upstream's non-nil pointer does (`emptyDir: {}` has a meaning), except
+//! where the API has a map or a plain struct.
 
 use serde_json::Value;
 
 use super::names::POD_TEMPLATE_HASH;
-use super::quantity::Amount;
+use super::quantity::CanonicalQuantity;
 
-/// Fields that hold a map or a plain struct, so that `{}` says no more than absence does.
+/// Fields with a map or a plain struct, for which `{}` equals an absent field.
 const MAPS: [&str; 13] = [
     "annotations",
     "labels",
@@ -27,28 +27,28 @@ const MAPS: [&str; 13] = [
     "status",
     "volumeAttributes",
 ];
-/// Fields that hold a map of amounts.
-const AMOUNT_MAPS: [&str; 3] = ["limits", "overhead", "requests"];
-/// Fields that hold an amount.
-const AMOUNTS: [&str; 2] = ["divisor", "sizeLimit"];
+/// Fields with a map of quantities.
+const QUANTITY_MAPS: [&str; 3] = ["limits", "overhead", "requests"];
+/// Fields with a quantity.
+const QUANTITIES: [&str; 2] = ["divisor", "sizeLimit"];
 
-/// Whether two templates are the same, the hash label left aside.
-pub fn same_template(left: &Value, right: &Value) -> bool {
-    same(Place::TEMPLATE, Some(left), Some(right))
+/// Whether two templates are equal except for the hash label.
+pub fn is_same_template(one: &Value, two: &Value) -> bool {
+    is_equivalent(FieldContext::TEMPLATE, Some(one), Some(two))
 }
 
-/// A template in the form in which equal ones are equal, without the hash label.
-pub fn canonical(template: &Value) -> Value {
-    walk(Place::TEMPLATE, template).unwrap_or(Value::Null)
+/// The canonical form of a template, without the hash label: equal templates have equal forms.
+pub fn canonical_template(template: &Value) -> Value {
+    canonicalize(FieldContext::TEMPLATE, template).unwrap_or(Value::Null)
 }
 
-/// A template with one more label.
+/// Adds a label to a template.
 pub fn with_label(mut template: Value, label: &str, value: &str) -> Value {
     template["metadata"]["labels"][label] = value.into();
     template
 }
 
-/// A template without a label.
+/// Removes a label from a template.
 pub fn without_label(mut template: Value, label: &str) -> Value {
     if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
         labels.remove(label);
@@ -56,90 +56,99 @@ pub fn without_label(mut template: Value, label: &str) -> Value {
     template
 }
 
-/// Where in a template a value stands, as far as that changes its meaning.
+/// The position of a value in a template, as far as it affects the meaning of the value.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct FieldContext<'a> {
     field: &'a str,
-    /// How far down, as long as every step so far was towards the template's own labels.
+    /// The depth, if the path so far leads to the template's own labels.
     to_labels: Option<usize>,
-    is_amount: bool,
+    is_quantity: bool,
 }
 
-impl<'a> Place<'a> {
-    const TEMPLATE: Self = Self { field: "", to_labels: Some(0), is_amount: false };
-    const ITEM: Self = Self { field: "", to_labels: None, is_amount: false };
+impl<'a> FieldContext<'a> {
+    const TEMPLATE: Self = Self { field: "", to_labels: Some(0), is_quantity: false };
+    const ITEM: Self = Self { field: "", to_labels: None, is_quantity: false };
 
     fn below(self, key: &'a str) -> Self {
         let step = self.to_labels.filter(|depth| ["metadata", "labels"].get(*depth) == Some(&key));
         Self {
             field: key,
             to_labels: step.map(|depth| depth + 1),
-            is_amount: AMOUNT_MAPS.contains(&self.field) || AMOUNTS.contains(&key),
+            is_quantity: QUANTITY_MAPS.contains(&self.field) || QUANTITIES.contains(&key),
         }
     }
 
-    /// Whether a key below this place is the label that does not count.
+    /// Whether a key below this position is the ignored hash label.
     fn is_hash_label(self, key: &str) -> bool {
         self.to_labels == Some(2) && key == POD_TEMPLATE_HASH
     }
 
-    /// Whether a value here says no more than its absence would.
-    fn is_silent(self, value: &Value) -> bool {
+    /// Whether a value here equals an absent one.
+    fn is_empty_value(self, value: &Value) -> bool {
         match value {
             Value::Null => true,
             Value::Array(items) => items.is_empty(),
             Value::Object(map) => {
                 let mut entries = map.iter();
                 MAPS.contains(&self.field)
-                    && entries.all(|(key, value)| self.is_hash_label(key) || self.below(key).is_silent(value))
+                    && entries.all(|(key, value)| self.is_hash_label(key) || self.below(key).is_empty_value(value))
             }
             _ => false,
         }
     }
 }
 
-fn same(place: Place<'_>, left: Option<&Value>, right: Option<&Value>) -> bool {
-    let heard = |value: &&Value| !place.is_silent(value);
-    let (Some(left), Some(right)) = (left.filter(heard), right.filter(heard)) else {
-        return left.filter(heard).is_none() && right.filter(heard).is_none();
+fn is_equivalent(context: FieldContext<'_>, one: Option<&Value>, two: Option<&Value>) -> bool {
+    let has_value = |value: &&Value| !context.is_empty_value(value);
+    let (Some(one), Some(two)) = (one.filter(has_value), two.filter(has_value)) else {
+        return one.filter(has_value).is_none() && two.filter(has_value).is_none();
     };
-    match (left, right) {
+    match (one, two) {
         (Value::Object(a), Value::Object(b)) => {
-            let agree = |key: &String| place.is_hash_label(key) || same(place.below(key), a.get(key), b.get(key));
+            let agree =
+                |key: &String| context.is_hash_label(key) || is_equivalent(context.below(key), a.get(key), b.get(key));
             a.keys().all(agree) && b.keys().filter(|key| !a.contains_key(*key)).all(agree)
         }
         (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(Place::ITEM, Some(a), Some(b)))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_equivalent(FieldContext::ITEM, Some(a), Some(b)))
         }
-        (left, right) => left == right || (place.is_amount && amount(left).is_some() && amount(left) == amount(right)),
+        (one, two) => {
+            one == two
+                || (context.is_quantity
+                    && canonical_quantity(one).is_some()
+                    && canonical_quantity(one) == canonical_quantity(two))
+        }
     }
 }
 
-fn walk(place: Place<'_>, value: &Value) -> Option<Value> {
-    if place.is_silent(value) {
+fn canonicalize(context: FieldContext<'_>, value: &Value) -> Option<Value> {
+    if context.is_empty_value(value) {
         return None;
     }
     Some(match value {
-        // An item of a list keeps its place even if it says nothing.
-        Value::Array(items) => items.iter().map(|item| walk(Place::ITEM, item).unwrap_or_default()).collect(),
+        // An empty item of a list keeps its index.
+        Value::Array(items) => {
+            items.iter().map(|item| canonicalize(FieldContext::ITEM, item).unwrap_or_default()).collect()
+        }
         Value::Object(map) => {
-            let counted = map.iter().filter(|(key, _)| !place.is_hash_label(key));
-            let walked = counted.filter_map(|(key, value)| Some((key.clone(), walk(place.below(key), value)?)));
+            let counted = map.iter().filter(|(key, _)| !context.is_hash_label(key));
+            let walked =
+                counted.filter_map(|(key, value)| Some((key.clone(), canonicalize(context.below(key), value)?)));
             Value::Object(walked.collect())
         }
-        other if place.is_amount => amount(other).map_or_else(|| other.clone(), Value::String),
+        other if context.is_quantity => canonical_quantity(other).map_or_else(|| other.clone(), Value::String),
         other => other.clone(),
     })
 }
 
-/// The amount that a value means, in one text for one amount.
-fn amount(value: &Value) -> Option<String> {
+/// The canonical text of a quantity.
+fn canonical_quantity(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
         _ => return None,
     };
-    Amount::parse(&text).map(|amount| amount.text())
+    CanonicalQuantity::parse(&text).map(|amount| amount.text())
 }
 
 #[cfg(test)]
@@ -178,10 +187,10 @@ mod tests {
     #[case::order_in_lists_counts(
         json!({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}}),
         json!({"spec": {"containers": [{"name": "b"}, {"name": "a"}]}}), false)]
-    fn templates(#[case] left: Value, #[case] right: Value, #[case] same: bool) {
-        assert_eq!(same_template(&left, &right), same);
-        assert_eq!(same_template(&right, &left), same);
-        assert_eq!(canonical(&left) == canonical(&right), same, "both ways to compare agree");
+    fn templates_are_equal_by_meaning(#[case] one: Value, #[case] two: Value, #[case] is_equal: bool) {
+        assert_eq!(is_same_template(&one, &two), is_equal);
+        assert_eq!(is_same_template(&two, &one), is_equal);
+        assert_eq!(canonical_template(&one) == canonical_template(&two), is_equal, "both ways to compare agree");
     }
 
     fn json() -> impl Strategy<Value = Value> {
@@ -205,12 +214,12 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
 
         #[test]
-        fn comparing_and_canonical_forms_agree(left in json(), right in json()) {
-            prop_assert!(same_template(&left, &left));
-            prop_assert_eq!(same_template(&left, &right), canonical(&left) == canonical(&right));
-            prop_assert!(same_template(&left, &canonical(&left)), "{}", canonical(&left));
-            let (kept, other) = (Template::new(left.clone()), Template::new(right.clone()));
-            prop_assert_eq!(kept.is_same(&other), same_template(&left, &right), "the checksums agree, too");
+        fn comparison_and_canonical_form_agree(one in json(), two in json()) {
+            prop_assert!(is_same_template(&one, &one));
+            prop_assert_eq!(is_same_template(&one, &two), canonical_template(&one) == canonical_template(&two));
+            prop_assert!(is_same_template(&one, &canonical_template(&one)), "{}", canonical_template(&one));
+            let (first, second) = (Template::new(one.clone()), Template::new(two.clone()));
+            prop_assert_eq!(first.is_same(&second), is_same_template(&one, &two), "the checksums agree, too");
         }
     }
 }

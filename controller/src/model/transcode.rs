@@ -1,5 +1,5 @@
-//! A pod template from JSON to the text in which it is kept, with no values in between: it is most
-//! of an object, and nothing in it is looked at but the hash label, which is kept apart.
+//! Converts a pod template from JSON to its stored text without intermediate values. The template
+//! is most of an object, and only its hash label is read, which is stored apart.
 
 use std::fmt;
 
@@ -7,71 +7,71 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserializer, Serialize};
 use serde_json::Value;
 
-use super::any::OfMap;
+use super::any_json::FromAnyJson;
+use super::json_text::{append_comma, append_json};
 use super::names::POD_TEMPLATE_HASH;
-use super::text::{separate, write};
 
-/// What stands where a template belongs.
-pub(crate) enum Found {
+/// The value of `spec.template`.
+pub(crate) enum TemplateOrOther {
     /// A template.
-    Template(Transcoded),
-    /// No object, so none.
+    Template(TranscodedTemplate),
+    /// JSON that is not an object and therefore not a template.
     Other(Value),
 }
 
 /// A template as text.
-pub(crate) struct Transcoded {
-    /// Without the hash label.
+pub(crate) struct TranscodedTemplate {
+    /// The text without the hash label.
     pub(super) json: String,
-    /// Where the hash label belongs, if the template has labels.
-    pub(super) in_labels: usize,
+    /// Offset at which the hash label is inserted, if the template has labels.
+    pub(super) labels_offset: usize,
     pub(super) hash: Option<String>,
 }
 
-impl OfMap for Found {
-    fn of_map<'de, A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
+impl FromAnyJson for TemplateOrOther {
+    fn from_map<'de, A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
         let (mut text, mut label) = (Vec::new(), HashLabel::default());
-        Writer { text: &mut text, place: Place::Template, label: &mut label }.visit_map(fields)?;
+        Transcoder { text: &mut text, section: Section::Template, label: &mut label }.visit_map(fields)?;
         let json = String::from_utf8(text).expect("JSON is written as UTF-8");
-        Ok(Self::Template(Transcoded { json, in_labels: label.at, hash: label.value }))
+        Ok(Self::Template(TranscodedTemplate { json, labels_offset: label.offset, hash: label.value }))
     }
 
-    fn of_other(value: Value) -> Self {
+    fn from_non_map(value: Value) -> Self {
         Self::Other(value)
     }
 }
 
-/// Where in a template a value stands, as far as the hash label goes.
+/// The position of a value in a template, as far as finding the hash label needs it.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Section {
     Template,
     Metadata,
     Labels,
-    Elsewhere,
+    Other,
 }
 
-/// The hash label, which is not written.
+/// The hash label, which is left out of the text.
 #[derive(Default)]
 struct HashLabel {
     value: Option<String>,
-    /// Where in the text it belongs.
-    at: usize,
+    /// Its offset in the text.
+    offset: usize,
 }
 
-/// Writes what it reads.
-struct Writer<'a> {
+/// Writes the JSON that it reads to a text.
+struct Transcoder<'a> {
     text: &'a mut Vec<u8>,
-    place: Place,
+    section: Section,
     label: &'a mut HashLabel,
 }
 
-impl Writer<'_> {
-    fn plain(self, value: impl Serialize) {
-        write(self.text, &value);
+impl Transcoder<'_> {
+    fn write_value(self, value: impl Serialize) {
+        append_json(self.text, &value);
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Writer<'_> {
+impl<'de> DeserializeSeed<'de> for Transcoder<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -79,7 +79,7 @@ impl<'de> DeserializeSeed<'de> for Writer<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Writer<'_> {
+impl<'de> Visitor<'de> for Transcoder<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,33 +87,33 @@ impl<'de> Visitor<'de> for Writer<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let Self { text, place, label } = self;
+        let Self { text, section, label } = self;
         text.push(b'{');
-        if place == Place::Labels {
-            label.at = text.len();
+        if section == Section::Labels {
+            label.offset = text.len();
         }
         while let Some(name) = fields.next_key::<String>()? {
-            let mut odd = None;
-            if place == Place::Labels && name == POD_TEMPLATE_HASH {
+            let mut non_text = None;
+            if section == Section::Labels && name == POD_TEMPLATE_HASH {
                 match fields.next_value()? {
                     Value::String(value) => {
                         label.value = Some(value);
                         continue;
                     }
-                    other => odd = Some(other),
+                    other => non_text = Some(other),
                 }
             }
-            separate(text);
-            write(text, &name);
+            append_comma(text);
+            append_json(text, &name);
             text.push(b':');
-            let place = match (place, name.as_str()) {
-                (Place::Template, "metadata") => Place::Metadata,
-                (Place::Metadata, "labels") => Place::Labels,
-                _ => Place::Elsewhere,
+            let section = match (section, name.as_str()) {
+                (Section::Template, "metadata") => Section::Metadata,
+                (Section::Metadata, "labels") => Section::Labels,
+                _ => Section::Other,
             };
-            let writer = Writer { text: &mut *text, place, label: &mut *label };
-            match odd {
-                Some(odd) => writer.plain(odd),
+            let writer = Transcoder { text: &mut *text, section, label: &mut *label };
+            match non_text {
+                Some(non_text) => writer.write_value(non_text),
                 None => fields.next_value_seed(writer)?,
             }
         }
@@ -130,7 +130,7 @@ impl<'de> Visitor<'de> for Writer<'_> {
             if end > start {
                 text.push(b',');
             }
-            let writer = Writer { text: &mut *text, place: Place::Elsewhere, label: &mut *label };
+            let writer = Transcoder { text: &mut *text, section: Section::Other, label: &mut *label };
             if items.next_element_seed(writer)?.is_none() {
                 text.truncate(end);
                 text.push(b']');
@@ -140,32 +140,32 @@ impl<'de> Visitor<'de> for Writer<'_> {
     }
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {
-        self.plain(());
+        self.write_value(());
         Ok(())
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        self.plain(value);
+        self.write_value(value);
         Ok(())
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        self.plain(value);
+        self.write_value(value);
         Ok(())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        self.plain(value);
+        self.write_value(value);
         Ok(())
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        self.plain(value);
+        self.write_value(value);
         Ok(())
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
-        self.plain(value);
+        self.write_value(value);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
-//! Carries a plan out: claims, then pods, then the status, and what each refusal means.
+//! Applies a plan: claims, then pods, then the status; and interprets each refusal.
 //!
 //! Upstream: the requests of `syncReplicaSet`. Expectations are set before the first request of
-//! their kind, so that no answer and no watch can be faster than they are.
+//! their kind, so that neither an answer nor a watch event can arrive earlier.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,94 +12,96 @@ use serde_json::Value;
 
 use super::burst::{all_at_once, slow_start};
 use super::decide::{plan, report};
-use super::plan::{Claim, Observed, Plan, Report, Work};
-use super::{ApplyError, Memory, availability, body};
+use super::plan::{ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport};
+use super::{ReplicaSetSyncError, ReplicaSetTracker, availability, body};
 use crate::api::{ApiServer, Key, Recorder, RequestError, Resource, Written, WrittenMeta};
 use crate::clock;
 use crate::model::{Event, EventKind, Meta, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, names, null_as_default};
 use crate::settings::Settings;
 
-/// What carrying out needs besides the plan.
+/// The clients, settings and records that applying a plan needs.
 #[derive(Clone, Copy)]
-pub(crate) struct Tools<'a> {
+pub(crate) struct ReplicaSetContext<'a> {
     pub(crate) api: &'a ApiServer,
     pub(crate) recorder: &'a Recorder,
-    pub(crate) memory: &'a Memory,
+    pub(crate) tracker: &'a ReplicaSetTracker,
     pub(crate) settings: &'a Settings,
 }
 
-/// Carries a plan out, and reports; returns when to look again even if nothing changes.
+/// Applies a plan and writes the status. Returns when to sync again even if no object changes.
 ///
 /// # Errors
-/// The first failure, after everything that does not hang on what failed has been done; a status
-/// that tells of pods that could not be made or deleted included.
+/// The first failure, after everything that does not depend on the failed request: if pods could
+/// not be created or deleted, the status that reports it is still written.
 pub(crate) async fn apply(
-    tools: Tools<'_>,
-    mut observed: Observed,
-    mut decided: Plan,
-) -> Result<Option<Duration>, ApplyError> {
+    context: ReplicaSetContext<'_>,
+    mut observed: ObservedReplicaSet,
+    mut plan_to_apply: ReplicaSetPlan,
+) -> Result<Option<Duration>, ReplicaSetSyncError> {
     let rs = observed.replica_set.clone();
-    let run = Run { tools, meta: &rs.meta, key: Key::new(&rs.meta.namespace, &rs.meta.name) };
-    let lost = run.claims(&decided.claims).await?;
+    let executor = ReplicaSetExecutor { context, meta: &rs.meta, key: Key::new(&rs.meta.namespace, &rs.meta.name) };
+    let lost = executor.apply_claims(&plan_to_apply.claims).await?;
     if !lost.is_empty() {
         observed.pods.retain(|counted| !lost.contains(&counted.pod.name));
-        decided = plan(&observed, run.now(), tools.settings)?;
+        plan_to_apply = plan(&observed, executor.now(), context.settings)?;
     }
-    // Without `..`: a new field does not compile until it is handled.
-    let Plan { claims: _, active, work } = decided;
-    let managed = run.manage(work).await;
-    let failure = managed.as_ref().err().map(ToString::to_string);
-    let told = run.now();
-    let answer = run.tell(&observed, report(&observed, &active, failure.as_deref(), told, tools.settings)).await?;
-    run.wrote(Resource::ReplicaSets, &answer.metadata.resource_version);
-    managed?;
-    Ok(availability::look_again(&active, answer.spec.min_ready_seconds, &answer.status, told, run.now()))
+    // Without `..`, so that a new field does not compile until it is handled.
+    let ReplicaSetPlan { claims: _, active, adjustment } = plan_to_apply;
+    let pod_result = executor.apply_adjustment(adjustment).await;
+    let failure = pod_result.as_ref().err().map(ToString::to_string);
+    let status_time = executor.now();
+    let answer = executor
+        .write_status(&observed, report(&observed, &active, failure.as_deref(), status_time, context.settings))
+        .await?;
+    executor.record_write(Resource::ReplicaSets, &answer.metadata.resource_version);
+    pod_result?;
+    Ok(availability::requeue_after(&active, answer.spec.min_ready_seconds, &answer.status, status_time, executor.now()))
 }
 
-struct Run<'a> {
-    tools: Tools<'a>,
+struct ReplicaSetExecutor<'a> {
+    context: ReplicaSetContext<'a>,
     meta: &'a Meta,
     key: Key,
 }
 
-impl Run<'_> {
+impl ReplicaSetExecutor<'_> {
     fn now(&self) -> Timestamp {
-        self.tools.settings.clock.now()
+        self.context.settings.clock.now()
     }
 
-    fn wrote(&self, resource: Resource, version: &str) {
-        self.tools.memory.writes().wrote(&self.key, &self.meta.uid, resource, version);
+    fn record_write(&self, resource: Resource, version: &str) {
+        self.context.tracker.writes().wrote(&self.key, &self.meta.uid, resource, version);
     }
 
-    fn tell_event(&self, kind: EventKind, reason: &'static str, message: String) {
-        self.tools.recorder.record(self.meta, &Event { kind, reason, message });
+    fn record_event(&self, kind: EventKind, reason: &'static str, message: String) {
+        self.context.recorder.record(self.meta, &Event { kind, reason, message });
     }
 
-    /// All claims, whatever happens to each; then the first error, or the names of pods that were
-    /// gone before they were adopted.
-    async fn claims(&self, claims: &[Claim]) -> Result<BTreeSet<String>, ApplyError> {
+    /// Applies all claims, even if some fail. Returns the first error, or the names of pods that
+    /// were deleted before they were adopted.
+    async fn apply_claims(&self, claims: &[PodClaim]) -> Result<BTreeSet<String>, ReplicaSetSyncError> {
         let (mut lost, mut result, mut alive) = (BTreeSet::new(), Ok(()), None);
         for claim in claims {
             let outcome = match claim {
-                Claim::Adopt { name, .. } => {
+                PodClaim::Adopt { name, .. } => {
                     if alive.is_none() {
                         alive = Some(self.confirm_alive().await);
                     }
                     match &alive {
-                        Some(Err(reason)) => Err(ApplyError::NotAlive { reason: reason.clone() }),
-                        _ => match self.patch(name, claim).await {
+                        Some(Err(reason)) => Err(ReplicaSetSyncError::NotAlive { reason: reason.clone() }),
+                        _ => match self.patch_pod(name, claim).await {
                             Err(error) if error.is_not_found() => {
                                 lost.insert(name.clone());
                                 Ok(())
                             }
-                            other => other.map_err(ApplyError::from),
+                            other => other.map_err(ReplicaSetSyncError::from),
                         },
                     }
                 }
-                Claim::Release { name, .. } => match self.patch(name, claim).await {
-                    // Gone, or no longer ours in the first place: nothing is left to let go.
+                PodClaim::Release { name, .. } => match self.patch_pod(name, claim).await {
+                    // Deleted, or not owned by this ReplicaSet any more: nothing to release.
                     Err(error) if error.is_not_found() || error.is_invalid() => Ok(()),
-                    other => other.map_err(ApplyError::from),
+                    other => other.map_err(ReplicaSetSyncError::from),
                 },
             };
             result = result.and(outcome);
@@ -107,107 +109,111 @@ impl Run<'_> {
         result.map(|()| lost)
     }
 
-    async fn patch(&self, name: &str, claim: &Claim) -> Result<(), RequestError> {
+    async fn patch_pod(&self, name: &str, claim: &PodClaim) -> Result<(), RequestError> {
         let patch = body::claim(self.meta, claim);
-        let pod: Written = self.tools.api.patch_as(Resource::Pods, &self.meta.namespace, name, &patch).await?;
-        // Counted for its owner, as upstream does; one that was let go has none.
-        if matches!(claim, Claim::Adopt { .. }) {
-            self.wrote(Resource::Pods, &pod.metadata.resource_version);
+        let pod: Written = self.context.api.patch_as(Resource::Pods, &self.meta.namespace, name, &patch).await?;
+        // Recorded for the owner, as upstream does; a released pod has no owner.
+        if matches!(claim, PodClaim::Adopt { .. }) {
+            self.record_write(Resource::Pods, &pod.metadata.resource_version);
         }
         Ok(())
     }
 
-    /// A live look, so that nothing is adopted by a ReplicaSet whose deletion the cache has not
-    /// seen (issue 42639).
+    /// Reads the ReplicaSet from the API server, so that a ReplicaSet whose deletion the cache has
+    /// not seen adopts nothing (issue 42639).
     async fn confirm_alive(&self) -> Result<(), String> {
         let path = self.meta.path();
-        let fresh = self.tools.api.get(Resource::ReplicaSets, &self.meta.namespace, &self.meta.name).await;
+        let fresh = self.context.api.get(Resource::ReplicaSets, &self.meta.namespace, &self.meta.name).await;
         let fresh = fresh.map_err(|error| error.message())?;
         let text = |pointer| fresh.pointer(pointer).and_then(Value::as_str);
         let uid = text("/metadata/uid").unwrap_or_default();
         if uid != self.meta.uid {
-            return Err(format!("replica set {path} has been made anew, with UID {uid}"));
+            return Err(format!("replica set {path} has been recreated, with UID {uid}"));
         }
         text("/metadata/deletionTimestamp")
             .map_or(Ok(()), |time| Err(format!("replica set {path} is being deleted since {time}")))
     }
 
-    async fn manage(&self, work: Work) -> Result<(), ApplyError> {
-        match work {
-            Work::Rest => Ok(()),
-            Work::Impossible { why } => Err(ApplyError::Pods(why.to_owned())),
-            Work::Create { count, pod } => self.create(count, &pod).await,
-            Work::Delete { names } => self.delete(&names).await,
+    async fn apply_adjustment(&self, adjustment: PodAdjustment) -> Result<(), ReplicaSetSyncError> {
+        match adjustment {
+            PodAdjustment::Nothing => Ok(()),
+            PodAdjustment::Impossible { why } => Err(ReplicaSetSyncError::Pods(why.to_owned())),
+            PodAdjustment::Create { count, pod } => self.create_pods(count, &pod).await,
+            PodAdjustment::Delete { names } => self.delete_pods(&names).await,
         }
     }
 
-    async fn create(&self, count: usize, pod: &Value) -> Result<(), ApplyError> {
-        let memory = self.tools.memory;
-        memory.expectations().expect_creations(&self.key, &self.meta.uid, count, clock::instant());
-        let (successes, failure) = slow_start(count, || self.create_one(pod)).await;
-        // Those that were refused and those that were never tried will not be seen; they are tried
-        // anew.
+    async fn create_pods(&self, count: usize, pod: &Value) -> Result<(), ReplicaSetSyncError> {
+        let tracker = self.context.tracker;
+        tracker.expectations().expect_creations(&self.key, &self.meta.uid, count, clock::instant());
+        let (successes, failure) = slow_start(count, || self.create_pod(pod)).await;
+        // No watch event follows for refused requests and for requests that were not sent. The next
+        // sync sends them again.
         for _ in successes..count {
-            memory.expectations().creation_observed(&self.key);
+            tracker.expectations().creation_observed(&self.key);
         }
-        failure.map_or(Ok(()), |message| Err(ApplyError::Pods(message)))
+        failure.map_or(Ok(()), |message| Err(ReplicaSetSyncError::Pods(message)))
     }
 
-    async fn create_one(&self, pod: &Value) -> Result<(), String> {
-        match self.tools.api.create_as(Resource::Pods, &self.meta.namespace, pod).await {
+    async fn create_pod(&self, pod: &Value) -> Result<(), String> {
+        match self.context.api.create_as(Resource::Pods, &self.meta.namespace, pod).await {
             Ok(Written { metadata: WrittenMeta { name, resource_version } }) => {
-                self.wrote(Resource::Pods, &resource_version);
-                self.tell_event(EventKind::Normal, names::event::CREATED_POD, format!("Created pod: {name}"));
+                self.record_write(Resource::Pods, &resource_version);
+                self.record_event(EventKind::Normal, names::event::CREATED_POD, format!("Created pod: {name}"));
                 Ok(())
             }
-            // Whatever is tried there fails until the namespace is gone; a failure would only be
-            // tried again.
+            // Every creation fails until the namespace is deleted. Reporting the failure would only
+            // cause retries.
             Err(error) if error.is_namespace_terminating() => Ok(()),
             Err(error) => {
                 let message = error.message();
                 let event = format!("Error creating: {message}");
-                self.tell_event(EventKind::Warning, names::reason::FAILED_CREATE_POD, event);
+                self.record_event(EventKind::Warning, names::reason::FAILED_CREATE_POD, event);
                 Err(message)
             }
         }
     }
 
-    /// All of them, whatever happens to each; then the first error.
-    async fn delete(&self, names: &[String]) -> Result<(), ApplyError> {
+    /// Deletes all pods, even if some requests fail, and returns the first error.
+    async fn delete_pods(&self, names: &[String]) -> Result<(), ReplicaSetSyncError> {
         let pod = |name: &String| Key::new(&self.meta.namespace, name);
         let (uid, pods) = (&self.meta.uid, names.iter().map(pod));
-        self.tools.memory.expectations().expect_deletions(&self.key, uid, pods, clock::instant());
-        let results = all_at_once(names.iter().map(|name| self.delete_one(name)).collect()).await;
-        results.into_iter().find_map(Result::err).map_or(Ok(()), |message| Err(ApplyError::Pods(message)))
+        self.context.tracker.expectations().expect_deletions(&self.key, uid, pods, clock::instant());
+        let results = all_at_once(names.iter().map(|name| self.delete_pod(name)).collect()).await;
+        results.into_iter().find_map(Result::err).map_or(Ok(()), |message| Err(ReplicaSetSyncError::Pods(message)))
     }
 
-    async fn delete_one(&self, name: &str) -> Result<(), String> {
+    async fn delete_pod(&self, name: &str) -> Result<(), String> {
         let namespace = &self.meta.namespace;
-        let Err(error) = self.tools.api.delete(Resource::Pods, namespace, name).await else {
-            self.tell_event(EventKind::Normal, names::event::DELETED_POD, format!("Deleted pod: {name}"));
+        let Err(error) = self.context.api.delete(Resource::Pods, namespace, name).await else {
+            self.record_event(EventKind::Normal, names::event::DELETED_POD, format!("Deleted pod: {name}"));
             return Ok(());
         };
-        // No watch will show that it goes: it was gone already, or it stays.
-        self.tools.memory.expectations().deletion_observed(&self.key, &Key::new(namespace, name));
+        // No watch event will follow: the pod was deleted before, or it stays.
+        self.context.tracker.expectations().deletion_observed(&self.key, &Key::new(namespace, name));
         if error.is_not_found() {
             return Ok(());
         }
         let message = error.message();
         let event = format!("Error deleting: {message}");
-        self.tell_event(EventKind::Warning, names::reason::FAILED_DELETE_POD, event);
+        self.record_event(EventKind::Warning, names::reason::FAILED_DELETE_POD, event);
         Err(format!("unable to delete pods: {message}"))
     }
 
-    /// Writes the status if it is news, and once more on what the ReplicaSet is by now if that is
-    /// refused for any reason; returns the ReplicaSet as it then is. The numbers and the generation
-    /// stay those that were observed.
-    async fn tell(&self, observed: &Observed, report: Report) -> Result<Reported, ApplyError> {
-        let Report { status, is_new } = report;
+    /// Writes the status if it has changed. If the server refuses that for any reason, writes it
+    /// once more on the fresh version; counts and generation stay those that were observed. Returns
+    /// the ReplicaSet afterwards.
+    async fn write_status(
+        &self,
+        observed: &ObservedReplicaSet,
+        report: ReplicaSetReport,
+    ) -> Result<ReplicaSetAnswer, ReplicaSetSyncError> {
+        let ReplicaSetReport { status, is_changed } = report;
         let set = &*observed.replica_set;
-        if !is_new {
-            return Ok(Reported::of(set));
+        if !is_changed {
+            return Ok(ReplicaSetAnswer::unchanged(set));
         }
-        let (api, namespace, name) = (self.tools.api, &self.meta.namespace, &self.meta.name);
+        let (api, namespace, name) = (self.context.api, &self.meta.namespace, &self.meta.name);
         let put = async |set: &ReplicaSet| {
             api.replace_status(Resource::ReplicaSets, namespace, name, set.with_status(&status)).await
         };
@@ -222,10 +228,10 @@ impl Run<'_> {
     }
 }
 
-/// What is read of a ReplicaSet once its status is written.
+/// The fields that are read of a ReplicaSet after its status was written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Reported {
+struct ReplicaSetAnswer {
     #[serde(deserialize_with = "null_as_default")]
     metadata: WrittenMeta,
     #[serde(deserialize_with = "null_as_default")]
@@ -234,9 +240,9 @@ struct Reported {
     status: ReplicaSetStatus,
 }
 
-impl Reported {
-    /// Nothing was written.
-    fn of(set: &ReplicaSet) -> Self {
+impl ReplicaSetAnswer {
+    /// The fields of a ReplicaSet that was not written.
+    fn unchanged(set: &ReplicaSet) -> Self {
         let ReplicaSet { meta: Meta { name, resource_version, .. }, spec, status, .. } = set;
         let metadata = WrittenMeta { name: name.clone(), resource_version: resource_version.clone() };
         Self { metadata, spec: spec.clone(), status: status.clone() }

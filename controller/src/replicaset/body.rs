@@ -1,15 +1,15 @@
-//! What goes over the wire besides the status: a pod from the template, and the ownership patches.
+//! `spec.template`: the body of a pod made from it, and the ownership patches.
 //!
 //! Case: `replicaset/pod-labels-and-more`.
 
 use serde_json::{Value, json};
 
-use super::Claim;
+use super::PodClaim;
 use crate::model::{Meta, ReplicaSet};
 
-/// A pod as the template has it (upstream: `GetPodFromTemplate`); `None` if the template has no
-/// labels, without which it could never be found again. Of the template's metadata only labels,
-/// annotations and finalizers count.
+/// A pod from the template (upstream: `GetPodFromTemplate`). Of the template's metadata it has
+/// labels, annotations and finalizers. `None` if the template has no labels, because no selector
+/// would match the pod.
 pub(super) fn pod(rs: &ReplicaSet) -> Option<Value> {
     let template = rs.template().value();
     let part = |field: &str| {
@@ -31,14 +31,14 @@ pub(super) fn pod(rs: &ReplicaSet) -> Option<Value> {
     Some(json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}))
 }
 
-/// A strategic merge patch. The UID in it makes the server refuse it where the name has come to
-/// mean another pod.
-pub(super) fn claim(rs: &Meta, claim: &Claim) -> Value {
+/// A strategic merge patch. It contains the UID, so the server refuses it if another pod has taken
+/// the name.
+pub(super) fn claim(rs: &Meta, claim: &PodClaim) -> Value {
     match claim {
-        Claim::Adopt { name: _, uid } => {
+        PodClaim::Adopt { name: _, uid } => {
             json!({"metadata": {"uid": uid, "ownerReferences": [owner_reference(rs)]}})
         }
-        Claim::Release { name: _, uid } => {
+        PodClaim::Release { name: _, uid } => {
             json!({"metadata": {"uid": uid, "ownerReferences": [{"$patch": "delete", "uid": rs.uid}]}})
         }
     }

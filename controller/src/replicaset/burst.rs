@@ -1,39 +1,39 @@
-//! How many pods are made or deleted at once: never more than five hundred in one sync, and new
-//! ones in growing batches.
+//! BurstReplicas: one sync creates or deletes at most 500 pods, and creates them in growing batches
+//! (slow start).
 //!
-//! Upstream: `manageReplicas`, `slowStartBatch`. Many pods that all fail for one reason, a quota
-//! say, cost one request, not five hundred: the first batch is of one, and each that succeeds is
-//! followed by one of twice its size.
+//! Upstream: `manageReplicas`, `slowStartBatch`. If all creations fail for one reason, such as a
+//! quota, that costs one request instead of 500: the first batch has one pod, and each successful
+//! batch is followed by one of twice its size.
 
 use futures::StreamExt;
 
-/// Pods that are made or deleted in one sync, at most (upstream: `BurstReplicas`).
-const BURST: usize = 500;
-/// Requests under way at the same time; how a batch is spread over connections is no rule, so this
-/// is not upstream's.
-const UNDER_WAY: usize = 64;
+/// The most pods that one sync creates or deletes (upstream: `BurstReplicas`).
+const BURST_REPLICAS: usize = 500;
+/// Concurrent requests. How a batch is spread over connections does not affect the outcome, so this
+/// is not upstream's value.
+const MAX_CONCURRENT_REQUESTS: usize = 64;
 
-/// What the number of pods asks for.
+/// The difference between the desired and the existing pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum ReplicaDiff {
     Nothing,
     Create(usize),
     Delete(usize),
 }
 
-/// So many more, or fewer.
-pub(super) fn need(active: usize, replicas: i32) -> Need {
+/// How many pods to create or delete, at most [`BURST_REPLICAS`].
+pub(super) fn replica_diff(active: usize, replicas: i32) -> ReplicaDiff {
     let wanted = usize::try_from(replicas).unwrap_or(0);
     if active < wanted {
-        Need::Create((wanted - active).min(BURST))
+        ReplicaDiff::Create((wanted - active).min(BURST_REPLICAS))
     } else if active > wanted {
-        Need::Delete((active - wanted).min(BURST))
+        ReplicaDiff::Delete((active - wanted).min(BURST_REPLICAS))
     } else {
-        Need::Nothing
+        ReplicaDiff::Nothing
     }
 }
 
-/// Sizes of the batches that make up `count`: 1, 2, 4, and so on.
+/// The sizes of batches that add up to `count`: 1, 2, 4, and so on.
 pub(super) fn batches(count: usize) -> impl Iterator<Item = usize> {
     let mut left = count;
     let mut size = 1;
@@ -45,8 +45,8 @@ pub(super) fn batches(count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Does something `count` times, in growing batches, until one batch has a failure in it; returns
-/// how often it went well, and the first failure.
+/// Calls `one` up to `count` times in growing batches, and stops after a batch with a failure.
+/// Returns the number of successes and the first failure.
 pub(super) async fn slow_start<E, F: Future<Output = Result<(), E>>>(
     count: usize,
     mut one: impl FnMut() -> F,
@@ -70,7 +70,7 @@ pub(super) async fn slow_start<E, F: Future<Output = Result<(), E>>>(
     (successes, None)
 }
 
-/// Waits for all, in the order in which they end.
+/// Runs all futures concurrently; the outputs are in the order of completion.
 pub(super) async fn all_at_once<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    futures::stream::iter(futures).buffer_unordered(UNDER_WAY).collect().await
+    futures::stream::iter(futures).buffer_unordered(MAX_CONCURRENT_REQUESTS).collect().await
 }

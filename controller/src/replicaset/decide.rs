@@ -1,62 +1,62 @@
-//! The decisions about one ReplicaSet: by the rules about its pods, and by those about its status.
+//! syncReplicaSet: applies the rules about pods and about the status to one ReplicaSet.
 //!
-//! One sync of upstream's `syncReplicaSet` in two decisions: [`plan`] before the pods are made or
-//! deleted, [`report`] after it. In between the world answers, and the report tells of it.
+//! Upstream's `syncReplicaSet` is split into two decisions: [`plan`] before pods are created or
+//! deleted, and [`report`] after it, because the status includes the failures.
 //!
 //! Case: `replicaset/stale-pods-scaled-up`.
 
 use jiff::Timestamp;
 
-use super::burst::{Need, need};
-use super::plan::{Observed, Plan, Report, Work};
-use super::{body, claim, status, victims};
+use super::burst::{ReplicaDiff, replica_diff};
+use super::plan::{ObservedReplicaSet, PodAdjustment, ReplicaSetPlan, ReplicaSetReport};
+use super::{body, claim, pods_to_delete, status};
 use crate::model::{ModelError, PodCount};
 use crate::settings::Settings;
 
-/// Decides which pods are a ReplicaSet's own, and which are made or deleted.
+/// Decides which pods belong to a ReplicaSet, and which to create or delete.
 ///
-/// Pure: the same arguments give the same plan. `now` measures how long pods have been ready. A
-/// plan that was made from counts of pods and [names pods](Plan::names_pods) must be made again
-/// from each pod.
+/// The same arguments always give the same plan. How long pods have been ready is measured against
+/// `now`. If a plan made from counts of pods [names pods](ReplicaSetPlan::has_named_pods), it must
+/// be made again from the individual pods.
 ///
 /// # Errors
-/// If the selector has no meaning; then nothing can be done, and trying again is of no use.
-pub fn plan(observed: &Observed, now: Timestamp, _settings: &Settings) -> Result<Plan, ModelError> {
+/// If the selector is invalid. Retrying does not help.
+pub fn plan(observed: &ObservedReplicaSet, now: Timestamp, _settings: &Settings) -> Result<ReplicaSetPlan, ModelError> {
     let rs = &observed.replica_set;
     let (claims, active) = claim::claim(rs, &observed.pods)?;
-    let work = if !observed.may_manage || rs.meta.is_deleting() {
-        Work::Rest
+    let adjustment = if !observed.can_manage_pods || rs.meta.is_deleting() {
+        PodAdjustment::Nothing
     } else {
-        match need(PodCount::total(&active), rs.spec.replicas) {
-            Need::Nothing => Work::Rest,
-            Need::Create(count) => match body::pod(rs) {
-                Some(pod) => Work::Create { count, pod },
-                None => Work::Impossible { why: "unable to create pods, no labels" },
+        match replica_diff(PodCount::total(&active), rs.spec.replicas) {
+            ReplicaDiff::Nothing => PodAdjustment::Nothing,
+            ReplicaDiff::Create(count) => match body::pod(rs) {
+                Some(pod) => PodAdjustment::Create { count, pod },
+                None => PodAdjustment::Impossible { why: "unable to create pods, no labels" },
             },
-            Need::Delete(count) => {
-                let dying = victims::choose(&active, &observed.siblings, &observed.neighbours, count, now);
-                Work::Delete { names: dying.into_iter().map(|pod| pod.name.clone()).collect() }
+            ReplicaDiff::Delete(count) => {
+                let to_delete = pods_to_delete::choose(&active, &observed.siblings, &observed.neighbours, count, now);
+                PodAdjustment::Delete { names: to_delete.into_iter().map(|pod| pod.name.clone()).collect() }
             }
         }
     };
-    Ok(Plan { claims, active, work })
+    Ok(ReplicaSetPlan { claims, active, adjustment })
 }
 
-/// Decides what the status says. `active` are the pods that counted when the plan was made;
-/// `failure` is what making or deleting them ended in.
+/// Decides the status. `active` are the pods that the plan counted as replicas; `failure` is the
+/// error of creating or deleting pods.
 pub fn report(
-    observed: &Observed,
+    observed: &ObservedReplicaSet,
     active: &[PodCount],
     failure: Option<&str>,
     now: Timestamp,
     settings: &Settings,
-) -> Report {
+) -> ReplicaSetReport {
     let rs = &observed.replica_set;
-    // No pod that counts is on its way out.
-    let others = active.len() < observed.pods.len();
+    // A pod that counts as a replica is not terminating.
+    let has_inactive = active.len() < observed.pods.len();
     let terminating =
-        settings.terminating_replicas.then(|| if others { claim::terminating(rs, &observed.pods) } else { 0 });
-    let status = status::status(rs, active, terminating, failure, now);
-    let is_new = status::is_new(rs, &status);
-    Report { status, is_new }
+        settings.terminating_replicas.then(|| if has_inactive { claim::terminating(rs, &observed.pods) } else { 0 });
+    let status = status::calculate_status(rs, active, terminating, failure, now);
+    let is_changed = status::is_changed(rs, &status);
+    ReplicaSetReport { status, is_changed }
 }

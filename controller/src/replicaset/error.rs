@@ -1,73 +1,75 @@
-//! What can go wrong with one ReplicaSet.
+//! Errors of a sync of one ReplicaSet.
 
 use thiserror::Error;
 
 use crate::api::RequestError;
 use crate::model::ModelError;
 
-/// Why a sync did not come to its end. The ReplicaSet is looked at again after a while.
+/// Why a sync failed. The ReplicaSet is synced again after a backoff.
 #[derive(Debug, Error)]
-pub enum ApplyError {
-    /// A cache has not yet seen what this controller itself has written.
+pub enum ReplicaSetSyncError {
+    /// A cache is older than this controller's own last write.
     #[error(
-        "the watch of {resource} is at version {read}, and {wrote} was written; looking again when it has caught up"
+        "the watch of {resource} is at version {observed_version}, and {written_version} was written; looking again when it has caught up"
     )]
     Stale {
-        /// Which watch.
+        /// The watched resource.
         resource: &'static str,
-        /// Where it is.
-        read: u64,
-        /// Where it must come to.
-        wrote: u64,
+        /// The resourceVersion that the watch has reached.
+        observed_version: u64,
+        /// The resourceVersion that it must reach.
+        written_version: u64,
     },
     /// An object has changed since it was observed.
-    #[error("{what} has changed since it was observed")]
+    #[error("{request} has changed since it was observed")]
     OutOfDate {
-        /// The write.
-        what: String,
+        /// The refused write.
+        request: String,
     },
-    /// The ReplicaSet, looked at live, is going, or is not the same any more.
+    /// A live read shows that the ReplicaSet is being deleted or was replaced by another one.
     #[error("cannot adopt pods: {reason}")]
     NotAlive {
-        /// What a live look showed.
+        /// The result of the live read.
         reason: String,
     },
-    /// Pods could not be made or deleted; in the words that the status repeats.
+    /// Pods could not be created or deleted. The status repeats this text.
     #[error("{0}")]
     Pods(String),
     /// The API server did not answer in time.
-    #[error("no answer to {what} within {seconds} s; the API server may be overloaded or cut off")]
+    #[error("no answer to {request} within {seconds} s; the API server may be overloaded or cut off")]
     NoAnswer {
         /// The request.
-        what: String,
-        /// How long the answer was waited for.
+        request: String,
+        /// The timeout.
         seconds: u64,
     },
-    /// The answer is too large to be read.
+    /// The answer is too large to read.
     #[error("{0}")]
-    Unread(String),
-    /// The API server refused a request, or could not be reached.
-    #[error("{what} failed: {source}")]
+    UnreadableAnswer(String),
+    /// The API server refused a request or could not be reached.
+    #[error("{request} failed: {source}")]
     Request {
         /// The request.
-        what: String,
+        request: String,
         /// The answer.
         #[source]
         source: Box<kube::Error>,
     },
-    /// What the API server answered cannot be read.
+    /// An answer of the API server is not a valid object.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
-impl From<RequestError> for ApplyError {
+impl From<RequestError> for ReplicaSetSyncError {
     fn from(error: RequestError) -> Self {
         let conflict = error.is_conflict();
         match error {
-            RequestError::Server { what, .. } if conflict => Self::OutOfDate { what },
-            RequestError::Server { what, source } => Self::Request { what, source },
-            RequestError::NoAnswer { what, seconds } => Self::NoAnswer { what, seconds },
-            RequestError::TooLarge { .. } | RequestError::TooManyPages { .. } => Self::Unread(error.message()),
+            RequestError::Server { what, .. } if conflict => Self::OutOfDate { request: what },
+            RequestError::Server { what, source } => Self::Request { request: what, source },
+            RequestError::NoAnswer { what, seconds } => Self::NoAnswer { request: what, seconds },
+            RequestError::TooLarge { .. } | RequestError::TooManyPages { .. } => {
+                Self::UnreadableAnswer(error.message())
+            }
         }
     }
 }

@@ -1,31 +1,32 @@
-//! Which of two pods dies first.
+//! `controller.kubernetes.io/pod-deletion-cost`, rank and the other rules that decide which of two
+//! pods is deleted first.
 //!
-//! Upstream: `ActivePodsWithRanks.Less`. Eight rules, and the first that tells two pods apart
-//! decides:
+//! Upstream: `ActivePodsWithRanks.Less`. There are eight rules; the first in which two pods differ
+//! decides. Deleted first is:
 //!
-//! 1. one without a node before one with;
-//! 2. by phase: pending and anything unheard of, unknown, running;
-//! 3. one that is not ready before one that is;
-//! 4. the lower deletion cost;
-//! 5. the more crowded node: see [`Contender::rank`];
-//! 6. of two ready ones the one that is ready for a shorter time, on a scale of powers of two;
-//! 7. more restarts of a container, and then of a sidecar;
-//! 8. the younger one, on the same scale.
+//! 1. a pod without a node;
+//! 2. by phase: pending and unknown values, then Unknown, then Running;
+//! 3. a pod that is not ready;
+//! 4. the pod with the lower deletion cost;
+//! 5. the pod on the more crowded node: see [`RankedPod::rank`];
+//! 6. of two ready pods the one that has been ready for less time, on a logarithmic scale (base 2);
+//! 7. the pod with more restarts of a container, and then of a sidecar;
+//! 8. the younger pod, on the same scale.
 //!
-//! # Where it is no order
+//! # The comparison is not a total order
 //!
-//! On that scale two times are alike or not, and two alike but *unequal* ones are told apart by
-//! UID, there and then: no later rule is asked. Two *equal* ones go on to the later rules. Of three
-//! pods that became ready within one step of the scale, A and B in the same second and C in
-//! another, A can go before B for its restarts, B before C and C before A for their UIDs: a ring.
-//! With creation times it is less bad, a tie that is not transitive, for there is no later rule.
+//! The scale puts times into buckets. Two *unequal* times in the same bucket are decided by UID,
+//! and no later rule applies. Two *equal* times go on to the later rules. Take three pods that
+//! became ready within one bucket, A and B in the same second and C in another. A can come before B
+//! for its restarts, and B before C and C before A for their UIDs: a cycle. Creation times only
+//! cause a tie that is not transitive, because no rule follows them.
 //!
-//! What a sort makes of a ring depends on where it begins. Upstream begins with the order of a hash
-//! map, which is another each time: among such pods upstream itself has no answer, and no case may
-//! ask for one (give ready times that are all equal, or all of different steps, or all different
-//! with UIDs that nobody relies on). What is certain is that sorting ends, and that what it gives
-//! is one of upstream's answers wherever there are no more pods than upstream's sort inserts one by
-//! one (twelve).
+//! The result of sorting a cycle depends on the initial order. Upstream starts with the order of a
+//! hash map, which is different each time. Upstream itself has no defined answer for such pods, and
+//! no case may require one: give ready times that are all equal, or all in different buckets, or
+//! all different with UIDs that the case does not depend on. Sorting always terminates, and its
+//! result is one of upstream's possible results as long as there are at most twelve pods, which
+//! upstream's sort inserts one by one.
 //!
 //! Cases: `kill-order/node`, `kill-order/phase`, `kill-order/ready`, `kill-order/deletion-cost`,
 //! `kill-order/rank`, `kill-order/ready-time`, `kill-order/ready-time-unknown`,
@@ -38,46 +39,46 @@ use jiff::Timestamp;
 
 use crate::model::{Pod, PodTraits};
 
-/// A pod among those of which some must go.
+/// A pod that may have to be deleted, with its rank.
 #[derive(Debug, Clone, Copy)]
-pub struct Contender<'a> {
+pub struct RankedPod<'a> {
     /// The pod, with its traits.
     pub pod: &'a Pod,
-    /// Active pods on its node that any ReplicaSet of the same owner selects, itself included; the
-    /// same for all where the ReplicaSet has no owner.
+    /// How many active pods on its node any ReplicaSet of the same owner selects, itself included.
+    /// If the ReplicaSet has no owner, the rank is the same for all pods.
     pub rank: usize,
 }
 
-/// `Less`: the first one dies first. Never `Less` both ways round; but see above, where it is no
-/// order.
-pub fn compare(a: Contender<'_>, b: Contender<'_>, now: Timestamp) -> Ordering {
-    let (left, right) = (a.pod.traits(), b.pod.traits());
+/// Returns `Less` if `a` is deleted first. The comparison is antisymmetric but not transitive, see
+/// above.
+pub fn compare(a: RankedPod<'_>, b: RankedPod<'_>, now: Timestamp) -> Ordering {
+    let (first, second) = (a.pod.traits(), b.pod.traits());
     let has_node = |traits: &PodTraits| !traits.node.is_empty();
-    let order = has_node(left)
-        .cmp(&has_node(right))
+    let order = has_node(first)
+        .cmp(&has_node(second))
         .then(phase_order(&a.pod.phase).cmp(&phase_order(&b.pod.phase)))
-        .then(left.ready.cmp(&right.ready))
-        .then(left.deletion_cost.cmp(&right.deletion_cost))
+        .then(first.ready.cmp(&second.ready))
+        .then(first.deletion_cost.cmp(&second.deletion_cost))
         .then(b.rank.cmp(&a.rank));
     if order.is_ne() {
         return order;
     }
-    let ages = |a: Option<Timestamp>, b| younger_first(a, b, (&left.uid, &right.uid), now);
-    if both_ready(left, right) && left.ready_since != right.ready_since {
-        return ages(left.ready_since, right.ready_since);
+    let ages = |a: Option<Timestamp>, b| younger_first(a, b, (&first.uid, &second.uid), now);
+    if both_ready(first, second) && first.ready_since != second.ready_since {
+        return ages(first.ready_since, second.ready_since);
     }
-    let by_restarts = right.restarts.cmp(&left.restarts).then(right.sidecar_restarts.cmp(&left.sidecar_restarts));
-    if by_restarts.is_eq() && left.created != right.created {
-        return ages(left.created, right.created);
+    let by_restarts = second.restarts.cmp(&first.restarts).then(second.sidecar_restarts.cmp(&first.sidecar_restarts));
+    if by_restarts.is_eq() && first.created != second.created {
+        return ages(first.created, second.created);
     }
     by_restarts
 }
 
-fn both_ready(left: &PodTraits, right: &PodTraits) -> bool {
-    left.ready && right.ready
+fn both_ready(first: &PodTraits, second: &PodTraits) -> bool {
+    first.ready && second.ready
 }
 
-/// What upstream does not know ranks with what is pending.
+/// A phase that upstream does not know ranks as Pending.
 fn phase_order(phase: &str) -> u8 {
     match phase {
         "Unknown" => 1,
@@ -86,25 +87,25 @@ fn phase_order(phase: &str) -> u8 {
     }
 }
 
-/// Of two unequal times the one that goes first: none at all, or the lower step, or within one step
-/// the smaller UID.
+/// Compares two unequal times: a missing time comes first, then the younger bucket, and within one
+/// bucket the smaller UID.
 fn younger_first(a: Option<Timestamp>, b: Option<Timestamp>, uids: (&str, &str), now: Timestamp) -> Ordering {
     let (Some(a), Some(b)) = (a, b) else { return a.cmp(&b) };
-    step(a, now).cmp(&step(b, now)).then_with(|| uids.0.cmp(uids.1))
+    age_bucket(a, now).cmp(&age_bucket(b, now)).then_with(|| uids.0.cmp(uids.1))
 }
 
-/// The step that an age is on: the whole part of the binary logarithm of its nanoseconds; −1 for
-/// what is yet to come (upstream: `logarithmicRankDiff`).
+/// The bucket of an age: the integer part of the binary logarithm of its nanoseconds; −1 for a time
+/// in the future (upstream: `logarithmicRankDiff`).
 ///
-/// The same floating point operations as Go's, so that the last nanoseconds before a step fall to
-/// the same side.
-pub(super) fn step(time: Timestamp, now: Timestamp) -> i64 {
-    // Go's durations end at some 292 years.
+/// It uses the same floating point operations as Go, so that the last nanoseconds before a boundary
+/// fall into the same bucket.
+pub(super) fn age_bucket(time: Timestamp, now: Timestamp) -> i64 {
+    // Go's durations are limited to some 292 years.
     let age = i64::try_from(now.as_nanosecond() - time.as_nanosecond()).unwrap_or(i64::MAX);
     if age <= 0 {
         return -1;
     }
-    // As a fraction from 0.5 up to 1 and a power of two.
+    // The age as a fraction from 0.5 up to 1 and a power of two.
     const MANTISSA: u32 = 52;
     let bits = (age as f64).to_bits();
     let exponent = ((bits >> MANTISSA) & 0x7ff) as i64 - 1022;

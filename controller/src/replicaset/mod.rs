@@ -1,21 +1,22 @@
 //! ReplicaSets: observe, plan, apply.
 //!
-//! `triggers` says which ReplicaSets a change wakes. `observe` takes from the caches what the rules
-//! look at. [`plan`] decides which pods are its own, and which to make or to delete; [`report`]
-//! decides, when that is done, what the status says (`decide.rs`). Both are pure: one file for each
-//! group of rules, each naming the function of upstream that it follows. `apply` carries the
-//! decisions out and knows what each refusal means.
+//! - `triggers` says which ReplicaSets a change of an object affects.
+//! - `observe` takes from the caches the objects that the rules read.
+//! - [`plan`] decides which pods belong to the ReplicaSet, and which to create or delete;
+//!   [`report`] then decides the status (`decide.rs`). Both have no side effects: one file for each
+//!   group of rules. The first line of each file names the API field or the term it is about; the
+//!   rest names upstream's function.
+//! - `apply` sends the requests and interprets each refusal.
 //!
-//! Unlike a Deployment, a ReplicaSet makes objects under names that the server invents, so a sync
-//! that runs on a stale cache would make too many. Two memories stand against that: `expectations`,
-//! what its requests must still lead to before it acts again, and what was last written for it,
-//! which the caches must have seen before it looks at all.
+//! Unlike a Deployment, a ReplicaSet creates objects under names that the server generates, so a
+//! sync on a stale cache would create too many. Two records prevent that: `expectations` has the
+//! effects of its own requests that must be observed before it acts again, and the versions of its
+//! own writes must be in the caches before it syncs at all.
 //!
-//! An [`Observed`] comes in, a [`Plan`] and a [`Report`] go out, all plain data (`plan.rs`), and
-//! through `apply` requests and events. Borders: only `apply` talks to the API server and reads a
-//! clock; nothing in here knows a queue, a watch, or another controller.
+//! The input is an [`ObservedReplicaSet`], the output a [`ReplicaSetPlan`] and a
+//! [`ReplicaSetReport`]; all are plain data (`plan.rs`). Only `apply` talks to the API server and
+//! reads a clock. Nothing here knows a queue, a watch, or another controller.
 
-mod alike;
 mod apply;
 mod availability;
 mod body;
@@ -26,19 +27,20 @@ mod decide;
 mod error;
 pub(crate) mod expectations;
 pub mod kill_order;
-mod memory;
+mod label_match_cache;
 mod observe;
 mod plan;
+mod pods_to_delete;
 mod rank;
 mod status;
 #[cfg(test)]
 mod tests;
+mod tracker;
 pub(crate) mod triggers;
-mod victims;
 
-pub(crate) use apply::{Tools, apply};
+pub(crate) use apply::{ReplicaSetContext, apply};
 pub use decide::{plan, report};
-pub use error::ApplyError;
-pub(crate) use memory::Memory;
+pub use error::ReplicaSetSyncError;
 pub(crate) use observe::{observe, observe_counts};
-pub use plan::{Claim, Observed, Plan, Report, Work};
+pub use plan::{ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport};
+pub(crate) use tracker::ReplicaSetTracker;

@@ -1,5 +1,4 @@
-//! What was observed, what is to be done about it, and what is said of it: plain data, so that
-//! tests compare.
+//! Observed state, plan and status report: plain data, so that tests can compare them.
 
 use std::sync::Arc;
 
@@ -7,57 +6,57 @@ use serde_json::Value;
 
 use crate::model::{Pod, PodCount, ReplicaSet, ReplicaSetStatus};
 
-/// One ReplicaSet and all that its rules look at, as the caches had it at one moment.
+/// One ReplicaSet and every object its rules read, from one state of the caches.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Observed {
-    /// The ReplicaSet.
+pub struct ObservedReplicaSet {
+    /// The ReplicaSet to sync.
     pub replica_set: Arc<ReplicaSet>,
-    /// The pods that it owns, by name, and then those of its namespace that have no owner, by name;
-    /// each with its traits and counted once. Or only those that it owns, counted by what is asked
-    /// of them, in no order.
+    /// Either the pods that it owns, by name, and then the orphaned pods of its namespace, by name,
+    /// each with its traits and with count 1; or only the pods that it owns, grouped with those
+    /// that the rules do not distinguish, in no order.
     pub pods: Vec<PodCount>,
-    /// ReplicaSets of the same managing owner, this one included. Needed only where there are too
+    /// ReplicaSets with the same controller owner, this one included. Needed only if there are too
     /// many pods.
     pub siblings: Vec<Arc<ReplicaSet>>,
     /// Pods of its namespace with their traits, at least those that share a node with one of its
-    /// own. Needed only where there are too many pods.
+    /// own pods. Needed only if there are too many pods.
     pub neighbours: Vec<Arc<Pod>>,
-    /// Whether its last requests have led to what they were to lead to, so that it may make and
-    /// delete pods again.
-    pub may_manage: bool,
+    /// Whether its expectations are fulfilled or expired, so that it may create and delete pods.
+    pub can_manage_pods: bool,
 }
 
-/// What one sync does before it reports.
+/// What one sync does before it updates the status.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// Changes of ownership, each for itself: if any fails, the others are still made, and nothing
-    /// else is done.
-    pub claims: Vec<Claim>,
-    /// The pods that count as replicas once these claims are made.
+pub struct ReplicaSetPlan {
+    /// Changes of ownership. They are independent: if one fails, the others are still made, but
+    /// nothing else is done.
+    pub claims: Vec<PodClaim>,
+    /// The pods that count as replicas after the claims.
     pub active: Vec<PodCount>,
-    /// What is done about their number.
-    pub work: Work,
+    /// How their number is changed.
+    pub adjustment: PodAdjustment,
 }
 
-impl Plan {
-    /// Whether it names pods, so that it must be made from each pod and not from counts.
+impl ReplicaSetPlan {
+    /// Whether the plan names pods. Such a plan must be made from individual pods, not from counts.
     #[must_use]
-    pub fn names_pods(&self) -> bool {
-        !self.claims.is_empty() || matches!(self.work, Work::Delete { .. })
+    pub fn has_named_pods(&self) -> bool {
+        !self.claims.is_empty() || matches!(self.adjustment, PodAdjustment::Delete { .. })
     }
 }
 
-/// A change of who owns a pod.
+/// A change of a pod's owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
-    /// Take one that has no owner, after a live look that the ReplicaSet is still alive.
+pub enum PodClaim {
+    /// Adopt an orphan, after reading the ReplicaSet from the API server to confirm that it still
+    /// exists and is not being deleted.
     Adopt {
         /// Name of the pod.
         name: String,
         /// UID it must still have.
         uid: String,
     },
-    /// Let go of one whose labels match no more.
+    /// Release a pod whose labels no longer match the selector.
     Release {
         /// Name of the pod.
         name: String,
@@ -66,35 +65,35 @@ pub enum Claim {
     },
 }
 
-/// What is done about the number of pods.
+/// A change of the number of pods.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Work {
-    /// Nothing.
-    Rest,
-    /// So many new ones, all from one body.
+pub enum PodAdjustment {
+    /// No pod is created or deleted.
+    Nothing,
+    /// Creates pods, all from one body.
     Create {
-        /// How many.
+        /// How many pods.
         count: usize,
-        /// The body.
+        /// The body of the request.
         pod: Value,
     },
-    /// These go, in no order.
+    /// Deletes these pods, in no order.
     Delete {
         /// Their names.
         names: Vec<String>,
     },
-    /// Some are missing and none can be made.
+    /// Pods are missing, but none can be created.
     Impossible {
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
 }
 
-/// What is said of a ReplicaSet when its pods have been seen to.
+/// The status to write after pods were created or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct ReplicaSetReport {
     /// The status.
     pub status: ReplicaSetStatus,
-    /// Whether it is worth writing.
-    pub is_new: bool,
+    /// Whether it differs from the current status.
+    pub is_changed: bool,
 }

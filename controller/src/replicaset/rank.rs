@@ -1,8 +1,9 @@
-//! How crowded the nodes are.
+//! rank: how many related pods run on the node of each pod; of two pods that may be deleted, the
+//! one with the higher rank goes first.
 //!
-//! Upstream: `getIndirectlyRelatedPods`, `getPodsRankedByRelatedPodsOnSameNode`. Counted are active
-//! pods that the selector of any sibling matches, whoever owns them, ready or not: in a rollout the
-//! old pod beside a new one goes first.
+//! Upstream: `getIndirectlyRelatedPods`, `getPodsRankedByRelatedPodsOnSameNode`. Active pods that
+//! the selector of any sibling ReplicaSet matches are counted, whether owned or not and whether
+//! ready or not. So in a rollout, an old pod beside a new one is deleted first.
 //!
 //! Cases: `kill-order/rank`, `kill-order/rank-counts-unready-pods`,
 //! `kill-order/rank-not-of-strangers`.
@@ -10,16 +11,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::alike::Alike;
+use super::label_match_cache::LabelMatchCache;
 use crate::model::{Pod, ReplicaSet};
 
-/// Pods by node; those without a node count as on one.
-pub(super) fn crowds<'a>(siblings: &[Arc<ReplicaSet>], neighbours: &'a [Arc<Pod>]) -> BTreeMap<&'a str, usize> {
-    let (mut crowds, alike) = (BTreeMap::new(), Alike::default());
+/// The number of related pods on each node. Pods without a node count as on one node.
+pub(super) fn node_ranks<'a>(siblings: &[Arc<ReplicaSet>], neighbours: &'a [Arc<Pod>]) -> BTreeMap<&'a str, usize> {
+    let (mut node_ranks, label_matches) = (BTreeMap::new(), LabelMatchCache::default());
     let selected = |pod: &Pod| siblings.iter().any(|rs| rs.selects(&pod.traits().labels).unwrap_or(false));
-    let related = |pod: &Pod| alike.holds(pod, || selected(pod));
+    let related = |pod: &Pod| label_matches.get_or_insert_with(pod, || selected(pod));
     for pod in neighbours.iter().filter(|pod| pod.is_active() && related(pod)) {
-        *crowds.entry(pod.traits().node.as_str()).or_default() += 1;
+        *node_ranks.entry(pod.traits().node.as_str()).or_default() += 1;
     }
-    crowds
+    node_ranks
 }

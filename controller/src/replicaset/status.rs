@@ -1,19 +1,20 @@
-//! The ReplicaSet's numbers.
+//! `status`: the ReplicaSet's counts.
 //!
-//! Upstream: `calculateStatus`, `updateReplicaSetStatus`. They are of the pods that were there
-//! before any was made or deleted in this sync; the next one, which those wake, tells of them.
+//! Upstream: `calculateStatus`, `updateReplicaSetStatus`. The counts describe the pods before this
+//! sync created or deleted any. The watch events of those pods start the next sync, which counts
+//! them.
 //!
 //! Case: `replicaset/fully-labeled`.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::alike::Alike;
+use super::label_match_cache::LabelMatchCache;
 use super::{availability, conditions};
 use crate::model::{Pod, PodCount, ReplicaSet, ReplicaSetStatus};
 
-/// The status that these pods amount to. `terminating` is `None` where it is not reported.
-pub(super) fn status(
+/// The status that follows from these pods. `terminating` is `None` if it is not reported.
+pub(super) fn calculate_status(
     rs: &ReplicaSet,
     active: &[PodCount],
     terminating: Option<usize>,
@@ -21,23 +22,25 @@ pub(super) fn status(
     now: Timestamp,
 ) -> ReplicaSetStatus {
     let all = PodCount::total(active);
-    let count = |is_so: &dyn Fn(&Pod) -> bool| number(PodCount::of(active, is_so));
+    let count = |is_so: &dyn Fn(&Pod) -> bool| number(PodCount::count_where(active, is_so));
     let seconds = rs.spec.min_ready_seconds;
-    let alike = Alike::default();
+    let label_matches = LabelMatchCache::default();
     let labels = if active.is_empty() { None } else { rs.template().labels() };
     ReplicaSetStatus {
         replicas: number(all),
-        fully_labeled_replicas: count(&|pod| alike.holds(pod, || is_fully_labeled(pod, labels.as_ref()))),
+        fully_labeled_replicas: count(&|pod| {
+            label_matches.get_or_insert_with(pod, || is_fully_labeled(pod, labels.as_ref()))
+        }),
         ready_replicas: count(&|pod| pod.traits().ready),
         available_replicas: count(&|pod| availability::is_available(pod, seconds, now)),
         terminating_replicas: terminating.map(number),
         observed_generation: rs.meta.generation,
-        conditions: conditions::with_failure(rs, all, failure, now),
+        conditions: conditions::conditions_after_sync(rs, all, failure, now),
     }
 }
 
-/// Whether a status says anything that the ReplicaSet's own does not.
-pub(super) fn is_new(rs: &ReplicaSet, status: &ReplicaSetStatus) -> bool {
+/// Whether a status differs from the ReplicaSet's current status.
+pub(super) fn is_changed(rs: &ReplicaSet, status: &ReplicaSetStatus) -> bool {
     rs.status != *status
 }
 

@@ -73,7 +73,7 @@ impl Described {
     }
 
     fn read(kind: ConfigKind, wire: &Wire) -> Result<Self, ModelError> {
-        let mut meta = Meta::of(&wire.metadata, "ConfigMap or Secret")?;
+        let mut meta = Meta::from_value(&wire.metadata, "ConfigMap or Secret")?;
         let (data, binary) = (texts(&wire.data), texts(&wire.binary_data).unwrap_or_default());
         let config = Config {
             reloader: Some(Box::new(traits(kind, &meta, data.as_ref(), &binary))),

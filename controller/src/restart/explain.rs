@@ -70,20 +70,22 @@ pub(super) fn throttled(wait: Duration) -> Event {
 pub(super) fn shut(shut: &Shut) -> Event {
     let why = causes(&shut.causes);
     let (kind, reason, message) = match &shut.obstacle {
-        Obstacle::Delay(until) => {
-            (EventKind::Normal, names::WAITS, format!("Restart pending until {until}, when its delay ends: {why}"))
-        }
+        Obstacle::Delay(until) => (
+            EventKind::Normal,
+            names::RESTART_PENDING,
+            format!("Restart pending until {until}, when its delay ends: {why}"),
+        ),
         Obstacle::Window(until) => {
             let message = format!("Restart pending until {until}, when the restart window opens: {why}");
-            (EventKind::Normal, names::WAITS, message)
+            (EventKind::Normal, names::RESTART_PENDING, message)
         }
         Obstacle::Unreadable(annotation, problem) => {
             let message = format!("Restart pending until {annotation} can be read ({problem}): {why}");
-            (EventKind::Warning, names::WAITS, message)
+            (EventKind::Warning, names::RESTART_PENDING, message)
         }
         Obstacle::Turn(others) => {
             let message = format!("Restart pending until the rollout of {} is complete: {why}", named(others));
-            (EventKind::Normal, names::WAITS, message)
+            (EventKind::Normal, names::RESTART_PENDING, message)
         }
         Obstacle::Stopped(failed) => {
             let message = format!(

@@ -18,7 +18,7 @@ use super::selection::{self, LONGEST_LIST, Selection};
 use super::state::{Applied, read_applied, read_pending, read_restarts};
 pub use super::workload_kind::{Held, WorkloadKind};
 use crate::model::names::restart as names;
-use crate::model::{Meta, ModelError, beginning, canonical};
+use crate::model::{Meta, ModelError, beginning, canonical_template};
 
 /// Bytes that are kept of what a template was last restarted by; what this controller writes is
 /// shorter.
@@ -148,7 +148,7 @@ impl Workload {
             rollout: Rollout::read(kind, raw, held),
             pending: annotation(names::PENDING).map(read_pending),
             unreadable,
-            template: super::checksum::text(&canonical(template).to_string()),
+            template: super::checksum::text(&canonical_template(template).to_string()),
             held,
             written: evidence::template_written(&raw["metadata"]),
             reloader: Facts::read(raw, template),

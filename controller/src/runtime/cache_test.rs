@@ -163,15 +163,15 @@ fn a_pod_takes_little_whatever_it_holds() {
     assert!(all / count < 1000, "{} bytes a pod", all / count);
 }
 
-/// See [`crate::replicaset::Memory`]: an expectation binds the ReplicaSet that it was made for, not
-/// the next one of that name.
+/// See [`crate::replicaset::ReplicaSetTracker`]: an expectation applies to the ReplicaSet for which it
+/// was set, not to the next one of that name.
 #[test]
 fn only_the_replica_set_that_still_expects_something_waits() {
     let mut cache = Cache::default();
     take::<Raw<ReplicaSet>>(&mut cache, &replica_set(0, "app:1", "new").to_string());
     let key = Key::new("ns", "service-0-new");
-    let may_manage = |outstanding| observe(&cache, &key, outstanding).unwrap().may_manage;
-    assert!(may_manage(None));
-    assert!(!may_manage(Some("r0-new")));
-    assert!(may_manage(Some("r0-old")));
+    let can_manage = |outstanding| observe(&cache, &key, outstanding).unwrap().can_manage_pods;
+    assert!(can_manage(None));
+    assert!(!can_manage(Some("r0-new")));
+    assert!(can_manage(Some("r0-old")));
 }

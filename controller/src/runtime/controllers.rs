@@ -22,7 +22,7 @@ use crate::api::{ApiServer, Cache, Change, Key, Resource};
 use crate::clock;
 use crate::deployment::Planner;
 use crate::metrics::Metrics;
-use crate::model::{Deployment, Pod, ReplicaSet, TraitedPod};
+use crate::model::{Deployment, Pod, PodWithTraits, ReplicaSet};
 use crate::settings::Settings;
 
 /// What all tasks share.
@@ -103,7 +103,7 @@ impl Controllers {
         // Always in this order: a simulation must replay.
         let watches = [
             (Need::Deployments, Self::watch::<Raw<Deployment>> as fn(&Arc<Self>, Listed) -> Task),
-            (Need::PodsWithTraits, Self::watch::<TraitedPod>),
+            (Need::PodsWithTraits, Self::watch::<PodWithTraits>),
             (Need::Pods, Self::watch::<Pod>),
             (Need::ReplicaSets, Self::watch::<Raw<ReplicaSet>>),
         ];

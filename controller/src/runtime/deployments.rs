@@ -9,7 +9,9 @@ use super::queue::Retries;
 use super::queued::Keyed;
 use crate::api::{Cache, Changed, Key, Resource, Source, Writes};
 use crate::clock;
-use crate::deployment::{ApplyError, Observed, Plan, Planner, Tools, apply, observe, triggers};
+use crate::deployment::{
+    DeploymentContext, DeploymentPlan, DeploymentSyncError, ObservedDeployment, Planner, apply, observe, triggers,
+};
 use crate::settings::{ControllerName, Settings};
 
 /// So long a look is put off until the watches have caught up. Where one stays behind for longer,
@@ -27,17 +29,28 @@ impl Deployments {
         Self { planner, writes: Mutex::default() }
     }
 
-    async fn apply(&self, lane: &Lane, observed: &Observed, plan: &Plan) -> Result<(), ApplyError> {
+    async fn apply(
+        &self,
+        lane: &Lane,
+        observed: &ObservedDeployment,
+        plan: &DeploymentPlan,
+    ) -> Result<(), DeploymentSyncError> {
         if plan.is_idle() {
             return Ok(());
         }
         let cached = |namespace: &str, name: &str| lane.shared.cache().replica_set(&Key::new(namespace, name));
         let meta = &observed.deployment.meta;
         let key = Key::new(&meta.namespace, &meta.name);
-        let wrote = |resource: Resource, version: &str| self.writes().wrote(&key, &meta.uid, resource, version);
+        let record_write = |resource: Resource, version: &str| self.writes().wrote(&key, &meta.uid, resource, version);
         let Lane { api, recorder, shared, .. } = lane;
-        let tools = Tools { api, recorder, settings: &shared.settings, cached: &cached, wrote: &wrote };
-        apply(tools, observed, plan).await
+        let context = DeploymentContext {
+            api,
+            recorder,
+            settings: &shared.settings,
+            cached: &cached,
+            record_write: &record_write,
+        };
+        apply(context, observed, plan).await
     }
 
     fn writes(&self) -> MutexGuard<'_, Writes> {
@@ -51,7 +64,7 @@ impl Keyed for Deployments {
     const SOURCE: Source = Source { component: "deployment-controller", kind: "Deployment", is_beside_others: false };
     const RETRIES: Retries = Retries::DEPLOYMENT;
     const NEEDS: &'static [Need] = &[Need::Deployments, Need::ReplicaSets, Need::Pods];
-    type Error = ApplyError;
+    type Error = DeploymentSyncError;
 
     fn workers(settings: &Settings) -> usize {
         settings.concurrent_deployment_syncs
@@ -62,10 +75,10 @@ impl Keyed for Deployments {
     }
 
     fn changed(&self, cache: &Cache, change: &Changed) -> Vec<Due> {
-        triggers::woken(cache, change).into_iter().map(|key| Due { key, after: None }).collect()
+        triggers::affected_deployments(cache, change).into_iter().map(|key| Due { key, after: None }).collect()
     }
 
-    async fn look(&self, lane: &Lane, key: &Key) -> Looked<ApplyError> {
+    async fn look(&self, lane: &Lane, key: &Key) -> Looked<DeploymentSyncError> {
         let observed = {
             let cache = lane.shared.cache();
             let checked = self.writes().check(key, clock::instant(), Some(PUT_OFF), |resource| cache.version(resource));
@@ -80,7 +93,11 @@ impl Keyed for Deployments {
             Err(stale) => {
                 lane.shared.metrics.skipped_stale(stale.resource.api_group(), stale.resource.plural());
                 let resource = stale.resource.plural();
-                return Looked::Conflict(ApplyError::Stale { resource, read: stale.read, wrote: stale.wrote });
+                return Looked::Conflict(DeploymentSyncError::Stale {
+                    resource,
+                    observed_version: stale.read,
+                    written_version: stale.wrote,
+                });
             }
         };
         let settings = &lane.shared.settings;
@@ -88,8 +105,10 @@ impl Keyed for Deployments {
         match self.apply(lane, &observed, &plan).await {
             Ok(()) => Looked::Done(plan.requeue),
             // Whatever is tried there fails until the namespace is gone.
-            Err(ApplyError::NamespaceTerminating) => Looked::Done(None),
-            Err(error @ (ApplyError::OutOfDate { .. } | ApplyError::Collision { .. })) => Looked::Conflict(error),
+            Err(DeploymentSyncError::NamespaceTerminating) => Looked::Done(None),
+            Err(error @ (DeploymentSyncError::OutOfDate { .. } | DeploymentSyncError::Collision { .. })) => {
+                Looked::Conflict(error)
+            }
             Err(error) => Looked::Failed(error),
         }
     }

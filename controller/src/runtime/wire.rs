@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
 use crate::api::{Change, Key, Parted, Resource};
-use crate::model::any::Any;
-use crate::model::{Deployment, ModelError, Pod, ReplicaSet, TraitedPod};
+use crate::model::any_json::AnyJson;
+use crate::model::{Deployment, ModelError, Pod, PodWithTraits, ReplicaSet};
 
 /// One kind of object, as it comes over the wire.
 pub(super) trait Wire: DeserializeOwned + Clone + Send + 'static {
@@ -58,7 +58,7 @@ impl Kept for ReplicaSet {
 
 impl<'de, T: Kept> Deserialize<'de> for Raw<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let Any(parted) = Any::<Parted>::deserialize(from)?;
+        let AnyJson(parted) = AnyJson::<Parted>::deserialize(from)?;
         let text = |field| parted.raw["metadata"][field].as_str().unwrap_or_default();
         let (key, version) = (Key::new(text("namespace"), text("name")), text("resourceVersion").to_owned());
         Ok(Self { key, version, object: T::of(parted).map(Arc::new) })
@@ -116,7 +116,7 @@ impl Wire for Pod {
     }
 }
 
-impl Wire for TraitedPod {
+impl Wire for PodWithTraits {
     const RESOURCE: Resource = Resource::Pods;
     type Change = Change;
 

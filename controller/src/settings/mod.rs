@@ -22,7 +22,7 @@ use thiserror::Error;
 pub use webhook::{Webhook, WebhookForm, WebhookUrl};
 
 use crate::clock::Clock;
-use crate::hash::Minor;
+use crate::hash::KubernetesMinor;
 
 /// Upstream's default of `--min-resync-period`.
 pub const MIN_RESYNC_PERIOD: Duration = Duration::from_secs(12 * 60 * 60);
@@ -43,7 +43,7 @@ pub struct Settings {
     /// Which minor's pod-template-hash names new ReplicaSets: that of the kube-controller-manager
     /// to be equal to, whatever the API server's own is. To name ReplicaSets as the controller of a
     /// 1.33 cluster did, `"1.33".parse()?`.
-    pub hash: Minor,
+    pub hash: KubernetesMinor,
     /// Whether `status.terminatingReplicas` is reported; upstream's gate
     /// `DeploymentReplicaSetTerminatingReplicas`.
     pub terminating_replicas: bool,
@@ -131,7 +131,7 @@ impl Default for Settings {
             concurrent_deployment_syncs: 5,
             concurrent_replicaset_syncs: 5,
             compatibility: Compatibility::Upstream,
-            hash: Minor::default(),
+            hash: KubernetesMinor::default(),
             terminating_replicas: true,
             namespace: None,
             rate_limit: None,

@@ -10,7 +10,7 @@ mod collect;
 
 use std::collections::BTreeMap;
 
-use rollout_controller::{Minor, pod_template_hash};
+use rollout_controller::{KubernetesMinor, pod_template_hash};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ struct Case {
 #[test]
 fn every_hash_is_upstream_s() {
     let seen: Seen = serde_json::from_str(UPSTREAM).unwrap();
-    let minor: Minor = seen.version.parse().unwrap();
+    let minor: KubernetesMinor = seen.version.parse().unwrap();
     let ours = |case: &Case| pod_template_hash(&case.template, case.collision_count, minor);
     let wrong: Vec<String> = seen
         .cases

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use objects::{deployment, orphan, template};
 use requests::failure;
-use rollout_controller::{Clock, Minor, Settings, pod_template_hash, run};
+use rollout_controller::{Clock, KubernetesMinor, Settings, pod_template_hash, run};
 use serde_json::{Value, json};
 use server::Server;
 use tokio::task::JoinHandle;
@@ -213,7 +213,7 @@ async fn its_own_writes_are_waited_for_but_not_for_ever() {
 async fn a_taken_name_counts_as_a_collision() {
     let server = Server::default();
     server.put(deployment());
-    let name = format!("web-{}", pod_template_hash(&template("app:1"), None, Minor::default()));
+    let name = format!("web-{}", pod_template_hash(&template("app:1"), None, KubernetesMinor::default()));
     let mut foreign = objects::replica_set(&name, "foreign", 1, "app:1");
     foreign["metadata"]["labels"] = json!({"app": "foreign"});
     server.put(foreign);
@@ -221,7 +221,7 @@ async fn a_taken_name_counts_as_a_collision() {
     assert_eq!(server.get("deployments/web")["status"]["collisionCount"], 1);
     let names: Vec<_> = server.all("replicasets").iter().map(|rs| rs["metadata"]["name"].clone()).collect();
     assert_eq!(names.len(), 2);
-    let other = format!("web-{}", pod_template_hash(&template("app:1"), Some(1), Minor::default()));
+    let other = format!("web-{}", pod_template_hash(&template("app:1"), Some(1), KubernetesMinor::default()));
     assert!(names.contains(&json!(other)));
     assert!(server.get(&format!("replicasets/{name}"))["metadata"]["ownerReferences"].is_null());
 }
@@ -233,7 +233,7 @@ async fn a_refused_replica_set_is_told_and_tried_sixteen_times() {
     server.interfere(|verb, _| (verb == "POST replicasets").then(|| failure(403, "Forbidden", "exceeded quota")));
     start(&server).await;
     pass(Duration::from_secs(1000)).await;
-    let name = format!("web-{}", pod_template_hash(&template("app:1"), None, Minor::default()));
+    let name = format!("web-{}", pod_template_hash(&template("app:1"), None, KubernetesMinor::default()));
     let message = format!("Failed to create new replica set \"{name}\": exceeded quota");
     let web = server.get("deployments/web");
     let condition = &web["status"]["conditions"][0];

@@ -102,7 +102,7 @@ pub(super) fn bank() -> Vec<Mutant> {
 #[cfg(feature = "mutants")]
 pub(super) fn with_mutant<T>(name: &str, something: impl FnOnce() -> T) -> Option<T> {
     let mutant = rollout_controller::BANK.iter().find(|mutant| mutant.name == name)?;
-    Some(rollout_controller::with(mutant.name, something))
+    Some(rollout_controller::with_mutant(mutant.name, something))
 }
 
 /// A case's words for restarts in the controller's own.

@@ -3,24 +3,24 @@
 
 use serde_json::json;
 
-use super::fixtures::{Set, World, now};
+use super::fixtures::{TestDeployment, TestReplicaSet, now};
 use crate::Settings;
-use crate::deployment::sync::Sync;
-use crate::deployment::{Claim, Plan};
+use crate::deployment::sync::DeploymentSync;
+use crate::deployment::{DeploymentPlan, ReplicaSetClaim};
 
-fn claimed(world: &World) -> (Vec<String>, Plan) {
-    let (observed, settings) = (world.observed(), Settings::default());
-    let mut sync = Sync::new(&observed, now(), &settings);
-    let owned = sync.claim().unwrap().iter().map(|rs| rs.meta.name.clone()).collect();
+fn claimed(fixture: &TestDeployment) -> (Vec<String>, DeploymentPlan) {
+    let (observed, settings) = (fixture.observe(), Settings::default());
+    let mut sync = DeploymentSync::new(&observed, now(), &settings);
+    let owned = sync.claim_replica_sets().unwrap().iter().map(|rs| rs.meta.name.clone()).collect();
     (owned, sync.into_plan())
 }
 
-fn adopt(name: &str) -> Claim {
-    Claim::Adopt { name: name.to_owned(), uid: name.to_owned() }
+fn adopt(name: &str) -> ReplicaSetClaim {
+    ReplicaSetClaim::Adopt { name: name.to_owned(), uid: name.to_owned() }
 }
 
-fn release(name: &str) -> Claim {
-    Claim::Release { name: name.to_owned(), uid: name.to_owned() }
+fn release(name: &str) -> ReplicaSetClaim {
+    ReplicaSetClaim::Release { name: name.to_owned(), uid: name.to_owned() }
 }
 
 fn owner(uid: &str, controller: bool) -> serde_json::Value {
@@ -28,66 +28,74 @@ fn owner(uid: &str, controller: bool) -> serde_json::Value {
 }
 
 #[test]
-fn ownership_decides_not_labels() {
-    let world = World::new(1)
-        .with(Set::new("own", 1, 1))
-        .with(Set::new("others", 1, 2).meta("ownerReferences", owner("someone-else", true)));
-    assert_eq!(claimed(&world), (vec!["own".to_owned()], Plan::default()));
+fn owner_uid_decides_over_labels() {
+    let fixture = TestDeployment::new(1)
+        .with(TestReplicaSet::new("own", 1, 1))
+        .with(TestReplicaSet::new("others", 1, 2).meta("ownerReferences", owner("someone-else", true)));
+    assert_eq!(claimed(&fixture), (vec!["own".to_owned()], DeploymentPlan::default()));
 }
 
 #[test]
-fn orphans_that_match_are_adopted_and_own_ones_that_do_not_are_released() {
+fn adopts_matching_orphans_and_releases_owned_ones_that_do_not_match() {
     let other = json!({"foo": "other"});
-    let world = World::new(1)
-        .with(Set::new("orphan", 1, 1).meta("ownerReferences", json!([])))
-        .with(Set::new("stray-orphan", 1, 2).meta("ownerReferences", json!([])).meta("labels", other.clone()))
-        .with(Set::new("stray", 1, 3).meta("labels", other));
-    let (owned, plan) = claimed(&world);
+    let fixture = TestDeployment::new(1)
+        .with(TestReplicaSet::new("orphan", 1, 1).meta("ownerReferences", json!([])))
+        .with(
+            TestReplicaSet::new("stray-orphan", 1, 2).meta("ownerReferences", json!([])).meta("labels", other.clone()),
+        )
+        .with(TestReplicaSet::new("stray", 1, 3).meta("labels", other));
+    let (owned, plan) = claimed(&fixture);
     assert_eq!(owned, ["orphan"]);
     assert_eq!(plan.claims, [adopt("orphan"), release("stray")]);
 }
 
-/// TestGeneralReplicaSetAdoption: an owner that does not manage it is no obstacle.
+/// TestGeneralReplicaSetAdoption: an owner reference without `controller` does not prevent
+/// adoption.
 #[test]
-fn an_owner_that_does_not_manage_it_is_no_obstacle() {
-    let world = World::new(1)
-        .with(Set::new("a", 1, 1).meta("ownerReferences", owner("d", false)))
-        .with(Set::new("b", 1, 2).meta("ownerReferences", owner("someone-else", false)));
-    assert_eq!(claimed(&world).1.claims, [adopt("a"), adopt("b")]);
+fn adopts_despite_owner_references_without_controller() {
+    let fixture = TestDeployment::new(1)
+        .with(TestReplicaSet::new("a", 1, 1).meta("ownerReferences", owner("d", false)))
+        .with(TestReplicaSet::new("b", 1, 2).meta("ownerReferences", owner("someone-else", false)));
+    assert_eq!(claimed(&fixture).1.claims, [adopt("a"), adopt("b")]);
 }
 
 #[test]
-fn what_is_going_is_not_adopted() {
-    let world = World::new(1)
-        .with(Set::new("a", 1, 1).meta("ownerReferences", json!([])).meta("deletionTimestamp", "2017-01-01T00:00:00Z"));
-    assert_eq!(claimed(&world), (Vec::new(), Plan::default()));
+fn does_not_adopt_a_replica_set_being_deleted() {
+    let fixture = TestDeployment::new(1).with(
+        TestReplicaSet::new("a", 1, 1)
+            .meta("ownerReferences", json!([]))
+            .meta("deletionTimestamp", "2017-01-01T00:00:00Z"),
+    );
+    assert_eq!(claimed(&fixture), (Vec::new(), DeploymentPlan::default()));
 }
 
 #[test]
-fn a_deployment_that_is_going_claims_nothing_but_keeps_its_own() {
-    let world = World::new(1)
+fn a_deployment_being_deleted_keeps_its_replica_sets_and_claims_none() {
+    let fixture = TestDeployment::new(1)
         .meta("deletionTimestamp", "2017-01-01T00:00:00Z")
-        .with(Set::new("own", 1, 1))
-        .with(Set::new("orphan", 1, 2).meta("ownerReferences", json!([])))
-        .with(Set::new("stray", 1, 3).meta("labels", json!({})));
-    assert_eq!(claimed(&world), (vec!["own".to_owned()], Plan::default()));
+        .with(TestReplicaSet::new("own", 1, 1))
+        .with(TestReplicaSet::new("orphan", 1, 2).meta("ownerReferences", json!([])))
+        .with(TestReplicaSet::new("stray", 1, 3).meta("labels", json!({})));
+    assert_eq!(claimed(&fixture), (vec!["own".to_owned()], DeploymentPlan::default()));
 }
 
-/// The patch makes the cached version out of date, so nothing else is written to it in this sync.
+/// The patch makes the cached version out of date, so this sync writes nothing else to it.
 #[test]
-fn an_adopted_replica_set_is_not_sized_in_the_same_sync() {
-    let world = World::new(5).with(Set::new("orphan", 1, 1).current().revision(1).meta("ownerReferences", json!([])));
-    let plan = world.plan();
+fn does_not_scale_an_adopted_replica_set_in_the_same_sync() {
+    let fixture = TestDeployment::new(5)
+        .with(TestReplicaSet::new("orphan", 1, 1).current().revision(1).meta("ownerReferences", json!([])));
+    let plan = fixture.plan();
     assert_eq!(plan.claims, [adopt("orphan")]);
-    let touches_it =
-        |action: &crate::deployment::Action| matches!(action, crate::deployment::Action::UpdateReplicaSet(_));
+    let touches_it = |action: &crate::deployment::DeploymentAction| {
+        matches!(action, crate::deployment::DeploymentAction::UpdateReplicaSet(_))
+    };
     assert!(!plan.actions().any(touches_it));
 }
 
 #[test]
-fn a_selector_without_meaning_fails_the_sync() {
+fn an_invalid_selector_fails_the_sync() {
     let selector = json!({"matchExpressions": [{"key": "a", "operator": "Near"}]});
-    let plan = World::new(1).spec("selector", selector).plan();
+    let plan = TestDeployment::new(1).spec("selector", selector).plan();
     assert!(plan.failure.unwrap().to_string().contains("invalid label selector"));
     assert!(plan.steps.is_empty());
 }

@@ -1,37 +1,36 @@
-//! sync_test.go: names of new ReplicaSets; and what becomes of a name that is taken, which upstream
+//! sync_test.go: names of new ReplicaSets; and the handling of a name that is taken, which upstream
 //! tests on a server.
 
 use rstest::rstest;
 use serde_json::json;
 
-use super::fixtures::{Set, World, messages, now, status, template};
-use crate::deployment::create::{replica_set_name, restate_creation};
-use crate::deployment::{Action, StatusChange, Taken, plan, plan_after_conflict, plan_after_refusal};
+use super::fixtures::{TestDeployment, TestReplicaSet, event_messages, now, template, written_status};
+use crate::deployment::create::{reapply_creation_status, replica_set_name};
+use crate::deployment::{DeploymentAction, NameConflict, StatusChange, plan, plan_after_conflict, plan_after_refusal};
 use crate::model::{Condition, Deployment, DeploymentStatus, ReplicaSet, names};
-use crate::{Minor, Settings, pod_template_hash};
+use crate::{KubernetesMinor, Settings, pod_template_hash};
 
 #[rstest]
 #[case::short("my-deployment".to_owned(), 10, "my-deployment".to_owned())]
 #[case::very_long_is_truncated("a".repeat(250), 10, "a".repeat(242))]
 #[case::very_long_is_not_truncated("a".repeat(242), 10, "a".repeat(242))]
 #[case::absurd_hash_truncates_nothing("a".repeat(250), 260, "a".repeat(250))]
-fn generate_replica_set_name(#[case] deployment: String, #[case] hash: usize, #[case] kept: String) {
+fn generate_replica_set_name(#[case] deployment: String, #[case] hash: usize, #[case] prefix: String) {
     let hash = "h".repeat(hash);
-    assert_eq!(replica_set_name(&deployment, &hash), format!("{kept}-{hash}"));
+    assert_eq!(replica_set_name(&deployment, &hash), format!("{prefix}-{hash}"));
 }
 
-/// Everything about a new ReplicaSet.
 #[test]
-fn a_new_replica_set() {
-    let world = World::new(10)
+fn creates_a_replica_set_from_the_template() {
+    let fixture = TestDeployment::new(10)
         .bounds("25%", "25%")
         .spec("minReadySeconds", 4)
         .annotate("user", "x")
         .annotate(names::LAST_APPLIED, "{}")
-        .with(Set::new("old", 10, 1).revision(7).sized_for(10, 13));
-    let plan = world.plan();
-    let hash = pod_template_hash(&template("app:new"), None, Minor::default());
-    let Some(Action::CreateReplicaSet(new)) = plan.actions().next() else { panic!("{plan:?}") };
+        .with(TestReplicaSet::new("old", 10, 1).revision(7).sized_for(10, 13));
+    let plan = fixture.plan();
+    let hash = pod_template_hash(&template("app:new"), None, KubernetesMinor::default());
+    let Some(DeploymentAction::CreateReplicaSet(new)) = plan.actions().next() else { panic!("{plan:?}") };
     let mut labelled = template("app:new");
     labelled["metadata"]["labels"]["pod-template-hash"] = hash.as_str().into();
     assert_eq!(
@@ -64,16 +63,20 @@ fn a_new_replica_set() {
     );
 }
 
-/// `kubectl create deployment nginx --image=nginx` gives this name on every cluster of a minor; and
-/// settings choose the minor.
+/// The name that `kubectl create deployment nginx --image=nginx` gives on every cluster of a minor.
+/// The settings choose the minor.
 #[rstest]
 #[case::v1_36("1.36", None, "nginx-7f8fbb96d")]
 #[case::v1_35("1.35", None, "nginx-56c45fd5ff")]
 #[case::v1_36_after_a_collision("1.36", Some(1), "nginx-79dbfc4f57")]
-fn a_new_replica_set_has_upstream_s_name(#[case] minor: Minor, #[case] collisions: Option<i32>, #[case] name: &str) {
-    let mut world = World::new(1).meta("name", "nginx").status(json!({"collisionCount": collisions}));
-    world.deployment["spec"]["selector"] = json!({"matchLabels": {"app": "nginx"}});
-    world.deployment["spec"]["template"] = json!({
+fn names_a_replica_set_as_upstream(
+    #[case] minor: KubernetesMinor,
+    #[case] collisions: Option<i32>,
+    #[case] name: &str,
+) {
+    let mut fixture = TestDeployment::new(1).meta("name", "nginx").status(json!({"collisionCount": collisions}));
+    fixture.deployment["spec"]["selector"] = json!({"matchLabels": {"app": "nginx"}});
+    fixture.deployment["spec"]["template"] = json!({
         "metadata": {"creationTimestamp": null, "labels": {"app": "nginx"}},
         "spec": {
             "containers": [{
@@ -84,70 +87,69 @@ fn a_new_replica_set_has_upstream_s_name(#[case] minor: Minor, #[case] collision
             "securityContext": {}, "terminationGracePeriodSeconds": 30,
         },
     });
-    let plan = plan(&world.observed(), now(), &Settings { hash: minor, ..Settings::default() });
-    let Some(Action::CreateReplicaSet(new)) = plan.actions().next() else { panic!("{plan:?}") };
+    let plan = plan(&fixture.observe(), now(), &Settings { hash: minor, ..Settings::default() });
+    let Some(DeploymentAction::CreateReplicaSet(new)) = plan.actions().next() else { panic!("{plan:?}") };
     assert_eq!(new.name, name);
 }
 
-/// Fields that this program has never heard of reach the ReplicaSet, and make a template another
-/// one.
+/// Fields that this program does not know reach the ReplicaSet and change the hash.
 #[test]
-fn fields_of_the_future_survive() {
-    let mut world = World::new(1);
-    world.deployment["spec"]["template"]["spec"]["future"] = json!({"deep": [1]});
-    let plan = world.plan();
-    let Some(Action::CreateReplicaSet(new)) = plan.actions().next() else { panic!("{plan:?}") };
+fn keeps_unknown_template_fields() {
+    let mut fixture = TestDeployment::new(1);
+    fixture.deployment["spec"]["template"]["spec"]["future"] = json!({"deep": [1]});
+    let plan = fixture.plan();
+    let Some(DeploymentAction::CreateReplicaSet(new)) = plan.actions().next() else { panic!("{plan:?}") };
     assert_eq!(new.object["spec"]["template"]["spec"]["future"], json!({"deep": [1]}));
-    assert_ne!(new.name, format!("foo-{}", pod_template_hash(&template("app:new"), None, Minor::default())));
+    assert_ne!(new.name, format!("foo-{}", pod_template_hash(&template("app:new"), None, KubernetesMinor::default())));
 }
 
 #[test]
-fn a_name_that_the_cache_does_not_show_yet() {
-    assert_eq!(after_conflict(None), Taken::LookAgain);
+fn retries_if_the_cache_lacks_the_existing_replica_set() {
+    assert_eq!(after_conflict(None), NameConflict::Retry);
 }
 
 #[test]
-fn a_name_that_is_its_own() {
-    assert_eq!(after_conflict(Some(Set::new("x", 1, 1).current())), Taken::LookAgain);
+fn retries_if_the_name_is_its_own_replica_set() {
+    assert_eq!(after_conflict(Some(TestReplicaSet::new("x", 1, 1).current())), NameConflict::Retry);
 }
 
-/// TestDeploymentHashCollision: its own, with another template. Issue 59212: the same template, but
-/// not its own.
+/// TestDeploymentHashCollision: its own ReplicaSet with another template. Issue 59212: a ReplicaSet
+/// with the same template that it does not own.
 #[rstest]
-#[case(Set::new("x", 1, 1))]
-#[case(Set::new("x", 1, 1).current().meta("ownerReferences", json!([])))]
-fn a_name_that_means_something_else(#[case] existing: Set) {
-    let Taken::Collision(plan) = after_conflict(Some(existing)) else { panic!("a collision") };
-    assert_eq!(status(&plan).unwrap().collision_count, Some(3));
+#[case(TestReplicaSet::new("x", 1, 1))]
+#[case(TestReplicaSet::new("x", 1, 1).current().meta("ownerReferences", json!([])))]
+fn counts_a_collision_with_another_replica_set(#[case] existing: TestReplicaSet) {
+    let NameConflict::Collision(plan) = after_conflict(Some(existing)) else { panic!("a collision") };
+    assert_eq!(written_status(&plan).unwrap().collision_count, Some(3));
     assert_eq!(plan.steps.len(), 1);
 }
 
-fn after_conflict(existing: Option<Set>) -> Taken {
-    let world = World::new(1).status(json!({"collisionCount": 2}));
+fn after_conflict(existing: Option<TestReplicaSet>) -> NameConflict {
+    let fixture = TestDeployment::new(1).status(json!({"collisionCount": 2}));
     let existing = existing.map(|set| ReplicaSet::read(set.0).unwrap());
-    plan_after_conflict(&world.observed(), existing.as_ref(), now(), &Settings::default())
+    plan_after_conflict(&fixture.observe(), existing.as_ref(), now(), &Settings::default())
 }
 
-/// A refusal is told in a condition, if there is a deadline, and in an event, always.
+/// A refusal is always reported in an event, and in a condition if there is a deadline.
 #[rstest]
 #[case(Some(600), true)]
 #[case(None, false)]
-fn a_refusal(#[case] deadline: Option<i32>, #[case] condition: bool) {
-    let world = World::new(1).spec("progressDeadlineSeconds", deadline);
-    let plan = plan_after_refusal(&world.observed(), "foo-1", "exceeded quota", now(), &Settings::default());
+fn reports_a_refused_replica_set(#[case] deadline: Option<i32>, #[case] condition: bool) {
+    let fixture = TestDeployment::new(1).spec("progressDeadlineSeconds", deadline);
+    let plan = plan_after_refusal(&fixture.observe(), "foo-1", "exceeded quota", now(), &Settings::default());
     let message = "Failed to create new replica set \"foo-1\": exceeded quota";
-    assert_eq!(messages(&plan), [message]);
-    let written = status(&plan).map(|status| status.conditions[0].message.as_str());
+    assert_eq!(event_messages(&plan), [message]);
+    let written = written_status(&plan).map(|status| status.conditions[0].message.as_str());
     assert_eq!(written, condition.then_some(message));
 }
 
-/// The status write after a new ReplicaSet met a newer Deployment: its own numbers stay, and the
-/// same is written again, unless it wants another template by now.
+/// The status write after a creation conflicts with a newer Deployment. The write is repeated on
+/// the newer status unless the template has changed.
 #[rstest]
-#[case::scaled_meanwhile(World::new(5), true)]
-#[case::retemplated_meanwhile(World::new(3).spec("template", template("app:newer")), false)]
-fn a_creation_told_anew(#[case] fresh: World, #[case] told: bool) {
-    let observed = Deployment::read(World::new(3).deployment).unwrap();
+#[case::scaled_meanwhile(TestDeployment::new(5), true)]
+#[case::retemplated_meanwhile(TestDeployment::new(3).spec("template", template("app:newer")), false)]
+fn reapplies_creation_status_unless_template_changed(#[case] fresh: TestDeployment, #[case] is_reapplied: bool) {
+    let observed = Deployment::read(TestDeployment::new(3).deployment).unwrap();
     let fresh = Deployment::read(fresh.status(json!({"collisionCount": 2})).deployment).unwrap();
     let (kind, reason) = (names::condition::PROGRESSING, names::reason::NEW_REPLICA_SET);
     let conditions = vec![Condition::new(kind, names::status::TRUE, reason, "Created", now())];
@@ -155,5 +157,8 @@ fn a_creation_told_anew(#[case] fresh: World, #[case] told: bool) {
     let status = DeploymentStatus { conditions: conditions.clone(), ..observed.status.clone() };
     let change = StatusChange { revision: revision.clone(), status };
     let status = DeploymentStatus { conditions, ..fresh.status.clone() };
-    assert_eq!(restate_creation(&observed, &fresh, &change), told.then_some(StatusChange { revision, status }));
+    assert_eq!(
+        reapply_creation_status(&observed, &fresh, &change),
+        is_reapplied.then_some(StatusChange { revision, status })
+    );
 }

@@ -1,33 +1,33 @@
-//! Small worlds for tests: a Deployment, ReplicaSets of it, pods.
+//! Fixtures: a Deployment with ReplicaSets and pods.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::deployment::select::Sets;
-use crate::deployment::sync::Sync;
-use crate::deployment::{Action, Observed, Plan, plan};
+use crate::deployment::replica_sets::OwnedReplicaSets;
+use crate::deployment::sync::DeploymentSync;
+use crate::deployment::{DeploymentAction, DeploymentPlan, ObservedDeployment, plan};
 use crate::model::{Deployment, Pod, ReplicaSet, names};
 use crate::{Compatibility, Settings};
 
-/// When tests happen.
+/// The current time in tests.
 pub(super) fn now() -> Timestamp {
     "2017-02-15T18:50:00Z".parse().unwrap()
 }
 
-/// A world under construction.
+/// A Deployment with ReplicaSets, pods and settings.
 #[derive(Clone, Debug)]
-pub(super) struct World {
+pub(super) struct TestDeployment {
     pub(super) deployment: Value,
     pub(super) sets: Vec<Value>,
     pub(super) pods: Vec<Pod>,
     pub(super) settings: Settings,
 }
 
-impl World {
-    /// A Deployment `foo` with upstream's test defaults: rolling, neither surge nor unavailable
-    /// pods, no deadline.
+impl TestDeployment {
+    /// A Deployment `foo` with upstream's test defaults: rolling, with maxSurge and maxUnavailable
+    /// 0 and no deadline.
     pub(super) fn new(replicas: i32) -> Self {
         let deployment = json!({
             "metadata": {
@@ -44,8 +44,8 @@ impl World {
         Self { deployment, sets: Vec::new(), pods: Vec::new(), settings: Settings::default() }
     }
 
-    /// Under a controller that mends upstream's defects.
-    pub(super) fn fixed(mut self) -> Self {
+    /// Switches to `--compatibility=fixed`.
+    pub(super) fn with_fixes(mut self) -> Self {
         self.settings.compatibility = Compatibility::Fixed;
         self
     }
@@ -82,7 +82,7 @@ impl World {
         self.spec("strategy", json!({"type": "Recreate"}))
     }
 
-    pub(super) fn with(mut self, set: Set) -> Self {
+    pub(super) fn with(mut self, set: TestReplicaSet) -> Self {
         self.sets.push(set.0);
         self
     }
@@ -109,38 +109,42 @@ impl World {
         self
     }
 
-    pub(super) fn observed(&self) -> Observed {
+    pub(super) fn observe(&self) -> ObservedDeployment {
         let mut replica_sets: Vec<_> =
             self.sets.iter().map(|raw| Arc::new(ReplicaSet::read(raw.clone()).unwrap())).collect();
         replica_sets.sort_by(|a, b| a.meta.age_order().cmp(&b.meta.age_order()));
         let deployment = Arc::new(Deployment::read(self.deployment.clone()).unwrap());
-        Observed { deployment, replica_sets, pods: self.pods.clone() }
+        ObservedDeployment { deployment, replica_sets, pods: self.pods.clone() }
     }
 
-    pub(super) fn plan(&self) -> Plan {
-        plan(&self.observed(), now(), &self.settings)
+    pub(super) fn plan(&self) -> DeploymentPlan {
+        plan(&self.observe(), now(), &self.settings)
     }
 
-    /// Lets `part` run on a sync, with `new` as the new ReplicaSet's name and all others old;
-    /// returns the plan.
-    pub(super) fn part<T>(&self, new: Option<&str>, part: impl FnOnce(&mut Sync<'_>, &Sets) -> T) -> (T, Plan) {
-        let observed = self.observed();
+    /// Runs one rule in a sync in which `new` names the new ReplicaSet and all others are old.
+    /// Returns its result and the plan.
+    pub(super) fn run_rule<T>(
+        &self,
+        new: Option<&str>,
+        part: impl FnOnce(&mut DeploymentSync<'_>, &OwnedReplicaSets) -> T,
+    ) -> (T, DeploymentPlan) {
+        let observed = self.observe();
         let is_new = |rs: &&Arc<ReplicaSet>| Some(rs.meta.name.as_str()) == new;
-        let sets = Sets {
+        let sets = OwnedReplicaSets {
             new: observed.replica_sets.iter().find(is_new).cloned(),
             old: observed.replica_sets.iter().filter(|rs| !is_new(rs)).cloned().collect(),
         };
-        let mut sync = Sync::new(&observed, now(), &self.settings);
+        let mut sync = DeploymentSync::new(&observed, now(), &self.settings);
         let result = part(&mut sync, &sets);
         (result, sync.into_plan())
     }
 }
 
-/// A ReplicaSet under construction: owned by `foo`, its UID its name.
+/// A ReplicaSet that `foo` owns; its UID is its name.
 #[derive(Clone)]
-pub(super) struct Set(pub(super) Value);
+pub(super) struct TestReplicaSet(pub(super) Value);
 
-impl Set {
+impl TestReplicaSet {
     pub(super) fn new(name: &str, replicas: i32, minute: u32) -> Self {
         Self(json!({
             "metadata": {
@@ -156,7 +160,7 @@ impl Set {
         }))
     }
 
-    /// With the template of [`World::new`].
+    /// Sets the template of [`TestDeployment::new`].
     pub(super) fn current(mut self) -> Self {
         self.0["spec"]["template"] = template("app:new");
         self.0["spec"]["template"]["metadata"]["labels"]["pod-template-hash"] = self.0["metadata"]["name"].clone();
@@ -183,12 +187,12 @@ impl Set {
         self.annotate(names::REVISION, revision)
     }
 
-    /// As it was last sized for.
+    /// Sets the annotations of the size that it was last scaled for.
     pub(super) fn sized_for(self, desired: i32, max: i32) -> Self {
         self.annotate(names::DESIRED_REPLICAS, desired).annotate(names::MAX_REPLICAS, max)
     }
 
-    /// All pods there, so many ready and available.
+    /// Sets the status: all replicas exist, and `available` are ready and available.
     pub(super) fn healthy(self, available: i32) -> Self {
         let replicas = self.0["spec"]["replicas"].clone();
         self.status("replicas", replicas).status("readyReplicas", available).status("availableReplicas", available)
@@ -199,59 +203,59 @@ pub(super) fn template(image: &str) -> Value {
     json!({"metadata": {"labels": {"foo": "bar"}}, "spec": {"containers": [{"name": "c", "image": image}]}})
 }
 
-/// Sizes that a plan gives, in order.
-pub(super) fn sizes(plan: &Plan) -> Vec<(String, i32)> {
+/// The sizes that a plan sets, in order.
+pub(super) fn planned_sizes(plan: &DeploymentPlan) -> Vec<(String, i32)> {
     plan.actions()
         .filter_map(|action| match action {
-            Action::UpdateReplicaSet(change) => Some((change.name.clone(), change.replicas?)),
-            Action::CreateReplicaSet(new) => Some((new.name.clone(), new.replicas)),
+            DeploymentAction::UpdateReplicaSet(change) => Some((change.name.clone(), change.replicas?)),
+            DeploymentAction::CreateReplicaSet(new) => Some((new.name.clone(), new.replicas)),
             _ => None,
         })
         .collect()
 }
 
-/// What a plan does, a word for each action.
-pub(super) fn words(plan: &Plan) -> Vec<&'static str> {
+/// The names of a plan's actions.
+pub(super) fn action_names(plan: &DeploymentPlan) -> Vec<&'static str> {
     plan.actions()
         .map(|action| match action {
-            Action::CreateReplicaSet(_) => "create",
-            Action::UpdateReplicaSet(_) => "update",
-            Action::DeleteReplicaSet { .. } => "delete",
-            Action::UpdateDeployment(_) => "deployment",
-            Action::UpdateStatus(_) => "status",
-            Action::Event(_) => "event",
+            DeploymentAction::CreateReplicaSet(_) => "create",
+            DeploymentAction::UpdateReplicaSet(_) => "update",
+            DeploymentAction::DeleteReplicaSet { .. } => "delete",
+            DeploymentAction::UpdateDeployment(_) => "deployment",
+            DeploymentAction::UpdateStatus(_) => "status",
+            DeploymentAction::Event(_) => "event",
         })
         .collect()
 }
 
-/// Messages of a plan's events.
-pub(super) fn messages(plan: &Plan) -> Vec<&str> {
+/// The messages of a plan's events.
+pub(super) fn event_messages(plan: &DeploymentPlan) -> Vec<&str> {
     plan.actions()
         .filter_map(|action| match action {
-            Action::Event(event) => Some(event.message.as_str()),
+            DeploymentAction::Event(event) => Some(event.message.as_str()),
             _ => None,
         })
         .collect()
 }
 
-/// The status that a plan writes last.
-pub(super) fn status(plan: &Plan) -> Option<&crate::model::DeploymentStatus> {
+/// The last status that a plan writes.
+pub(super) fn written_status(plan: &DeploymentPlan) -> Option<&crate::model::DeploymentStatus> {
     plan.actions()
         .filter_map(|action| match action {
-            Action::UpdateStatus(change) => Some(&change.status),
+            DeploymentAction::UpdateStatus(change) => Some(&change.status),
             _ => None,
         })
         .last()
 }
 
-/// Sizes and available pods of each ReplicaSet after a plan, if no pod changes: cutting takes
-/// unavailable pods first.
-pub(super) fn carry_out(world: &World) -> World {
-    let plan = world.plan();
-    let mut after = world.clone();
+/// Applies a plan to the fixture without any change of pods; scaling down removes unavailable pods
+/// first.
+pub(super) fn apply_plan(fixture: &TestDeployment) -> TestDeployment {
+    let plan = fixture.plan();
+    let mut after = fixture.clone();
     for action in plan.actions() {
         match action {
-            Action::CreateReplicaSet(new) => {
+            DeploymentAction::CreateReplicaSet(new) => {
                 let mut created = new.object.clone();
                 created["metadata"]["uid"] = new.name.clone().into();
                 created["metadata"]["resourceVersion"] = "1".into();
@@ -261,7 +265,7 @@ pub(super) fn carry_out(world: &World) -> World {
                     json!({"observedGeneration": 1, "terminatingReplicas": 0, "replicas": new.replicas});
                 after.sets.push(created);
             }
-            Action::UpdateReplicaSet(change) => {
+            DeploymentAction::UpdateReplicaSet(change) => {
                 let set = after.sets.iter_mut().find(|set| set["metadata"]["name"] == change.name).unwrap();
                 for (name, value) in &change.annotations {
                     set["metadata"]["annotations"][name] = value.clone().into();
@@ -275,14 +279,14 @@ pub(super) fn carry_out(world: &World) -> World {
                     }
                 }
             }
-            Action::DeleteReplicaSet { name } => after.sets.retain(|set| set["metadata"]["name"] != *name),
-            Action::UpdateStatus(change) => {
+            DeploymentAction::DeleteReplicaSet { name } => after.sets.retain(|set| set["metadata"]["name"] != *name),
+            DeploymentAction::UpdateStatus(change) => {
                 change.status.write_over(&mut after.deployment["status"]);
                 if let Some(revision) = &change.revision {
                     after = after.annotate(names::REVISION, revision);
                 }
             }
-            Action::UpdateDeployment(_) | Action::Event(_) => {}
+            DeploymentAction::UpdateDeployment(_) | DeploymentAction::Event(_) => {}
         }
     }
     after

@@ -1,21 +1,19 @@
-//! Upstream's unit tests of the Deployment controller, vector by vector, and what must hold for all
-//! inputs.
+//! Upstream's unit tests of the Deployment controller, vector by vector, and property tests.
 //!
-//! One file for each of upstream's; rows are named as upstream names them. Vectors that upstream
-//! feeds to an inner function go through that function's namesake here; the rest through `plan`,
-//! whole.
+//! One file for each of upstream's; rows are named as in upstream. Vectors that upstream passes to
+//! an inner function go to the equivalent function here; the others go through `plan`.
 
 mod claim_test;
 mod cleanup_test;
+mod compatibility_test;
 mod controller_test;
 mod create_test;
 mod deployment_util_test;
-mod fixed_test;
 mod fixtures;
 mod progress_test;
 mod properties;
 mod recreate_test;
 mod rollback_test;
 mod rolling_test;
+mod rollout_test;
 mod scale_test;
-mod staircase_test;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::fixtures::{Set, World, now, status};
+use super::fixtures::{TestDeployment, TestReplicaSet, now, written_status};
 use crate::Settings;
 use crate::deployment::plan;
-use crate::deployment::sync::Sync;
+use crate::deployment::sync::DeploymentSync;
 use crate::model::{Condition, DeploymentStatus};
 
 const STUCK: &str = "2017-02-15T18:49:00Z";
@@ -19,8 +19,7 @@ fn condition(status: &str, reason: &str, time: &str) -> Value {
     json!({"type": "Progressing", "status": status, "reason": reason, "lastUpdateTime": time, "lastTransitionTime": time})
 }
 
-/// TestRequeueStuckDeployment. `left`: upstream's answer in whole seconds; −1 for never, 0 for at
-/// once.
+/// TestRequeueStuckDeployment. `upstream_delay` is in whole seconds: −1 for never, 0 for at once.
 #[rstest]
 #[case::nil_deadline(None, 4, 3, 2, None, "18:50:00", -1)]
 #[case::infinite_deadline(Some(i32::MAX), 4, 3, 2, None, "18:50:00", -1)]
@@ -34,7 +33,8 @@ fn condition(status: &str, reason: &str, time: &str) -> Value {
 #[case::one_second_after(Some(60), 3, 3, 1, Some(("True", "")), "18:50:01", 0)]
 #[case::sixty_seconds_after(Some(60), 3, 3, 1, Some(("True", "")), "18:51:00", 0)]
 #[case::complete_but_a_pod_was_lost_before(Some(60), 3, 3, 1, Some(("True", "NewReplicaSetAvailable")), "18:49:30", 30)]
-// Ours: upstream spins here, though no deadline can pass any more.
+// Different from upstream, which requeues in a tight loop although no deadline can be exceeded any
+// more.
 #[case::complete_but_a_pod_was_lost(Some(60), 3, 3, 1, Some(("True", "NewReplicaSetAvailable")), "18:51:00", -1)]
 fn requeue_stuck_deployment(
     #[case] deadline: Option<i32>,
@@ -43,15 +43,15 @@ fn requeue_stuck_deployment(
     #[case] available: i32,
     #[case] progressing: Option<(&str, &str)>,
     #[case] time: &str,
-    #[case] left: i64,
+    #[case] upstream_delay: i64,
 ) {
     let conditions: Vec<_> = progressing.iter().map(|(status, reason)| condition(status, reason, STUCK)).collect();
-    let world = World::new(replicas)
+    let fixture = TestDeployment::new(replicas)
         .recreate()
         .spec("progressDeadlineSeconds", deadline)
         .status(json!({"conditions": conditions, "observedGeneration": 1}));
-    let (observed, settings) = (world.observed(), Settings::default());
-    let sync = Sync::new(&observed, format!("2017-02-15T{time}Z").parse().unwrap(), &settings);
+    let (observed, settings) = (fixture.observe(), Settings::default());
+    let sync = DeploymentSync::new(&observed, format!("2017-02-15T{time}Z").parse().unwrap(), &settings);
     let status = DeploymentStatus {
         observed_generation: 1,
         replicas: updated,
@@ -59,10 +59,10 @@ fn requeue_stuck_deployment(
         available_replicas: available,
         ..Default::default()
     };
-    let wait = sync.until_deadline(&status);
-    match left {
+    let wait = sync.requeue_delay(&status);
+    match upstream_delay {
         -1 => assert_eq!(wait, None),
-        // Behind the deadline, but not far.
+        // Shortly after the deadline.
         0 => assert!(wait.unwrap() <= Duration::from_millis(1001)),
         seconds => assert_eq!(wait, Some(Duration::from_secs(seconds as u64 + 1))),
     }
@@ -75,8 +75,8 @@ enum Times {
     Kept,
 }
 
-/// TestSyncRolloutStatus. Replicas wanted, had and available; old and new ReplicaSets as (spec, had
-/// and available).
+/// TestSyncRolloutStatus. `counts` are the desired, previous and previously available replicas; old
+/// and new ReplicaSets are (spec, existing and available).
 #[rstest]
 #[case::removed_without_deadline(None, [3, 2, 2], Some(("True", "ReplicaSetUpdated")), Some((0, 1)), Some((3, 2)), None)]
 #[case::one_active_is_not_estimated(
@@ -122,25 +122,25 @@ fn sync_rollout_status(
     #[case] progressing: Option<(&str, &str)>,
     #[case] old: Option<(i32, i32)>,
     #[case] new: Option<(i32, i32)>,
-    #[case] wanted: Option<(&str, &str, Times)>,
+    #[case] expected: Option<(&str, &str, Times)>,
 ) {
     let conditions: Vec<_> = progressing.iter().map(|(status, reason)| condition(status, reason, STUCK)).collect();
     let [replicas, before, available_before] = counts;
-    let mut world = World::new(replicas).recreate().spec("progressDeadlineSeconds", deadline).status(json!({
+    let mut fixture = TestDeployment::new(replicas).recreate().spec("progressDeadlineSeconds", deadline).status(json!({
         "replicas": before, "updatedReplicas": before, "availableReplicas": available_before, "readyReplicas": available_before,
         "observedGeneration": 1, "conditions": conditions,
     }));
     for (name, set) in [("old", old), ("new", new)] {
         if let Some((spec, count)) = set {
-            let set = Set::new(name, spec, 1).status("replicas", count);
-            world = world.with(set.status("readyReplicas", count).status("availableReplicas", count));
+            let set = TestReplicaSet::new(name, spec, 1).status("replicas", count);
+            fixture = fixture.with(set.status("readyReplicas", count).status("availableReplicas", count));
         }
     }
-    let (result, plan) = world.part(new.map(|_| "new"), |sync, sets| sync.report_progress(sets));
+    let (result, plan) = fixture.run_rule(new.map(|_| "new"), |sync, sets| sync.update_rollout_status(sets));
     result.unwrap();
-    let written = status(&plan).expect("the counts or conditions differ");
+    let written = written_status(&plan).expect("the counts or conditions differ");
     let condition = Condition::find(&written.conditions, "Progressing");
-    let Some((status, reason, times)) = wanted else {
+    let Some((status, reason, times)) = expected else {
         return assert_eq!(condition, None);
     };
     let condition = condition.unwrap();
@@ -154,16 +154,16 @@ fn sync_rollout_status(
     assert_eq!((condition.last_transition_time, condition.last_update_time), (transition, update));
 }
 
-/// A deadline counts from the last update and must have passed, not just come.
+/// The deadline counts from the last update, and is exceeded only after it.
 #[rstest]
 #[case("18:50:00", false)]
 #[case("18:50:00.000000001", true)]
-fn a_deadline_passes_strictly(#[case] time: &str, #[case] timed_out: bool) {
-    let world = World::new(1)
+fn the_deadline_is_exceeded_only_after_it(#[case] time: &str, #[case] timed_out: bool) {
+    let fixture = TestDeployment::new(1)
         .bounds(1, 0)
         .spec("progressDeadlineSeconds", 60)
         .annotate(crate::model::names::REVISION, "1")
-        .with(Set::new("new", 1, 1).current().revision(1).sized_for(1, 2).healthy(0))
+        .with(TestReplicaSet::new("new", 1, 1).current().revision(1).sized_for(1, 2).healthy(0))
         .status(json!({
             "observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "unavailableReplicas": 1, "terminatingReplicas": 0,
             "conditions": [
@@ -172,10 +172,10 @@ fn a_deadline_passes_strictly(#[case] time: &str, #[case] timed_out: bool) {
                  "message": "Deployment does not have minimum availability."},
             ],
         }));
-    let plan = plan(&world.observed(), format!("2017-02-15T{time}Z").parse().unwrap(), &Settings::default());
-    assert_eq!(status(&plan).is_some(), timed_out);
+    let plan = plan(&fixture.observe(), format!("2017-02-15T{time}Z").parse().unwrap(), &Settings::default());
+    assert_eq!(written_status(&plan).is_some(), timed_out);
     assert_eq!(plan.requeue.is_some(), !timed_out);
-    if let Some(status) = status(&plan) {
+    if let Some(status) = written_status(&plan) {
         let condition = Condition::find(&status.conditions, "Progressing").unwrap();
         assert_eq!(condition.message, "ReplicaSet \"new\" has timed out progressing.");
     }

@@ -1,12 +1,12 @@
-//! sync_test.go: TestScale. Sizes are newest first, as upstream lists them; `new` says whether the
-//! first one is the new one.
+//! sync_test.go: TestScale. Sizes are listed newest first, as in upstream; `new` says whether the
+//! first one is the new ReplicaSet.
 
 #![allow(clippy::too_many_arguments, reason = "the columns of a table")]
 
 use rstest::rstest;
 
-use super::fixtures::{Set, World, sizes};
-use crate::deployment::Action;
+use super::fixtures::{TestDeployment, TestReplicaSet, planned_sizes};
+use crate::deployment::DeploymentAction;
 
 #[rstest]
 #[case::normal_10_to_12(12, 10, 0, 0, true, &[10], &[12])]
@@ -38,116 +38,124 @@ fn test_scale(
     #[case] surge_before: i32,
     #[case] new: bool,
     #[case] sizes_before: &[i32],
-    #[case] wanted: &[i32],
+    #[case] expected: &[i32],
 ) {
-    let mut world = World::new(replicas).bounds(surge, 0);
+    let mut fixture = TestDeployment::new(replicas).bounds(surge, 0);
     for (age, size) in sizes_before.iter().enumerate() {
-        let set = Set::new(&format!("rs{age}"), *size, 50 - age as u32);
-        world = world.with(set.sized_for(before, before + surge_before));
+        let set = TestReplicaSet::new(&format!("rs{age}"), *size, 50 - age as u32);
+        fixture = fixture.with(set.sized_for(before, before + surge_before));
     }
-    assert_eq!(scaled(&world, new.then_some("rs0"), sizes_before), wanted);
+    assert_eq!(scaled(&fixture, new.then_some("rs0"), sizes_before), expected);
 }
 
-/// One of three updates failed last time: the annotation of rs1 still says 3.
+/// One of three updates failed in the last sync, so the annotation of rs1 still has 3.
 #[test]
 fn failed_rs_update() {
-    let world = World::new(5)
-        .with(Set::new("rs0", 2, 50).sized_for(5, 5))
-        .with(Set::new("rs1", 1, 40).sized_for(3, 3))
-        .with(Set::new("rs2", 1, 30).sized_for(5, 5));
-    assert_eq!(scaled(&world, Some("rs0"), &[2, 1, 1]), [2, 2, 1]);
+    let fixture = TestDeployment::new(5)
+        .with(TestReplicaSet::new("rs0", 2, 50).sized_for(5, 5))
+        .with(TestReplicaSet::new("rs1", 1, 40).sized_for(3, 3))
+        .with(TestReplicaSet::new("rs2", 1, 30).sized_for(5, 5));
+    assert_eq!(scaled(&fixture, Some("rs0"), &[2, 1, 1]), [2, 2, 1]);
 }
 
-/// The first takes all that there is to give; the second, which was once sized for a larger
-/// Deployment, gives nothing back for that.
+/// The first ReplicaSet takes all added pods. The second was once scaled for a larger Deployment
+/// and would shrink by its own proportion; it must not.
 #[test]
-fn nothing_is_taken_back_when_all_is_given() {
-    let world =
-        World::new(10).with(Set::new("rs0", 6, 50).sized_for(6, 6)).with(Set::new("rs1", 2, 40).sized_for(20, 20));
-    assert_eq!(scaled(&world, Some("rs0"), &[6, 2]), [8, 2]);
+fn leaves_a_replica_set_alone_when_nothing_is_left_to_add() {
+    let fixture = TestDeployment::new(10)
+        .with(TestReplicaSet::new("rs0", 6, 50).sized_for(6, 6))
+        .with(TestReplicaSet::new("rs1", 2, 40).sized_for(20, 20));
+    assert_eq!(scaled(&fixture, Some("rs0"), &[6, 2]), [8, 2]);
 }
 
 #[test]
 fn saturated_but_broken_new_replica_set_does_not_affect_old_pods() {
-    let world = World::new(2)
+    let fixture = TestDeployment::new(2)
         .bounds(1, 1)
-        .with(Set::new("rs0", 2, 50).sized_for(2, 3))
-        .with(Set::new("rs1", 1, 40).sized_for(2, 3));
-    assert_eq!(scaled(&world, Some("rs0"), &[2, 1]), [2, 1]);
+        .with(TestReplicaSet::new("rs0", 2, 50).sized_for(2, 3))
+        .with(TestReplicaSet::new("rs1", 1, 40).sized_for(2, 3));
+    assert_eq!(scaled(&fixture, Some("rs0"), &[2, 1]), [2, 1]);
 }
 
 #[test]
 fn saturated_new_replica_set_empties_old_ones_newest_first() {
-    let world = World::new(2)
+    let fixture = TestDeployment::new(2)
         .bounds(1, 1)
-        .with(Set::new("rs0", 2, 50).sized_for(2, 3).healthy(2))
-        .with(Set::new("rs1", 1, 40))
-        .with(Set::new("rs2", 3, 30));
-    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
-    assert_eq!(sizes(&plan), [("rs1".to_owned(), 0), ("rs2".to_owned(), 0)]);
+        .with(TestReplicaSet::new("rs0", 2, 50).sized_for(2, 3).healthy(2))
+        .with(TestReplicaSet::new("rs1", 1, 40))
+        .with(TestReplicaSet::new("rs2", 3, 30));
+    let (_, plan) = fixture.run_rule(Some("rs0"), |sync, sets| sync.scale(sets));
+    assert_eq!(planned_sizes(&plan), [("rs1".to_owned(), 0), ("rs2".to_owned(), 0)]);
 }
 
-/// Issue 102551: size right, annotation stale; nothing is written, and the scaling event stands for
-/// ever.
+/// Issue 102551: the size is right and the annotation is stale. Nothing is written, and the scaling
+/// event never ends.
 #[test]
-fn only_active_one_of_right_size_keeps_its_stale_annotation() {
-    let world = World::new(4).with(Set::new("rs0", 0, 50).current()).with(Set::new("rs1", 4, 40).sized_for(5, 5));
-    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
+fn keeps_the_stale_annotation_of_the_only_active_replica_set() {
+    let fixture = TestDeployment::new(4)
+        .with(TestReplicaSet::new("rs0", 0, 50).current())
+        .with(TestReplicaSet::new("rs1", 4, 40).sized_for(5, 5));
+    let (_, plan) = fixture.run_rule(Some("rs0"), |sync, sets| sync.scale(sets));
     assert!(plan.is_idle());
 }
 
 /// Two active ReplicaSets under Recreate are never scaled.
 #[test]
 fn recreate_does_not_scale_in_proportion() {
-    let world = World::new(9).recreate().with(Set::new("rs0", 3, 50)).with(Set::new("rs1", 2, 40));
-    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
+    let fixture = TestDeployment::new(9)
+        .recreate()
+        .with(TestReplicaSet::new("rs0", 3, 50))
+        .with(TestReplicaSet::new("rs1", 2, 40));
+    let (_, plan) = fixture.run_rule(Some("rs0"), |sync, sets| sync.scale(sets));
     assert!(plan.is_idle());
 }
 
-/// Annotations alone are brought up to date, without an event.
+/// Only the annotations are updated, without an event.
 #[test]
 fn proportional_scaling_refreshes_annotations() {
-    let world =
-        World::new(10).with(Set::new("rs0", 5, 50).sized_for(10, 10)).with(Set::new("rs1", 5, 40).sized_for(10, 12));
-    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
-    assert_eq!(super::fixtures::words(&plan), ["update"]);
-    assert!(sizes(&plan).is_empty());
+    let fixture = TestDeployment::new(10)
+        .with(TestReplicaSet::new("rs0", 5, 50).sized_for(10, 10))
+        .with(TestReplicaSet::new("rs1", 5, 40).sized_for(10, 12));
+    let (_, plan) = fixture.run_rule(Some("rs0"), |sync, sets| sync.scale(sets));
+    assert_eq!(super::fixtures::action_names(&plan), ["update"]);
+    assert!(planned_sizes(&plan).is_empty());
 }
 
-/// Where the total is right already, the old one is annotated before the new one, although that is
-/// larger.
+/// If the total needs no change, the old ReplicaSet is annotated before the new one, although the
+/// new one is larger.
 #[test]
 fn annotations_alone_are_written_old_before_new() {
-    let world = World::new(2)
+    let fixture = TestDeployment::new(2)
         .bounds(2, 2)
-        .with(Set::new("rs0", 3, 50).sized_for(3, 5))
-        .with(Set::new("rs1", 1, 40).sized_for(3, 5));
-    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
-    let name = |action: &Action| match action {
-        Action::UpdateReplicaSet(change) => change.name.clone(),
+        .with(TestReplicaSet::new("rs0", 3, 50).sized_for(3, 5))
+        .with(TestReplicaSet::new("rs1", 1, 40).sized_for(3, 5));
+    let (_, plan) = fixture.run_rule(Some("rs0"), |sync, sets| sync.scale(sets));
+    let name = |action: &DeploymentAction| match action {
+        DeploymentAction::UpdateReplicaSet(change) => change.name.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(plan.actions().map(name).collect::<Vec<_>>(), ["rs1", "rs0"]);
-    assert!(sizes(&plan).is_empty());
+    assert!(planned_sizes(&plan).is_empty());
 }
 
-/// An event for each that is sized, in the order of the writes.
+/// One event for each scaled ReplicaSet, in the order of the writes.
 #[rstest]
 #[case::up(10, ["Scaled up replica set rs1 from 3 to 6", "Scaled up replica set rs0 from 2 to 4"].as_slice())]
 #[case::down(2, ["Scaled down replica set rs1 from 3 to 1", "Scaled down replica set rs0 from 2 to 1"].as_slice())]
-fn scaling_is_told_of(#[case] replicas: i32, #[case] told: &[&str]) {
-    let world =
-        World::new(replicas).with(Set::new("rs0", 2, 50).sized_for(5, 5)).with(Set::new("rs1", 3, 40).sized_for(5, 5));
-    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
-    assert_eq!(super::fixtures::messages(&plan), told);
+fn records_an_event_for_each_scaled_replica_set(#[case] replicas: i32, #[case] expected: &[&str]) {
+    let fixture = TestDeployment::new(replicas)
+        .with(TestReplicaSet::new("rs0", 2, 50).sized_for(5, 5))
+        .with(TestReplicaSet::new("rs1", 3, 40).sized_for(5, 5));
+    let (_, plan) = fixture.run_rule(Some("rs0"), |sync, sets| sync.scale(sets));
+    assert_eq!(super::fixtures::event_messages(&plan), expected);
 }
 
-/// Sizes after scaling, in the order in which they were given.
-fn scaled(world: &World, new: Option<&str>, before: &[i32]) -> Vec<i32> {
-    let (result, plan) = world.part(new, |sync, sets| sync.scale(sets));
+/// The sizes after scaling, in the given order.
+fn scaled(fixture: &TestDeployment, new: Option<&str>, before: &[i32]) -> Vec<i32> {
+    let (result, plan) = fixture.run_rule(new, |sync, sets| sync.scale(sets));
     result.unwrap();
     let mut after = before.to_vec();
-    for (name, size) in sizes(&plan) {
+    for (name, size) in planned_sizes(&plan) {
         after[name.trim_start_matches("rs").parse::<usize>().unwrap()] = size;
     }
     after

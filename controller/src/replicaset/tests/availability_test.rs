@@ -6,15 +6,15 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use rstest::rstest;
 
-use super::fixtures::{Made, ago, now, pod};
+use super::fixtures::{TestPod, ago, now, pod};
 use crate::model::ReplicaSetStatus;
-use crate::replicaset::availability::{look_again, next_check};
+use crate::replicaset::availability::{next_availability_check, requeue_after};
 
-fn ready(seconds: i64) -> Made {
+fn ready(seconds: i64) -> TestPod {
     pod(&seconds.to_string()).ready(ago(seconds))
 }
 
-fn unready() -> Made {
+fn unready() -> TestPod {
     pod("unready").with(|traits| traits.ready_since = ago(0))
 }
 
@@ -29,11 +29,11 @@ fn seconds(seconds: u64) -> Option<Duration> {
 #[case::just_became_ready(ready(0), 1, seconds(1))]
 #[case::ready_for_20s(ready(20), 30, seconds(10))]
 #[case::available(ready(51), 50, None)]
-fn next_pod_availability_check(#[case] pod: Made, #[case] min_ready: i32, #[case] expected: Option<Duration>) {
-    assert_eq!(next_check(&[pod.arc().into()], min_ready, now(), now()), expected);
+fn next_pod_availability_check(#[case] pod: TestPod, #[case] min_ready: i32, #[case] expected: Option<Duration>) {
+    assert_eq!(next_availability_check(&[pod.arc().into()], min_ready, now(), now()), expected);
 }
 
-/// `delay`: seconds from the status to the question.
+/// `delay` is the time in seconds between the status and the check.
 #[rstest]
 #[case::no_pods(vec![], 0, 0, None)]
 #[case::unready_pods(vec![unready(), unready()], 0, 0, None)]
@@ -43,27 +43,27 @@ fn next_pod_availability_check(#[case] pod: Made, #[case] min_ready: i32, #[case
 #[case::delay(vec![unready(), ready(2), ready(0), ready(4), unready()], 10, 2, seconds(4))]
 #[case::delay_longer_than_min_ready(vec![unready(), ready(2), ready(0), ready(4), unready()], 10, 7, seconds(0))]
 fn find_min_next_pod_availability(
-    #[case] pods: Vec<Made>,
+    #[case] pods: Vec<TestPod>,
     #[case] min_ready: i32,
     #[case] delay: i64,
     #[case] expected: Option<Duration>,
 ) {
     let pods: Vec<_> = pods.into_iter().map(|pod| pod.arc().into()).collect();
-    assert_eq!(next_check(&pods, min_ready, now(), now() + SignedDuration::from_secs(delay)), expected);
+    assert_eq!(next_availability_check(&pods, min_ready, now(), now() + SignedDuration::from_secs(delay)), expected);
 }
 
-/// TestReplicaSetAvailabilityCheck: looked at again when the first of them becomes available, to
-/// the nanosecond.
+/// TestReplicaSetAvailabilityCheck: requeued for the time at which the first pod becomes available,
+/// to the nanosecond.
 #[test]
-fn looks_again_at_the_exact_moment() {
+fn requeues_at_the_exact_time_of_availability() {
     let soonest = pod("soonest").ready(Some(now() - SignedDuration::from_millis(4300)));
     let pods = [unready(), ready(0), ready(2), soonest].map(|pod| pod.arc().into());
     let status = ReplicaSetStatus { ready_replicas: 3, ..Default::default() };
-    assert_eq!(look_again(&pods, 5, &status, now(), now()), Some(Duration::from_millis(700)));
-    assert_eq!(look_again(&pods, 0, &status, now(), now()), None);
+    assert_eq!(requeue_after(&pods, 5, &status, now(), now()), Some(Duration::from_millis(700)));
+    assert_eq!(requeue_after(&pods, 0, &status, now(), now()), None);
     let all = ReplicaSetStatus { ready_replicas: 3, available_replicas: 3, ..Default::default() };
-    assert_eq!(look_again(&pods, 5, &all, now(), now()), None);
-    // Ready, but nobody knows since when: the whole time anew.
+    assert_eq!(requeue_after(&pods, 5, &all, now(), now()), None);
+    // Ready since an unknown time: the whole minReadySeconds is waited for.
     let timeless = [pod("a").ready(None).arc().into()];
-    assert_eq!(look_again(&timeless, 5, &status, now(), now()), seconds(5));
+    assert_eq!(requeue_after(&timeless, 5, &status, now(), now()), seconds(5));
 }

@@ -1,30 +1,30 @@
-//! A plan from counts of pods is the plan from each pod.
+//! A plan made from counts of pods equals the plan made from individual pods.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::fixtures::{Made, ago, now, planned, pod, raw};
+use super::fixtures::{TestPod, ago, make_plan, now, pod, raw};
 use crate::Settings;
 use crate::api::{Cache, Change, Key};
 use crate::model::ReplicaSet;
 use crate::replicaset::{observe, observe_counts, report};
 
-/// A pod of one of ten names, in any state: what a watch may show of it.
-fn shown() -> impl Strategy<Value = (u8, Option<Made>)> {
+/// A watch event for a pod with one of ten names, in any state.
+fn pod_state() -> impl Strategy<Value = (u8, Option<TestPod>)> {
     let phase = prop_oneof![6 => Just("Running"), 1 => Just("Failed"), 1 => Just("Succeeded"), 1 => Just("Pending")];
     let labels = prop_oneof![6 => Just(("team", "a")), 2 => Just(("team", "b")), 1 => Just(("app", "other"))];
     let owner = prop_oneof![12 => Just(Some("rs")), 1 => Just(Some("old")), 1 => Just(None)];
     let states = (prop::bool::ANY, prop::bool::weighted(0.2), prop::bool::weighted(0.1));
     (0..10_u8, phase, labels, owner, states).prop_map(|(name, phase, (key, value), owner, (ready, going, gone))| {
-        let made = pod(&name.to_string()).phase(phase).label(key, value);
-        let made = if ready { made.ready(ago(5)) } else { made };
-        let made = if going { made.going() } else { made };
-        let made = match owner {
-            Some(uid) => made.owned_by(uid),
-            None => made.orphan(),
+        let pod = pod(&name.to_string()).phase(phase).label(key, value);
+        let pod = if ready { pod.ready(ago(5)) } else { pod };
+        let pod = if going { pod.deleting() } else { pod };
+        let pod = match owner {
+            Some(uid) => pod.owned_by(uid),
+            None => pod.orphan(),
         };
-        (name, (!gone).then_some(made))
+        (name, (!gone).then_some(pod))
     })
 }
 
@@ -32,25 +32,25 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn counts_decide_what_pods_decide(all in prop::collection::vec(shown(), 1..40), wanted in 0..12_i32, may in prop::bool::ANY) {
+    fn counts_and_pods_give_the_same_plan(all in prop::collection::vec(pod_state(), 1..40), replicas in 0..12_i32, may in prop::bool::ANY) {
         let (mut cache, key) = (Cache::default(), Key::new("ns", "rs"));
-        cache.take(Change::ReplicaSet(key.clone(), Some(Arc::new(ReplicaSet::read(raw(wanted)).unwrap()))));
-        for (name, made) in all {
-            cache.take(Change::Pod(Key::new("ns", &name.to_string()), made.map(Made::arc)));
+        cache.take(Change::ReplicaSet(key.clone(), Some(Arc::new(ReplicaSet::read(raw(replicas)).unwrap()))));
+        for (name, pod) in all {
+            cache.take(Change::Pod(Key::new("ns", &name.to_string()), pod.map(TestPod::arc)));
         }
         let outstanding = (!may).then_some("rs");
         let each = observe(&cache, &key, outstanding).unwrap();
-        let plan = planned(&each);
+        let plan = make_plan(&each);
         let Some(counts) = observe_counts(&cache, &key, outstanding) else {
             prop_assert!(cache.pods_of("ns", "").next().is_some(), "only pods without an owner ask for each pod");
             return Ok(());
         };
-        let brief = planned(&counts);
-        prop_assert_eq!(brief.names_pods(), plan.names_pods());
-        if !plan.names_pods() {
-            prop_assert_eq!(&brief.work, &plan.work);
-            let told = |observed, active| report(observed, active, None, now(), &Settings::default());
-            prop_assert_eq!(told(&counts, &brief.active), told(&each, &plan.active));
+        let brief = make_plan(&counts);
+        prop_assert_eq!(brief.has_named_pods(), plan.has_named_pods());
+        if !plan.has_named_pods() {
+            prop_assert_eq!(&brief.adjustment, &plan.adjustment);
+            let describe = |observed, active| report(observed, active, None, now(), &Settings::default());
+            prop_assert_eq!(describe(&counts, &brief.active), describe(&each, &plan.active));
         }
     }
 }

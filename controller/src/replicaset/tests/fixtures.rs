@@ -1,4 +1,4 @@
-//! Small worlds for tests: a ReplicaSet, pods of it.
+//! Fixtures: a ReplicaSet with pods.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 
 use crate::Settings;
 use crate::model::{OwnerReference, Pod, PodCount, PodTraits, ReplicaSet};
-use crate::replicaset::{Observed, Plan, Report, plan, report};
+use crate::replicaset::{ObservedReplicaSet, ReplicaSetPlan, ReplicaSetReport, plan, report};
 
-/// When tests happen.
+/// The current time in tests.
 pub(super) fn now() -> Timestamp {
     "2026-01-01T12:00:00.25Z".parse().unwrap()
 }
 
-/// So many seconds before that.
+/// The time so many seconds ago.
 pub(super) fn ago(seconds: i64) -> Option<Timestamp> {
     Some(now() - SignedDuration::from_secs(seconds))
 }
 
-/// A pod under construction: owned by `rs`, labelled `app: web`, running, its UID its name.
+/// A pod that `rs` owns, with label `app: web`, running; its UID is its name.
 #[derive(Debug, Clone)]
-pub(super) struct Made(pub(super) Pod);
+pub(super) struct TestPod(pub(super) Pod);
 
-pub(super) fn pod(name: &str) -> Made {
+pub(super) fn pod(name: &str) -> TestPod {
     let owner = OwnerReference {
         api_version: "apps/v1".to_owned(),
         kind: "ReplicaSet".to_owned(),
@@ -33,7 +33,7 @@ pub(super) fn pod(name: &str) -> Made {
     };
     let labels = Arc::new([("app".to_owned(), "web".to_owned())].into());
     let traits = PodTraits { uid: name.to_owned(), labels, ..PodTraits::default() };
-    Made(Pod {
+    TestPod(Pod {
         namespace: "ns".to_owned(),
         name: name.to_owned(),
         resource_version: "1".to_owned(),
@@ -43,7 +43,7 @@ pub(super) fn pod(name: &str) -> Made {
     })
 }
 
-impl Made {
+impl TestPod {
     pub(super) fn with(mut self, change: impl FnOnce(&mut PodTraits)) -> Self {
         change(self.0.traits.as_mut().unwrap());
         self
@@ -68,7 +68,7 @@ impl Made {
         })
     }
 
-    pub(super) fn going(self) -> Self {
+    pub(super) fn deleting(self) -> Self {
         self.with(|traits| traits.deleting = true)
     }
 
@@ -87,7 +87,7 @@ impl Made {
     }
 }
 
-/// A ReplicaSet `rs`, as it comes.
+/// The JSON of a ReplicaSet `rs`.
 pub(super) fn raw(replicas: i32) -> Value {
     json!({
         "metadata": {"namespace": "ns", "name": "rs", "uid": "rs", "resourceVersion": "1", "generation": 1},
@@ -103,21 +103,25 @@ pub(super) fn raw(replicas: i32) -> Value {
     })
 }
 
-pub(super) fn observed(raw: Value, pods: impl IntoIterator<Item = Made>) -> Observed {
-    let pods: Vec<_> = pods.into_iter().map(Made::arc).collect();
-    Observed {
+pub(super) fn observed_replica_set(raw: Value, pods: impl IntoIterator<Item = TestPod>) -> ObservedReplicaSet {
+    let pods: Vec<_> = pods.into_iter().map(TestPod::arc).collect();
+    ObservedReplicaSet {
         replica_set: Arc::new(ReplicaSet::read(raw).unwrap()),
         siblings: Vec::new(),
         neighbours: pods.clone(),
         pods: pods.into_iter().map(PodCount::from).collect(),
-        may_manage: true,
+        can_manage_pods: true,
     }
 }
 
-pub(super) fn planned(observed: &Observed) -> Plan {
+pub(super) fn make_plan(observed: &ObservedReplicaSet) -> ReplicaSetPlan {
     plan(observed, now(), &Settings::default()).unwrap()
 }
 
-pub(super) fn reported(observed: &Observed, failure: Option<&str>, settings: &Settings) -> Report {
-    report(observed, &planned(observed).active, failure, now(), settings)
+pub(super) fn make_report(
+    observed: &ObservedReplicaSet,
+    failure: Option<&str>,
+    settings: &Settings,
+) -> ReplicaSetReport {
+    report(observed, &make_plan(observed).active, failure, now(), settings)
 }

@@ -1,9 +1,8 @@
-//! Upstream's unit tests of the ReplicaSet controller, vector by vector, and what must hold for all
-//! inputs.
+//! Upstream's unit tests of the ReplicaSet controller, vector by vector, and property tests.
 //!
-//! One file for each function of upstream's; rows are named as upstream names them. Vectors that
-//! upstream feeds to an inner function go through that function's namesake here; the rest through
-//! `plan` and `report`, whole.
+//! One file for each of upstream's functions; rows are named as in upstream. Vectors that upstream
+//! passes to an inner function go to the equivalent function here; the others go through `plan` and
+//! `report`.
 
 mod availability_test;
 mod claim_test;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::json;
 
-use super::fixtures::{Made, now, observed, planned, pod, raw};
+use super::fixtures::{TestPod, make_plan, now, observed_replica_set, pod, raw};
 use crate::api::{Cache, Change, Key};
 use crate::model::{Pod, PodCount, ReplicaSet};
-use crate::replicaset::rank::crowds;
-use crate::replicaset::victims::choose_ranked;
-use crate::replicaset::{Work, observe};
+use crate::replicaset::pods_to_delete::choose_by_rank;
+use crate::replicaset::rank::node_ranks;
+use crate::replicaset::{PodAdjustment, observe};
 
-fn named(name: &str) -> Made {
+fn test_pod(name: &str) -> TestPod {
     let plain = |phase: &str| pod(name).phase(phase);
     match name.split(' ').next().unwrap() {
         "unscheduled-pending" => plain("Pending").ready(None),
@@ -47,14 +47,14 @@ fn pods_to_delete(
     #[case] count: usize,
     #[case] expected: &[&str],
 ) {
-    let arcs = |names: &[&str]| names.iter().map(|name| named(name).arc()).collect::<Vec<Arc<Pod>>>();
+    let arcs = |names: &[&str]| names.iter().map(|name| test_pod(name).arc()).collect::<Vec<Arc<Pod>>>();
     let pods: Vec<_> = arcs(names).into_iter().map(PodCount::from).collect();
     let related = arcs(related.unwrap_or(names));
     let siblings = [sibling("rs", &json!({"matchLabels": {"app": "web"}}))];
     let found: Vec<_> = if count == pods.len() {
-        super::super::victims::choose(&pods, &siblings, &related, count, now())
+        super::super::pods_to_delete::choose(&pods, &siblings, &related, count, now())
     } else {
-        choose_ranked(&pods, &crowds(&siblings, &related), count, now())
+        choose_by_rank(&pods, &node_ranks(&siblings, &related), count, now())
     };
     assert_eq!(found.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>(), expected);
 }
@@ -66,10 +66,10 @@ fn sibling(name: &str, selector: &serde_json::Value) -> Arc<ReplicaSet> {
     Arc::new(ReplicaSet::read(raw).unwrap())
 }
 
-/// TestRelatedPodsLookup, and what counts as crowded: each active pod once, whoever owns it and
-/// whether it is ready or not.
+/// TestRelatedPodsLookup, and the rank: each active pod counts once, whether owned or not and
+/// whether ready or not.
 #[test]
-fn nodes_are_crowded_by_what_any_sibling_selects() {
+fn rank_counts_pods_that_any_sibling_selects() {
     let siblings = [
         sibling("a", &json!({"matchLabels": {"app": "web"}})),
         sibling("b", &json!({"matchLabels": {"app": "web", "tier": "1"}})),
@@ -84,34 +84,37 @@ fn nodes_are_crowded_by_what_any_sibling_selects() {
         pod("another's").node("n2").owned_by("x"),
         pod("unscheduled"),
         pod("ended").node("n1").phase("Failed"),
-        pod("going").node("n1").going(),
+        pod("going").node("n1").deleting(),
         pod("other").node("n1").label("app", "db"),
     ]
-    .map(Made::arc);
-    assert_eq!(crowds(&siblings, &neighbours).into_iter().collect::<Vec<_>>(), [("", 1), ("n1", 2), ("n2", 3)]);
-    assert!(crowds(&[], &neighbours).is_empty(), "nobody owns it: no node is crowded");
+    .map(TestPod::arc);
+    assert_eq!(node_ranks(&siblings, &neighbours).into_iter().collect::<Vec<_>>(), [("", 1), ("n1", 2), ("n2", 3)]);
+    assert!(node_ranks(&[], &neighbours).is_empty(), "nobody owns it: no node is crowded");
 }
 
-/// The old pod beside a new one goes first.
+/// The old pod beside a new one is deleted first.
 #[test]
-fn a_plan_takes_the_doubled_up_pod() {
+fn deletes_the_pod_on_the_more_crowded_node() {
     let old = |name: &str, node: &str| pod(name).node(node).ready(None);
     let new = pod("new").node("n2").owned_by("new").label("hash", "new");
-    let mut world = observed(raw(1), [old("a", "n1"), old("b", "n2")]);
-    assert_eq!(planned(&world).work, Work::Delete { names: vec!["a".to_owned()] }, "all alike: the first by name");
+    let mut world = observed_replica_set(raw(1), [old("a", "n1"), old("b", "n2")]);
+    assert_eq!(
+        make_plan(&world).adjustment,
+        PodAdjustment::Delete { names: vec!["a".to_owned()] },
+        "all alike: the first by name"
+    );
     world.neighbours.push(new.arc());
     world.siblings = vec![world.replica_set.clone(), sibling("new", &json!({"matchLabels": {"hash": "new"}}))];
-    assert_eq!(planned(&world).work, Work::Delete { names: vec!["b".to_owned()] });
+    assert_eq!(make_plan(&world).adjustment, PodAdjustment::Delete { names: vec!["b".to_owned()] });
 }
 
-/// What the cache gives of the neighbours ranks pods as all neighbours do, for few pods and for
-/// many.
+/// The neighbours from the cache give the same ranks as all pods, for few pods and for many.
 #[test]
-fn pods_that_are_alone_on_their_nodes_are_no_neighbours() {
+fn cached_neighbours_give_the_same_ranks_as_all_pods() {
     for many in [4, 150] {
         let (mut cache, key) = (Cache::default(), Key::new("ns", "rs"));
-        let put = |cache: &mut Cache, made: Made| {
-            let pod = made.arc();
+        let put = |cache: &mut Cache, pod: TestPod| {
+            let pod = pod.arc();
             cache.take(Change::Pod(Key::new("ns", &pod.name), Some(pod)));
         };
         let mut raw = raw(1);
@@ -129,7 +132,7 @@ fn pods_that_are_alone_on_their_nodes_are_no_neighbours() {
         assert_eq!(names, ["beside", "own-002", "new", "own-003"]);
         let all: Vec<_> = cache.pods_in("ns").cloned().collect();
         let chosen = |neighbours: &[Arc<Pod>]| {
-            let chosen = super::super::victims::choose(&observed.pods, &observed.siblings, neighbours, 3, now());
+            let chosen = super::super::pods_to_delete::choose(&observed.pods, &observed.siblings, neighbours, 3, now());
             chosen.into_iter().map(|pod| pod.name.clone()).collect::<Vec<_>>()
         };
         assert_eq!(chosen(&observed.neighbours), ["own-003", "own-000", "own-001"]);

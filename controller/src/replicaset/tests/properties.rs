@@ -1,4 +1,4 @@
-//! What must hold for all pods, and an independent model of the order in which they die.
+//! Properties of all inputs, and an independent model of the kill order.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
-use super::fixtures::{now, observed, planned, pod, raw};
+use super::fixtures::{make_plan, now, observed_replica_set, pod, raw};
 use crate::model::{Pod, PodCount, PodTraits};
-use crate::replicaset::Work;
-use crate::replicaset::kill_order::{Contender, compare};
-use crate::replicaset::victims::sorted;
+use crate::replicaset::PodAdjustment;
+use crate::replicaset::kill_order::{RankedPod, compare};
+use crate::replicaset::pods_to_delete::merge_sort;
 
-/// The rules once more, told the other way round: every rule has a word to say, in an order, and
-/// the first that is not silent decides. A step of the scale is found by halving.
+/// An independent model of the rules: each rule gives a signed number, and the first that is not 0
+/// decides. The bucket of an age is found by repeated halving.
 fn model(a: (&Pod, usize), b: (&Pod, usize)) -> Ordering {
     let (x, y) = (a.0.traits(), b.0.traits());
     let phase = |pod: &Pod| ["Pending", "Unknown", "Running"].iter().position(|phase| *phase == pod.phase).unwrap_or(0);
@@ -35,7 +35,7 @@ fn model(a: (&Pod, usize), b: (&Pod, usize)) -> Ordering {
             Some(if difference != 0 { difference } else { x.uid.cmp(&y.uid) as i64 })
         }
     };
-    // By age: either it decides, a tie included, or it is not asked at all.
+    // The age either decides, possibly with a tie, or is not compared at all.
     let mut decided = if x.ready && y.ready { by_age(x.ready_since, y.ready_since) } else { None };
     if decided.is_none() {
         words.push(i64::from(y.restarts) - i64::from(x.restarts));
@@ -59,7 +59,7 @@ fn halvings(time: Timestamp) -> i64 {
     halvings
 }
 
-/// Ages around the steps of the scale, and some that fall together.
+/// Ages around the boundaries of buckets, and some that are equal.
 fn age() -> impl Strategy<Value = i64> {
     prop_oneof![
         (30..46_u32, -1..2_i64).prop_map(|(power, off)| (1 << power) + off),
@@ -74,8 +74,8 @@ fn moment() -> impl Strategy<Value = Option<Timestamp>> {
     prop::option::weighted(0.9, age().prop_map(|age| now() - SignedDuration::from_nanos(age)))
 }
 
-/// A pod with traits that are often alike, and its rank. Names and UIDs differ, in another order
-/// each.
+/// A pod with traits that are often equal, and its rank. Names and UIDs differ and are sorted
+/// differently.
 fn contender() -> impl Strategy<Value = (Pod, usize)> {
     let phase =
         prop_oneof![8 => Just("Running"), 1 => Just("Pending"), 1 => Just("Unknown"), 1 => Just(""), 1 => Just("Odd")];
@@ -84,11 +84,11 @@ fn contender() -> impl Strategy<Value = (Pod, usize)> {
     let times = (prop::bool::weighted(0.9), moment(), moment());
     (phase, node, cost, times, 0..3_i32, 0..3_i32, 0..3_usize).prop_map(
         |(phase, node, cost, (ready, since, created), restarts, sidecars, rank)| {
-            let made = pod("").phase(phase).node(node).with(|of| {
+            let pod = pod("").phase(phase).node(node).with(|of| {
                 (of.ready, of.ready_since, of.created) = (ready, since, created);
                 (of.deletion_cost, of.restarts, of.sidecar_restarts) = (cost, restarts, sidecars);
             });
-            (made.0, rank)
+            (pod.0, rank)
         },
     )
 }
@@ -105,15 +105,14 @@ fn contenders(most: usize) -> impl Strategy<Value = Vec<(Pod, usize)>> {
 }
 
 fn ours(a: &(Pod, usize), b: &(Pod, usize)) -> Ordering {
-    compare(Contender { pod: &a.0, rank: a.1 }, Contender { pod: &b.0, rank: b.1 }, now())
+    compare(RankedPod { pod: &a.0, rank: a.1 }, RankedPod { pod: &b.0, rank: b.1 }, now())
 }
 
 fn theirs(a: &(Pod, usize), b: &(Pod, usize)) -> Ordering {
     model((&a.0, a.1), (&b.0, b.1))
 }
 
-/// Whether the model orders these pods at all, up to ties: no rings, and what ties with one ties
-/// with all that this one ties with.
+/// Whether the model gives a total order of these pods, up to ties.
 fn is_ordered(pods: &[(Pod, usize)]) -> bool {
     let triples = pods.iter().flat_map(|a| pods.iter().flat_map(move |b| pods.iter().map(move |c| (a, b, c))));
     triples.into_iter().all(|(a, b, c)| {
@@ -123,7 +122,7 @@ fn is_ordered(pods: &[(Pod, usize)]) -> bool {
 }
 
 fn stand_as_the_model_ranks_them(pods: &[(Pod, usize)]) -> Result<(), TestCaseError> {
-    let sorted = sorted(pods.iter().collect(), |a, b| ours(a, b));
+    let sorted = merge_sort(pods.iter().collect(), |a, b| ours(a, b));
     for (place, pod) in sorted.iter().enumerate() {
         let before = pods.iter().filter(|other| theirs(other, pod).is_lt()).count();
         let ties = pods.iter().filter(|other| theirs(other, pod).is_eq()).count();
@@ -142,14 +141,14 @@ proptest! {
         prop_assert_eq!(ours(a, b), ours(b, a).reverse());
     }
 
-    /// Where the model orders them: each stands behind all that go before it.
+    /// If the model orders the pods, each comes after all that precede it.
     #[test]
     fn pods_are_sorted_as_the_model_ranks_them(pods in contenders(6)) {
         prop_assume!(is_ordered(&pods));
         stand_as_the_model_ranks_them(&pods)?;
     }
 
-    /// With times that are all the same they are always ordered, however many there are.
+    /// With equal times the pods are always ordered, however many there are.
     #[test]
     fn many_pods_are_sorted_as_the_model_ranks_them(mut pods in contenders(50)) {
         for (pod, _) in &mut pods {
@@ -159,41 +158,41 @@ proptest! {
         stand_as_the_model_ranks_them(&pods)?;
     }
 
-    /// Where it does not order them: nothing is lost, and nothing panics.
+    /// If the model does not order the pods, none is lost and nothing panics.
     #[test]
-    fn sorting_ends_whatever_comes(pods in contenders(60)) {
-        let mut names: Vec<_> = sorted(pods.iter().collect(), |a, b| ours(a, b)).into_iter().map(|pod| &pod.0.name).collect();
+    fn sorting_terminates_without_losing_pods(pods in contenders(60)) {
+        let mut names: Vec<_> = merge_sort(pods.iter().collect(), |a, b| ours(a, b)).into_iter().map(|pod| &pod.0.name).collect();
         prop_assert_eq!(names.len(), pods.len());
         names.sort();
         names.dedup();
         prop_assert_eq!(names.len(), pods.len());
     }
 
-    /// As many die as are too many, of those that count, and the plan is the same when made twice.
+    /// Exactly the surplus of active pods is deleted, and planning is deterministic.
     #[test]
-    fn as_many_die_as_are_too_many(pods in contenders(20), wanted in 0..25_i32) {
-        let mut world = observed(raw(wanted), []);
+    fn deletes_exactly_the_surplus(pods in contenders(20), replicas in 0..25_i32) {
+        let mut world = observed_replica_set(raw(replicas), []);
         world.neighbours = pods.iter().map(|(pod, _)| Arc::new(pod.clone())).collect();
         world.pods = world.neighbours.iter().cloned().map(PodCount::from).collect();
         world.siblings = vec![world.replica_set.clone()];
-        let plan = planned(&world);
-        prop_assert_eq!(&plan, &planned(&world));
-        let surplus = pods.len() as i64 - i64::from(wanted);
-        match plan.work {
-            Work::Rest => prop_assert_eq!(surplus, 0),
-            Work::Create { count, .. } => prop_assert_eq!(surplus, -(count as i64)),
-            Work::Delete { names } => prop_assert_eq!(surplus, names.len() as i64),
-            Work::Impossible { why } => prop_assert!(false, "{why}"),
+        let plan = make_plan(&world);
+        prop_assert_eq!(&plan, &make_plan(&world));
+        let surplus = pods.len() as i64 - i64::from(replicas);
+        match plan.adjustment {
+            PodAdjustment::Nothing => prop_assert_eq!(surplus, 0),
+            PodAdjustment::Create { count, .. } => prop_assert_eq!(surplus, -(count as i64)),
+            PodAdjustment::Delete { names } => prop_assert_eq!(surplus, names.len() as i64),
+            PodAdjustment::Impossible { why } => prop_assert!(false, "{why}"),
         }
     }
 }
 
-/// Sorting costs n·log n comparisons, in whatever order they come.
+/// Sorting needs n·log n comparisons for any initial order.
 #[test]
-fn thousands_are_sorted_at_once() {
+fn sorts_thousands_with_n_log_n_comparisons() {
     let calls = std::cell::Cell::new(0_u64);
     let numbers: Vec<u64> = (0..5000).map(|number| number * 7919 % 5000).collect();
-    let sorted = sorted(numbers, |a, b| {
+    let sorted = merge_sort(numbers, |a, b| {
         calls.set(calls.get() + 1);
         a.cmp(b)
     });

@@ -1,12 +1,12 @@
-//! replica_set_test.go: TestSlowStartBatch; and how many pods a sync is about.
+//! replica_set_test.go: TestSlowStartBatch; and how many pods one sync changes.
 
 use std::cell::Cell;
 
 use rstest::rstest;
 
-use crate::replicaset::burst::{Need, batches, need, slow_start};
+use crate::replicaset::burst::{ReplicaDiff, batches, replica_diff, slow_start};
 
-/// `limit`: calls that go well.
+/// `limit` is the number of calls that succeed.
 #[rstest]
 #[case::all_fail(10, 0, (0, Some("fake error")), 1)]
 #[case::all_succeed(10, 10, (10, None), 10)]
@@ -33,18 +33,18 @@ async fn slow_start_batch(
 #[case(1, &[1])]
 #[case(10, &[1, 2, 4, 3])]
 #[case(500, &[1, 2, 4, 8, 16, 32, 64, 128, 245])]
-fn sizes(#[case] count: usize, #[case] expected: &[usize]) {
+fn batches_double(#[case] count: usize, #[case] expected: &[usize]) {
     assert_eq!(batches(count).collect::<Vec<_>>(), expected);
 }
 
 #[rstest]
-#[case(3, 3, Need::Nothing)]
-#[case(0, 3, Need::Create(3))]
-#[case(3, 0, Need::Delete(3))]
-#[case(0, 501, Need::Create(500))]
-#[case(5000, 2500, Need::Delete(500))]
-#[case(0, i32::MAX, Need::Create(500))]
-#[case::below_zero(2, -1, Need::Delete(2))]
-fn bursts(#[case] active: usize, #[case] replicas: i32, #[case] expected: Need) {
-    assert_eq!(need(active, replicas), expected);
+#[case(3, 3, ReplicaDiff::Nothing)]
+#[case(0, 3, ReplicaDiff::Create(3))]
+#[case(3, 0, ReplicaDiff::Delete(3))]
+#[case(0, 501, ReplicaDiff::Create(500))]
+#[case(5000, 2500, ReplicaDiff::Delete(500))]
+#[case(0, i32::MAX, ReplicaDiff::Create(500))]
+#[case::below_zero(2, -1, ReplicaDiff::Delete(2))]
+fn a_sync_changes_at_most_500_pods(#[case] active: usize, #[case] replicas: i32, #[case] expected: ReplicaDiff) {
+    assert_eq!(replica_diff(active, replicas), expected);
 }

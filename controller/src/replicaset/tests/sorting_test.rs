@@ -1,20 +1,20 @@
-//! controller_utils_test.go: TestSortingActivePods, TestSortingActivePodsWithRanks; and what the
-//! text of the rules says.
+//! controller_utils_test.go: TestSortingActivePods, TestSortingActivePodsWithRanks; and properties
+//! of the comparison that the documentation states.
 
 use std::cmp::Ordering;
 
 use jiff::SignedDuration;
 use rstest::rstest;
 
-use super::fixtures::{Made, ago, now, pod};
-use crate::replicaset::kill_order::{Contender, compare, step};
-use crate::replicaset::victims::{first, sorted};
+use super::fixtures::{TestPod, ago, now, pod};
+use crate::replicaset::kill_order::{RankedPod, age_bucket, compare};
+use crate::replicaset::pods_to_delete::{merge_sort, select_first};
 
 const HOUR: i64 = 3600;
 const MONTH: i64 = 30 * 24 * HOUR;
 
-fn order(a: (&Made, usize), b: (&Made, usize)) -> Ordering {
-    compare(Contender { pod: &a.0.0, rank: a.1 }, Contender { pod: &b.0.0, rank: b.1 }, now())
+fn order(a: (&TestPod, usize), b: (&TestPod, usize)) -> Ordering {
+    compare(RankedPod { pod: &a.0.0, rank: a.1 }, RankedPod { pod: &b.0.0, rank: b.1 }, now())
 }
 
 /// TestSortingActivePods, shuffled twenty times.
@@ -22,7 +22,7 @@ fn order(a: (&Made, usize), b: (&Made, usize)) -> Ordering {
 fn sorts_by_active_pod() {
     let foo = |name: &str| pod(name).node("foo");
     let ready = |name: &str, since, restarts| foo(name).ready(since).with(|traits| traits.restarts = restarts);
-    let created = |pod: Made, at| pod.with(|traits| traits.created = at);
+    let created = |pod: TestPod, at| pod.with(|traits| traits.created = at);
     let pods = [
         pod("unscheduled").phase("Pending"),
         pod("scheduledButPending").node("bar").phase("Pending"),
@@ -41,37 +41,36 @@ fn sorts_by_active_pod() {
         // 3, 7 and 9 share no factor with ten, so each pod comes once.
         let step = [3, 7, 9, 1][round % 4];
         let shuffled: Vec<_> = (0..pods.len()).map(|place| &pods[(place * step + round) % pods.len()]).collect();
-        let sorted = sorted(shuffled, |a, b| order((a, 0), (b, 0)));
+        let sorted = merge_sort(shuffled, |a, b| order((a, 0), (b, 0)));
         assert_eq!(sorted.iter().map(|pod| pod.0.name.clone()).collect::<Vec<_>>(), expected);
     }
 }
 
-/// Up to twelve are inserted; more are sorted in runs, and these merged, and none is lost.
+/// Up to twelve items are sorted by insertion; more are sorted in runs that are merged.
 #[rstest]
-fn as_many_as_there_are(#[values(0, 1, 2, 12, 13, 24, 25, 100)] count: usize) {
+fn merge_sort_loses_no_item_and_is_stable(#[values(0, 1, 2, 12, 13, 24, 25, 100)] count: usize) {
     let shuffled = (0..count).map(|place| place * 7919 % count).collect();
-    let distinct: Vec<usize> = sorted(shuffled, Ord::cmp);
+    let distinct: Vec<usize> = merge_sort(shuffled, Ord::cmp);
     assert_eq!(distinct, (0..count).collect::<Vec<_>>());
-    let by_tens = sorted((0..count).collect(), |a, b| (b / 10).cmp(&(a / 10)));
+    let by_tens = merge_sort((0..count).collect(), |a, b| (b / 10).cmp(&(a / 10)));
     let mut stable: Vec<usize> = (0..count).collect();
     stable.sort_by_key(|item| std::cmp::Reverse(item / 10));
     assert_eq!(by_tens, stable, "equals keep their order");
 }
 
-/// What is chosen without sorting all is what sorting gives, equals in the order in which they
-/// came.
+/// Selecting a few items gives the beginning of a full sort; equal items keep their order.
 #[rstest]
-fn the_first_of_many(#[values(0, 1, 3, 12)] count: usize) {
+fn select_first_equals_a_full_sort(#[values(0, 1, 3, 12)] count: usize) {
     let many: Vec<usize> = (0..100).map(|place| place * 7919 % 100).collect();
     let by_tens = |a: &usize, b: &usize| (b / 10).cmp(&(a / 10));
-    let all = sorted(many.clone(), by_tens);
-    assert_eq!(first(many.into_iter(), count, by_tens), all[..count]);
+    let all = merge_sort(many.clone(), by_tens);
+    assert_eq!(select_first(many.into_iter(), count, by_tens), all[..count]);
 }
 
-/// Where each goes before another in a circle (as pods do that became ready at about the same
-/// time), twelve come out as insertion leaves them, which is how Go sorts so few.
+/// In a cyclic order (as of pods that became ready at about the same time) up to twelve items end
+/// in the order of an insertion sort, which Go uses for so few.
 #[test]
-fn a_circle_is_left_as_insertion_leaves_it() {
+fn sorts_a_cycle_as_insertion_sort_does() {
     let beats = |a: &u32, b: &u32| if (b + 3 - a) % 3 == 1 { Ordering::Less } else { Ordering::Greater };
     let items: Vec<u32> = (0..12).map(|place| place * place % 7 % 3).collect();
     let mut inserted = items.clone();
@@ -82,20 +81,20 @@ fn a_circle_is_left_as_insertion_leaves_it() {
             place -= 1;
         }
     }
-    assert_eq!(sorted(items, beats), inserted);
+    assert_eq!(merge_sort(items, beats), inserted);
 }
 
-/// A pod as the second test makes it: without a UID, and with restarts only where it is ready.
-fn ranked(name: &str) -> Made {
+/// A pod of the second test: without a UID, and with restarts only if it is ready.
+fn ranked(name: &str) -> TestPod {
     let bare = |node: &str, phase: &str| pod(name).node(node).phase(phase).with(|traits| traits.uid.clear());
     let ready = |node: &str, since: Option<i64>, created: Option<i64>| {
         let running = bare(node, "Running").ready(since.and_then(ago));
         running.with(|traits| traits.created = created.and_then(ago))
     };
-    let restarts = |pod: Made, regular, sidecar| {
+    let restarts = |pod: TestPod, regular, sidecar| {
         pod.with(|traits| (traits.restarts, traits.sidecar_restarts) = (regular, sidecar))
     };
-    let cost = |pod: Made, cost| pod.with(|traits| traits.deletion_cost = cost);
+    let cost = |pod: TestPod, cost| pod.with(|traits| traits.deletion_cost = cost);
     match name {
         "unscheduled" => bare("", "Pending"),
         "pending" => bare("node", "Pending"),
@@ -129,13 +128,13 @@ fn ranked(name: &str) -> Made {
 #[case("ready-high-restarts", "ready-high-restarts")]
 #[case("unscheduled-5-hours", "unscheduled-8-hours")]
 #[case("ready-5-hours", "ready-8-hours")]
-fn equality_tests(#[case] left: &str, #[case] right: &str) {
-    let (left, right) = (ranked(left), ranked(right));
-    assert_eq!(order((&left, 1), (&right, 1)), Ordering::Equal);
-    assert_eq!(order((&right, 1), (&left, 1)), Ordering::Equal);
+fn equality_tests(#[case] a: &str, #[case] b: &str) {
+    let (a, b) = (ranked(a), ranked(b));
+    assert_eq!(order((&a, 1), (&b, 1)), Ordering::Equal);
+    assert_eq!(order((&b, 1), (&a, 1)), Ordering::Equal);
 }
 
-/// The row with the gate PodDeletionCost off is left out: here it is always on.
+/// The row with the feature gate PodDeletionCost off is left out, because here it is always on.
 #[rstest]
 #[case(("unscheduled", 1), ("pending", 2))]
 #[case(("unscheduled", 2), ("pending", 1))]
@@ -160,9 +159,9 @@ fn inequality_tests(#[case] lesser: (&str, usize), #[case] greater: (&str, usize
     assert_eq!(order((&b, greater.1), (&a, lesser.1)), Ordering::Greater);
 }
 
-/// The ring: each goes before the next, and the last before the first.
+/// A cycle: each pod comes before the next, and the last before the first.
 #[test]
-fn it_is_no_order() {
+fn comparison_of_close_times_is_cyclic() {
     let ready =
         |uid: &str, seconds, restarts| pod(uid).node("n").ready(ago(seconds)).with(|traits| traits.restarts = restarts);
     let (a, b, c) = (ready("u3", 5000, 1), ready("u1", 5000, 0), ready("u2", 5001, 0));
@@ -171,11 +170,10 @@ fn it_is_no_order() {
     assert_eq!(order((&c, 0), (&a, 0)), Ordering::Less, "the smaller UID");
 }
 
-/// Each boundary of the scale from 34.4 seconds to 9.77 hours, to the nanosecond; and times that
-/// are yet to come.
+/// Each boundary between buckets from 34.4 seconds to 9.77 hours, to the nanosecond.
 #[rstest]
-fn steps(#[values(35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45)] power: u32) {
-    let step_at = |age: i64| step(now() - SignedDuration::from_nanos(age), now());
+fn age_buckets_change_at_powers_of_two(#[values(35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45)] power: u32) {
+    let step_at = |age: i64| age_bucket(now() - SignedDuration::from_nanos(age), now());
     let boundary = 1_i64 << power;
     assert_eq!(
         [step_at(boundary - 1), step_at(boundary), step_at(boundary + 1)],
@@ -191,19 +189,18 @@ fn steps(#[values(35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45)] power: u32) {
 #[case(2, 1)]
 #[case(3, 1)]
 #[case(1_000_000_000, 29)]
-// From here on the scale is no finer than the numbers that it is made of: a few nanoseconds too
-// early it is the next step.
+// From here on the resolution of floating point numbers is coarser: a few nanoseconds before a
+// boundary already give the next bucket.
 #[case((1 << 49) - 1, 49)]
 #[case((1 << 50) - 1, 50)]
 #[case((1 << 50) - 5, 49)]
-fn more_steps(#[case] age: i64, #[case] expected: i64) {
-    assert_eq!(step(now() - SignedDuration::from_nanos(age), now()), expected);
+fn age_buckets_of_other_ages(#[case] age: i64, #[case] expected: i64) {
+    assert_eq!(age_bucket(now() - SignedDuration::from_nanos(age), now()), expected);
 }
 
-/// What a pod may come with: no status, no node, a ready time that is yet to come, a phase of no
-/// meaning.
+/// Pods without a status or a node, with a ready time in the future, or with an unknown phase.
 #[test]
-fn odd_pods() {
+fn orders_pods_with_missing_or_unusual_fields() {
     let bare = pod("bare").phase("").with(|traits| traits.uid.clear());
     let pending = pod("pending").phase("Pending").with(|traits| traits.uid.clear());
     assert_eq!(order((&bare, 0), (&pending, 0)), Ordering::Equal);

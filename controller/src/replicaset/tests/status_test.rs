@@ -3,12 +3,12 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::fixtures::{Made, ago, now, observed, pod, raw, reported};
+use super::fixtures::{TestPod, ago, make_report, now, observed_replica_set, pod, raw};
 use crate::Settings;
 use crate::model::{Condition, ReplicaSetStatus};
 
-/// Of the ReplicaSet with two labels in its template; `full` says whether a pod has both.
-fn member(name: &str, full: bool) -> Made {
+/// A pod of the ReplicaSet with two labels in its template; `full` says whether it has both.
+fn member(name: &str, full: bool) -> TestPod {
     let member = pod(name).ready(ago(0));
     if full { member.label("type", "production") } else { member }
 }
@@ -19,16 +19,16 @@ fn template_of_two_labels(replicas: i32) -> Value {
     raw
 }
 
-/// Replicas, fully labelled, ready, available.
+/// Expected: replicas, fully labeled, ready, available.
 #[rstest]
 #[case::one_fully_labelled_pod(&[true], (1, 1, 1, 1))]
 #[case::one_not_fully_labelled_pod(&[false], (1, 0, 1, 1))]
 #[case::two_fully_labelled_pods(&[true, true], (2, 2, 2, 2))]
 #[case::two_not_fully_labelled_pods(&[false, false], (2, 0, 2, 2))]
 #[case::one_of_each(&[true, false], (2, 1, 2, 2))]
-fn labels(#[case] pods: &[bool], #[case] expected: (i32, i32, i32, i32)) {
+fn counts_fully_labeled_pods(#[case] pods: &[bool], #[case] expected: (i32, i32, i32, i32)) {
     let pods = pods.iter().enumerate().map(|(number, full)| member(&number.to_string(), *full));
-    let status = reported(&observed(template_of_two_labels(2), pods), None, &Settings::default()).status;
+    let status = make_report(&observed_replica_set(template_of_two_labels(2), pods), None, &Settings::default()).status;
     assert_eq!(numbers(&status), expected);
 }
 
@@ -42,33 +42,33 @@ fn numbers(status: &ReplicaSetStatus) -> (i32, i32, i32, i32) {
 #[case::almost_available(pod("a").ready(ago(3599)), (1, 1, 1, 0))]
 #[case::one_available_pod(pod("a").ready(ago(3600)), (1, 1, 1, 1))]
 #[case::one_available_pod_for_a_long_time(pod("a").ready(ago(7200)), (1, 1, 1, 1))]
-#[case::ready_since_nobody_knows_when(pod("a").ready(None), (1, 1, 1, 0))]
+#[case::ready_since_an_unknown_time(pod("a").ready(None), (1, 1, 1, 0))]
 #[case::ready_in_the_future(pod("a").ready(ago(-60)), (1, 1, 1, 0))]
 #[case::once_ready(pod("a").with(|traits| traits.ready_since = ago(7200)), (1, 1, 0, 0))]
-fn readiness(#[case] pod: Made, #[case] expected: (i32, i32, i32, i32)) {
+fn counts_ready_and_available_pods(#[case] pod: TestPod, #[case] expected: (i32, i32, i32, i32)) {
     let mut raw = raw(1);
     raw["spec"]["minReadySeconds"] = 3600.into();
-    let status = reported(&observed(raw, [pod]), None, &Settings::default()).status;
+    let status = make_report(&observed_replica_set(raw, [pod]), None, &Settings::default()).status;
     assert_eq!(numbers(&status), expected);
 }
 
-/// Terminating: its own, matching, on their way out and still running; reported only where the
-/// feature gate is on.
+/// Owned and matching pods that terminate and have not ended. They are reported only if the feature
+/// gate is on.
 #[rstest]
 #[case::without_the_gate(false, None)]
 #[case::with_the_gate(true, Some(2))]
-fn terminating(#[case] terminating_replicas: bool, #[case] expected: Option<i32>) {
+fn counts_terminating_pods_if_enabled(#[case] terminating_replicas: bool, #[case] expected: Option<i32>) {
     let pods = [
         pod("a"),
-        pod("b").going(),
-        pod("c").going(),
-        pod("d").going().phase("Failed"),
-        pod("e").going().orphan(),
-        pod("f").going().owned_by("x"),
-        pod("g").going().label("app", "db"),
+        pod("b").deleting(),
+        pod("c").deleting(),
+        pod("d").deleting().phase("Failed"),
+        pod("e").deleting().orphan(),
+        pod("f").deleting().owned_by("x"),
+        pod("g").deleting().label("app", "db"),
     ];
     let settings = Settings { terminating_replicas, ..Settings::default() };
-    let status = reported(&observed(raw(2), pods), None, &settings).status;
+    let status = make_report(&observed_replica_set(raw(2), pods), None, &settings).status;
     assert_eq!((status.replicas, status.terminating_replicas), (1, expected));
 }
 
@@ -78,29 +78,29 @@ fn failed() -> Value {
     raw
 }
 
-/// Conditions as reason and message; the time is now, in whole seconds, where it is a new one.
+/// Conditions as (reason, message). A new condition has the current time in whole seconds.
 #[rstest]
 #[case::failure_and_none_before_too_few(raw(2), 1, Some("fake"), &[("FailedCreate", "fake")])]
 #[case::failure_and_none_before_too_many(raw(2), 3, Some("fake"), &[("FailedDelete", "fake")])]
 #[case::success_and_one_before(failed(), 1, None, &[])]
 #[case::failure_and_one_before(failed(), 1, Some("fake"), &[("", "")])]
 #[case::success_and_none_before(raw(2), 1, None, &[])]
-fn conditions(
+fn sets_and_removes_the_failure_condition(
     #[case] raw: Value,
     #[case] pods: usize,
     #[case] failure: Option<&str>,
     #[case] expected: &[(&str, &str)],
 ) {
-    let world = observed(raw, (0..pods).map(|number| pod(&number.to_string())));
-    let conditions = reported(&world, failure, &Settings::default()).status.conditions;
-    let told = |condition: &Condition| {
+    let world = observed_replica_set(raw, (0..pods).map(|number| pod(&number.to_string())));
+    let conditions = make_report(&world, failure, &Settings::default()).status.conditions;
+    let description = |condition: &Condition| {
         assert_eq!((condition.kind.as_str(), condition.status.as_str()), ("ReplicaFailure", "True"));
         assert!(condition.last_update_time.is_none(), "there is no such field");
         (condition.reason.clone(), condition.message.clone())
     };
     let expected: Vec<_> =
         expected.iter().map(|(reason, message)| ((*reason).to_owned(), (*message).to_owned())).collect();
-    assert_eq!(conditions.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(conditions.iter().map(description).collect::<Vec<_>>(), expected);
     if let Some(condition) = conditions.first().filter(|condition| !condition.reason.is_empty()) {
         assert_eq!(
             condition.last_transition_time.unwrap().as_nanosecond(),
@@ -109,7 +109,7 @@ fn conditions(
     }
 }
 
-/// A status is written if any part of it is news, the generation included.
+/// A status is written if any part of it has changed, including the generation.
 #[rstest]
 #[case::nothing("/status/replicas", json!(0), false)]
 #[case::a_number("/status/replicas", json!(1), true)]
@@ -117,15 +117,15 @@ fn conditions(
 #[case::a_condition("/status/conditions", json!([{"type": "ReplicaFailure", "status": "True"}]), true)]
 #[case::anothers_condition("/status/conditions", json!([{"type": "Own", "status": "True"}]), false)]
 #[case::terminating_unheard_of("/status/terminatingReplicas", json!(null), true)]
-fn news(#[case] field: &str, #[case] value: Value, #[case] expected: bool) {
+fn a_status_is_changed_if_any_part_differs(#[case] field: &str, #[case] value: Value, #[case] expected: bool) {
     let mut raw = raw(0);
     let (parent, field) = field.rsplit_once('/').unwrap();
     raw.pointer_mut(parent).unwrap()[field] = value;
-    assert_eq!(reported(&observed(raw, []), None, &Settings::default()).is_new, expected);
+    assert_eq!(make_report(&observed_replica_set(raw, []), None, &Settings::default()).is_changed, expected);
 }
 
 #[test]
-fn what_is_written_keeps_what_others_wrote() {
+fn writing_a_status_keeps_unknown_fields() {
     let mut raw = json!({"replicas": 4, "readyReplicas": 2, "terminatingReplicas": 1, "ofTheFuture": true});
     ReplicaSetStatus { fully_labeled_replicas: 1, observed_generation: 3, ..Default::default() }.write_over(&mut raw);
     assert_eq!(raw, json!({"replicas": 0, "fullyLabeledReplicas": 1, "observedGeneration": 3, "ofTheFuture": true}));

@@ -1,18 +1,18 @@
-//! The hash of a template that the table does not know all of: over its JSON in canonical form, so
-//! it holds for any field.
+//! The hash of a template with fields that the table does not know: FNV-1a over its canonical JSON,
+//! which works for any field.
 
 use serde_json::Value;
 
 use super::fnv::Fnv;
-use crate::model::canonical;
+use crate::model::canonical_template;
 
-pub(super) fn sum(template: &Value) -> Fnv {
+pub(super) fn hash(template: &Value) -> Fnv {
     let mut sum = Fnv::default();
-    feed(&mut sum, &canonical(template));
+    feed(&mut sum, &canonical_template(template));
     sum
 }
 
-/// Feeds JSON with its keys sorted, whatever order the map type of this build keeps.
+/// Feeds JSON with sorted keys, independently of the map type of this build.
 fn feed(sum: &mut Fnv, value: &Value) {
     match value {
         Value::Object(map) => {

@@ -1,17 +1,17 @@
-//! Finds the places at which mutants differ from a source file, and puts a switch at each. Pure.
+//! Finds the places at which mutants differ from a source file, and inserts a switch at each.
 //!
-//! A place is an expression: `is` as the source has it, `instead` as the mutant has it. `is` must
-//! occur once in the file, or once in `in`, which then must occur once in the file. White space
-//! does not count, so a place survives a change of format.
+//! A place is an expression: `is` in the source, `instead` in the mutant. `is` must occur once in
+//! the file, or once in `in`, which then must occur once in the file. White space is ignored, so a
+//! place still matches after a change of format.
 //!
 //! `EXPRESSION` becomes `(if crate::switch::is_on("NAME") { INSTEAD } else { EXPRESSION })`. So
-//! `is` has to be a whole operand: `b` or `b * c` of `a + b * c`, but not `a + b`, around which
-//! parentheses would change what the source means. What is a statement can be an expression as
-//! well: `instead` may be a block, `()`, `continue` or `return`. A statement that only the mutant
-//! has goes into a block around an expression beside it.
+//! `is` must be a whole operand: `b` or `b * c` of `a + b * c`, but not `a + b`, around which
+//! parentheses would change the meaning of the source. A statement can also be written as an
+//! expression: `instead` may be a block, `()`, `continue` or `return`. A statement that only the
+//! mutant has goes into a block around an adjacent expression.
 //!
-//! Mutants may share a place, and a place may contain others. Places that overlap in part are a
-//! fault.
+//! Mutants may share a place, and a place may contain others. Places that overlap partially are an
+//! error.
 
 use std::ops::Range;
 
@@ -20,36 +20,36 @@ use serde::Deserialize;
 /// Where a mutant differs from the source.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Place {
-    /// The file, beneath the folder of sources.
+pub(crate) struct Replacement {
+    /// The file, relative to the folder of sources.
     pub(crate) file: String,
-    /// What surrounds the expression, where that occurs more than once.
+    /// The text around the expression, if the expression occurs more than once.
     #[serde(rename = "in")]
     pub(crate) within: Option<String>,
-    /// The expression.
+    /// The expression in the source.
     pub(crate) is: String,
-    /// What the mutant has instead.
+    /// The expression of the mutant.
     pub(crate) instead: String,
 }
 
-/// A mutant's place in a file.
+/// A mutant and one of its places.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Switch<'a> {
     /// The mutant's name.
     pub(crate) mutant: &'a str,
     /// Its place.
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a Replacement,
 }
 
-/// A switch, and the part of the source that it decides about.
-type Found<'a> = (Range<usize>, Switch<'a>);
+/// A switch, and the range of the source that it replaces.
+type LocatedSwitch<'a> = (Range<usize>, Switch<'a>);
 
 /// A source file with all switches in it.
 ///
 /// # Errors
-/// Each place that is not there, is there more than once, or overlaps another one in part, with the
-/// mutant's name.
-pub(crate) fn switched(source: &str, switches: &[Switch<'_>]) -> Result<String, Vec<String>> {
+/// Each place that does not occur, occurs more than once, or partially overlaps another one, with
+/// the mutant's name.
+pub(crate) fn insert_switches(source: &str, switches: &[Switch<'_>]) -> Result<String, Vec<String>> {
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for switch in switches {
         match find(source, switch.place) {
@@ -68,15 +68,15 @@ pub(crate) fn switched(source: &str, switches: &[Switch<'_>]) -> Result<String, 
     if faults.is_empty() { Ok(write(source, 0..source.len(), &found)) } else { Err(faults) }
 }
 
-/// Where a place is.
-fn find(source: &str, place: &Place) -> Result<Range<usize>, String> {
+/// Finds the range of a place.
+fn find(source: &str, place: &Replacement) -> Result<Range<usize>, String> {
     let Some(within) = &place.within else { return only(source, &place.is, "`in` can say which") };
     let around = only(source, within, "`in` needs more of what surrounds it")?;
     let inner = only(&source[around.clone()], &place.is, "`in` must have it once")?;
     Ok(around.start + inner.start..around.start + inner.end)
 }
 
-/// The one occurrence of a text.
+/// Finds the only occurrence of a text.
 fn only(source: &str, text: &str, remedy: &str) -> Result<Range<usize>, String> {
     match <[_; 1]>::try_from(occurrences(source, text)) {
         Ok([range]) => Ok(range),
@@ -85,7 +85,7 @@ fn only(source: &str, text: &str, remedy: &str) -> Result<Range<usize>, String> 
     }
 }
 
-/// All occurrences of a text, whatever white space is in either.
+/// All occurrences of a text; white space in either is ignored.
 fn occurrences(source: &str, text: &str) -> Vec<Range<usize>> {
     let is_ink = |(_, sign): &(usize, char)| !sign.is_whitespace();
     let ink: Vec<(usize, char)> = source.char_indices().filter(is_ink).collect();
@@ -95,8 +95,8 @@ fn occurrences(source: &str, text: &str) -> Vec<Range<usize>> {
     windows.map(|window| window[0].0..window[last].0 + window[last].1.len_utf8()).collect()
 }
 
-/// A part of the source with the switches in it, outer ones first.
-fn write(source: &str, part: Range<usize>, mut found: &[Found<'_>]) -> String {
+/// A part of the source with its switches inserted; outer switches come first.
+fn write(source: &str, part: Range<usize>, mut found: &[LocatedSwitch<'_>]) -> String {
     let (mut text, mut at) = (String::new(), part.start);
     while let Some((place, _)) = found.first() {
         let here = found.iter().take_while(|(range, _)| range == place).count();
@@ -110,9 +110,9 @@ fn write(source: &str, part: Range<usize>, mut found: &[Found<'_>]) -> String {
     text
 }
 
-/// The expression that asks which mutant is on.
-fn switch(these: &[Found<'_>], right: &str) -> String {
-    let arm = |(_, switch): &Found<'_>| {
+/// The expression that selects by the active mutant.
+fn switch(these: &[LocatedSwitch<'_>], right: &str) -> String {
+    let arm = |(_, switch): &LocatedSwitch<'_>| {
         format!("if crate::switch::is_on({:?}) {{ {} }} else ", switch.mutant, switch.place.instead)
     };
     format!("({}{{ {right} }})", these.iter().map(arm).collect::<String>())
@@ -124,22 +124,22 @@ mod tests {
 
     use super::*;
 
-    /// The places `is -> instead` or `in: is -> instead`, of mutants named m0, m1 and so on.
-    fn places(texts: &[&str]) -> Vec<Place> {
+    /// Parses places `is -> instead` or `in: is -> instead`, for mutants named m0, m1 and so on.
+    fn places(texts: &[&str]) -> Vec<Replacement> {
         let place = |text: &&str| {
             let (at, instead) = text.split_once(" -> ").unwrap();
             let (within, is) = at.split_once(": ").map_or((None, at), |(within, is)| (Some(within.to_owned()), is));
-            Place { file: "a.rs".to_owned(), within, is: is.to_owned(), instead: instead.to_owned() }
+            Replacement { file: "a.rs".to_owned(), within, is: is.to_owned(), instead: instead.to_owned() }
         };
         texts.iter().map(place).collect()
     }
 
-    /// With `is_on("m0")` written as `m0?`.
+    /// The resulting source, with `is_on("m0")` abbreviated to `m0?`.
     fn result(source: &str, texts: &[&str]) -> Result<String, Vec<String>> {
         let places = places(texts);
         let names: Vec<String> = (0..places.len()).map(|number| format!("m{number}")).collect();
         let switches = names.iter().zip(&places).map(|(mutant, place)| Switch { mutant, place }).collect::<Vec<_>>();
-        let text = switched(source, &switches)?;
+        let text = insert_switches(source, &switches)?;
         Ok(text.replace("crate::switch::is_on(\"", "").replace("\")", "?"))
     }
 
