@@ -26,6 +26,9 @@ pub struct Requirement {
     pub source: String,
     /// How much it matters.
     pub level: Level,
+    /// The file of the rule that implements it, from the repository's root.
+    #[serde(default)]
+    pub code: Option<String>,
     /// The cases that pin it; `area/name` is that of each restart profile, `area/name*` are all
     /// whose name begins so.
     #[serde(default)]
@@ -150,7 +153,12 @@ fn is_of_file(case: &str, file: &str) -> bool {
 /// What is wrong with a resolved table: pins that are not there, requirements without one, and
 /// cases that no requirement names.
 #[must_use]
-pub fn faults(table: &[Requirement], cases: &BTreeSet<String>, is_test: impl Fn(&str) -> bool) -> Vec<String> {
+pub fn faults(
+    table: &[Requirement],
+    cases: &BTreeSet<String>,
+    is_test: impl Fn(&str) -> bool,
+    is_file: impl Fn(&str) -> bool,
+) -> Vec<String> {
     let mut faults = Vec::new();
     let mut ids = BTreeSet::new();
     for requirement in table {
@@ -170,6 +178,15 @@ pub fn faults(table: &[Requirement], cases: &BTreeSet<String>, is_test: impl Fn(
             (Pin::Case | Pin::Test, 1..) | (_, 2..) => faults.push(format!("{id} is pinned, and says that it is not")),
             _ => {}
         }
+        match &requirement.code {
+            Some(path) if !is_file(path) => {
+                faults.push(format!("{id} names the code {path}, which does not exist"));
+            }
+            None if requirement.unreachable.is_none() => {
+                faults.push(format!("{id} names no code; add the file of the rule that implements it"));
+            }
+            _ => {}
+        }
         let missing = requirement.cases.iter().filter(|case| !cases.contains(*case));
         faults.extend(missing.map(|case| format!("{id} names the case {case}, which does not exist")));
         let missing = requirement.tests.iter().filter(|test| !is_test(test));
@@ -181,14 +198,30 @@ pub fn faults(table: &[Requirement], cases: &BTreeSet<String>, is_test: impl Fn(
     faults
 }
 
+/// The requirements that have a word in their id, their sentence, or the first line of their rule
+/// file, which names the API field. The case of letters is ignored.
+#[must_use]
+pub fn matching(table: Vec<Requirement>, word: &str, first_line: impl Fn(&str) -> Option<String>) -> Vec<Requirement> {
+    let word = word.to_lowercase();
+    let has_word = |text: &str| text.to_lowercase().contains(&word);
+    let matches = |requirement: &Requirement| {
+        let line = requirement.code.as_deref().and_then(&first_line);
+        has_word(&requirement.id) || has_word(&requirement.says) || line.is_some_and(|line| has_word(&line))
+    };
+    table.into_iter().filter(matches).collect()
+}
+
 /// What pins what: each requirement on a line; `unpinned`: only those that no case and no test
 /// pins.
 #[must_use]
 pub fn list(table: &[Requirement], unpinned: bool) -> String {
     let mut out = String::new();
     for requirement in table.iter().filter(|it| !unpinned || it.pin() > Pin::Test) {
-        let Requirement { id, says, source, level, cases, tests, unreachable, open } = requirement;
+        let Requirement { id, says, source, level, code, cases, tests, unreachable, open } = requirement;
         writeln!(out, "{id}  ({}, {source})\n    {says}", level.name()).expect("a String takes all");
+        if let Some(path) = code {
+            writeln!(out, "    code: {path}").expect("a String takes all");
+        }
         for (what, pins) in [("cases", cases), ("tests", tests)] {
             if !pins.is_empty() {
                 writeln!(out, "    {what}: {}", pins.join(", ")).expect("a String takes all");
@@ -234,11 +267,11 @@ mod tests {
     use super::*;
     use rstest::rstest;
 
-    const ONE: &str = "- {id: a, says: x, source: upstream 2.1, level: must, ";
+    const ONE: &str = "- {id: a, says: x, source: upstream 2.1, level: must, code: r.rs, ";
 
     fn found(text: &str) -> Vec<String> {
         let cases = ["a/one".to_owned()].into();
-        faults(&resolved(parse(text).unwrap(), &cases), &cases, |test| test == "f.rs::good")
+        faults(&resolved(parse(text).unwrap(), &cases), &cases, |test| test == "f.rs::good", |file| file == "r.rs")
     }
 
     #[rstest]
@@ -255,6 +288,30 @@ mod tests {
     #[case::no_such_test("cases: [a/one], tests: [f.rs::bad]}", &["a names the test f.rs::bad, which does not exist"])]
     fn what_is_wrong(#[case] rest: &str, #[case] expected: &[&str]) {
         assert_eq!(found(&format!("{ONE}{rest}\n")), expected);
+    }
+
+    #[rstest]
+    #[case::a_file("code: r.rs, tests: [t]}", &[])]
+    #[case::no_such_file("code: gone.rs, tests: [t]}", &["a names the code gone.rs, which does not exist"])]
+    #[case::no_code("tests: [t]}", &["a names no code; add the file of the rule that implements it"])]
+    #[case::unreachable_without_code("unreachable: inside}", &[])]
+    fn each_requirement_names_the_file_of_its_rule(#[case] rest: &str, #[case] expected: &[&str]) {
+        let table = parse(&format!("- {{id: a, says: x, source: upstream 2.1, level: must, {rest}\n")).unwrap();
+        assert_eq!(faults(&table, &BTreeSet::new(), |_| true, |file| file == "r.rs"), expected);
+    }
+
+    #[rstest]
+    #[case::id("HISTORY", &["history-limit"])]
+    #[case::sentence("lowest", &["history-limit"])]
+    #[case::api_field("revisionHistoryLimit", &["history-limit"])]
+    #[case::nothing("maxSurge", &[])]
+    fn a_word_selects_requirements_by_id_sentence_and_api_field(#[case] word: &str, #[case] expected: &[&str]) {
+        let table = "- {id: history-limit, says: The lowest revisions go., source: x, level: must, code: history.rs}\n\
+            - {id: scale, says: x, source: x, level: must, code: scale.rs}\n";
+        let first_line = |file: &str| (file == "history.rs").then(|| "//! `spec.revisionHistoryLimit`: x".to_owned());
+        let found = matching(parse(table).unwrap(), word, first_line);
+        assert_eq!(found.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), expected);
+        assert!(found.is_empty() || list(&found, false).contains("    code: history.rs\n"));
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::run::FileError;
 /// nothing or a case pins none.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
+    /// Only requirements with this word, such as revisionHistoryLimit, in their name, their
+    /// sentence or the API field of their rule. A folder here is FOLDER.
+    word: Option<String>,
     /// Folder of the cases and of requirements.yaml.
     #[arg(default_value = "cases")]
     folder: PathBuf,
@@ -26,7 +29,16 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
-    let (text, faults) = coverage_of(&arguments.folder, arguments.unpinned)?;
+    let (word, folder) = match arguments.word.as_deref() {
+        Some(folder) if Path::new(folder).is_dir() => (None, Path::new(folder)),
+        word => (word, arguments.folder.as_path()),
+    };
+    if let Some(word) = word {
+        let text = coverage_of_word(folder, word, arguments.unpinned)?;
+        out::result(format_args!("{text}"));
+        return Ok(Outcome::Conformant);
+    }
+    let (text, faults) = coverage_of(folder, arguments.unpinned)?;
     out::result(format_args!("{text}"));
     faults.iter().for_each(|fault| say!("! {fault}"));
     Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
@@ -68,14 +80,41 @@ fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {
     Ok(coverage::parse(&text).map_err(|why| failed(std::io::Error::other(why)))?)
 }
 
-/// The list, the totals and what is wrong, of a folder of cases with its table.
-fn coverage_of(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>), CliError> {
+/// The table of a folder of cases with patterns resolved, and the names of the cases.
+fn resolved_table(folder: &Path) -> Result<(Vec<Requirement>, BTreeSet<String>), CliError> {
     let table = table(&folder.join(FILE))?;
     let cases = select::found(&[folder.to_owned()])?;
     let cases = cases.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
     let cases: BTreeSet<String> = cases.into_iter().flatten().map(|case| case.name).collect();
-    let table = coverage::resolved(table, &cases);
-    let root = folder.parent().filter(|root| !root.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((coverage::resolved(table, &cases), cases))
+}
+
+/// The repository that a folder of cases is in.
+fn root_of(folder: &Path) -> &Path {
+    folder.parent().filter(|root| !root.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The list of the requirements that have a word.
+fn coverage_of_word(folder: &Path, word: &str, unpinned: bool) -> Result<String, CliError> {
+    let (table, _) = resolved_table(folder)?;
+    let first_line = |file: &str| {
+        let text = std::fs::read_to_string(root_of(folder).join(file)).ok()?;
+        text.lines().next().map(str::to_owned)
+    };
+    let table = coverage::matching(table, word, first_line);
+    if table.is_empty() {
+        return Err(CliError::Usage(format!(
+            "no requirement has '{word}' in its name, its sentence or the API field of its rule; \
+             name a field such as maxSurge, or a folder of cases"
+        )));
+    }
+    Ok(coverage::list(&table, unpinned))
+}
+
+/// The list, the totals and what is wrong, of a folder of cases with its table.
+fn coverage_of(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>), CliError> {
+    let (table, cases) = resolved_table(folder)?;
+    let root = root_of(folder);
     let is_embedded = collection::is_embedded(folder);
     let is_test = |test: &str| {
         // The sources of the tests are not in the program; the checkout that it was built from has
@@ -87,7 +126,8 @@ fn coverage_of(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>), C
         let source = std::fs::read_to_string(root.join(file)).unwrap_or_default();
         source.contains(&format!("fn {function}("))
     };
-    let faults = coverage::faults(&table, &cases, is_test);
+    let is_file = |file: &str| is_embedded || root.join(file).is_file();
+    let faults = coverage::faults(&table, &cases, is_test, is_file);
     Ok((format!("{}\n{}", coverage::list(&table, unpinned), coverage::totals(&table, &cases)), faults))
 }
 
@@ -100,5 +140,14 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
         let (_, faults) = coverage_of(&folder, false).unwrap();
         assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn an_api_field_leads_to_its_rule_file_and_cases() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
+        let text = coverage_of_word(&folder, "revisionHistoryLimit", false).unwrap();
+        assert!(text.contains("    code: controller/src/deployment/history.rs\n    cases: history/limit-2"), "{text}");
+        let message = coverage_of_word(&folder, "no-such-field", false).unwrap_err().to_string();
+        assert!(message.contains("no requirement has 'no-such-field'"), "{message}");
     }
 }

@@ -15,6 +15,7 @@ mod cases;
 mod comments;
 mod names;
 mod repository;
+mod requirements;
 mod source;
 mod words;
 
@@ -74,6 +75,7 @@ fn breaches() -> anyhow::Result<Vec<Breach>> {
     breaches.extend(names::check(&repository, &words));
     breaches.extend(boundaries::check(&repository));
     breaches.extend(cases::check(&repository));
+    breaches.extend(requirements::check(&repository));
     breaches.sort();
     breaches.dedup();
     Ok(breaches)
