@@ -1,5 +1,5 @@
-# The image of a release: one static program on nothing. scripts/release-image gathers what is
-# copied. It has the clusters `sim` and `kubeconfig`; the others need programs that are not in here.
+# The image of a release: one static program in an empty image. scripts/release-image collects the
+# files. It supports the clusters `sim` and `kubeconfig`; the others need more programs.
 #
 #   docker run --rm IMAGE run cases/rolling
 #   docker run --rm -v "$PWD:/work" IMAGE run --subject command:./my-controller     a static program

@@ -1,14 +1,15 @@
 #!/bin/sh
-# Installs a release of lockstep for you alone: downloads the archive for this platform, verifies
-# its checksum, and puts the program into a folder. Nothing else is changed, and no root is needed.
+# Installs a release of lockstep for the current user: downloads the archive for this platform,
+# verifies its checksum, and copies the program into a folder. It changes nothing else and needs no
+# root.
 #
 #   sh install.sh [--version VERSION] [--to FOLDER]
 #
 # --version VERSION      such as 0.1.0; the latest release by default
 # --to FOLDER            ~/.local/bin by default
 #
-# LOCKSTEP_DOWNLOAD_URL  where releases are: http, https or file; the repository's by default. Below
-#                        it are download/vVERSION/ and latest/download/, each with the archives and
+# LOCKSTEP_DOWNLOAD_URL  the URL of the releases: http, https or file; the repository's by default. It
+#                        has download/vVERSION/ and latest/download/, each with the archives and
 #                        SHA256SUMS.
 #
 # Exit codes: 0 installed; 64 bad usage; 65 the checksum or the program is not the release's; 69 no
@@ -29,7 +30,7 @@ usage() {
   exit 64
 }
 
-# The name that archives have for this platform.
+# Prints this platform's name in archives.
 platform() {
   case $(uname -m) in
   x86_64 | amd64) machine=x86_64 ;;
@@ -49,7 +50,7 @@ download() {
   case $1 in
   file://*) cp "${1#file://}" "$2" ;;
   *)
-    # What begins encrypted must stay so when it is redirected.
+    # An https download must not be redirected to http.
     only=https
     case $1 in http://*) only=http,https ;; esac
     if command -v curl >/dev/null 2>&1; then
@@ -73,7 +74,7 @@ download_encrypted() {
   for hop in 1 2 3 4 5 6 7 8 9 10; do
     case $url in https://*) ;; *) echo "install: $1 is redirected to $url, which is not https" >&2 && return 1 ;; esac
     answer=$(LC_ALL=C wget --no-verbose --server-response --max-redirect=0 --output-document "$2" "$url" 2>&1) && return 0
-    # Within the server, or to another one.
+    # Relative or absolute.
     next=$(printf '%s\n' "$answer" | tr -d '\r' | sed -n 's/^ *[Ll]ocation: *\([^ ]*\).*/\1/p' | sed -n 1p)
     case $next in
     '') printf '%s\n' "$answer" | sed -n '$p' >&2 && return 1 ;;
@@ -97,7 +98,7 @@ checksum() {
   fi
 }
 
-# All of it is read before any of it runs, so that half a download does nothing.
+# The shell reads the whole function before it runs, so a truncated script does nothing.
 main() {
   version=
   to=
@@ -146,7 +147,7 @@ main() {
   *) fail 65 "the program in $archive is '$said', not lockstep $version; nothing was installed" ;;
   esac
 
-  # Moved into its place at once, so that a program that runs there goes on.
+  # Replaced by an atomic rename, so that a running program is not affected.
   mkdir -p "$to" || fail 73 "cannot create $to"
   temporary=$to/.lockstep.$$
   cp "$work/lockstep-$target/lockstep" "$temporary" && chmod 755 "$temporary" && mv -f "$temporary" "$to/lockstep" ||

@@ -1,21 +1,20 @@
 //! What one hostile namespace costs the others: 1,000 Deployments, half of them hostile, on the
 //! simulated server over HTTP.
 //!
-//! The controller is a process of its own. Ten times a second a ConfigMap (or the size of a
-//! Deployment) of another namespace changes, and the delay until the controller's request for it
-//! arrives is measured: the median, the 99th of 100, and the most. Meanwhile `/livez`, `/readyz`
-//! and `/metrics` are read again and again, each on a connection of its own; the longest time that
-//! one took is in the table, as is the longest time between two renewals of the lease (every two
-//! seconds).
+//! The controller runs as a process. Ten times a second a ConfigMap (or the size of a Deployment)
+//! of another namespace changes, and the benchmark measures the delay until the controller's
+//! request for it arrives: median, 99th percentile and maximum. Meanwhile it polls `/livez`,
+//! `/readyz` and `/metrics`, each over a new connection. The table shows the longest response time
+//! and the longest time between two lease renewals (one every two seconds).
 //!
-//! It measures and judges nothing:
+//! It only measures; it never fails:
 //!
 //! ```text
 //! cargo bench --package rollout-controller --bench fairness
 //! ```
 //!
-//! `LOCKSTEP_CONTROLLER` names another program to measure, `LOCKSTEP_SECONDS` how long each row
-//! takes, and `LOCKSTEP_KIND` a part of the names of the rows.
+//! `LOCKSTEP_CONTROLLER` selects another program to measure, `LOCKSTEP_SECONDS` sets the duration
+//! of each row, and `LOCKSTEP_KIND` selects rows by a part of their name.
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
 use std::collections::BTreeMap;
@@ -33,16 +32,15 @@ use tokio::time::sleep;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Deployments of the hostile namespace, and of all others.
-const HALF: usize = 500;
-const OTHERS: usize = 10;
+/// Deployments of the hostile namespace, and of all other namespaces together.
+const DEPLOYMENTS: usize = 500;
+const OTHER_NAMESPACES: usize = 10;
 const HOSTILE: &str = "hostile";
-/// How long an admission webhook takes for each write of the hostile namespace.
+/// How long an admission webhook delays each write of the hostile namespace.
 const SLOW: Duration = Duration::from_secs(5);
-/// How long an answer is waited for; that long is in the table for one that does not come, or is no
-/// 200.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The most that annotations may have, and a value of a ConfigMap.
+/// The timeout of a probe. A probe that times out or does not return 200 counts as this long.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The sizes in bytes of large annotations and of a large ConfigMap value, just below the API's limits.
 const ANNOTATIONS: usize = 250_000;
 const VALUE: usize = 1_000_000;
 
@@ -51,11 +49,11 @@ const VALUE: usize = 1_000_000;
 struct Hostility {
     title: &'static str,
     is_rollout: bool,
-    /// Its reload lists, or all its annotations.
+    /// The value of its reload annotation, or of a large annotation.
     annotation: Option<fn() -> String>,
-    /// Changes a second.
+    /// Changes per second.
     changes: u32,
-    /// Of one ConfigMap that all its workloads use, rather than of one each.
+    /// Whether all its workloads use the same ConfigMap, rather than one each.
     shares_config: bool,
     is_large: bool,
     is_slow: bool,
@@ -92,7 +90,7 @@ async fn table() -> Outcome<()> {
         "", "median", "99th", "most", "lost", "/livez", "/readyz", "/metrics", "s", "MiB"
     );
     for row in rows().into_iter().filter(|row| row.title.contains(&kind)) {
-        let Measured { mut delays, lost, answers, lease, peak } = measure(row, Duration::from_secs(seconds)).await?;
+        let Measurement { mut delays, lost, answers, lease, peak } = measure(row, Duration::from_secs(seconds)).await?;
         delays.sort_unstable();
         let at = |share: usize| {
             delays.get(delays.len() * share / 100).or(delays.last()).map_or(f64::NAN, Duration::as_secs_f64)
@@ -110,31 +108,31 @@ async fn table() -> Outcome<()> {
     Ok(())
 }
 
-struct Measured {
+struct Measurement {
     delays: Vec<Duration>,
-    /// Changes without a request until the end.
+    /// Changes that led to no request.
     lost: usize,
-    /// Of /livez, /readyz and /metrics.
+    /// The longest response times of `/livez`, `/readyz` and `/metrics`.
     answers: [Duration; 3],
     lease: Duration,
-    /// MiB of the controller.
+    /// Memory of the controller in MiB.
     peak: u64,
 }
 
-/// What the server has seen.
+/// The requests that the server received.
 #[derive(Default)]
-struct Seen {
-    /// Changes that wait for a request, by namespace and name.
+struct ServerLog {
+    /// The changes that have led to no request yet, by namespace and name.
     waiting: BTreeMap<String, Instant>,
     delays: Vec<Duration>,
     renewals: Vec<Instant>,
-    /// When the last other write came.
-    wrote: Option<Instant>,
-    /// Whether the hostile namespace is hostile yet.
+    /// When the server last received another write.
+    last_write: Option<Instant>,
+    /// Whether the hostile namespace has begun its changes.
     is_hostile: bool,
 }
 
-impl Seen {
+impl ServerLog {
     fn request(&mut self, method: &str, path: &str) {
         let parts: Vec<&str> = path.split('/').collect();
         let Some(at) = parts.iter().position(|part| *part == "namespaces") else { return };
@@ -143,27 +141,27 @@ impl Seen {
             return;
         };
         if method != "GET" && *resource != "leases" {
-            self.wrote = Some(Instant::now());
+            self.last_write = Some(Instant::now());
         }
         match (method, *resource) {
             ("PUT", "leases") => self.renewals.push(Instant::now()),
-            ("PATCH", "deployments") => self.answered(&format!("{namespace}/{name}")),
+            ("PATCH", "deployments") => self.end_delay(&format!("{namespace}/{name}")),
             ("PUT", "replicasets") => {
                 let deployment = name.rsplit_once('-').map_or(*name, |(deployment, _)| deployment);
-                self.answered(&format!("{namespace}/{deployment}"));
+                self.end_delay(&format!("{namespace}/{deployment}"));
             }
             _ => {}
         }
     }
 
-    fn answered(&mut self, key: &str) {
+    fn end_delay(&mut self, key: &str) {
         if let Some(since) = self.waiting.remove(key) {
             self.delays.push(since.elapsed());
         }
     }
 }
 
-/// The controller; it is killed with this.
+/// The controller process; dropping this kills it.
 struct Program(Child);
 
 impl Drop for Program {
@@ -173,19 +171,19 @@ impl Drop for Program {
     }
 }
 
-async fn measure(row: Hostility, lasts: Duration) -> Outcome<Measured> {
-    let seen = Arc::new(Mutex::new(Seen::default()));
+async fn measure(row: Hostility, duration: Duration) -> Outcome<Measurement> {
+    let log = Arc::new(Mutex::new(ServerLog::default()));
     let api = ApiServer::builder().build();
-    let hooked = seen.clone();
+    let hooked = log.clone();
     api.on_request(move |request| {
         let (method, path) = (request.method().as_str(), request.uri().path());
-        let mut seen = lock(&hooked);
-        seen.request(method, path);
-        let is_write = seen.is_hostile && method != "GET" && path.contains("/namespaces/hostile/");
+        let mut log = lock(&hooked);
+        log.request(method, path);
+        let is_write = log.is_hostile && method != "GET" && path.contains("/namespaces/hostile/");
         if row.is_slow && is_write { Reaction::Delay(SLOW) } else { Reaction::Pass }
     });
-    for n in 0..HALF {
-        for (namespace, is_hostile) in [(HOSTILE.to_owned(), true), (other(n), false)] {
+    for n in 0..DEPLOYMENTS {
+        for (namespace, is_hostile) in [(HOSTILE.to_owned(), true), (other_namespace(n), false)] {
             api.put_stored(config(row, &namespace, n, 0))?;
             api.put_stored(deployment(row, &namespace, n, is_hostile))?;
         }
@@ -194,25 +192,25 @@ async fn measure(row: Hostility, lasts: Duration) -> Outcome<Measured> {
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let program = start(row, &listening.url(), port)?;
     until_ready(port).await?;
-    // What is there at the start leads to writes, too.
-    while lock(&seen).wrote.is_some_and(|wrote| wrote.elapsed() < Duration::from_secs(2)) {
+    // The initial objects lead to writes as well.
+    while lock(&log).last_write.is_some_and(|at| at.elapsed() < Duration::from_secs(2)) {
         sleep(Duration::from_millis(100)).await;
     }
-    lock(&seen).is_hostile = true;
+    lock(&log).is_hostile = true;
 
     let mut tasks = JoinSet::new();
-    let end = Instant::now() + lasts;
+    let end = Instant::now() + duration;
     if row.changes > 0 {
-        tasks.spawn(hostile(api.clone(), row, end));
+        tasks.spawn(change_hostile(api.clone(), row, end));
     }
-    tasks.spawn(others(api.clone(), row, end, seen.clone()));
+    tasks.spawn(change_others(api.clone(), row, end, log.clone()));
     let mut pages = Vec::new();
     for page in ["/livez", "/readyz", "/metrics"] {
         pages.push(tokio::spawn(longest_answer(port, page, end)));
     }
     while tasks.join_next().await.is_some() {}
-    // A change may be late by as much as this.
-    sleep(lasts).await;
+    // A request may be late by as much as this.
+    sleep(duration).await;
     let mut answers = [Duration::ZERO; 3];
     for (answer, page) in answers.iter_mut().zip(pages) {
         *answer = page.await?;
@@ -220,11 +218,11 @@ async fn measure(row: Hostility, lasts: Duration) -> Outcome<Measured> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", program.0.id()))?;
     let peak =
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse::<u64>().ok());
-    let seen = std::mem::take(&mut *lock(&seen));
-    let lease = seen.renewals.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default();
-    Ok(Measured {
-        delays: seen.delays,
-        lost: seen.waiting.len(),
+    let log = std::mem::take(&mut *lock(&log));
+    let lease = log.renewals.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default();
+    Ok(Measurement {
+        delays: log.delays,
+        lost: log.waiting.len(),
         answers,
         lease,
         peak: peak.unwrap_or_default() / 1024,
@@ -235,14 +233,14 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn other(n: usize) -> String {
-    format!("other-{}", n % OTHERS)
+fn other_namespace(n: usize) -> String {
+    format!("other-{}", n % OTHER_NAMESPACES)
 }
 
 fn config(row: Hostility, namespace: &str, n: usize, version: usize) -> Value {
     let is_large = row.is_large && namespace == HOSTILE;
     let value = if is_large { "x".repeat(VALUE) } else { String::new() };
-    // Few are large: the server of this bench keeps all of them.
+    // Only few are large, because the server keeps all of them in memory.
     let n = if is_large { n % 50 } else { n };
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("c{n}"), "namespace": namespace, "uid": format!("{namespace}-c{n}")},
         "data": {"k": format!("{version}{value}")}})
@@ -286,13 +284,13 @@ fn change(api: &ApiServer, row: Hostility, namespace: &str, n: usize, version: u
     Ok(())
 }
 
-async fn hostile(api: ApiServer, row: Hostility, end: Instant) {
+async fn change_hostile(api: ApiServer, row: Hostility, end: Instant) {
     let start = Instant::now();
     let mut version = 0;
     while Instant::now() < end {
         while (version as f64) < start.elapsed().as_secs_f64() * f64::from(row.changes) {
             version += 1;
-            let n = if row.shares_config { 0 } else { version % HALF };
+            let n = if row.shares_config { 0 } else { version % DEPLOYMENTS };
             if let Err(error) = change(&api, row, HOSTILE, n, version) {
                 eprintln!("{error}");
             }
@@ -302,13 +300,13 @@ async fn hostile(api: ApiServer, row: Hostility, end: Instant) {
     }
 }
 
-async fn others(api: ApiServer, row: Hostility, end: Instant, seen: Arc<Mutex<Seen>>) {
+async fn change_others(api: ApiServer, row: Hostility, end: Instant, log: Arc<Mutex<ServerLog>>) {
     let mut version = 0;
     while Instant::now() < end {
         version += 1;
-        let n = version * 7 % HALF;
-        lock(&seen).waiting.insert(format!("{}/web{n}", other(n)), Instant::now());
-        if let Err(error) = change(&api, row, &other(n), n, version) {
+        let n = version * 7 % DEPLOYMENTS;
+        lock(&log).waiting.insert(format!("{}/web{n}", other_namespace(n)), Instant::now());
+        if let Err(error) = change(&api, row, &other_namespace(n), n, version) {
             eprintln!("{error}");
         }
         sleep(Duration::from_millis(100)).await;
@@ -327,7 +325,7 @@ fn start(row: Hostility, url: &str, port: u16) -> Outcome<Program> {
     let mut program = Command::new(program());
     if row.is_rollout {
         program.args(["--controllers=deployment", "--leader-elect=true"]);
-        // Each Deployment is written several times when it is first seen.
+        // The controller writes each Deployment several times at the start.
         program.args(["--kube-api-qps=2000", "--kube-api-burst=4000"]);
     } else {
         program.args([
@@ -351,7 +349,7 @@ fn program() -> PathBuf {
     other.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_rollout-controller")))
 }
 
-/// Waits until it is ready and leads, and has looked at everything once.
+/// Waits until it is ready, leads, and has reconciled everything once.
 async fn until_ready(port: u16) -> Outcome<()> {
     for _ in 0..600 {
         if get(port, "/metrics")
@@ -378,9 +376,9 @@ async fn longest_answer(port: u16, path: &'static str, end: Instant) -> Duration
     let mut longest = Duration::ZERO;
     while Instant::now() < end {
         let start = Instant::now();
-        let answer = tokio::time::timeout(PATIENCE, get(port, path)).await;
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, get(port, path)).await;
         let is_answered = answer.is_ok_and(|answer| answer.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")));
-        longest = longest.max(if is_answered { start.elapsed() } else { PATIENCE });
+        longest = longest.max(if is_answered { start.elapsed() } else { ANSWER_TIMEOUT });
         sleep(Duration::from_millis(50)).await;
     }
     longest

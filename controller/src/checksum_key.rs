@@ -1,18 +1,18 @@
-//! The key that the checksums of Secrets are made with: where it is read from, and how it is made.
+//! The key for the checksums of Secrets: the command that makes it, and the flag that reads it.
 //!
 //! It is made once, when the controller is installed, and kept in a Secret of the controller's
-//! namespace, which its pods mount. So the controller needs no right to read or make Secrets there,
-//! and whoever installs it needs nothing but kubectl and this program, or openssl:
+//! namespace, which its pods mount. So the controller needs no right to read or create Secrets
+//! there, and an operator needs only kubectl and this program, or openssl:
 //!
 //! ```text
 //! rollout-controller config-restart-key | kubectl create -f -
 //! openssl rand 32 | kubectl -n rollout-controller create secret generic config-restart-key --from-file=key=/dev/stdin
 //! ```
 //!
-//! A new key restarts nothing as long as the old one is there, too, as `previous-key`; it may go
-//! once every workload has been written anew, which the controller does when it starts.
+//! A new key restarts nothing while the old one is present, too, as `previous-key`; the old one can
+//! be removed once every workload has been rewritten, which the controller does when it starts.
 //!
-//! Borders: the key goes to standard output and nowhere else, and not to a terminal. No log has it.
+//! The key is written to standard output only, and not to a terminal. No log contains it.
 
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -24,14 +24,13 @@ use serde_json::{Value, json};
 
 use crate::launch::namespace;
 
-/// The Secret, and what it holds.
+/// The Secret and its keys.
 const NAME: &str = "config-restart-key";
 const KEY: &str = "key";
 const PREVIOUS: &str = "previous-key";
 /// Bytes of a new key.
 const BYTES: usize = 32;
 
-/// Where the keys are.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct KeyFlags {
@@ -56,7 +55,7 @@ pub(crate) struct NewKey {
 }
 
 impl KeyFlags {
-    /// The keys, if there are any.
+    /// Reads the keys, if there are any.
     pub(crate) fn read(&self) -> anyhow::Result<SecretChecksums> {
         let Some(folder) = &self.secret_checksum_keys else { return Ok(SecretChecksums::None) };
         ensure!(folder.is_dir(), "--secret-checksum-keys={} is not a folder", folder.display());
@@ -91,7 +90,7 @@ impl NewKey {
         writeln!(out, "{secret:#}").context("cannot write the Secret")
     }
 
-    /// The Secret with a key of these bytes; `before`: the one that it replaces.
+    /// The Secret with a key of these bytes; `before` is the Secret that it replaces.
     fn secret(&self, random: &[u8; BYTES], before: Option<&str>) -> anyhow::Result<Value> {
         let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let metadata = json!({
@@ -103,7 +102,7 @@ impl NewKey {
             "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "stringData": {KEY: hex},
         });
         if let Some(before) = before {
-            // The parser's own words would quote what it has found.
+            // The parser's error would quote its input.
             let Ok(before) = serde_json::from_str::<Value>(before) else {
                 bail!("standard input is not JSON: pipe `kubectl get secret {NAME} -o json` into this")
             };
@@ -136,7 +135,7 @@ mod tests {
         key: NewKey,
     }
 
-    /// A folder that is gone with the test.
+    /// A folder that is removed after the test.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -178,7 +177,7 @@ mod tests {
     #[case::short(&[("key", "guessed")], Err("the key has 7 bytes; at least 32 random ones are needed"))]
     #[case::short_before(&[("key", ONE), ("previous-key", "x")], Err("the previous key has 1 bytes"))]
     #[case::only_the_previous(&[("previous-key", ONE)], Err("has a `previous-key` and no `key`"))]
-    fn what_is_no_key(#[case] files: &[(&str, &str)], #[case] expected: Result<&str, &str>) {
+    fn invalid_keys_are_refused(#[case] files: &[(&str, &str)], #[case] expected: Result<&str, &str>) {
         let name: String =
             files.iter().flat_map(|(name, text)| [*name, *text]).map(|text| text.len().to_string()).collect();
         let folder = Folder::with(&name, files);
@@ -190,20 +189,20 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_refused() {
+    fn missing_folder_is_refused() {
         let error = read(Path::new("/nowhere/at-all")).unwrap_err();
         assert_eq!(error, "--secret-checksum-keys=/nowhere/at-all is not a folder");
         assert_eq!(Program::try_parse_from(["x"]).unwrap().keys.read().unwrap(), SecretChecksums::None);
     }
 
-    fn made(arguments: &[&str], before: Option<&str>) -> Result<Value, String> {
+    fn new_secret(arguments: &[&str], before: Option<&str>) -> Result<Value, String> {
         let maker = Maker::try_parse_from([&["x"], arguments].concat()).unwrap();
         maker.key.secret(&[7; BYTES], before).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn a_new_key_is_a_secret_of_the_controllers_namespace() {
-        let secret = made(&[], None).unwrap();
+    fn new_key_is_a_secret_in_the_controllers_namespace() {
+        let secret = new_secret(&[], None).unwrap();
         assert_eq!(
             (&secret["kind"], &secret["metadata"]["namespace"]),
             (&json!("Secret"), &json!("rollout-controller"))
@@ -211,17 +210,17 @@ mod tests {
         let key = secret["stringData"]["key"].as_str().unwrap();
         assert_eq!(key, "07".repeat(32));
         assert!(ChecksumKeys::new(key.as_bytes(), None).is_ok());
-        assert_eq!(made(&["--namespace=elsewhere"], None).unwrap()["metadata"]["namespace"], "elsewhere");
+        assert_eq!(new_secret(&["--namespace=elsewhere"], None).unwrap()["metadata"]["namespace"], "elsewhere");
     }
 
     #[test]
-    fn a_rotated_key_keeps_the_one_before() {
+    fn rotation_keeps_the_previous_key() {
         let before = json!({"kind": "Secret", "metadata": {"name": "k", "namespace": "ns"}, "data": {"key": "b25l"}});
-        let secret = made(&["--rotate"], Some(&before.to_string())).unwrap();
+        let secret = new_secret(&["--rotate"], Some(&before.to_string())).unwrap();
         assert_eq!(secret["data"], json!({"previous-key": "b25l"}));
         assert_eq!((&secret["metadata"]["name"], &secret["metadata"]["namespace"]), (&json!("k"), &json!("ns")));
-        assert_eq!(made(&["--rotate"], Some("{}")).unwrap_err(), "standard input is not a Secret with a `key`");
-        let error = made(&["--rotate"], Some("b25l")).unwrap_err();
+        assert_eq!(new_secret(&["--rotate"], Some("{}")).unwrap_err(), "standard input is not a Secret with a `key`");
+        let error = new_secret(&["--rotate"], Some("b25l")).unwrap_err();
         assert!(error.starts_with("standard input is not JSON") && !error.contains("b25l"), "{error}");
     }
 }

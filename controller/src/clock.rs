@@ -1,8 +1,8 @@
-//! The only place that reads a clock or sleeps.
+//! The only module that reads a clock or sleeps.
 //!
-//! Two clocks: the wall's, which dates conditions and events and is what deadlines are measured by,
-//! and the runtime's, which waits. A simulation pauses the runtime's clock; with
-//! [`Clock::starting_at`] the wall's then follows it.
+//! There are two clocks: the wall clock dates conditions and events and measures deadlines, and the
+//! runtime's clock is for waits. A simulation pauses the runtime's clock; with
+//! [`Clock::starting_at`] the wall clock follows it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,34 +10,34 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// Where the time of day comes from.
+/// The source of the time of day.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock(Source);
+pub struct Clock(TimeSource);
 
 #[derive(Debug, Clone, Copy)]
-enum Source {
+enum TimeSource {
     System,
     Runtime { epoch: Timestamp, start: Instant },
 }
 
 impl Clock {
-    /// The machine's.
+    /// The machine's clock.
     pub fn system() -> Self {
-        Self(Source::System)
+        Self(TimeSource::System)
     }
 
-    /// It is `epoch` now, and time goes on as the async runtime's does. Must be called within a
-    /// runtime if its clock is paused.
+    /// A clock that shows `epoch` now and advances as the async runtime's does. If that is paused,
+    /// this must be called within the runtime.
     pub fn starting_at(epoch: Timestamp) -> Self {
-        Self(Source::Runtime { epoch, start: instant() })
+        Self(TimeSource::Runtime { epoch, start: instant() })
     }
 
     /// The time of day.
     #[expect(clippy::disallowed_methods, reason = "this is the module that reads clocks")]
     pub(crate) fn now(&self) -> Timestamp {
         match self.0 {
-            Source::System => Timestamp::now(),
-            Source::Runtime { epoch, start } => {
+            TimeSource::System => Timestamp::now(),
+            TimeSource::Runtime { epoch, start } => {
                 let elapsed = instant().saturating_duration_since(start);
                 jiff::SignedDuration::try_from(elapsed)
                     .ok()
@@ -60,7 +60,7 @@ pub(crate) async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
-/// Waits until a moment; without one, for ever.
+/// Waits until a moment; `None` for ever.
 pub(crate) async fn sleep_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,

@@ -1,8 +1,7 @@
-//! What an operator can say on the command line, and what it means.
+//! The command line of the rollout controllers.
 //!
-//! A flag that kube-controller-manager has is called as it is there and has its default; the two
-//! addresses are called as in programs made with controller-runtime, for what is served there is as
-//! plain as theirs.
+//! A flag that kube-controller-manager has keeps its name and default; the two bind addresses are
+//! named as in programs made with controller-runtime, because they serve plain HTTP as those do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,7 +19,7 @@ use crate::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace}
 use crate::restart_flags::{self, RestartFlags};
 use crate::serving_flags::ServingFlags;
 
-/// Something else than rolling out.
+/// Commands besides rolling out.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Restarts workloads whose ConfigMaps and Secrets have changed, in place of xing's
@@ -57,7 +56,7 @@ pub(crate) struct Flags {
     concurrent_replicaset_syncs: u16,
     /// Whose behaviour to follow
     #[arg(long, value_enum, default_value = "upstream")]
-    compatibility: Behaviour,
+    compatibility: CompatibilityFlag,
     /// The Kubernetes version whose controller's pod-template-hash names new ReplicaSets, whatever
     /// the server's is
     #[arg(long, value_name = "VERSION", default_value_t = KubernetesMinor::default())]
@@ -93,7 +92,7 @@ pub(crate) struct Flags {
     verbose: u8,
 }
 
-/// Which replica acts.
+/// Flags of the leader election.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 struct ElectionFlags {
@@ -126,7 +125,7 @@ struct ElectionFlags {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Behaviour {
+enum CompatibilityFlag {
     /// kube-controller-manager v1.36, its known defects included
     Upstream,
     /// The same, without the defects that leave a Deployment stuck, such as issue 102551
@@ -134,12 +133,12 @@ enum Behaviour {
 }
 
 impl Flags {
-    /// Ends the program over flags that make no sense together, as over those that make none alone.
+    /// Exits over flags that are inconsistent, as clap does over invalid ones.
     pub(crate) fn refuse(error: &anyhow::Error) -> ! {
         Self::command().error(ErrorKind::ValueValidation, format!("{error:#}")).exit()
     }
 
-    /// The key that is to be made, if that is all there is to do.
+    /// The command to make a key, if it was given.
     pub(crate) fn new_key(&self) -> Option<&NewKey> {
         match &self.command {
             Some(Command::ConfigRestartKey(new)) => Some(new),
@@ -147,7 +146,7 @@ impl Flags {
         }
     }
 
-    /// How the process is to run.
+    /// The launch options.
     pub(crate) fn launch(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Launch> {
         if let Some(Command::ConfigRestart(flags)) = &self.command {
             return flags.launch(identity, restart_flags::ignored_errors().as_deref());
@@ -165,7 +164,7 @@ impl Flags {
         })
     }
 
-    /// Which logs to write, unless the environment says.
+    /// The log filter, unless the environment sets one.
     fn log_filter(&self) -> &'static str {
         match self.verbose {
             0 => "info",
@@ -177,8 +176,8 @@ impl Flags {
     /// The controller's settings.
     fn settings(&self) -> anyhow::Result<Settings> {
         let compatibility = match self.compatibility {
-            Behaviour::Upstream => Compatibility::Upstream,
-            Behaviour::Fixed => Compatibility::Fixed,
+            CompatibilityFlag::Upstream => Compatibility::Upstream,
+            CompatibilityFlag::Fixed => Compatibility::Fixed,
         };
         let rate_limit = match self.kube_api_qps {
             qps if qps < 0.0 => None,
@@ -199,7 +198,7 @@ impl Flags {
         })
     }
 
-    /// How one replica is chosen, if it is.
+    /// The leader election, if it is enabled.
     fn election(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Option<Election>> {
         let flags = &self.election;
         if !flags.leader_elect {
@@ -219,9 +218,9 @@ impl Flags {
     }
 }
 
-/// Which controllers these words choose, as kube-controller-manager reads them (upstream:
-/// `IsControllerEnabled`): the first word that names one decides about it, and `*` about those that
-/// no word names; of those here, that are kube-controller-manager's.
+/// The controllers that these words select, as in kube-controller-manager (upstream:
+/// `IsControllerEnabled`): the first word that names a controller decides about it, and `*` about
+/// those of kube-controller-manager's that no word names.
 fn controllers(words: &[String]) -> anyhow::Result<BTreeSet<ControllerName>> {
     let mut named = BTreeMap::new();
     for word in words.iter().filter(|word| *word != "*") {
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_upstreams() {
+    fn defaults_are_upstreams() {
         let settings = flags(&[]).settings().unwrap();
         assert_eq!((settings.concurrent_deployment_syncs, settings.concurrent_replicaset_syncs), (5, 5));
         assert_eq!(settings.rate_limit, Some(RateLimit { qps: 20.0, burst: 30 }));
@@ -286,7 +285,7 @@ mod tests {
     #[case::none_left(&["--controllers=*,-deployment,-replicaset"], Err("no controller is left to run"))]
     #[case(&["--controllers=cronjob"], Err("\"cronjob\" is not in the list of known controllers"))]
     #[case(&["--controllers="], Err("\"\" is not in the list of known controllers"))]
-    fn runs(#[case] arguments: &[&str], #[case] expected: Result<&str, &str>) {
+    fn controllers_flag_selects(#[case] arguments: &[&str], #[case] expected: Result<&str, &str>) {
         match (flags(arguments).settings(), expected) {
             (Ok(settings), Ok(expected)) => {
                 let names: Vec<_> = settings.controllers.iter().map(|name| name.as_str()).collect();
@@ -302,7 +301,7 @@ mod tests {
     #[case(&["--leader-elect"], true)]
     #[case(&["--leader-elect=true"], true)]
     #[case(&["--leader-elect=false"], false)]
-    fn takes_part(#[case] arguments: &[&str], #[case] expected: bool) {
+    fn leader_elect_flag_enables_the_election(#[case] arguments: &[&str], #[case] expected: bool) {
         assert_eq!(election(arguments).is_some(), expected);
     }
 
@@ -310,7 +309,7 @@ mod tests {
     #[case(&[], "kube-system")]
     #[case(&["--namespace=shop"], "shop")]
     #[case(&["--namespace=shop", "--leader-elect-resource-namespace=locks"], "locks")]
-    fn looks_for_its_lease(#[case] arguments: &[&str], #[case] namespace: &str) {
+    fn lease_namespace_follows_the_flags(#[case] arguments: &[&str], #[case] namespace: &str) {
         assert_eq!(election(arguments).unwrap().namespace, namespace);
     }
 
@@ -320,7 +319,7 @@ mod tests {
     #[case("0", Err("would stop everything"))]
     #[case("inf", Err("would stop everything"))]
     #[case("NaN", Err("would stop everything"))]
-    fn limits(#[case] qps: &str, #[case] expected: Result<Option<f64>, &str>) {
+    fn qps_flag_sets_the_rate_limit(#[case] qps: &str, #[case] expected: Result<Option<f64>, &str>) {
         match (flags(&[&format!("--kube-api-qps={qps}")]).settings(), expected) {
             (Ok(settings), Ok(expected)) => assert_eq!(settings.rate_limit.map(|limit| limit.qps), expected),
             (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_again() {
+    fn resync_period_zero_disables_resyncs() {
         let period = |text: &str| flags(&[&format!("--min-resync-period={text}")]).settings().unwrap().resync_period;
         assert_eq!(period("90m"), Some(Duration::from_secs(5400)));
         assert_eq!(period("0s"), None);
@@ -341,7 +340,7 @@ mod tests {
     #[case("500ms", 500)]
     #[case("0s", 0)]
     #[case("1h0m0s", 3_600_000)]
-    fn reads_durations(#[case] text: &str, #[case] milliseconds: u64) {
+    fn durations_are_parsed(#[case] text: &str, #[case] milliseconds: u64) {
         assert_eq!(duration(text).unwrap(), Duration::from_millis(milliseconds));
     }
 
@@ -349,20 +348,20 @@ mod tests {
     #[case("-15s")]
     #[case("15")]
     #[case("soon")]
-    fn refuses_durations(#[case] text: &str) {
+    fn invalid_durations_are_refused(#[case] text: &str) {
         duration(text).unwrap_err();
     }
 
     #[rstest]
     #[case(&["--leader-elect-lease-duration=5s"], "--leader-elect-lease-duration")]
     #[case(&["--leader-elect-renew-deadline=1s"], "--leader-elect-renew-deadline")]
-    fn refuses_elections(#[case] arguments: &[&str], #[case] remedy: &str) {
+    fn inconsistent_election_is_refused(#[case] arguments: &[&str], #[case] remedy: &str) {
         let error = flags(arguments).election(|| "me".to_owned()).unwrap_err();
         assert!(format!("{error:#}").contains(remedy), "{error:#}");
     }
 
     #[test]
-    fn says_what_it_takes() {
+    fn command_line_is_consistent() {
         Flags::command().debug_assert();
     }
 }

@@ -1,4 +1,4 @@
-//! What both commands have in common: how a process is to run, and how values are written.
+//! What both commands share: the launch options, and the syntax of values.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use clap::ValueEnum;
 use rollout_controller::restart::Source;
 use rollout_controller::{Address, Election, Settings};
 
-use crate::serving_flags::Secure;
+use crate::serving_flags::SecureMetrics;
 
-/// Where the lease is looked for unless told otherwise.
+/// The default namespace of the lease.
 pub(crate) const LEASE_NAMESPACE: &str = "kube-system";
 
-/// How a process is to run, whichever of the commands said so.
+/// How a process is to run, from either command.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) kubeconfig: Option<PathBuf>,
     pub(crate) metrics: Address,
     pub(crate) probes: Address,
-    pub(crate) secure: Option<Secure>,
+    pub(crate) secure: Option<SecureMetrics>,
     pub(crate) format: LoggingFormat,
-    /// Which logs to write, unless the environment says.
+    /// The log filter, unless the environment sets one.
     pub(crate) filter: &'static str,
     pub(crate) settings: Settings,
     /// Report what a migration from this controller would change, and exit without running.
@@ -38,16 +38,16 @@ pub(crate) enum LoggingFormat {
     Json,
 }
 
-/// A duration as Go writes it: `15s`, `1m30s`, `500ms`.
+/// Parses a duration in Go's syntax: `15s`, `1m30s`, `500ms`.
 pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     let duration: jiff::SignedDuration = text.parse().with_context(|| "write it as 15s, 1m30s or 500ms".to_owned())?;
     ensure!(!duration.is_negative(), "it must not be below zero");
     Ok(duration.unsigned_abs())
 }
 
-/// A name that fits into a path; what it means is the server's to say.
+/// Checks that a name can be part of a path; the server checks the rest.
 pub(crate) fn namespace(text: &str) -> anyhow::Result<String> {
     let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    ensure!(!text.is_empty() && text.len() < 64 && text.bytes().all(is_fine), "that is no name of a namespace");
+    ensure!(!text.is_empty() && text.len() < 64 && text.bytes().all(is_fine), "this is not a valid namespace name");
     Ok(text.to_owned())
 }

@@ -1,6 +1,6 @@
 //! A Deployment controller and a ReplicaSet controller that equal kube-controller-manager's,
-//! decision for decision, and one that restarts workloads whose ConfigMaps and Secrets have
-//! changed.
+//! decision for decision, and a controller that restarts workloads whose ConfigMaps and Secrets
+//! have changed.
 //!
 //! ```text
 //!              watches                 keys                  Observed              Plan
@@ -9,49 +9,44 @@
 //!                                                                                    └► events
 //! ```
 //!
-//! The middle is the point: [`plan`] is a pure function from what the caches hold, the time, and
-//! the settings, to a list of actions as plain data. Left and right of the rules is a shell that
-//! knows none. [`Settings::controllers`] says which controllers run. The first two share the
-//! watches and the cache; each has a queue, a limit to its requests and events of its own, and
-//! neither knows of the other. The third ([`restart`]) is of the same shape, with watches and a
-//! view of its own: of configs it keeps checksums, never a value.
+//! [`plan`] is a pure function from the content of the caches, the time and the settings to a list
+//! of actions as plain data. The rest is infrastructure that knows no rules.
+//! [`Settings::controllers`] selects the controllers to run. The first two share the watches and
+//! the cache; each has its own queue, rate limit and events, and neither knows the other. The third
+//! ([`restart`]) has the same structure, with its own watches and state: of configs it keeps
+//! checksums, never a value.
 //!
 //! Like upstream's, the Deployment controller does not wait to read its own writes. A cache may
-//! lag; every write carries the resourceVersion that the decision was made on, the server refuses
-//! it if that is the past, and the Deployment is looked at again. Pods have no such guard: the
-//! ReplicaSet controller waits until it has seen what it wrote and made.
+//! lag; every write carries the resourceVersion that the decision was based on, the server refuses
+//! it if that is outdated, and the Deployment is reconciled again. Pods have no such guard: the
+//! ReplicaSet controller waits until its caches have its own writes.
 //!
-//! The rooms, the lowest layer first. A room imports from layers below its own, and the files of a
-//! room do not import each other in circles; `harness/tests/layers.rs` reads the imports and says
-//! so.
+//! The modules, the lowest layer first. A module imports only from lower layers, and the files of a
+//! module do not import each other in circles; `harness/tests/layers.rs` checks the imports.
 //!
 //! ```text
 //!  clock | model ◄ hash ◄ metrics | settings ◄ api | connect ◄ deployment | replicaset | restart ◄ runtime ◄ process
 //! ```
 //!
-//! - `clock`: gives the time and sleeps, for all others; knows nothing of what is waited for.
-//! - [`model`]: the API's JSON comes in, views that lose no field go out; knows no client, no time.
-//! - `hash`: a pod template comes in, its pod-template-hash goes out; knows no ReplicaSet.
-//! - `metrics`: counts come in, Prometheus' text goes out; knows no controller, and decides
-//!   nothing.
-//! - `settings`: an operator's choices, as plain data; does not know what they lead to.
-//! - `api`: requests, objects that watches have shown, and events come in; answers, look-ups and
-//!   writes go out; knows no controller and no rule.
-//! - [`connect`]: a kubeconfig and the environment come in, a client goes out; does not know what
-//!   is requested through it.
-//! - [`deployment`], [`replicaset`], [`restart`]: what was seen comes in, a plan as plain data goes
-//!   out and is carried out through `api`; no room knows the other two, a queue or a watch.
-//! - `runtime`: a list of controllers comes in; it watches, queues, starts and ends for them; knows
-//!   no rule.
-//! - `process`: a client and settings come in, one leader among replicas with metrics and probes
-//!   goes out; does not know what the controllers do.
+//! - `clock`: reads the time and sleeps for all others.
+//! - [`model`]: lossless views of the API's JSON; knows no client and no time.
+//! - `hash`: computes a pod template's pod-template-hash; knows no ReplicaSet.
+//! - `metrics`: counts and exports in Prometheus' format; knows no controller, and decides nothing.
+//! - `settings`: an operator's settings as plain data; does not interpret them.
+//! - `api`: requests, caches and event recording; knows no controller and no rule.
+//! - [`connect`]: makes a client from a kubeconfig and the environment; does not know what is
+//!   requested through it.
+//! - [`deployment`], [`replicaset`], [`restart`]: observe, make a plan as plain data, and apply it
+//!   through `api`; none knows the other two, a queue or a watch.
+//! - `runtime`: watches, queues, starts and stops a list of controllers; knows no rule.
+//! - `process`: runs one leader among replicas, with metrics and probes; does not know what the
+//!   controllers do.
 //!
-//! Run it with [`run`], or with [`run_with`] to put another planner in the middle for Deployments:
-//! `examples/mutant.rs` makes controllers that are wrong on purpose that way, and `mutants/` makes
-//! many more, by one changed rule each. [`serve`] is for a process of its own in a cluster. The
-//! program (`main.rs`) has its flags in files beside this one: `flags` and `restart_flags` for its
-//! two commands, above `launch`, which both lead to, `checksum_key`, `reloader_flags` and
-//! `serving_flags`.
+//! [`run`] runs the controllers, and [`run_with`] with another planner for Deployments:
+//! `examples/mutant.rs` makes wrong controllers that way, and `mutants/` makes many more, by one
+//! changed rule each. [`serve`] runs a process of its own in a cluster. The program (`main.rs`) has
+//! its flags in files beside this one: `flags` and `restart_flags` for its two commands, above
+//! `launch`, which both use, `checksum_key`, `reloader_flags` and `serving_flags`.
 
 mod api;
 mod clock;
@@ -76,25 +71,26 @@ pub use hash::{KubernetesMinor, KubernetesMinorError, pod_template_hash};
 use kube::Client;
 pub use metrics::{CountRequests, CountedRequests, Metrics};
 pub use process::{
-    Address, BindError, Election, ElectionError, Endpoint, Pages, Process, ProcessError, Tls, TlsError, serve,
+    Address, BindError, Election, ElectionError, Endpoint, Pages, ProcessError, ProcessOptions, Tls, TlsError, serve,
 };
 pub use runtime::RunError;
 use runtime::{Controllers, run_controllers};
 pub use settings::{
-    Budget, ChecksumKeyError, ChecksumKeys, Compatibility, ControllerName, Limit, MIN_RESYNC_PERIOD, Profile,
-    RateLimit, ReloadStrategy, ReloaderAnnotations, ReloaderFlagError, ReloaderSettings, RestartSettings,
-    SecretChecksums, Settings, Turns, UnknownController, Webhook, WebhookForm, WebhookUrl, Window,
+    Budget, ChecksumKeyError, ChecksumKeys, Compatibility, ControllerName, GroupSettings, Limit, MIN_RESYNC_PERIOD,
+    Profile, RateLimit, ReloadStrategy, ReloaderAnnotations, ReloaderFlagError, ReloaderSettings, RestartSettings,
+    SecretChecksums, Settings, UnknownController, Webhook, WebhookFormat, WebhookUrl, Window,
 };
 
 /// Runs the controller until `shutdown` completes.
 ///
 /// Installs neither signal handlers nor a subscriber, so it can run as one task among others. Every
-/// task that it spawns has ended when it returns, and is ended when its future is dropped. Use a
-/// client whose configuration has `default_retry = false`: what is to be tried again, and when, is
-/// decided here.
+/// task that it spawns has ended when it returns, and is aborted when its future is dropped. Use a
+/// client whose configuration has `default_retry = false`, since this controller decides about
+/// retries.
 ///
 /// # Errors
-/// [`RunError::Task`] if one of its tasks panicked. An API server that cannot be reached is waited for; see [`check`].
+/// [`RunError::Task`] if one of its tasks panicked. An API server that cannot be reached is waited
+/// for; see [`check`].
 pub async fn run(
     client: Client,
     settings: Settings,
@@ -103,7 +99,7 @@ pub async fn run(
     run_with(client, settings, Arc::new(plan), shutdown).await
 }
 
-/// Runs the controller with another planner; else as [`run`].
+/// Runs the controller with another planner; otherwise as [`run`].
 ///
 /// # Errors
 /// As [`run`].
@@ -113,16 +109,16 @@ pub async fn run_with(
     planner: Planner,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), RunError> {
-    let (controllers, reports) = Controllers::new(&client, settings, &planner, Metrics::default());
-    run_controllers(controllers, reports, std::future::ready(()), shutdown).await
+    let (controllers, event_queues) = Controllers::new(&client, settings, &planner, Metrics::default());
+    run_controllers(controllers, event_queues, std::future::ready(()), shutdown).await
 }
 
-/// Says what it means to take over from another config-restart controller: who is restarted from
-/// now on and for what, what has no equivalent, and whether anything restarts for it. Nothing is
-/// written.
+/// Reports what taking over from another config-restart controller would change: which workloads
+/// are restarted for which configs, what has no equivalent, and whether taking over restarts
+/// anything. Nothing is written.
 ///
 /// # Errors
-/// [`RunError::Migration`] if something could not be read.
+/// [`RunError::Migration`] if an object could not be read.
 pub async fn migrate(
     client: Client,
     settings: Settings,
@@ -131,7 +127,7 @@ pub async fn migrate(
     runtime::migrate(client, &settings, from).await
 }
 
-/// Takes a first look at an API server: whether it answers, and serves what this controller needs.
+/// Checks that an API server answers and serves what this controller needs.
 ///
 /// # Errors
 /// [`RunError::Unreachable`], [`RunError::Refused`] or [`RunError::NotServed`].

@@ -1,8 +1,8 @@
-//! The program: flags, logs, signals, and the way out.
+//! The program: flags, logs, signals, and exit codes.
 //!
-//! Exit codes: 0 after SIGTERM or SIGINT, when the work under way is finished and the lease given
-//! back; 1 for everything that went wrong, a lost lease included; 2 for flags that mean nothing. A
-//! second signal ends it at once.
+//! Exit codes: 0 after SIGTERM or SIGINT, when running work is finished and the lease released; 1
+//! for every failure, including a lost lease; 2 for invalid flags. A second signal ends the program
+//! at once.
 
 mod checksum_key;
 mod flags;
@@ -20,9 +20,9 @@ use anyhow::Context;
 use clap::Parser;
 use flags::Flags;
 use launch::{Launch, LoggingFormat};
-use rollout_controller::connect::{self, Bounds, Protocol, ProxyRules};
-use rollout_controller::{Endpoint, Metrics, Process, Tls, migrate, serve};
-use serving_flags::Secure;
+use rollout_controller::connect::{self, ConnectionTimeouts, Protocol, ProxyRules};
+use rollout_controller::{Endpoint, Metrics, ProcessOptions, Tls, migrate, serve};
+use serving_flags::SecureMetrics;
 use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -50,15 +50,15 @@ fn main() -> ExitCode {
     let runtime = Builder::new_multi_thread().enable_all().build();
     let outcome = runtime.context("cannot start the async runtime").and_then(|runtime| {
         let outcome = runtime.block_on(start(launch));
-        // Who has lost the lease must be gone before another acts, whatever some task is still busy
-        // with.
+        // A process that has lost the lease must exit before another acts, even if a task is still
+        // busy.
         runtime.shutdown_background();
         outcome
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Where logs are read by a machine, the last word must be readable to it, too.
+            // With JSON logs, the final error must be JSON, too.
             match format {
                 LoggingFormat::Text => eprintln!("Error: {error:#}"),
                 LoggingFormat::Json => tracing::error!(error = format!("{error:#}"), "Failed."),
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 
 async fn start(launch: Launch) -> anyhow::Result<()> {
     let Launch { kubeconfig, metrics: at, probes, secure, mut settings, migrate_from, election, .. } = launch;
-    settings.resync_period = settings.resync_period.map(stretched);
+    settings.resync_period = settings.resync_period.map(with_jitter);
     let shutdown = shutdown_signal()?;
     let proxies = ProxyRules::read(|name| std::env::var(name).ok());
     if let Some(webhook) = settings.restart.webhook.as_mut().filter(|webhook| webhook.proxy.is_none()) {
@@ -86,26 +86,26 @@ async fn start(launch: Launch) -> anyhow::Result<()> {
         anyhow::ensure!(migration.restarts.is_empty(), "taking over would restart workloads");
         return Ok(());
     }
-    let aside = runtime_aside()?;
+    let runtime = start_probe_runtime()?;
     let lease = {
-        // A client has a task of its own, in the runtime in which it is made.
-        let _within = aside.enter();
-        Some(connect::client_within(&config, Protocol::Http1, Bounds::default(), &metrics)?)
+        // A client spawns a task in the runtime in which it is made.
+        let _within = runtime.enter();
+        Some(connect::client_with_timeouts(&config, Protocol::Http1, ConnectionTimeouts::default(), &metrics)?)
     };
     let mut endpoints = Endpoint::open(at, probes).await?;
-    if let Some(Secure(folder)) = secure {
+    if let Some(SecureMetrics(folder)) = secure {
         let tls = Tls::new(folder.as_deref(), &host())?;
         endpoints = endpoints.into_iter().map(|endpoint| endpoint.secured(&tls)).collect();
     }
     tracing::info!(%server, version = env!("CARGO_PKG_VERSION"), "Started.");
-    let process = Process { election, lease, metrics, endpoints, aside: Some(aside) };
+    let process = ProcessOptions { election, lease, metrics, endpoints, runtime: Some(runtime) };
     serve(client, settings, process, shutdown).await?;
     tracing::info!("Stopped.");
     Ok(())
 }
 
-/// A runtime on a thread of its own, which ends with the process.
-fn runtime_aside() -> anyhow::Result<Handle> {
+/// Starts a runtime on a thread of its own, which ends with the process.
+fn start_probe_runtime() -> anyhow::Result<Handle> {
     let runtime = Builder::new_current_thread().enable_all().build().context("cannot start the runtime of probes")?;
     let handle = runtime.handle().clone();
     let thread = std::thread::Builder::new().name("probes".to_owned());
@@ -114,7 +114,7 @@ fn runtime_aside() -> anyhow::Result<Handle> {
     Ok(handle)
 }
 
-/// Who this process is: the machine's or pod's name, and something that no other process on it has.
+/// The identity of this process: the machine's or pod's name, and a random suffix.
 fn identity() -> String {
     let unique = || RandomState::new().hash_one(std::process::id());
     format!("{}_{:016x}{:016x}", host(), unique(), unique())
@@ -126,9 +126,9 @@ fn host() -> String {
     std::env::var("HOSTNAME").ok().or_else(kernel).unwrap_or_default().trim().to_owned()
 }
 
-/// A period between this one and twice it, as upstream draws one at random, so that not all
-/// processes come round at once.
-fn stretched(period: Duration) -> Duration {
+/// A period between this one and twice it, drawn at random as upstream does, so that processes do
+/// not all resync at the same time.
+fn with_jitter(period: Duration) -> Duration {
     let random = RandomState::new().hash_one("resync") >> 32;
     let share = f64::from(u32::try_from(random).unwrap_or(u32::MAX)) / f64::from(u32::MAX);
     period.mul_f64(1.0 + share)
@@ -139,17 +139,17 @@ fn shutdown_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     Ok(async move {
-        either(&mut terminate, &mut interrupt).await;
+        any_signal(&mut terminate, &mut interrupt).await;
         tracing::info!("Stopping: finishing what is under way; a second signal ends it at once.");
         tokio::spawn(async move {
-            either(&mut terminate, &mut interrupt).await;
+            any_signal(&mut terminate, &mut interrupt).await;
             tracing::warn!("Ended at once.");
             std::process::exit(1);
         });
     })
 }
 
-async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
+async fn any_signal(terminate: &mut Signal, interrupt: &mut Signal) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

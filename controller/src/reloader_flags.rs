@@ -1,7 +1,7 @@
 //! Reloader's flags, under their names, for `--restart-profile=reloader`.
 
 use anyhow::Context;
-use rollout_controller::{ReloaderSettings, Webhook, WebhookForm, WebhookUrl};
+use rollout_controller::{ReloaderSettings, Webhook, WebhookFormat, WebhookUrl};
 
 /// Reloader's flags; of meaning with --restart-profile=reloader only.
 #[derive(Debug, Default, clap::Args)]
@@ -43,9 +43,9 @@ pub(crate) struct ReloaderFlags {
     /// Labels of configs that are looked at
     #[arg(long, value_name = "LABELS")]
     resource_label_selector: Vec<String>,
-    /// What is sent a message for each config that changes; nothing is restarted then. Whoever
-    /// knows the address of a chat may write there, so give it by the environment: flags can be
-    /// read by others
+    /// Receives a message for each config change; nothing is restarted then. Set it by the
+    /// environment variable: its address may allow writing to a chat, and other processes can read
+    /// flags
     #[arg(long, value_name = "URL", env = "RELOADER_WEBHOOK_URL", hide_env_values = true)]
     webhook_url: Option<String>,
     /// Name of the annotation that lists ConfigMaps
@@ -81,7 +81,7 @@ pub(crate) struct ReloaderFlags {
 }
 
 impl ReloaderFlags {
-    /// What they choose; `None`: nothing was said.
+    /// The settings that the flags choose; `None` without flags.
     pub(crate) fn read(&self) -> anyhow::Result<Option<ReloaderSettings>> {
         let one = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{name}={value}"));
         let all =
@@ -121,8 +121,8 @@ impl ReloaderFlags {
     }
 }
 
-/// Where Reloader's variables say that restarts are reported to, if they do: `ALERT_ON_RELOAD`,
-/// `ALERT_WEBHOOK_URL`, `ALERT_SINK`, `ALERT_WEBHOOK_PROXY`, `ALERT_ADDITIONAL_INFO`.
+/// The webhook that Reloader's variables configure, if any: `ALERT_ON_RELOAD`, `ALERT_WEBHOOK_URL`,
+/// `ALERT_SINK`, `ALERT_WEBHOOK_PROXY`, `ALERT_ADDITIONAL_INFO`.
 pub(crate) fn alerts(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<Webhook>> {
     if lookup("ALERT_ON_RELOAD").as_deref() != Some("true") {
         return Ok(None);
@@ -131,11 +131,11 @@ pub(crate) fn alerts(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<
     let url = trimmed("ALERT_WEBHOOK_URL");
     let url = url.context("ALERT_ON_RELOAD=true without ALERT_WEBHOOK_URL: set it, or leave out ALERT_ON_RELOAD")?;
     let form = match trimmed("ALERT_SINK").unwrap_or_default().to_lowercase().as_str() {
-        "slack" => WebhookForm::Slack,
-        "teams" => WebhookForm::Teams,
-        "gchat" => WebhookForm::GoogleChat,
-        // As Reloader takes any other word.
-        _ => WebhookForm::Raw,
+        "slack" => WebhookFormat::Slack,
+        "teams" => WebhookFormat::Teams,
+        "gchat" => WebhookFormat::GoogleChat,
+        // As Reloader treats any other word.
+        _ => WebhookFormat::Raw,
     };
     let proxy = trimmed("ALERT_WEBHOOK_PROXY").filter(|proxy| !proxy.is_empty()).map(WebhookUrl);
     Ok(Some(Webhook { url: WebhookUrl(url), proxy, form, prefix: trimmed("ALERT_ADDITIONAL_INFO") }))
@@ -154,20 +154,20 @@ mod tests {
     }
 
     #[rstest]
-    #[case("slack", WebhookForm::Slack)]
-    #[case(" Teams ", WebhookForm::Teams)]
-    #[case("GCHAT", WebhookForm::GoogleChat)]
-    #[case("raw", WebhookForm::Raw)]
-    #[case("other", WebhookForm::Raw)]
-    #[case("", WebhookForm::Raw)]
-    fn a_sink(#[case] sink: &str, #[case] form: WebhookForm) {
+    #[case("slack", WebhookFormat::Slack)]
+    #[case(" Teams ", WebhookFormat::Teams)]
+    #[case("GCHAT", WebhookFormat::GoogleChat)]
+    #[case("raw", WebhookFormat::Raw)]
+    #[case("other", WebhookFormat::Raw)]
+    #[case("", WebhookFormat::Raw)]
+    fn alert_sink_selects_the_format(#[case] sink: &str, #[case] format: WebhookFormat) {
         let all = [("ALERT_ON_RELOAD", "true"), ("ALERT_WEBHOOK_URL", " http://x "), ("ALERT_SINK", sink)];
         let webhook = read(&all).unwrap().unwrap();
-        assert_eq!((webhook.form, webhook.url.0.as_str(), webhook.prefix), (form, "http://x", None));
+        assert_eq!((webhook.format, webhook.url.0.as_str(), webhook.prefix), (format, "http://x", None));
     }
 
     #[test]
-    fn no_alerts_without_being_asked_and_none_without_an_address() {
+    fn alerts_need_to_be_enabled_and_have_an_address() {
         assert_eq!(read(&[("ALERT_WEBHOOK_URL", "http://x")]).unwrap(), None);
         assert_eq!(read(&[("ALERT_ON_RELOAD", "True"), ("ALERT_WEBHOOK_URL", "http://x")]).unwrap(), None);
         assert!(read(&[("ALERT_ON_RELOAD", "true")]).unwrap_err().to_string().contains("without ALERT_WEBHOOK_URL"));

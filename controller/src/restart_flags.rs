@@ -1,19 +1,19 @@
 //! `rollout-controller config-restart`: the flags and the environment of xing's controller, and
-//! what there is besides.
+//! additional flags.
 //!
-//! A flag beats the environment. What has a name there is called so here and has its default; only
-//! a check period of 0, over which that controller crashes, is refused.
+//! Flags take precedence over the environment. Those of xing's controller keep their names and
+//! defaults; only a check period of 0, which crashes that controller, is refused.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{ArgAction, ValueEnum};
-use rollout_controller::connect::Poster;
+use rollout_controller::connect::WebhookClient;
 use rollout_controller::restart::Source;
 use rollout_controller::{
-    Address, Budget, ControllerName, Election, Limit, Profile, RateLimit, ReloaderSettings, RestartSettings,
-    SecretChecksums, Settings, Turns, Webhook, WebhookForm, WebhookUrl, Window,
+    Address, Budget, ControllerName, Election, GroupSettings, Limit, Profile, RateLimit, ReloaderSettings,
+    RestartSettings, SecretChecksums, Settings, Webhook, WebhookFormat, WebhookUrl, Window,
 };
 
 use crate::checksum_key::KeyFlags;
@@ -21,11 +21,11 @@ use crate::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace}
 use crate::reloader_flags::{ReloaderFlags, alerts};
 use crate::serving_flags::ServingFlags;
 
-/// What `--version` says, as xing's controller does: name, version, system.
+/// The output of `--version`, as xing's controller prints it: name, version, system.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TARGET_PLATFORM"));
-/// Where xing's controller answers `/metrics`.
+/// Where xing's controller serves `/metrics`.
 const METRICS: &str = "0.0.0.0:10254";
-/// Errors to be ignored, separated by `;`.
+/// Environment variable with errors to ignore, separated by `;`.
 const IGNORED_ERRORS: &str = "IGNORED_ERRORS";
 
 /// Restarts workloads whose ConfigMaps and Secrets have changed.
@@ -38,19 +38,19 @@ pub(crate) struct RestartFlags {
     /// Seconds for which changes are gathered before a workload is restarted
     #[arg(short = 'r', long, value_name = "S", env = "RESTART_GRACE_PERIOD", default_value_t = 5)]
     restart_grace_period: u32,
-    /// Parts of errors that the controller does not end over (xing), or that are no news (safe);
-    /// may be repeated [env: IGNORED_ERRORS=A;B]
+    /// Parts of errors that do not stop the controller (xing) or are only logged as warnings (safe); may
+    /// be repeated [env: IGNORED_ERRORS=A;B]
     #[arg(long, value_name = "TEXT")]
     ignored_errors: Vec<String>,
-    /// How much is logged
+    /// The verbosity of the log
     #[arg(short, long, value_name = "N", env = "VERBOSE", default_value_t = 0)]
     verbose: u8,
     /// Whose choices to follow
     #[arg(long, value_enum, value_name = "PROFILE", default_value = "safe")]
-    restart_profile: Choices,
+    restart_profile: ProfileFlag,
     /// Profiles xing and reloader write plain checksums of Secrets into workloads, as those
-    /// controllers do: accept that whoever may read workloads can find out what a Secret holds if
-    /// it can be guessed
+    /// controllers do: accept that a user who can read workloads can find out the content of a
+    /// Secret by guessing it
     #[arg(long)]
     allow_unkeyed_secret_checksums: bool,
     #[command(flatten)]
@@ -76,20 +76,20 @@ pub(crate) struct RestartFlags {
     /// of a DaemonSet
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
     restart_deadline: Duration,
-    /// Where restarts are reported to, by POST; whoever knows the address of a chat may write
-    /// there, so give it by the environment
+    /// Receives a message for each restart, by POST. Set it by the environment variable: its
+    /// address may allow writing to a chat
     #[arg(long, value_name = "URL", env = "RESTART_WEBHOOK_URL", hide_env_values = true)]
     restart_webhook_url: Option<String>,
     /// What is sent there
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
-    restart_webhook_format: WebhookFormat,
+    restart_webhook_format: WebhookFormatFlag,
     /// Write no workload, and report what would be restarted
     #[arg(long)]
     dry_run: bool,
     /// Say what it means to take over from this controller, and end: who is restarted for what,
     /// what has no equivalent, and whether anything restarts for it; with --dry-run
     #[arg(long, value_enum, value_name = "CONTROLLER", requires = "dry_run")]
-    migrate_from: Option<From>,
+    migrate_from: Option<MigrationSourceFlag>,
     /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -139,7 +139,7 @@ pub(crate) struct RestartFlags {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Choices {
+enum ProfileFlag {
     /// Those of xing's controller v1.3.0, its defects included
     Xing,
     /// No restart is missed, and adopting a workload does not roll it out
@@ -149,7 +149,7 @@ enum Choices {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum From {
+enum MigrationSourceFlag {
     /// xing's kubernetes-deployment-restart-controller
     Xing,
     /// Stakater's Reloader
@@ -157,7 +157,7 @@ enum From {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum WebhookFormat {
+enum WebhookFormatFlag {
     /// A JSON object with fields for programs
     Json,
     /// Plain text
@@ -171,7 +171,7 @@ enum WebhookFormat {
 }
 
 impl RestartFlags {
-    /// How the process is to run; `environment` is what IGNORED_ERRORS says, if it is set.
+    /// The launch options; `environment` is the value of IGNORED_ERRORS, if it is set.
     pub(crate) fn launch(
         &self,
         identity: impl FnOnce() -> String,
@@ -202,35 +202,34 @@ impl RestartFlags {
             },
             settings,
             migrate_from: self.migrate_from.map(|from| match from {
-                From::Xing => Source::Xing,
-                From::Reloader => Source::Reloader,
+                MigrationSourceFlag::Xing => Source::Xing,
+                MigrationSourceFlag::Reloader => Source::Reloader,
             }),
             election: self.election(identity)?,
         })
     }
 
-    /// What is done about Secrets. Xing's profile is that controller's choices with its annotation,
-    /// which has no key, and Reloader's is that controller's with its variable: who wants either
-    /// must say so.
+    /// How checksums of Secrets are computed. The profiles of xing's controller and of Reloader
+    /// have no key, so they must be allowed explicitly.
     fn secrets(&self, reloader: &ReloaderSettings) -> anyhow::Result<SecretChecksums> {
         match (self.restart_profile, self.allow_unkeyed_secret_checksums) {
-            (Choices::Safe, false) => self.keys.read(),
-            (Choices::Safe, true) => bail!(
+            (ProfileFlag::Safe, false) => self.keys.read(),
+            (ProfileFlag::Safe, true) => bail!(
                 "--allow-unkeyed-secret-checksums is for --restart-profile=xing and reloader; profile safe has keyed ones \
                  (--secret-checksum-keys)"
             ),
-            (Choices::Xing | Choices::Reloader, true) => Ok(SecretChecksums::Unkeyed),
-            (Choices::Reloader, false) if reloader.ignores_secrets => Ok(SecretChecksums::None),
-            // Nothing is written.
-            (Choices::Reloader, false) if reloader.webhook.is_some() => Ok(SecretChecksums::Unkeyed),
-            (Choices::Reloader, false) => bail!(
-                "--restart-profile=reloader writes plain checksums of Secrets into workloads: whoever may read workloads \
-                 can find out what a Secret holds if it can be guessed. Add --allow-unkeyed-secret-checksums to \
+            (ProfileFlag::Xing | ProfileFlag::Reloader, true) => Ok(SecretChecksums::Unkeyed),
+            (ProfileFlag::Reloader, false) if reloader.ignores_secrets => Ok(SecretChecksums::None),
+            // No workload is written.
+            (ProfileFlag::Reloader, false) if reloader.webhook.is_some() => Ok(SecretChecksums::Unkeyed),
+            (ProfileFlag::Reloader, false) => bail!(
+                "--restart-profile=reloader writes plain checksums of Secrets into workloads: users who can read \
+                 workloads can find out the content of a Secret by guessing it. Add --allow-unkeyed-secret-checksums to \
                  accept that, or --resources-to-ignore=secrets, or use --restart-profile=safe with --secret-checksum-keys"
             ),
-            (Choices::Xing, false) => bail!(
-                "--restart-profile=xing writes plain checksums of Secrets into annotations: whoever may read workloads \
-                 can find out what a Secret holds if it can be guessed. Add --allow-unkeyed-secret-checksums to \
+            (ProfileFlag::Xing, false) => bail!(
+                "--restart-profile=xing writes plain checksums of Secrets into annotations: users who can read \
+                 workloads can find out the content of a Secret by guessing it. Add --allow-unkeyed-secret-checksums to \
                  accept that, or use --restart-profile=safe with --secret-checksum-keys"
             ),
         }
@@ -238,16 +237,16 @@ impl RestartFlags {
 
     fn restart(&self, environment: Option<&str>) -> anyhow::Result<RestartSettings> {
         let profile = match self.restart_profile {
-            Choices::Xing => Profile::Xing,
-            Choices::Safe => Profile::Safe,
-            Choices::Reloader => Profile::Reloader,
+            ProfileFlag::Xing => Profile::Xing,
+            ProfileFlag::Safe => Profile::Safe,
+            ProfileFlag::Reloader => Profile::Reloader,
         };
         let reloader = self.reloader()?;
         let mut ignored_errors = self.ignored_errors.clone();
         if ignored_errors.is_empty() {
             ignored_errors = environment.into_iter().flat_map(|text| text.split(';')).map(str::to_owned).collect();
         }
-        // An empty part is in every error, and then all are ignored (X7).
+        // An empty part matches every error, and then all are ignored (X7).
         if profile == Profile::Safe {
             ignored_errors.retain(|part| !part.is_empty());
         }
@@ -261,7 +260,7 @@ impl RestartFlags {
             },
             budget: Budget { restarts: self.restart_budget, period: self.restart_budget_period },
             delay: self.restart_delay,
-            turns: Turns { limit: self.restart_max_unavailable, deadline: self.restart_deadline },
+            turns: GroupSettings { limit: self.restart_max_unavailable, deadline: self.restart_deadline },
             webhook: self.webhook(&reloader)?,
             ignored_errors,
             reloader,
@@ -269,12 +268,12 @@ impl RestartFlags {
         })
     }
 
-    /// What Reloader's flags say; to another profile they would say nothing, and whoever gives them
-    /// expects something.
+    /// Reloader's flags. With another profile they would have no effect, and giving them is an
+    /// error.
     fn reloader(&self) -> anyhow::Result<ReloaderSettings> {
         let Some(settings) = self.reloader.read()? else { return Ok(ReloaderSettings::default()) };
-        if self.restart_profile != Choices::Reloader && self.migrate_from != Some(From::Reloader) {
-            bail!("flags of Reloader are for --restart-profile=reloader, or beside --migrate-from=reloader");
+        if self.restart_profile != ProfileFlag::Reloader && self.migrate_from != Some(MigrationSourceFlag::Reloader) {
+            bail!("flags of Reloader are for --restart-profile=reloader, or with --migrate-from=reloader");
         }
         if self.namespace.is_some() && settings.namespace_selector.is_some() {
             bail!("--namespace names the one namespace; leave out --namespace-selector");
@@ -282,33 +281,34 @@ impl RestartFlags {
         Ok(settings)
     }
 
-    /// Where restarts are reported to: by this program's flags, or in profile `reloader` by
-    /// Reloader's variables. With Reloader's own flag there are none to report, and changes are.
+    /// The webhook for restarts: by this program's flags, or in profile `reloader` by Reloader's
+    /// variables. With Reloader's own flag there are no restarts to report, and changes are
+    /// reported instead.
     fn webhook(&self, reloader: &ReloaderSettings) -> anyhow::Result<Option<Webhook>> {
         let form = match self.restart_webhook_format {
-            WebhookFormat::Json => WebhookForm::Json,
-            WebhookFormat::Raw => WebhookForm::Raw,
-            WebhookFormat::Slack => WebhookForm::Slack,
-            WebhookFormat::Teams => WebhookForm::Teams,
-            WebhookFormat::Gchat => WebhookForm::GoogleChat,
+            WebhookFormatFlag::Json => WebhookFormat::Json,
+            WebhookFormatFlag::Raw => WebhookFormat::Raw,
+            WebhookFormatFlag::Slack => WebhookFormat::Slack,
+            WebhookFormatFlag::Teams => WebhookFormat::Teams,
+            WebhookFormatFlag::Gchat => WebhookFormat::GoogleChat,
         };
-        let instead = reloader.webhook.as_ref().filter(|_| self.restart_profile == Choices::Reloader);
+        let instead = reloader.webhook.as_ref().filter(|_| self.restart_profile == ProfileFlag::Reloader);
         let webhook = match &self.restart_webhook_url {
             Some(_) if instead.is_some() => bail!(
                 "--webhook-url restarts nothing, so --restart-webhook-url has nothing to report; leave out one of them"
             ),
             None if instead.is_some() => instead.cloned().map(Webhook::plain),
-            Some(_) if self.restart_profile == Choices::Xing => {
+            Some(_) if self.restart_profile == ProfileFlag::Xing => {
                 bail!(
                     "--restart-webhook-url is for --restart-profile=safe and reloader; xing's controller has no webhook"
                 )
             }
             Some(url) => Some(Webhook { form, ..Webhook::plain(WebhookUrl(url.clone())) }),
-            None if self.restart_profile == Choices::Reloader => alerts(|name| std::env::var(name).ok())?,
+            None if self.restart_profile == ProfileFlag::Reloader => alerts(|name| std::env::var(name).ok())?,
             None => None,
         };
         if let Some(webhook) = &webhook {
-            Poster::new(&webhook.url.0, webhook.proxy.as_ref().map(|proxy| proxy.0.as_str()))?;
+            WebhookClient::new(&webhook.url.0, webhook.proxy.as_ref().map(|proxy| proxy.0.as_str()))?;
         }
         Ok(webhook)
     }
@@ -325,7 +325,7 @@ impl RestartFlags {
     }
 }
 
-/// What the environment says about errors to be ignored.
+/// The environment's errors to ignore.
 pub(crate) fn ignored_errors() -> Option<String> {
     std::env::var(IGNORED_ERRORS).ok()
 }
@@ -350,7 +350,7 @@ mod tests {
 
     /// Scenario 71.
     #[test]
-    fn the_defaults_are_xings() {
+    fn defaults_are_xings() {
         let launch = launch(&["stray"], None);
         assert_eq!(launch.settings.restart, RestartSettings::default());
         assert_eq!(launch.settings.restart.window.check_period, Duration::from_millis(500));
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_understood() {
+    fn flags_set_the_settings() {
         let arguments = ["-c", "100", "-r", "0", "--ignored-errors=a", "--ignored-errors=b;c"];
         let arguments = [&arguments[..], &["--restart-profile=xing", "--allow-unkeyed-secret-checksums"]].concat();
         let restart = launch(&arguments, Some("d")).settings.restart;
@@ -369,12 +369,12 @@ mod tests {
         assert_eq!((restart.profile, restart.ignored_errors), (Profile::Xing, vec!["a".to_owned(), "b;c".to_owned()]));
     }
 
-    /// As kube-controller-manager's flags of that kind are.
+    /// As kube-controller-manager's boolean flags.
     #[rstest]
     #[case::bare("--leader-elect", true)]
     #[case::yes("--leader-elect=true", true)]
     #[case::no("--leader-elect=false", false)]
-    fn takes_part_in_an_election(#[case] argument: &str, #[case] takes_part: bool) {
+    fn leader_elect_flag_enables_the_election(#[case] argument: &str, #[case] takes_part: bool) {
         assert_eq!(launch(&[argument, "--leader-elect-resource-namespace=n"], None).election.is_some(), takes_part);
     }
 
@@ -384,13 +384,13 @@ mod tests {
     #[case::a_trailing_one("safe", "a;", &["a"])]
     #[case::empty("safe", "", &[])]
     #[case::empty_as_xings("xing", "", &[""])]
-    fn ignored_errors_of_the_environment(#[case] profile: &str, #[case] text: &str, #[case] expected: &[&str]) {
+    fn environment_sets_ignored_errors(#[case] profile: &str, #[case] text: &str, #[case] expected: &[&str]) {
         let accepted: &[&str] = if profile == "xing" { &["--allow-unkeyed-secret-checksums"] } else { &[] };
         let restart = launch(&[&["--restart-profile", profile], accepted].concat(), Some(text)).settings.restart;
         assert_eq!(restart.ignored_errors, expected);
     }
 
-    /// Nobody gets plain checksums of Secrets who has not asked for them by that name.
+    /// Plain checksums of Secrets must be requested explicitly.
     #[rstest]
     #[case::xing(&["--restart-profile=xing"], "Add --allow-unkeyed-secret-checksums")]
     #[case::safe(&["--allow-unkeyed-secret-checksums"], "is for --restart-profile=xing")]
@@ -399,15 +399,15 @@ mod tests {
     #[case::nothing_to_report(&["--restart-profile=reloader", "--webhook-url=http://x", "--restart-webhook-url=http://x"], "leave out one of them")]
     #[case::no_address(&["--restart-profile=reloader", "--webhook-url=/x"], "the address of the webhook is not a URL")]
     #[case::no_folder(&["--secret-checksum-keys=/nowhere/at-all"], "is not a folder")]
-    fn what_is_said_of_secrets_must_fit(#[case] arguments: &[&str], #[case] expected: &str) {
+    fn inconsistent_flags_are_refused(#[case] arguments: &[&str], #[case] expected: &str) {
         let program = Program::try_parse_from([&["rollout-controller"], arguments].concat()).unwrap();
         let error = program.flags.launch(|| "me".to_owned(), None).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
 
-    /// What is read is read for somebody: nothing is written, and that must be said.
+    /// `--migrate-from` writes nothing, and requires `--dry-run` to say so.
     #[test]
-    fn taking_over_is_shown_and_not_done() {
+    fn migration_report_requires_dry_run() {
         let arguments = ["rollout-controller", "--migrate-from=reloader"];
         assert!(Program::try_parse_from(arguments).unwrap_err().to_string().contains("--dry-run"));
         let shown = launch(&["--migrate-from=reloader", "--dry-run", "--auto-reload-all"], None);
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn reloaders_flags_are_understood() {
+    fn reloaders_flags_set_the_settings() {
         let arguments = ["--restart-profile=reloader", "--resources-to-ignore=secrets", "--auto-reload-all"];
         let restart = launch(&[&arguments[..], &["--reload-strategy", "annotations"]].concat(), None).settings.restart;
         assert_eq!((restart.profile, restart.secrets), (Profile::Reloader, SecretChecksums::None));
@@ -423,7 +423,7 @@ mod tests {
         let restart = launch(&["--restart-profile=reloader", "--webhook-url=http://x"], None).settings.restart;
         assert_eq!(restart.webhook, Some(Webhook::plain(WebhookUrl("http://x".to_owned()))));
         assert_eq!(restart.secrets, SecretChecksums::Unkeyed);
-        // Beside a migration it says what Reloader does.
+        // With a migration the flag describes Reloader's configuration.
         let flags = ["--migrate-from=reloader", "--dry-run", "--webhook-url=http://x"];
         let restart = launch(&flags, None).settings.restart;
         assert!(restart.reloader.webhook.is_some() && restart.webhook.is_none());
@@ -445,7 +445,7 @@ mod tests {
     #[case("--restart-budget=-1")]
     #[case("--restart-max-wait=60")]
     #[case("--verbose=much")]
-    fn bad_values_are_refused_by_the_flags_name(#[case] argument: &str) {
+    fn error_names_the_flag_of_a_bad_value(#[case] argument: &str) {
         let error = Program::try_parse_from(["rollout-controller", argument]).unwrap_err().to_string();
         assert!(error.contains(argument.split_once('=').unwrap().0), "{error}");
     }

@@ -6,7 +6,6 @@ use anyhow::ensure;
 use clap::ArgAction;
 use rollout_controller::Address;
 
-/// How the metrics are served.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct ServingFlags {
@@ -27,13 +26,13 @@ pub(crate) struct ServingFlags {
     metrics_cert_path: Option<PathBuf>,
 }
 
-/// The metrics are secured with the certificate in this folder; `None`: a self-signed one.
+/// Secure the metrics with the certificate in this folder; `None` for a self-signed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Secure(pub(crate) Option<PathBuf>);
+pub(crate) struct SecureMetrics(pub(crate) Option<PathBuf>);
 
 impl ServingFlags {
-    /// What they mean for these two addresses.
-    pub(crate) fn secure(&self, metrics: Address, probes: Address) -> anyhow::Result<Option<Secure>> {
+    /// Checks the flags against the two bind addresses.
+    pub(crate) fn secure(&self, metrics: Address, probes: Address) -> anyhow::Result<Option<SecureMetrics>> {
         if !self.metrics_secure {
             return Ok(None);
         }
@@ -42,7 +41,7 @@ impl ServingFlags {
             metrics != probes,
             "--metrics-secure needs a --metrics-bind-address other than --health-probe-bind-address: a kubelet sends no token"
         );
-        Ok(Some(Secure(self.metrics_cert_path.clone())))
+        Ok(Some(SecureMetrics(self.metrics_cert_path.clone())))
     }
 }
 
@@ -66,7 +65,7 @@ mod tests {
     #[case::read(&["--metrics-secure", "--metrics-cert-path=/certs"], ":1", "0", Ok(Some(Some("/certs"))))]
     #[case::nowhere(&["--metrics-secure"], "0", ":2", Err("--metrics-bind-address"))]
     #[case::with_the_probes(&["--metrics-secure"], ":1", ":1", Err("other than --health-probe-bind-address"))]
-    fn means(
+    fn flags_select_the_certificate(
         #[case] arguments: &[&str],
         #[case] metrics: &str,
         #[case] probes: &str,
@@ -74,7 +73,9 @@ mod tests {
     ) {
         let program = Program::try_parse_from([&["p"], arguments].concat()).unwrap();
         match (program.flags.secure(metrics.parse().unwrap(), probes.parse().unwrap()), expected) {
-            (Ok(secure), Ok(expected)) => assert_eq!(secure, expected.map(|path| Secure(path.map(PathBuf::from)))),
+            (Ok(secure), Ok(expected)) => {
+                assert_eq!(secure, expected.map(|path| SecureMetrics(path.map(PathBuf::from))))
+            }
             (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
             (secure, _) => panic!("{secure:?}"),
         }

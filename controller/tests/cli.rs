@@ -1,5 +1,4 @@
-//! The program as an operator meets it: what it says about itself, and what it says when it cannot
-//! start.
+//! The command line of the program: its output, and its errors when it cannot start.
 
 use std::process::{Command, Output};
 
@@ -17,7 +16,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A kubeconfig for an API server on a port of this machine.
+/// A kubeconfig for an API server on a local port.
 fn kubeconfig(test: &str, port: u16) -> String {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}.kubeconfig"));
     let text = format!(
@@ -38,11 +37,11 @@ fn says_its_version() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
 }
 
-/// The program waits for an API server that is away, and SIGTERM ends it.
+/// The program waits for an unreachable API server, and SIGTERM ends it.
 #[test]
-fn waits_where_nobody_listens() {
+fn waits_for_an_api_server_that_does_not_listen() {
     use std::io::{BufRead, BufReader, Read};
-    // Bound and let go of, so that nobody is there.
+    // Bound and released, so that no process listens there.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut child = Command::new(env!("CARGO_BIN_EXE_rollout-controller"))
         .env("KUBECONFIG", kubeconfig("closed", port))
@@ -50,11 +49,11 @@ fn waits_where_nobody_listens() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut log = BufReader::new(child.stderr.take().unwrap());
     let (mut text, mut waits) = (String::new(), 0);
     while waits < 2 {
         let mut line = String::new();
-        assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended: {text}");
+        assert_ne!(log.read_line(&mut line).unwrap(), 0, "it ended: {text}");
         waits += usize::from(line.contains("Waiting for the API server."));
         text += &line;
     }
@@ -62,7 +61,7 @@ fn waits_where_nobody_listens() {
         assert!(text.contains(expected), "{expected} not in {text}");
     }
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    said.read_to_string(&mut text).unwrap();
+    log.read_to_string(&mut text).unwrap();
     assert!(child.wait().unwrap().success(), "{text}");
     assert!(text.contains("Stopped."), "{text}");
 }
@@ -105,7 +104,7 @@ fn refuses_flags_that_make_no_sense_together() {
         ("--leader-elect-lease-duration=5s", "must be greater than the renew deadline"),
         ("--kube-api-qps=0", "-1 for no limit"),
         ("--metrics-bind-address=8080", ":PORT"),
-        ("--namespace=../kube-system", "no name of a namespace"),
+        ("--namespace=../kube-system", "not a valid namespace name"),
         ("--metrics-secure", "--metrics-bind-address"),
         ("--metrics-cert-path=/certs", "--metrics-secure"),
     ] {
@@ -116,7 +115,7 @@ fn refuses_flags_that_make_no_sense_together() {
 }
 
 #[test]
-fn refuses_an_address_that_is_taken() {
+fn refuses_an_address_in_use() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = format!("--metrics-bind-address={}", listener.local_addr().unwrap());
     let output = controller(&[&taken], &kubeconfig("taken", 1));
@@ -126,7 +125,7 @@ fn refuses_an_address_that_is_taken() {
 
 /// Scenario 71.
 #[test]
-fn restarts_say_their_version_and_take_help() {
+fn config_restart_prints_version_and_help() {
     let output = controller(&["config-restart", "--version"], "");
     assert!(output.status.success());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -135,7 +134,7 @@ fn restarts_say_their_version_and_take_help() {
 }
 
 #[test]
-fn restarts_refuse_bad_values_by_the_flags_name() {
+fn config_restart_names_the_flag_of_a_bad_value() {
     for flag in ["--restart-check-period=0", "--restart-grace-period=5s", "--restart-profile=x", "--kube-api-qps=0"] {
         let output = controller(&["config-restart", flag], "");
         assert_eq!(output.status.code(), Some(2), "{flag}");
@@ -144,16 +143,16 @@ fn restarts_refuse_bad_values_by_the_flags_name() {
 }
 
 #[test]
-fn the_environment_is_refused_by_the_flags_name_too() {
+fn names_the_flag_of_a_bad_environment_variable() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
     let output = program.arg("config-restart").env("RESTART_GRACE_PERIOD", "5s").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--restart-grace-period"), "{}", stderr(&output));
 }
 
-/// A proxy that cannot be used fails at once, and its password is not logged.
+/// An invalid proxy setting fails at once, and its password is not logged.
 #[test]
-fn refuses_a_proxy_that_it_cannot_use() {
+fn refuses_an_unusable_proxy() {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("bad-proxy.kubeconfig");
     let text = std::fs::read_to_string(kubeconfig("bad-proxy", 1)).unwrap().replace("127.0.0.1", "10.0.0.1");
     std::fs::write(&path, text).unwrap();

@@ -1,16 +1,17 @@
-//! Rollouts by rollout-controller and by kube-controller-manager, in turn, on one real API server.
+//! Rollouts by rollout-controller and by kube-controller-manager, alternately, on one real API
+//! server.
 //!
-//! Each round starts one of the two, lets it make the Deployments, changes the image of all of them
-//! at once, and measures until the last is complete. Pods become ready as soon as they exist, so
-//! that the controller and the server are all that takes time. Both have the same limits and
-//! workers. Writes and conflicts are counted by the API server.
+//! Each round starts one of them, creates the Deployments, changes the image of all of them at
+//! once, and measures until the last is complete. Pods become ready as soon as they exist, so that
+//! only the controller and the server take time. Both have the same limits and workers. The API
+//! server counts writes and conflicts.
 //!
-//! A second table has the same rollouts where the controller limits the rate: it is stopped for
-//! nine tenths of the time (SIGSTOP), and the server is not. A third has the memory of both with
-//! many Deployments as users write them: with variables, probes, volumes and the annotation of
-//! `kubectl apply`. The last is about a leader that ends while another instance stands by.
+//! The second table has the same rollouts with the controller as the bottleneck: SIGSTOP stops it
+//! for nine tenths of the time. The third has the memory of both with many typical Deployments:
+//! with variables, probes, volumes and the annotation of `kubectl apply`. The last is about
+//! failover to a second instance.
 //!
-//! It measures and judges nothing. A controller without optimisation says little:
+//! It only measures. Measure an optimised build:
 //!
 //! ```text
 //! cargo build --release --package rollout-controller
@@ -38,46 +39,46 @@ use serde_json::json;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Deployments of a round, unless LOCKSTEP_ROLLOUTS says otherwise.
+/// Deployments per round; LOCKSTEP_ROLLOUTS overrides it.
 const ROLLOUTS: usize = 150;
-/// Replicas of each.
+/// Replicas of each Deployment.
 const REPLICAS: i32 = 10;
-/// Rounds of each controller, unless LOCKSTEP_ROUNDS says otherwise.
+/// Rounds per controller; LOCKSTEP_ROUNDS overrides it.
 const ROUNDS: usize = 3;
-/// Pods that are made ready at the same time.
+/// Pods that become ready concurrently.
 const NODES: usize = 16;
-/// Where the controller limits, it runs for so long, again and again,
+/// A limited controller runs for this long,
 const RUNS: Duration = Duration::from_millis(2);
-/// and is stopped for so long in between: not longer than the server takes for a few requests, or
-/// waiting for answers would limit.
+/// and is then stopped for this long: no longer than the server takes for a few requests, or
+/// waiting for responses would be the bottleneck.
 const STOPS: Duration = Duration::from_millis(18);
-/// Deployments as users write them, for each of the two, unless LOCKSTEP_MANIFESTS says otherwise.
+/// Numbers of typical Deployments for the memory table; LOCKSTEP_MANIFESTS overrides them.
 const MANIFESTS: &str = "1000 3000";
-/// Longer than either takes on a slow machine.
+/// Longer than either controller takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(280);
 
 fn main() -> Outcome<()> {
     lockstep::runner::main_if_asked();
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(both())
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run())
 }
 
 /// One of the two controllers.
-struct Contender {
+struct Candidate {
     title: &'static str,
     program: PathBuf,
     flags: Vec<String>,
 }
 
-fn contenders() -> Outcome<[Contender; 2]> {
+fn candidates() -> Outcome<[Candidate; 2]> {
     let common = ["--kube-api-qps=2000", "--kube-api-burst=4000", "--concurrent-deployment-syncs=5"];
     let with = |more: &[&str]| common.iter().chain(more).map(|flag| (*flag).to_owned()).collect();
     Ok([
-        Contender {
+        Candidate {
             title: "kube-controller-manager",
             program: cluster::binaries(DEFAULT_VERSION)?.program("kube-controller-manager"),
             flags: with(&["--controllers=deployment-controller,replicaset-controller", "--secure-port=0"]),
         },
-        Contender {
+        Candidate {
             title: "rollout-controller",
             program: controller()?,
             flags: with(&["--controllers=deployment,replicaset"]),
@@ -85,17 +86,17 @@ fn contenders() -> Outcome<[Contender; 2]> {
     ])
 }
 
-async fn both() -> Outcome<()> {
+async fn run() -> Outcome<()> {
     let number = |name: &str, otherwise: usize| std::env::var(name).map_or(Ok(otherwise), |text| text.parse());
     let (rollouts, rounds) = (number("LOCKSTEP_ROLLOUTS", ROLLOUTS)?, number("LOCKSTEP_ROUNDS", ROUNDS)?);
     let manifests = std::env::var("LOCKSTEP_MANIFESTS").unwrap_or_else(|_| MANIFESTS.to_owned());
     let manifests = manifests.split_whitespace().map(str::parse).collect::<Result<Vec<usize>, _>>()?;
-    let contenders = contenders()?;
+    let candidates = candidates()?;
     let cluster = cluster::boot(&Plan::new(DEFAULT_VERSION).without("deployment,replicaset".parse()?)).await?;
     let folder = tempfile::tempdir()?;
     let supervisor = Supervisor::start(folder.path(), false)?;
     let bench = Bench { client: cluster.access().admin_client().await?, cluster, supervisor, folder };
-    let measured = bench.tables(&contenders, rollouts, rounds, &manifests).await;
+    let measured = bench.tables(&candidates, rollouts, rounds, &manifests).await;
     let Bench { cluster, supervisor, .. } = bench;
     supervisor.shutdown().await;
     cluster.end().await;
@@ -109,13 +110,13 @@ struct Bench {
     folder: tempfile::TempDir,
 }
 
-/// A round's change of all images.
+/// The rollout of a round.
 struct Round {
     /// Seconds.
     took: f64,
     before: Usage,
     after: Usage,
-    /// By the controller alone.
+    /// Usage of the controller alone.
     writes: u64,
     events: u64,
     conflicts: u64,
@@ -124,46 +125,46 @@ struct Round {
 impl Bench {
     async fn tables(
         &self,
-        contenders: &[Contender],
+        candidates: &[Candidate],
         rollouts: usize,
         rounds: usize,
         manifests: &[usize],
     ) -> Outcome<()> {
         println!("{rollouts} Deployments of {REPLICAS} replicas, rolled at once:");
-        self.rolled(contenders, rollouts, rounds, false).await?;
+        self.rolled(candidates, rollouts, rounds, false).await?;
         println!("\nthe same, the controller stopped for nine tenths of the time:");
-        self.rolled(contenders, rollouts, rounds, true).await?;
+        self.rolled(candidates, rollouts, rounds, true).await?;
         println!("\nDeployments as users write them, one replica each, made and ready:");
         println!("{:24} Deployments  CPU s  MiB  peak", "");
         for count in manifests {
-            for contender in contenders {
-                let Usage { peak, now, cpu } = self.memory(contender, *count).await?;
-                println!("{:24} {count:11} {cpu:6.1} {now:4} {peak:5}", contender.title);
+            for candidate in candidates {
+                let Usage { peak, now, cpu } = self.memory(candidate, *count).await?;
+                println!("{:24} {count:11} {cpu:6.1} {now:4} {peak:5}", candidate.title);
             }
         }
         println!("\nfrom the leader's end to the next ReplicaSet, another instance stands by:");
         println!("{:24} SIGKILL s  SIGTERM s", "");
-        for contender in contenders {
-            let (killed, told) = (self.takeover(contender, true).await?, self.takeover(contender, false).await?);
-            println!("{:24} {killed:9.1} {told:10.1}", contender.title);
+        for candidate in candidates {
+            let (killed, terminated) = (self.takeover(candidate, true).await?, self.takeover(candidate, false).await?);
+            println!("{:24} {killed:9.1} {terminated:10.1}", candidate.title);
         }
         Ok(())
     }
 
-    async fn rolled(&self, contenders: &[Contender], rollouts: usize, rounds: usize, limits: bool) -> Outcome<()> {
+    async fn rolled(&self, candidates: &[Candidate], rollouts: usize, rounds: usize, limits: bool) -> Outcome<()> {
         println!("{:24} rollouts/s  CPU ms  writes  Events  conflicts  MiB  peak", "");
         for round in 0..rounds {
-            for contender in contenders {
-                let namespace = format!("round-{round}-{limits}-{}", contender.title);
+            for candidate in candidates {
+                let namespace = format!("round-{round}-{limits}-{}", candidate.title);
                 let Round { took, before, after, writes, events, conflicts } =
-                    self.round(contender, &namespace, rollouts, limits).await?;
+                    self.round(candidate, &namespace, rollouts, limits).await?;
                 #[expect(clippy::cast_precision_loss, reason = "thousands")]
                 let each = |all: u64| all as f64 / rollouts as f64;
                 #[expect(clippy::cast_precision_loss, reason = "thousands")]
                 let (rate, cpu) = (rollouts as f64 / took, (after.cpu - before.cpu) * 1000.0 / rollouts as f64);
                 println!(
                     "{:24} {rate:10.1} {cpu:7.1} {:7.1} {:7.1} {conflicts:10} {:4} {:5}",
-                    contender.title,
+                    candidate.title,
                     each(writes),
                     each(events),
                     after.now,
@@ -174,10 +175,10 @@ impl Bench {
         Ok(())
     }
 
-    /// What a controller uses once it has made so many Deployments' ReplicaSets and pods.
-    async fn memory(&self, contender: &Contender, count: usize) -> Outcome<Usage> {
-        let namespace = format!("manifests-{count}-{}", contender.title);
-        self.with(contender, &namespace, async |child| {
+    /// The controller's resource usage after creating this many Deployments' ReplicaSets and pods.
+    async fn memory(&self, candidate: &Candidate, count: usize) -> Outcome<Usage> {
+        let namespace = format!("manifests-{count}-{}", candidate.title);
+        self.with(candidate, &namespace, async |child| {
             self.make(&namespace, (0..count).map(manifest)).await?;
             complete(&Api::namespaced(self.client.clone(), &namespace), 1).await?;
             usage(child.pid)
@@ -185,31 +186,31 @@ impl Bench {
         .await
     }
 
-    fn start(&self, contender: &Contender, name: &str, more: &[String]) -> Outcome<Child> {
+    fn start(&self, candidate: &Candidate, name: &str, more: &[String]) -> Outcome<Child> {
         let kubeconfig = format!("--kubeconfig={}", self.cluster.admin_kubeconfig_path().display());
         Ok(self.supervisor.spawn(Spec {
             name: name.to_owned(),
-            program: contender.program.clone(),
-            args: contender.flags.iter().chain(more).cloned().chain([kubeconfig]).collect(),
+            program: candidate.program.clone(),
+            args: candidate.flags.iter().chain(more).cloned().chain([kubeconfig]).collect(),
             env: BTreeMap::new(),
             log: self.folder.path().join(format!("{name}.log")),
         })?)
     }
 
-    async fn round(&self, contender: &Contender, namespace: &str, rollouts: usize, limits: bool) -> Outcome<Round> {
-        self.with(contender, namespace, async |child| self.roll(child, namespace, rollouts, limits).await).await
+    async fn round(&self, candidate: &Candidate, namespace: &str, rollouts: usize, limits: bool) -> Outcome<Round> {
+        self.with(candidate, namespace, async |child| self.roll(child, namespace, rollouts, limits).await).await
     }
 
-    /// Measure a controller that runs in a namespace of its own, in which pods become ready.
+    /// Measures a controller in its own namespace, in which pods become ready.
     async fn with<T>(
         &self,
-        contender: &Contender,
+        candidate: &Candidate,
         namespace: &str,
         measure: impl AsyncFnOnce(&Child) -> Outcome<T>,
     ) -> Outcome<T> {
         make_namespace(&self.client, namespace, None).await?;
         let nodes = tokio::spawn(make_ready(Api::namespaced(self.client.clone(), namespace)));
-        let child = self.start(contender, namespace, &["--leader-elect=false".to_owned()])?;
+        let child = self.start(candidate, namespace, &["--leader-elect=false".to_owned()])?;
         let measured = measure(&child).await;
         let ended = child.exited();
         child.kill();
@@ -217,8 +218,8 @@ impl Bench {
         nodes.abort();
         remove_namespace(&self.client, namespace).await;
         if let Some(ended) = ended {
-            let said = std::fs::read_to_string(self.folder.path().join(format!("{namespace}.log"))).unwrap_or_default();
-            return Err(format!("{} ended by itself, {ended}: {said}", contender.title).into());
+            let log = std::fs::read_to_string(self.folder.path().join(format!("{namespace}.log"))).unwrap_or_default();
+            return Err(format!("{} ended by itself, {ended}: {log}", candidate.title).into());
         }
         measured
     }
@@ -240,7 +241,7 @@ impl Bench {
         self.make(namespace, (0..rollouts).map(deployment)).await?;
         complete(&deployments, REPLICAS).await?;
         let _stopped_at_times = limits.then(|| Limit::new(child.pid));
-        let (before, counted) = (usage(child.pid)?, self.written().await?);
+        let (before, counted) = (usage(child.pid)?, self.count_writes().await?);
         let since = clock::instant();
         let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}}});
         let patches = futures::stream::iter(0..rollouts).map(|number| {
@@ -250,7 +251,7 @@ impl Bench {
         patches.buffer_unordered(NODES).try_for_each(|_| async { Ok(()) }).await?;
         complete(&deployments, REPLICAS).await?;
         let took = since.elapsed().as_secs_f64();
-        let now = self.written().await?;
+        let now = self.count_writes().await?;
         Ok(Round {
             took,
             before,
@@ -261,11 +262,11 @@ impl Bench {
         })
     }
 
-    /// The writes that the API server has carried out, those that make pods ready left out.
-    async fn written(&self) -> Outcome<Written> {
+    /// The API server's write counts, without the writes that make pods ready.
+    async fn count_writes(&self) -> Outcome<WriteCounts> {
         let request = hyper::http::Request::get("/metrics").body(Vec::new())?;
         let text = self.client.request_text(request).await?;
-        let mut written = Written::default();
+        let mut counts = WriteCounts::default();
         for line in text.lines().filter(|line| line.starts_with("apiserver_request_total{")) {
             let label = |name: &str| line.split(&format!("{name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
             if !matches!(label("verb"), Some("POST" | "PUT" | "PATCH" | "DELETE")) {
@@ -273,33 +274,33 @@ impl Bench {
             }
             let count = line.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok()).unwrap_or_default();
             match (label("resource"), label(",subresource")) {
-                (Some("events"), _) => written.events += count,
+                (Some("events"), _) => counts.events += count,
                 (Some("deployments" | "replicasets"), _) | (Some("pods"), Some("")) => {
-                    written.writes += count;
-                    written.conflicts += if label("code") == Some("409") { count } else { 0 };
+                    counts.writes += count;
+                    counts.conflicts += if label("code") == Some("409") { count } else { 0 };
                 }
                 _ => {}
             }
         }
-        Ok(written)
+        Ok(counts)
     }
 
-    /// Seconds from the end of the leader to the next decision.
-    async fn takeover(&self, contender: &Contender, kill: bool) -> Outcome<f64> {
-        let namespace = format!("takeover-{}-{kill}", contender.title);
+    /// Seconds from the leader's exit to the next write.
+    async fn takeover(&self, candidate: &Candidate, kill: bool) -> Outcome<f64> {
+        let namespace = format!("takeover-{}-{kill}", candidate.title);
         make_namespace(&self.client, &namespace, None).await?;
         let flags = [
             "--leader-elect=true".to_owned(),
             format!("--leader-elect-resource-namespace={namespace}"),
             "--leader-elect-resource-name=takeover".to_owned(),
         ];
-        let first = self.start(contender, &format!("{namespace}-first"), &flags)?;
+        let first = self.start(candidate, &format!("{namespace}-first"), &flags)?;
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), &namespace);
         let sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), &namespace);
         deployments.create(&PostParams::default(), &deployment(0)?).await?;
         sets_are(&sets, 1).await?;
-        let second = self.start(contender, &format!("{namespace}-second"), &flags)?;
-        // Longer than it takes to start and to try for the lease once.
+        let second = self.start(candidate, &format!("{namespace}-second"), &flags)?;
+        // Longer than starting and one attempt at the lease take.
         clock::pause(Duration::from_secs(5)).await;
         let since = clock::instant();
         if kill {
@@ -320,7 +321,7 @@ impl Bench {
 }
 
 #[derive(Default)]
-struct Written {
+struct WriteCounts {
     writes: u64,
     events: u64,
     conflicts: u64,
@@ -337,7 +338,7 @@ fn deployment(number: usize) -> serde_json::Result<Deployment> {
             "spec": {"schedulerName": "lockstep", "containers": [{"name": "app", "image": "app:1"}]}}}}))
 }
 
-/// A Deployment of one replica as users write them.
+/// A typical Deployment with one replica.
 fn manifest(number: usize) -> serde_json::Result<Deployment> {
     let name = name(number);
     let labels = json!({"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "shop", "app.kubernetes.io/managed-by": "kubectl"});
@@ -364,7 +365,7 @@ fn manifest(number: usize) -> serde_json::Result<Deployment> {
     )
 }
 
-/// Stops a process for most of the time, until it is dropped.
+/// Stops a process most of the time, until dropped.
 struct Limit {
     process: i32,
     task: tokio::task::JoinHandle<()>,
@@ -391,7 +392,7 @@ impl Drop for Limit {
     }
 }
 
-/// One that has ended gets none.
+/// A process that has exited gets no signal.
 fn send(process: i32, signal: Signal) {
     if let Some(process) = Pid::from_raw(process) {
         kill_process(process, signal).ok();
@@ -402,7 +403,7 @@ fn send(process: i32, signal: Signal) {
 async fn make_ready(pods: Api<Pod>) -> Result<(), kube::Error> {
     let ready = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
     loop {
-        // From the server's cache, so that each watch begins with all that are there.
+        // From the server's cache, so that each watch begins with all existing pods.
         let events = pods.watch(&WatchParams::default().timeout(290), "0").await?.boxed();
         let done = events.try_for_each_concurrent(NODES, |event| {
             let (pods, ready) = (&pods, Patch::Strategic(&ready));
@@ -410,7 +411,7 @@ async fn make_ready(pods: Api<Pod>) -> Result<(), kube::Error> {
                 let WatchEvent::Added(pod) = event else { return Ok(()) };
                 let name = pod.metadata.name.unwrap_or_default();
                 match pods.patch_status(&name, &PatchParams::default(), &ready).await {
-                    // It has been deleted since.
+                    // It has been deleted in the meantime.
                     Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
                     other => other.map(|_| ()),
                 }
@@ -420,10 +421,10 @@ async fn make_ready(pods: Api<Pod>) -> Result<(), kube::Error> {
     }
 }
 
-/// Wait until all are rolled out.
+/// Waits until all are rolled out.
 async fn complete(deployments: &Api<Deployment>, replicas: i32) -> Outcome<()> {
     let since = clock::instant();
-    // From the server's cache: what is asked here should not count.
+    // From the server's cache, so that these reads do not affect the measurement.
     let cached = ListParams::default().match_any();
     loop {
         let all = deployments.list(&cached).await?.items;

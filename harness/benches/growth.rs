@@ -1,13 +1,12 @@
-//! How the time and the memory of a case grow with its pods and its Deployments, on the simulated
-//! cluster.
+//! Time and memory of a case by its number of pods and Deployments, on the simulated cluster.
 //!
 //! ```text
 //! cargo bench --package lockstep --bench growth                 # the sizes of the table
 //! cargo bench --package lockstep --bench growth -- 50 5000      # one Deployment of these sizes
 //! ```
 //!
-//! Each size has a process of its own, so that the peak of memory is its own. What is to be read is
-//! the time of a sub-step: it must not depend on the size.
+//! Each size has its own process, and so its own peak of memory. The relevant number is the time of
+//! a sub-step: it must not depend on the size.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -26,7 +25,7 @@ const REPLICAS: [u32; 8] = [50, 100, 200, 400, 1_000, 2_000, 5_000, 10_000];
 /// Deployments of three replicas.
 const DEPLOYMENTS: [u32; 4] = [10, 100, 300, 1_000];
 const BUDGET: Duration = Duration::from_secs(20);
-/// Set in the process that measures one size: `replicas 50`.
+/// The variable that selects the size that a process measures: `replicas 50`.
 const ONE: &str = "LOCKSTEP_GROWTH";
 
 #[global_allocator]
@@ -34,8 +33,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Ok(one) = std::env::var(ONE) {
-        let (what, number) = one.split_once(' ').ok_or("what to measure?")?;
-        return measure(what, number.parse()?);
+        let (size_name, number) = one.split_once(' ').ok_or("what to measure?")?;
+        return measure(size_name, number.parse()?);
     }
     let sizes: Vec<u32> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let titles = ["steps", "playing s", "judging s", "ms a step", "peak MiB"];
@@ -46,13 +45,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     deployments.iter().try_for_each(|number| in_a_process("deployments × 3", *number))
 }
 
-fn in_a_process(what: &str, number: u32) -> Result<(), Box<dyn std::error::Error>> {
-    let status = Command::new(std::env::current_exe()?).env(ONE, format!("{} {number}", &what[..1])).status()?;
-    if status.success() { Ok(()) } else { Err(format!("{number} {what}: {status}").into()) }
+fn in_a_process(size_name: &str, number: u32) -> Result<(), Box<dyn std::error::Error>> {
+    let status = Command::new(std::env::current_exe()?).env(ONE, format!("{} {number}", &size_name[..1])).status()?;
+    if status.success() { Ok(()) } else { Err(format!("{number} {size_name}: {status}").into()) }
 }
 
-fn measure(what: &str, number: u32) -> Result<(), Box<dyn std::error::Error>> {
-    let (title, text) = if what == "r" {
+fn measure(size_name: &str, number: u32) -> Result<(), Box<dyn std::error::Error>> {
+    let (title, text) = if size_name == "r" {
         (format!("{number} replicas"), rolled(&[("web".to_owned(), number)])?)
     } else {
         let all: Vec<_> = (0..number).map(|at| (format!("web{at}"), 3)).collect();
@@ -76,7 +75,7 @@ fn measure(what: &str, number: u32) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Deployments with so many replicas, all of them rolled pod by pod.
+/// A case with Deployments of these sizes, each rolled out pod by pod.
 fn rolled(deployments: &[(String, u32)]) -> Result<String, std::fmt::Error> {
     let mut text = "description: Deployments are rolled.\ngiven:\n".to_owned();
     for (name, replicas) in deployments {
@@ -90,7 +89,7 @@ fn rolled(deployments: &[(String, u32)]) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// The most memory that this process has had, in MiB.
+/// The peak memory of this process in MiB.
 fn peak() -> Result<u64, Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("the kernel says no VmHWM")?;

@@ -1,6 +1,6 @@
-//! What the interceptor costs on a whole case: the same case on one control plane, with upstream's
-//! controller through the interceptor and past it, by turns. It measures, and judges only that the
-//! runs came to their end.
+//! The interceptor's overhead on a whole case: the same case on one control plane, with upstream's
+//! controller through the interceptor and directly, alternately. It only measures, and checks that
+//! the runs complete.
 //!
 //! ```text
 //! LOCKSTEP_BIN=… cargo bench --package lockstep --bench interceptor_overhead
@@ -17,19 +17,19 @@ use lockstep::recording::Entry;
 use lockstep::runner::{Environment, Session, SessionOptions};
 
 const CASE: &str = "../cases/rolling/quarter-on-ten.yaml";
-/// How often each side sits down, by turns.
+/// The number of rounds, alternating between the sides.
 const ROUNDS: u32 = 4;
-/// How many plays of a sitting count; one before them does not.
+/// The number of measured plays per round, after one warm-up play.
 const PLAYS: u32 = 5;
-/// Longer than a settling takes on a machine that others use as well.
+/// Longer than a settling takes on a busy machine.
 const BUDGET: Duration = Duration::from_secs(90);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     lockstep::runner::main_if_asked();
-    both()
+    run()
 }
 
-fn both() -> Result<(), Box<dyn std::error::Error>> {
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let without = "deployment".parse()?;
@@ -41,15 +41,14 @@ fn both() -> Result<(), Box<dyn std::error::Error>> {
     })
 }
 
-/// What one side showed.
+/// The measurements of one side.
 #[derive(Default)]
 struct Side {
-    /// Milliseconds that each play took.
+    /// Milliseconds per play.
     plays: Vec<u64>,
-    /// Milliseconds that each settling took: from the step to the proof that nothing more will
-    /// happen.
+    /// Milliseconds per settling, from the step to the proof that the controller is idle.
     settlings: Vec<u64>,
-    /// Requests that were seen, if there was an interceptor to see them.
+    /// The requests that the interceptor recorded, if there is one.
     requests: usize,
 }
 
@@ -98,7 +97,7 @@ async fn measure(environment: &Arc<Environment>) -> Result<(), Box<dyn std::erro
     Ok(())
 }
 
-/// The value that so many percent do not exceed.
+/// A percentile.
 fn at(values: &mut [u64], percent: usize) -> u64 {
     values.sort_unstable();
     let place = values.len().saturating_sub(1) * percent / 100;

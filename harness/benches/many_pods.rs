@@ -1,9 +1,9 @@
-//! Five thousand pods of one ReplicaSet, and then half of them: how long it takes upstream and
-//! ours, and how much memory.
+//! Scales one ReplicaSet to five thousand pods and then to half: time and memory of upstream and
+//! our controller.
 //!
-//! Each has a control plane of its own, the same API server, the same client limits, and no other
-//! controller that looks at pods. It measures, and judges only that the numbers come out right. Say
-//! which controller to measure, for one without optimisation says little:
+//! Each has its own control plane with the same API server and client limits, and no other
+//! controller that handles pods. It only measures, and checks the final numbers. Measure an
+//! optimised build:
 //!
 //! ```text
 //! cargo build --release --package rollout-controller
@@ -26,17 +26,17 @@ use process::{Usage, controller, usage};
 use serde_json::json;
 
 const NAMESPACE: &str = "many";
-/// How many, unless LOCKSTEP_PODS says otherwise.
+/// The number of pods; LOCKSTEP_PODS overrides it.
 const PODS: i32 = 5000;
-/// Longer than either takes on a slow machine.
+/// Longer than either controller takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(280);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     lockstep::runner::main_if_asked();
-    both()
+    run()
 }
 
-fn both() -> Result<(), Box<dyn std::error::Error>> {
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let pods = match std::env::var("LOCKSTEP_PODS") {
         Ok(text) => text.parse()?,
@@ -76,54 +76,54 @@ async fn one(
     supervisor.shutdown().await;
     cluster.end().await;
     if let Some(ended) = ended {
-        let said = std::fs::read_to_string(folder.path().join("output.log")).unwrap_or_default();
-        return Err(format!("{title} ended by itself, {ended}: {said}").into());
+        let log = std::fs::read_to_string(folder.path().join("output.log")).unwrap_or_default();
+        return Err(format!("{title} ended by itself, {ended}: {log}").into());
     }
-    let Measured { idle, made, halved } = measured?;
+    let Measurement { idle, created, halved } = measured?;
     eprintln!(
         "{title:9} idle {} MiB; made in {:.1} s, peak {} MiB, {:.1} s of CPU; halved in {:.1} s, peak {} MiB, {:.1} s of CPU; now {} MiB",
         idle.now,
-        made.took,
-        made.usage.peak,
-        made.usage.cpu - idle.cpu,
+        created.took,
+        created.usage.peak,
+        created.usage.cpu - idle.cpu,
         halved.took,
         halved.usage.peak,
-        halved.usage.cpu - made.usage.cpu,
+        halved.usage.cpu - created.usage.cpu,
         halved.usage.now,
     );
     Ok(())
 }
 
-struct Measured {
+struct Measurement {
     idle: Usage,
-    made: Stretch,
-    halved: Stretch,
+    created: Phase,
+    halved: Phase,
 }
 
-struct Stretch {
+struct Phase {
     /// Seconds.
     took: f64,
     usage: Usage,
 }
 
-async fn measure(cluster: &Cluster, process: i32, pods: i32) -> Result<Measured, Box<dyn std::error::Error>> {
+async fn measure(cluster: &Cluster, process: i32, pods: i32) -> Result<Measurement, Box<dyn std::error::Error>> {
     let client = cluster.access().admin_client().await?;
     make_namespace(&client, NAMESPACE, None).await?;
     let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), NAMESPACE);
-    // Also the proof that it has begun.
+    // This also shows that the controller has started.
     sets.create(&PostParams::default(), &replica_set("first", 1)?).await?;
     reached(&sets, "first", 1).await?;
     let idle = usage(process)?;
     let since = clock::instant();
     sets.create(&PostParams::default(), &replica_set("web", pods)?).await?;
     reached(&sets, "web", pods).await?;
-    let made = Stretch { took: since.elapsed().as_secs_f64(), usage: usage(process)? };
+    let created = Phase { took: since.elapsed().as_secs_f64(), usage: usage(process)? };
     let since = clock::instant();
     let scale = json!({"spec": {"replicas": pods / 2}});
     sets.patch("web", &PatchParams::default(), &Patch::Merge(scale)).await?;
     reached(&sets, "web", pods / 2).await?;
-    let halved = Stretch { took: since.elapsed().as_secs_f64(), usage: usage(process)? };
-    Ok(Measured { idle, made, halved })
+    let halved = Phase { took: since.elapsed().as_secs_f64(), usage: usage(process)? };
+    Ok(Measurement { idle, created, halved })
 }
 
 fn replica_set(name: &str, replicas: i32) -> serde_json::Result<ReplicaSet> {
@@ -132,7 +132,7 @@ fn replica_set(name: &str, replicas: i32) -> serde_json::Result<ReplicaSet> {
             "spec": {"schedulerName": "lockstep", "containers": [{"name": "app", "image": "app:1"}]}}}}))
 }
 
-/// Wait until the status says so many, of the latest generation.
+/// Waits until the status has this many replicas, of the latest generation.
 async fn reached(sets: &Api<ReplicaSet>, name: &str, replicas: i32) -> Result<(), Box<dyn std::error::Error>> {
     let since = clock::instant();
     loop {

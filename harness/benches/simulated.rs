@@ -1,11 +1,11 @@
-//! How long cases take on the simulated cluster: every case of `cases/`, played and judged, on one
+//! The time of cases on the simulated cluster: every case of `cases/`, played and judged on one
 //! core.
 //!
 //!   cargo bench --package lockstep --bench simulated
 //!
-//! Each case is played five times in turns, so that a busy moment of the machine does not fall on
-//! one case alone, and its fastest time counts. A number is a number of this machine; what is fair
-//! to compare is two runs of one, such as before and after a change.
+//! Each case is played five times in turns, so that a busy moment of the machine does not affect
+//! one case alone, and its fastest time counts. Compare only runs on the same machine, such as
+//! before and after a change.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// How long one play took, and how long its judgement.
+/// The durations of one play and its judgement.
 fn once(
     case: &Arc<Case>,
     golden: &GoldenTimelines,

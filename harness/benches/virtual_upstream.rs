@@ -1,12 +1,12 @@
-//! How long upstream's controllers take on the simulated cluster: in virtual time, beside `ours`,
-//! and as a process over HTTP in real time. Every case of the Deployment and the ReplicaSet
-//! controller with a golden timeline, played and judged; as a process a few of them.
+//! The time of upstream's controllers on the simulated cluster: in virtual time, compared with
+//! `ours`, and as a process over HTTP in real time. It plays and judges every case of the
+//! Deployment and ReplicaSet controllers with a golden timeline; as a process only some of them.
 //!
 //! ```text
 //! cargo bench --package lockstep --bench virtual_upstream          # LOCKSTEP_LANES: side by side, else one a core
 //! ```
 //!
-//! A number is a number of this machine and of what else it does.
+//! The numbers depend on the machine and its load.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -24,7 +24,7 @@ use lockstep::run::{Plan, Played, RunError, Setup};
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Verdict};
 
-/// As a process every so many cases.
+/// As a process only every 20th case is played.
 const PROCESS_EVERY: usize = 20;
 
 #[global_allocator]
@@ -55,7 +55,7 @@ fn cases() -> Result<Vec<Arc<Case>>, Box<dyn std::error::Error>> {
     Ok(all.filter(of_upstream).collect())
 }
 
-/// One subject on all of them.
+/// Measures one subject on all cases.
 fn one(spec: &Spec, cases: &[Arc<Case>]) -> Result<(), Box<dyn std::error::Error>> {
     let lanes = match std::env::var("LOCKSTEP_LANES") {
         Ok(text) => text.parse()?,
@@ -71,15 +71,15 @@ fn one(spec: &Spec, cases: &[Arc<Case>]) -> Result<(), Box<dyn std::error::Error
     let began = clock::instant();
     runtime.block_on(async {
         for (under_test, cases) in &sets {
-            let played = setup.with_each(under_test, std::slice::from_ref(spec), cases.len(), async |_, player| {
-                let take = async |played: Played<'_>| {
-                    times.push(played.took.as_secs_f64() * 1000.0);
-                    others.extend(is_other(&played));
+            let result = setup.with_each(under_test, std::slice::from_ref(spec), cases.len(), async |_, player| {
+                let take = async |result: Played<'_>| {
+                    times.push(result.took.as_secs_f64() * 1000.0);
+                    others.extend(is_other(&result));
                     Ok::<_, RunError>(ControlFlow::Continue(()))
                 };
                 setup.play_each(player, Plan::once(cases), take).await
             });
-            played.await?;
+            result.await?;
         }
         Ok::<_, RunError>(())
     })?;
@@ -88,14 +88,14 @@ fn one(spec: &Spec, cases: &[Arc<Case>]) -> Result<(), Box<dyn std::error::Error
     Ok(())
 }
 
-/// A play that was not conformant, whose time says little.
-fn is_other(played: &Played<'_>) -> Option<String> {
-    let Ok(golden) = GoldenTimelines::beside(Path::new(&played.case.path)) else {
-        return Some(played.case.name.clone());
+/// The verdict of a play that was not conformant, whose time is not meaningful.
+fn is_other(result: &Played<'_>) -> Option<String> {
+    let Ok(golden) = GoldenTimelines::beside(Path::new(&result.case.path)) else {
+        return Some(result.case.name.clone());
     };
-    let golden = golden.for_server(&played.recording.header.cluster.version);
-    let judgement = verdict::judge(played.case, &played.recording, golden);
-    (judgement.verdict != Verdict::Conformant).then(|| format!("{} {}", played.case.name, judgement.verdict.name()))
+    let golden = golden.for_server(&result.recording.header.cluster.version);
+    let judgement = verdict::judge(result.case, &result.recording, golden);
+    (judgement.verdict != Verdict::Conformant).then(|| format!("{} {}", result.case.name, judgement.verdict.name()))
 }
 
 fn line(spec: &Spec, lanes: NonZeroUsize, took: Duration, mut times: Vec<f64>) {

@@ -1,4 +1,4 @@
-//! A run in shards: what `lockstep merge` makes of their results is what one run says.
+//! Sharded runs: `lockstep merge` reports the same as a single run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,16 +7,15 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::Value;
 
-/// A folder for results, and one with cases: three that are conformant, one that is not, one that
-/// is unblessed.
+/// A folder for results, and one with cases: three conformant, one non-conformant, one unblessed.
 struct Campaign {
     folder: tempfile::TempDir,
 }
 
-/// What came of a command.
-struct Ran {
-    said: String,
-    noted: String,
+/// The output of a command.
+struct RunOutput {
+    stdout: String,
+    stderr: String,
     code: i32,
 }
 
@@ -51,15 +50,15 @@ impl Campaign {
         command
     }
 
-    fn lockstep(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ran {
+    fn lockstep(&self, arguments: &[&str], environment: &[(&str, &str)]) -> RunOutput {
         let output = self.command(arguments).envs(environment.iter().copied()).output().expect("it starts");
         let text = |bytes| String::from_utf8(bytes).expect("text");
         let code = output.status.code().expect("it ends by itself");
-        Ran { said: text(output.stdout), noted: text(output.stderr), code }
+        RunOutput { stdout: text(output.stdout), stderr: text(output.stderr), code }
     }
 
-    /// Three shards, each by itself, and one run; the last lines and the exit codes of both.
-    fn both(&self, words: &[&str]) -> [(Vec<String>, i32); 2] {
+    /// Runs three shards and one whole run; returns the last lines and exit codes of both.
+    fn shards_and_single_run(&self, words: &[&str]) -> [(Vec<String>, i32); 2] {
         let with = |more: &[&str], environment: &[(&str, &str)]| {
             let words: Vec<&str> = words.iter().chain(more).copied().collect();
             self.lockstep(&words, environment)
@@ -69,16 +68,16 @@ impl Campaign {
         with(&["--shard", "job/3", "--results", "out"], &[("JOB_COMPLETION_INDEX", "2")]);
         let one = with(&["--results", "one"], &[]);
         let merged = self.lockstep(&["merge", "out"], &[]);
-        let lines = |ran: &Ran| ran.said.lines().map(without_time).collect::<Vec<_>>();
+        let lines = |output: &RunOutput| output.stdout.lines().map(without_time).collect::<Vec<_>>();
         let (merged_lines, mut lines_of_one) = (lines(&merged), lines(&one));
-        assert!(!merged_lines.is_empty(), "{}", merged.noted);
+        assert!(!merged_lines.is_empty(), "{}", merged.stderr);
         lines_of_one.drain(..lines_of_one.len() - merged_lines.len());
         [(merged_lines, merged.code), (lines_of_one, one.code)]
     }
 
-    /// The results in a folder as objects, without what differs from run to run.
+    /// The results in a folder as objects, without what differs between runs.
     fn objects(&self, folder: &str) -> Vec<Value> {
-        let said = self.lockstep(&["merge", folder, "--output", "json"], &[]).said;
+        let stdout = self.lockstep(&["merge", folder, "--output", "json"], &[]).stdout;
         let object = |line: &str| {
             let mut value: Value = serde_json::from_str(line).expect("JSON");
             if let Some(metrics) = value.get_mut("metrics").and_then(Value::as_object_mut) {
@@ -87,11 +86,11 @@ impl Campaign {
             }
             value
         };
-        said.lines().map(object).collect()
+        stdout.lines().map(object).collect()
     }
 }
 
-/// `5 cases in 0.2 s: …` takes another time each time.
+/// Removes the duration of `5 cases in 0.2 s: …`.
 fn without_time(line: &str) -> String {
     match line.split_once(" in ") {
         Some((cases, rest)) if cases.ends_with(" cases") || cases == "1 case" => {
@@ -107,9 +106,9 @@ fn without_time(line: &str) -> String {
 #[case::twice(&["run", "cases/recreate/a.yaml", "cases/recreate/d.yaml", "-j", "1", "--repeat", "2"])]
 #[case::two_subjects(&["run", "-j", "1", "--subject", "ours", "--subject", "ours:fixed"])]
 #[case::faults(&["faults", "cases/recreate/a.yaml", "cases/recreate/b.yaml", "--only", "crash", "--max-points", "3"])]
-fn shards_are_one_run(#[case] words: &[&str]) {
+fn merged_shards_equal_one_run(#[case] words: &[&str]) {
     let campaign = Campaign::new();
-    let [merged, one] = campaign.both(words);
+    let [merged, one] = campaign.shards_and_single_run(words);
     assert_eq!(merged, one);
     let objects = campaign.objects("out");
     assert_eq!(objects, campaign.objects("one"));
@@ -121,9 +120,9 @@ fn shards_are_one_run(#[case] words: &[&str]) {
     }
 }
 
-/// A shard that is killed leaves nothing; the others are merged, and what is missing is named.
+/// A killed shard writes no results. The others are merged, and the missing shard is named.
 #[test]
-fn a_killed_shard_leaves_nothing() {
+fn killed_shard_writes_no_results() {
     let campaign = Campaign::new();
     let shard = |shard: &'static str, seeds: &'static str| {
         ["run", "cases/recreate/a.yaml", "--seeds", seeds, "--shard", shard, "--results", "out"]
@@ -141,14 +140,14 @@ fn a_killed_shard_leaves_nothing() {
     assert_eq!(campaign.lockstep(&shard("2/2", few), &[]).code, 0);
     let merged = campaign.lockstep(&["merge", "out"], &[]);
     let missing = "shard 1/2 is missing; play it: ";
-    assert!(merged.said.contains(missing) && merged.said.trim_end().ends_with("--shard 1/2 --results FOLDER"));
-    assert_eq!(merged.code, 2, "{}", merged.said);
+    assert!(merged.stdout.contains(missing) && merged.stdout.trim_end().ends_with("--shard 1/2 --results FOLDER"));
+    assert_eq!(merged.code, 2, "{}", merged.stdout);
     assert_eq!(campaign.lockstep(&shard("1/2", few), &[]).code, 0);
     assert_eq!(campaign.lockstep(&["merge", "out"], &[]).code, 0);
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn merge_refuses_results_of_different_runs() {
     let campaign = Campaign::new();
     let shard = |shard: &str, seed: &str, folder: &str| {
         let words = ["run", "--shard", shard, "--seed", seed, "--results", folder];
@@ -158,26 +157,26 @@ fn what_does_not_belong_together_is_refused() {
     shard("2/2", "2", "out");
     let merged = campaign.lockstep(&["merge", "out"], &[]);
     let why = "are of different runs: the command line is `--seed 1` in the first and `--seed 2` in the second";
-    assert!(merged.noted.contains(why) && merged.code == 64, "{}", merged.noted);
+    assert!(merged.stderr.contains(why) && merged.code == 64, "{}", merged.stderr);
     shard("2/2", "1", "out");
     shard("2/2", "1", "again");
     let merged = campaign.lockstep(&["merge", "out", "again"], &[]);
-    assert!(merged.noted.contains("repeats another file; it counts once") && merged.code == 1, "{}", merged.noted);
-    // Another verdict under the same name.
+    assert!(merged.stderr.contains("repeats another file; it counts once") && merged.code == 1, "{}", merged.stderr);
+    // The same case with another verdict.
     let path = campaign.at("again/run-2-of-2.shard.ndjson");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replacen("\"exitCode\":0", "\"exitCode\":2", 1)).unwrap();
     let merged = campaign.lockstep(&["merge", "out", "again"], &[]);
-    assert!(merged.noted.contains("contradict each other") && merged.code == 64, "{}", merged.noted);
+    assert!(merged.stderr.contains("contradict each other") && merged.code == 64, "{}", merged.stderr);
     let merged = campaign.lockstep(&["merge", "cases"], &[]);
-    assert!(merged.noted.contains("has no results of a shard") && merged.code == 64, "{}", merged.noted);
+    assert!(merged.stderr.contains("has no results of a shard") && merged.code == 64, "{}", merged.stderr);
 }
 
-/// A results file may come from anybody who can hand a job an artifact.
+/// A results file is untrusted: a pull request's job may have written it.
 #[rstest]
 #[case::people(&["merge", "out"])]
 #[case::machines(&["merge", "out", "--output", "json"])]
-fn texts_of_results_reach_neither_terminal_nor_job(#[case] words: &[&str]) {
+fn texts_of_results_are_escaped(#[case] words: &[&str]) {
     let campaign = Campaign::new();
     campaign.lockstep(&["run", "--shard", "1/2", "--results", "out"], &[]);
     let path = campaign.at("out/run-1-of-2.shard.ndjson");
@@ -187,29 +186,29 @@ fn texts_of_results_reach_neither_terminal_nor_job(#[case] words: &[&str]) {
         .lines()
         .map(|line| {
             let mut value: Value = serde_json::from_str(line).unwrap();
-            spoil(&mut value);
+            corrupt(&mut value);
             value.to_string().replace("BAD", bad)
         })
         .collect();
     std::fs::write(&path, bad_lines.join("\n") + "\n").unwrap();
     let merged = campaign.lockstep(words, &[]);
-    assert_eq!(merged.code, 2, "{}", merged.noted);
-    for printed in [&merged.said, &merged.noted] {
+    assert_eq!(merged.code, 2, "{}", merged.stderr);
+    for printed in [&merged.stdout, &merged.stderr] {
         assert!(!printed.contains(|letter: char| letter.is_control() && letter != '\n'), "{printed:?}");
         assert!(!printed.contains('\u{202e}') && !printed.contains("##["), "{printed:?}");
         assert!(!printed.lines().any(|line| line.trim_start().starts_with("::error::")), "{printed:?}");
     }
-    assert!(merged.said.contains("forged"), "{}", merged.said);
+    assert!(merged.stdout.contains("forged"), "{}", merged.stdout);
 }
 
-/// Writes `BAD` into every text that says no fact of the run.
-fn spoil(value: &mut Value) {
+/// Writes `BAD` into every text that is not a fact of the run.
+fn corrupt(value: &mut Value) {
     match value {
         Value::String(text) => text.push_str("BAD"),
-        Value::Array(all) => all.iter_mut().for_each(spoil),
+        Value::Array(all) => all.iter_mut().for_each(corrupt),
         Value::Object(all) => {
             let facts = ["shard", "lockstep", "command", "selection", "digest", "timeline"];
-            all.iter_mut().filter(|(key, _)| !facts.contains(&key.as_str())).for_each(|(_, value)| spoil(value));
+            all.iter_mut().filter(|(key, _)| !facts.contains(&key.as_str())).for_each(|(_, value)| corrupt(value));
         }
         _ => {}
     }
@@ -222,7 +221,7 @@ fn spoil(value: &mut Value) {
 #[case::left("\"left\":0", "\"left\":18446744073709551615", "a shard has at most 10000000 items")]
 #[case::ended("\"endedBetween\":0", "\"endedBetween\":18446744073709551615", "a shard has at most 10000000 items")]
 #[case::nearest("\"nearest\":null", "\"nearest\":{\"number\":0},\"upstream\":[\"1 of 1\"]", "")]
-fn numbers_of_results_are_bounded(#[case] from: &str, #[case] to: &str, #[case] why: &str) {
+fn refuses_out_of_range_numbers(#[case] from: &str, #[case] to: &str, #[case] why: &str) {
     let campaign = Campaign::new();
     campaign.lockstep(&["run", "--shard", "1/2", "--results", "out"], &[]);
     let path = campaign.at("out/run-1-of-2.shard.ndjson");
@@ -231,25 +230,25 @@ fn numbers_of_results_are_bounded(#[case] from: &str, #[case] to: &str, #[case] 
     std::fs::write(&path, text.replace(from, to)).unwrap();
     let merged = campaign.lockstep(&["merge", "out"], &[]);
     let expected = if why.is_empty() { 2 } else { 64 };
-    assert!(merged.noted.contains(why) && merged.code == expected, "{} {}", merged.code, merged.noted);
+    assert!(merged.stderr.contains(why) && merged.code == expected, "{} {}", merged.code, merged.stderr);
 }
 
-/// More shards than cases: nothing to prove is no failure.
+/// More shards than cases: an empty shard succeeds.
 #[test]
-fn a_shard_may_be_empty() {
+fn empty_shard_succeeds() {
     let campaign = Campaign::new();
     for shard in 1..=3 {
         let words =
             ["run", "cases/recreate/a.yaml", "--shard", &format!("{shard}/3"), "--results", "out"].map(str::to_owned);
-        let ran = campaign.lockstep(&words.each_ref().map(String::as_str), &[]);
-        assert_eq!(ran.code, 0, "{}", ran.noted);
+        let output = campaign.lockstep(&words.each_ref().map(String::as_str), &[]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
     }
     let merged = campaign.lockstep(&["merge", "out"], &[]);
     assert_eq!(
-        (without_time(merged.said.trim_end()).as_str(), merged.code),
+        (without_time(merged.stdout.trim_end()).as_str(), merged.code),
         ("1 case: 1 conformant", 0),
         "{}",
-        merged.said
+        merged.stdout
     );
 }
 
@@ -262,7 +261,7 @@ fn a_shard_may_be_empty() {
 #[case(&["run", "--seeds", "1..2000", "--repeat", "4000000000"], "more than 1000000 rounds of each case")]
 #[case(&["run", "-j", "18446744073709551615"], "it must be a whole number from 1 to 1000")]
 #[case(&["run", "--results", "out", "--fail-fast"], "cannot be used with")]
-fn a_bad_part_of_a_campaign_is_bad_usage(#[case] words: &[&str], #[case] why: &str) {
-    let ran = Campaign::new().lockstep(words, &[]);
-    assert!(ran.noted.contains(why) && ran.code == 64, "{}", ran.noted);
+fn refuses_invalid_shard_arguments(#[case] words: &[&str], #[case] why: &str) {
+    let output = Campaign::new().lockstep(words, &[]);
+    assert!(output.stderr.contains(why) && output.code == 64, "{}", output.stderr);
 }

@@ -1,6 +1,6 @@
-//! Upstream's controllers as those of the simulated cluster, beside the subject and in virtual
-//! time: the cross-section of the cases ends there as on a real cluster, a seed repeats itself, and
-//! what happens to them is not the subject's failure.
+//! Upstream's controllers as the cluster's controllers, next to the subject in virtual time: the
+//! cross-section of the cases has the results of a real cluster, a seed is reproducible, and their
+//! failures are not the subject's.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -23,21 +23,21 @@ type Outcome = Result<(), Failed>;
 
 const BUDGET: Duration = Duration::from_secs(20);
 const SUBJECTS: [&str; 2] = ["ours", "upstream"];
-/// The tag of the cases that real clusters play as well.
+/// The tag of the cases that also run on real clusters.
 const TAG: &str = "cross-section";
-/// The cases whose requests are compared from play to play, and none in which upstream chooses
-/// between equal pods, as it does by the order of a Go map.
+/// The cases whose requests are compared between repetitions. In none of them does upstream choose
+/// between equal pods, which it does in Go map order.
 const REPEATED: [&str; 3] = ["delete/foreground", "recreate/three", "kill-order/ready-time"];
 
 fn main() -> ExitCode {
     lockstep::runner::main_if_asked();
     let not_built = available(None).is_err();
     let mut trials = vec![
-        trial("a_program_that_ends_is_not_the_subjects_failure", false, ends),
-        trial("a_process_in_real_time_is_refused", not_built, in_real_time),
+        trial("exited_controller_is_not_the_subjects_failure", false, ends),
+        trial("process_in_real_time_is_refused", not_built, in_real_time),
         trial("plays_of_one_seed_are_equal", not_built, repeats),
-        trial("a_recording_says_whose_they_were", not_built, recorded),
-        trial("a_crash_of_the_subject_leaves_them_alone", not_built, survive),
+        trial("recording_names_the_cluster_controllers", not_built, recorded),
+        trial("subject_crash_does_not_affect_cluster_controllers", not_built, survive),
     ];
     match cross_section() {
         Ok(cases) => trials.extend(cases.into_iter().flat_map(|case| {
@@ -56,8 +56,8 @@ fn trial(name: &str, ignored: bool, run: fn() -> Outcome) -> Trial {
     Trial::test(format!("cluster_controllers::{name}"), run).with_ignored_flag(ignored)
 }
 
-fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
-    if holds { Ok(()) } else { Err(what.into()) }
+fn check(holds: bool, message: impl Into<Failed>) -> Outcome {
+    if holds { Ok(()) } else { Err(message.into()) }
 }
 
 fn cases() -> PathBuf {
@@ -99,14 +99,14 @@ fn troubles(recording: &Recording) -> Vec<String> {
     why.collect()
 }
 
-/// A frame, as `printf` of a shell writes it.
+/// A protocol frame, as an argument of the shell's `printf`.
 fn frame(json: &str) -> String {
     let length: String =
         u32::try_from(json.len()).expect("short").to_be_bytes().iter().map(|byte| format!("\\{byte:03o}")).collect();
     format!("printf '{length}%s' '{json}' >&0\n")
 }
 
-/// The program begins and ends, as one of whose controllers panics does.
+/// The program starts and exits, as after a panic in a controller.
 fn ends() -> Outcome {
     let hello = r#"{"hello":{"protocol":1,"program":"script","version":"v1.36.3","controllers":["replicaset","garbagecollector"]}}"#;
     let idle = frame(r#"{"idle":{"now":946684800000000000,"next":946684800000001000}}"#);
@@ -128,13 +128,13 @@ fn ends() -> Outcome {
 
 fn in_real_time() -> Outcome {
     let process: Spec = "ours:process".parse()?;
-    let said = ClusterControllers::Upstream(None).check(&[Spec::Ours, process]).err();
-    let said = said.map(|error| error.to_string()).unwrap_or_default();
-    check(said.starts_with("ours:process runs as a process, in real time"), said.clone())?;
-    check(said.contains("add --cluster control-plane"), said)
+    let message = ClusterControllers::Upstream(None).check(&[Spec::Ours, process]).err();
+    let message = message.map(|error| error.to_string()).unwrap_or_default();
+    check(message.starts_with("ours:process runs as a process, in real time"), message.clone())?;
+    check(message.contains("add --cluster control-plane"), message)
 }
 
-/// Each play is itself two, whose every request and answer is compared, with its body.
+/// Each play runs twice and compares every request and response with its body.
 fn repeats() -> Outcome {
     for name in REPEATED {
         let case = load(name)?;
@@ -160,14 +160,14 @@ fn recorded() -> Outcome {
     let whose = recording.header.cluster_controllers.as_ref().map(ToString::to_string);
     check(whose.as_deref() == Some("upstream (kube-controller-manager v1.36.3)"), format!("{whose:?}"))?;
     let case = Arc::new(case);
-    let told = report::json(&verdict::judge(&case, &recording, None));
-    check(told.contains(r#""clusterControllers":{"name":"upstream""#), told)?;
+    let report = report::json(&verdict::judge(&case, &recording, None));
+    check(report.contains(r#""clusterControllers":{"name":"upstream""#), report)?;
     let plain = simulated(&case, &Spec::Ours, &Simulation::new(case.controllers.clone(), BUDGET))?;
-    check(plain.header.cluster_controllers.is_none(), "this project's own are recorded as somebody else's")
+    check(plain.header.cluster_controllers.is_none(), "our own controllers are recorded as others")
 }
 
-/// The subject is killed at a write, and its writes are refused: only its requests are among those
-/// that the interceptor saw.
+/// The subject is killed at a write, and its writes are refused. The interceptor sees only the
+/// subject's requests.
 fn survive() -> Outcome {
     let case = load("during/crash-after-creation")?;
     let recording = simulated(&case, &Spec::Ours, &beside_upstream(&case.controllers))?;

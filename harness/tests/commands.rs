@@ -1,4 +1,4 @@
-//! Commands that need no cluster, as a person types them: what is printed, and the exit code.
+//! Commands that need no cluster, as users type them: their output and exit codes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use rstest::rstest;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// `lockstep` in the repository, with a folder of the tests' own for what it remembers.
+/// `lockstep` in the repository, with a state folder for the tests.
 fn command(arguments: &[&str]) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
@@ -18,20 +18,20 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Run `lockstep` in the repository; standard output and the exit code.
+/// Runs `lockstep` in the repository; returns standard output and the exit code.
 fn lockstep(arguments: &[&str], environment: &[(&str, &str)]) -> (String, i32) {
     let output = command(arguments).envs(environment.iter().copied()).output().expect("it starts");
     (String::from_utf8(output.stdout).expect("text"), output.status.code().expect("it ends by itself"))
 }
 
-/// What it says on standard error, and the exit code.
-fn complaint(arguments: &[&str]) -> (String, i32) {
+/// Runs `lockstep`; returns standard error and the exit code.
+fn stderr_of(arguments: &[&str]) -> (String, i32) {
     let output = command(arguments).output().expect("it starts");
     (String::from_utf8(output.stderr).expect("text"), output.status.code().expect("it ends by itself"))
 }
 
-/// Cases of a temporary folder's own: a good one with its timeline, one that was edited since, one
-/// that is wrong, and a timeline left over.
+/// A temporary folder with a valid case and its timeline, a case that was edited after blessing, an
+/// invalid case, and an orphaned timeline.
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/recreate");
     let folder = tempfile::tempdir().expect("a folder");
@@ -49,45 +49,48 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn lint_finds_all_that_is_wrong_and_its_code_says_how_bad_it_is() {
+fn lint_reports_all_errors_and_sets_the_exit_code() {
     let (_folder, area) = folder();
     let path = |name: &str| area.join(name).display().to_string();
-    let (said, code) = lockstep(&["lint", &path("good.yaml")], &[]);
-    assert_eq!((said.as_str(), code), ("1 case: nothing is wrong\n", 0));
-    let (said, code) = lockstep(&["lint", &area.display().to_string()], &[]);
+    let (stdout, code) = lockstep(&["lint", &path("good.yaml")], &[]);
+    assert_eq!((stdout.as_str(), code), ("1 case: nothing is wrong\n", 0));
+    let (stdout, code) = lockstep(&["lint", &area.display().to_string()], &[]);
     assert!(
-        said.contains("stale ")
-            && said.contains("orphaned ")
-            && said.contains("2 cases: 2 timelines unblessed, stale or orphaned"),
-        "{said}"
+        stdout.contains("stale ")
+            && stdout.contains("orphaned ")
+            && stdout.contains("2 cases: 2 timelines unblessed, stale or orphaned"),
+        "{stdout}"
     );
     assert_eq!(code, 3);
     std::fs::write(area.join("bad.yaml"), "descripton: x\nsteps:\n  - scael: 3\n").expect("writable");
-    let (said, code) = lockstep(&["lint", &area.display().to_string()], &[("GITHUB_ACTIONS", "true")]);
+    let (stdout, code) = lockstep(&["lint", &area.display().to_string()], &[("GITHUB_ACTIONS", "true")]);
     assert!(
-        said.contains("bad.yaml:1:1") && said.contains("bad.yaml:3:5") && said.contains("did you mean `scale`?"),
-        "{said}"
+        stdout.contains("bad.yaml:1:1") && stdout.contains("bad.yaml:3:5") && stdout.contains("did you mean `scale`?"),
+        "{stdout}"
     );
-    assert!(said.contains("::error file=") && said.contains(",line=3,col=5,title=unknown field `scael`::"), "{said}");
+    assert!(
+        stdout.contains("::error file=") && stdout.contains(",line=3,col=5,title=unknown field `scael`::"),
+        "{stdout}"
+    );
     assert_eq!(code, 64);
     assert_eq!(lockstep(&["lint", "no/such/folder"], &[]).1, 64);
 }
 
 #[test]
-fn schema_prints_what_is_committed() {
-    let (said, _) = lockstep(&["schema", "--reference"], &[]);
-    assert!(said.starts_with("# Case reference\n") && said.ends_with('\n'), "{said}");
-    let (said, code) = lockstep(&["schema"], &[]);
+fn schema_prints_the_committed_schema() {
+    let (stdout, _) = lockstep(&["schema", "--reference"], &[]);
+    assert!(stdout.starts_with("# Case reference\n") && stdout.ends_with('\n'), "{stdout}");
+    let (stdout, code) = lockstep(&["schema"], &[]);
     let committed = include_str!("../../cases/case.schema.json");
-    assert!(said == committed && code == 0);
+    assert!(stdout == committed && code == 0);
 }
 
 #[test]
-fn explain_tells_every_case_and_gives_reasons() {
-    let (said, code) = lockstep(&["explain", "cases/rolling/quarter-on-ten.yaml"], &[]);
+fn explain_describes_every_case() {
+    let (stdout, code) = lockstep(&["explain", "cases/rolling/quarter-on-ten.yaml"], &[]);
     assert_eq!(code, 0);
-    let decided = said.lines().filter(|line| line.starts_with("  > rs")).collect::<Vec<_>>();
-    assert!(decided.len() == 7 && decided.iter().all(|line| line.contains(": ")), "{said}");
+    let decided = stdout.lines().filter(|line| line.starts_with("  > rs")).collect::<Vec<_>>();
+    assert!(decided.len() == 7 && decided.iter().all(|line| line.contains(": ")), "{stdout}");
     for part in [
         "rs1 shrinks from 10 to 8: 10 are available and 8 must be, so 2 may go",
         "rs2 grows from 3 to 5: 11 are wanted and at most 13 may be, so there is room for 2",
@@ -95,14 +98,14 @@ fn explain_tells_every_case_and_gives_reasons() {
         "step 2.1–2.5  ready 1 each: rs1 -1, rs2 +1",
         "nothing is decided: the rollout is complete",
     ] {
-        assert!(said.contains(part), "no `{part}` in\n{said}");
+        assert!(stdout.contains(part), "no `{part}` in\n{stdout}");
     }
     let (all, code) = lockstep(&["explain", "cases"], &[]);
     assert!(code == 0 && all.lines().count() > 8_000);
 }
 
 #[test]
-fn explain_plays_a_case_that_is_not_blessed() {
+fn explain_runs_an_unblessed_case() {
     let case = "cases/rolling/surge-1-unavailable-0.yaml";
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("mine.yaml");
@@ -112,34 +115,35 @@ fn explain_plays_a_case_that_is_not_blessed() {
     let (live, code) = lockstep(&["explain", "--live=ours", &copy], &[]);
     assert_eq!(code, 0, "{live}");
     assert!(live.contains("what rollout-controller 0.1.0 on simulated v1.36.3 did just now"), "{live}");
-    let steps = |said: &str| said.lines().filter(|line| line.starts_with("  >")).map(str::to_owned).collect::<Vec<_>>();
+    let steps =
+        |stdout: &str| stdout.lines().filter(|line| line.starts_with("  >")).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(steps(&live), steps(&lockstep(&["explain", case], &[]).0), "upstream's story is blessed");
-    let (said, code) = complaint(&["explain", "--live=someone", &copy]);
-    assert!(code == 64 && said.contains("unknown subject 'someone'"), "{code} {said}");
+    let (stdout, code) = stderr_of(&["explain", "--live=someone", &copy]);
+    assert!(code == 64 && stdout.contains("unknown subject 'someone'"), "{code} {stdout}");
 }
 
 #[test]
-fn explain_draws_one_case_that_is_blessed() {
+fn explain_draws_a_blessed_case() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("picture.svg").display().to_string();
-    let (said, code) = lockstep(&["explain", "cases/recreate/three.yaml", "--svg", &file], &[]);
+    let (stdout, code) = lockstep(&["explain", "cases/recreate/three.yaml", "--svg", &file], &[]);
     let picture = std::fs::read_to_string(&file).expect("a picture");
-    assert!(said.is_empty() && code == 0, "{said}");
+    assert!(stdout.is_empty() && code == 0, "{stdout}");
     assert!(picture.starts_with("<svg xmlns=") && picture.contains("prefers-color-scheme: dark"), "{picture}");
     assert!(!picture.contains("<a ") && !picture.contains("<script"), "{picture}");
-    assert_eq!(complaint(&["explain", "cases/recreate", "--svg", &file]).1, 64);
+    assert_eq!(stderr_of(&["explain", "cases/recreate", "--svg", &file]).1, 64);
     let unblessed = "cases/config-restart/s02-adopted.yaml@safe";
-    let (said, code) = complaint(&["explain", unblessed, "--svg", &file]);
-    assert!(said.contains("is not blessed") && code == 64, "{said}");
+    let (stdout, code) = stderr_of(&["explain", unblessed, "--svg", &file]);
+    assert!(stdout.contains("is not blessed") && code == 64, "{stdout}");
 }
 
-/// What another version of upstream did lies beside the case, and is told of, explained and held
-/// against whoever is to be like it.
+/// Timelines of other upstream versions are stored next to the case. `list` and `explain` show
+/// them, and `--as` judges by them.
 #[test]
-fn other_versions_of_upstream_have_timelines_of_their_own() {
+fn reads_timelines_of_other_upstream_versions() {
     let case = "cases/history/undo-keeps-order.yaml";
-    let (said, code) = lockstep(&["list", case], &[]);
-    assert!(said.contains("[otherwise in v1.15]") && code == 0, "{said}");
+    let (stdout, code) = lockstep(&["list", case], &[]);
+    assert!(stdout.contains("[otherwise in v1.15]") && code == 0, "{stdout}");
     let (now, then) = (lockstep(&["explain", case], &[]).0, lockstep(&["explain", case, "--by", "v1.15"], &[]).0);
     assert!(now.contains("what kube-controller-manager v1.36.3 on") && now.contains("> rs2 is deleted"), "{now}");
     assert!(then.contains("what kube-controller-manager v1.15.5 on") && then.contains("> rs1 is deleted"), "{then}");
@@ -147,20 +151,23 @@ fn other_versions_of_upstream_have_timelines_of_their_own() {
     let target = folder.path().display().to_string();
     let played = |more: &[&str]| lockstep(&[&["run", case], more].concat(), &[("XDG_STATE_HOME", target.as_str())]);
     assert_eq!(played(&[]).1, 0);
-    let (said, code) = played(&["--as", "v1.15"]);
-    assert!(said.contains("rs2 deleted instead of rs1 deleted") || said.contains("+         rs2 deleted"), "{said}");
-    assert!(said.contains("--as v1.15") && code == 1, "{said}");
-    assert!(said.contains(&format!(" run {case} --subject ours --as v1.15\n")), "{said}");
+    let (stdout, code) = played(&["--as", "v1.15"]);
+    assert!(
+        stdout.contains("rs2 deleted instead of rs1 deleted") || stdout.contains("+         rs2 deleted"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("--as v1.15") && code == 1, "{stdout}");
+    assert!(stdout.contains(&format!(" run {case} --subject ours --as v1.15\n")), "{stdout}");
     assert_eq!(played(&["--as", "1.15"]).1, 64);
-    // Told otherwise in every case, decided alike: a fact, and no file.
-    let (said, _) = lockstep(&["explain", "cases/recreate/three.yaml", "--by", "v1.31"], &[]);
-    assert!(said.contains("with the words of v1.31"), "{said}");
+    // v1.31 words its messages differently and decides the same, which needs no file.
+    let (stdout, _) = lockstep(&["explain", "cases/recreate/three.yaml", "--by", "v1.31"], &[]);
+    assert!(stdout.contains("with the words of v1.31"), "{stdout}");
 }
 
-/// A right controller, and a timeline that asks for something else: what a failure leaves behind,
-/// and what plays it again.
+/// A correct controller and a wrong timeline: every report of the failure, and the commands to
+/// repeat it.
 #[test]
-fn a_failure_is_told_of_wherever_it_was_asked_for() {
+fn failure_appears_in_every_requested_report() {
     let (folder, area) = folder();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let read = |name: &str| {
@@ -177,13 +184,13 @@ fn a_failure_is_told_of_wherever_it_was_asked_for() {
     let (page, xml, evidence) = (path("page.html"), path("junit.xml"), path("evidence"));
     let (target, summary) = (path("target"), path("summary.md"));
     let environment = [("XDG_STATE_HOME", target.as_str())];
-    let told = ["run", &cases, "--cluster", "sim", "--html", &page, "--junit", &xml, "--evidence", &evidence];
+    let arguments = ["run", &cases, "--cluster", "sim", "--html", &page, "--junit", &xml, "--evidence", &evidence];
     let job = [environment[0], ("GITHUB_ACTIONS", "true"), ("GITHUB_STEP_SUMMARY", summary.as_str())];
-    let (said, code) = lockstep(&told, &job);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("expected, settled") && said.contains("rs1 3 -> 0 instead of rs1 3 -> 1"), "{said}");
+    let (stdout, code) = lockstep(&arguments, &job);
+    assert_eq!(code, 1, "{stdout}");
+    assert!(stdout.contains("expected, settled") && stdout.contains("rs1 3 -> 0 instead of rs1 3 -> 1"), "{stdout}");
     let annotation = format!("::error file={cases}/wrong.yaml,line=8,title=area/wrong%3A non-conformant%3A step 1");
-    assert!(said.contains(&annotation), "no {annotation} in\n{said}");
+    assert!(stdout.contains(&annotation), "no {annotation} in\n{stdout}");
     let (xml, page, summary) = (read("junit.xml"), read("page.html"), read("summary.md"));
     assert!(xml.contains("tests=\"2\"") && xml.contains("failures=\"1\"") && xml.contains("rs1 3 -&gt; 1"), "{xml}");
     assert!(page.contains("first wrong step") && page.matches("<section").count() == 2);
@@ -201,40 +208,40 @@ fn a_failure_is_told_of_wherever_it_was_asked_for() {
     }
     assert!(!folder.path().join("evidence/ours/area/good").exists());
 
-    let (said, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
-    assert!(said.contains("1 case in ") && said.contains("area/wrong") && code == 1, "{said}");
+    let (stdout, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
+    assert!(stdout.contains("1 case in ") && stdout.contains("area/wrong") && code == 1, "{stdout}");
     std::fs::write(area.join("wrong.timeline"), &timeline).expect("writable");
-    let (said, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
-    assert!(said.contains("1 conformant") && code == 0, "{said}");
+    let (stdout, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
+    assert!(stdout.contains("1 conformant") && code == 0, "{stdout}");
     let (_, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
     assert_eq!(code, 4, "nothing is left that failed");
 }
 
 #[test]
-fn a_filter_chooses_and_a_bad_one_is_bad_usage() {
-    let (said, code) = lockstep(&["list", "-E", "area(recreate) & !label(scale)"], &[]);
+fn filter_selects_cases_and_rejects_bad_syntax() {
+    let (stdout, code) = lockstep(&["list", "-E", "area(recreate) & !label(scale)"], &[]);
     assert!(
         code == 0
-            && said.contains("recreate/three ")
-            && !said.contains("recreate/scale ")
-            && !said.contains("rolling/"),
-        "{said}"
+            && stdout.contains("recreate/three ")
+            && !stdout.contains("recreate/scale ")
+            && !stdout.contains("rolling/"),
+        "{stdout}"
     );
     assert_eq!(lockstep(&["list", "-E", "aera(recreate)"], &[]).1, 64);
     assert_eq!(lockstep(&["list", "-E", "none()"], &[]).1, 4);
 }
 
-/// Days of virtual time, which take minutes of real time: nobody waits for them.
+/// Days of virtual time, which take minutes of real time: the test does not wait for the end.
 const ENDLESS: &str = "description: Days pass.\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\n  - ready: {pods: all}\n\
                        steps:\n  - advance: 80000h\n  - advance: 80000h\n  - advance: 80000h\n";
 
-/// A case in virtual time never comes to a point at which it would look at the clock; what was
-/// judged before it is told all the same.
+/// A case in virtual time never checks the clock. The cases judged before it are reported all the
+/// same.
 #[rstest]
 #[case(Signal::INT, 130)]
 #[case(Signal::TERM, 143)]
 #[case(Signal::HUP, 129)]
-fn a_signal_ends_a_case_in_virtual_time(#[case] signal: Signal, #[case] code: i32) {
+fn signal_ends_a_case_in_virtual_time(#[case] signal: Signal, #[case] code: i32) {
     let (folder, area) = folder();
     for name in ["edited.yaml", "edited.timeline", "left-over.timeline"] {
         std::fs::remove_file(area.join(name)).expect("removable");
@@ -244,21 +251,21 @@ fn a_signal_ends_a_case_in_virtual_time(#[case] signal: Signal, #[case] code: i3
     let temporary = folder.path().join("tmp");
     std::fs::create_dir(&temporary).expect("a folder");
     let (xml, page, evidence) = (path("junit.xml"), path("page.html"), path("evidence"));
-    let told = ["run", &path("area"), "-j", "1", "--junit", &xml, "--html", &page, "--evidence", &evidence];
-    let mut running = command(&told);
+    let arguments = ["run", &path("area"), "-j", "1", "--junit", &xml, "--html", &page, "--evidence", &evidence];
+    let mut running = command(&arguments);
     running.env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = running.spawn().expect("it starts");
     let mut out = BufReader::new(running.stdout.take().expect("piped"));
-    let mut said = String::new();
-    while !said.contains("area/good") {
-        assert!(out.read_line(&mut said).expect("text") > 0, "it ended before: {said}");
+    let mut stdout = String::new();
+    while !stdout.contains("area/good") {
+        assert!(out.read_line(&mut stdout).expect("text") > 0, "it ended before: {stdout}");
     }
     kill_process(Pid::from_child(&running), signal).expect("it runs");
-    // Without being heard the signal would be nothing to a case that goes on for an hour.
-    out.read_to_string(&mut said).expect("text");
+    // Without signal handling a case of an hour would continue.
+    out.read_to_string(&mut stdout).expect("text");
     let ended = running.wait().expect("it ends");
-    assert_eq!(ended.code(), Some(code), "{said}");
-    assert!(said.contains("1 conformant, 1 not played"), "{said}");
+    assert_eq!(ended.code(), Some(code), "{stdout}");
+    assert!(stdout.contains("1 conformant, 1 not played"), "{stdout}");
     let xml = std::fs::read_to_string(xml).expect("written");
     assert!(xml.contains("tests=\"1\"") && xml.contains("name=\"area/good\""), "{xml}");
     let page = std::fs::read_to_string(page).expect("written");
@@ -267,23 +274,23 @@ fn a_signal_ends_a_case_in_virtual_time(#[case] signal: Signal, #[case] code: i3
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Without a terminal there is nothing to step through; a page and a trace need none.
+/// Without a terminal there is nothing to step through, but HTML and trace files can be written.
 #[test]
-fn inspect_writes_files_and_shows_nothing_without_a_terminal() {
+fn inspect_without_a_terminal_only_writes_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     let case = "cases/recreate/three.yaml";
     assert_eq!(lockstep(&["run", case, "--recordings", &path("kept")], &[]).1, 0);
     let recording = path("kept/recreate/three.ndjson");
-    let (said, code) = complaint(&["inspect", &recording]);
+    let (stdout, code) = stderr_of(&["inspect", &recording]);
     assert!(
-        said.contains("needs a terminal") && said.contains("--html FILE") && said.contains("--trace FILE"),
-        "{said}"
+        stdout.contains("needs a terminal") && stdout.contains("--html FILE") && stdout.contains("--trace FILE"),
+        "{stdout}"
     );
     assert_eq!(code, 64);
     let (page, trace) = (path("page.html"), path("trace.json"));
-    let (said, code) = lockstep(&["inspect", &recording, "--html", &page, "--trace", &trace], &[]);
-    assert_eq!((said, code), (format!("{trace}\n{page}\n"), 0));
+    let (stdout, code) = lockstep(&["inspect", &recording, "--html", &page, "--trace", &trace], &[]);
+    assert_eq!((stdout, code), (format!("{trace}\n{page}\n"), 0));
     let page = std::fs::read_to_string(page).expect("written");
     assert!(
         page.contains("recreate/three") && page.contains("<figure class=\"frames\"") && page.contains("badge good")
@@ -295,34 +302,34 @@ fn inspect_writes_files_and_shows_nothing_without_a_terminal() {
     let sizes: Vec<i64> = counters.filter_map(|event| event["args"]["pods"].as_i64()).collect();
     assert_eq!(sizes, [3, 0], "as the case's golden timeline says");
 
-    // Where the case is not, the recording is shown all the same.
+    // Without the case file the recording is still shown.
     let moved =
         std::fs::read_to_string(&recording).expect("readable").replace("cases/recreate/three.yaml", "gone.yaml");
     std::fs::write(path("moved.ndjson"), moved).expect("writable");
-    let (said, code) = complaint(&["inspect", &path("moved.ndjson"), "--trace", &path("moved.json")]);
-    assert!(said.starts_with("gone.yaml is not there, so there is no golden timeline; --cases FOLDER"), "{said}");
+    let (stdout, code) = stderr_of(&["inspect", &path("moved.ndjson"), "--trace", &path("moved.json")]);
+    assert!(stdout.starts_with("gone.yaml is not there, so there is no golden timeline; --cases FOLDER"), "{stdout}");
     assert_eq!(code, 0);
-    assert_eq!(complaint(&["inspect", &path("nothing.ndjson"), "--trace", &path("x.json")]).1, 64);
+    assert_eq!(stderr_of(&["inspect", &path("nothing.ndjson"), "--trace", &path("x.json")]).1, 64);
 }
 
-/// `lockstep list | head -1`: whoever reads has seen enough.
+/// `lockstep list | head -1`: the reader closes the pipe early.
 #[rstest]
 #[case(&["explain", "cases"])]
 #[case(&["run", "cases/recreate", "--output", "json"])]
 #[case(&["completions", "bash"])]
-fn a_closed_output_ends_a_command_quietly(#[case] arguments: &[&str]) {
+fn closed_output_ends_a_command_quietly(#[case] arguments: &[&str]) {
     let mut running = command(arguments);
     running.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = running.spawn().expect("it starts");
     drop(running.stdout.take());
     let ended = running.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert!(!said.contains("panicked") && !said.contains("error"), "{said}");
-    assert_eq!(ended.status.code(), Some(141), "{said}");
+    let stdout = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(!stdout.contains("panicked") && !stdout.contains("error"), "{stdout}");
+    assert_eq!(ended.status.code(), Some(141), "{stdout}");
 }
 
 #[test]
-fn what_cannot_be_written_is_said_before_anything_runs() {
+fn reports_unwritable_output_before_running() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("file"), "").expect("writable");
@@ -334,67 +341,70 @@ fn what_cannot_be_written_is_said_before_anything_runs() {
         ("--recordings", path("file/x"), "cannot be made"),
     ] {
         let output = command(&["run", case, flag, &value]).output().expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.starts_with(&format!("error: {flag}: ")) && said.contains(why), "{said}");
+        let stdout = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stdout.starts_with(&format!("error: {flag}: ")) && stdout.contains(why), "{stdout}");
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(64), [].as_slice()));
     }
-    assert_eq!(complaint(&["record", case, "--cluster", "sim", "--subject", "ours", "--out", &path("file")]).1, 64);
-    assert_eq!(complaint(&["faults", case, "--out", &path("file")]).1, 64);
+    assert_eq!(stderr_of(&["record", case, "--cluster", "sim", "--subject", "ours", "--out", &path("file")]).1, 64);
+    assert_eq!(stderr_of(&["faults", case, "--out", &path("file")]).1, 64);
 }
 
 #[test]
-fn files_called_yml_are_cases_and_two_of_one_name_are_an_error() {
+fn accepts_yml_files_and_rejects_duplicate_names() {
     let (folder, area) = folder();
     for name in ["edited.yaml", "edited.timeline", "left-over.timeline"] {
         std::fs::remove_file(area.join(name)).expect("removable");
     }
     std::fs::rename(area.join("good.yaml"), area.join("good.yml")).expect("renamed");
     let cases = folder.path().display().to_string();
-    let (said, code) = lockstep(&["run", &cases], &[]);
-    assert!(said.contains("area/good on ours") && code == 0, "{said}");
+    let (stdout, code) = lockstep(&["run", &cases], &[]);
+    assert!(stdout.contains("area/good on ours") && code == 0, "{stdout}");
     assert_eq!(lockstep(&["lint", &cases], &[]).1, 0);
 
     let twin = folder.path().join("more/area");
     std::fs::create_dir_all(&twin).expect("a folder");
     std::fs::copy(area.join("good.yml"), twin.join("good.yaml")).expect("copied");
     for name in ["run", "list"] {
-        let (said, code) = complaint(&[name, &cases]);
-        assert!(said.contains("two cases are called area/good: ") && said.contains("more/area/good.yaml"), "{said}");
+        let (stdout, code) = stderr_of(&[name, &cases]);
+        assert!(
+            stdout.contains("two cases are called area/good: ") && stdout.contains("more/area/good.yaml"),
+            "{stdout}"
+        );
         assert_eq!(code, 64);
     }
-    let (said, code) = lockstep(&["lint", &cases], &[]);
-    assert!(said.contains("two cases are called area/good: ") && code == 64, "{said}");
-    // One file by two names is one case.
+    let (stdout, code) = lockstep(&["lint", &cases], &[]);
+    assert!(stdout.contains("two cases are called area/good: ") && code == 64, "{stdout}");
+    // One file with two names is one case.
     let (twice, straight) = (format!("{cases}/area/../area/good.yml"), format!("{cases}/area/good.yml"));
-    let (said, code) = lockstep(&["run", &twice, &straight], &[]);
-    assert!(said.contains("1 case in ") && code == 0, "{said}");
+    let (stdout, code) = lockstep(&["run", &twice, &straight], &[]);
+    assert!(stdout.contains("1 case in ") && code == 0, "{stdout}");
 }
 
 #[test]
-fn a_folder_of_recordings_is_judged() {
+fn judges_a_folder_of_recordings() {
     let folder = tempfile::tempdir().expect("a folder");
     let kept = folder.path().display().to_string();
     let (_, code) = lockstep(&["run", "cases/recreate", "--recordings", &kept], &[]);
     assert_eq!(code, 0);
-    let (said, code) = lockstep(&["judge", &kept], &[]);
+    let (stdout, code) = lockstep(&["judge", &kept], &[]);
     let cases = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/recreate")).expect("readable");
     let cases =
         cases.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|e| e == "yaml")));
     assert_eq!(
-        (said.lines().filter(|line| line.starts_with("conformant")).count(), code),
+        (stdout.lines().filter(|line| line.starts_with("conformant")).count(), code),
         (cases.count(), 0),
-        "{said}"
+        "{stdout}"
     );
-    let (said, code) = complaint(&["judge", &folder.path().join("recreate/none").display().to_string()]);
-    assert!(said.contains("recreate/none") && code == 64, "{said}");
+    let (stdout, code) = stderr_of(&["judge", &folder.path().join("recreate/none").display().to_string()]);
+    assert!(stdout.contains("recreate/none") && code == 64, "{stdout}");
     let empty = tempfile::tempdir().expect("a folder");
-    let (said, code) = complaint(&["judge", &empty.path().display().to_string()]);
-    assert!(said.contains("has no recording (*.ndjson)") && code == 64, "{said}");
+    let (stdout, code) = stderr_of(&["judge", &empty.path().display().to_string()]);
+    assert!(stdout.contains("has no recording (*.ndjson)") && code == 64, "{stdout}");
 }
 
-/// Each of these was told of in words that led nowhere.
+/// Each of these once had an unhelpful message.
 #[test]
-fn what_is_wrong_on_a_command_line_is_said_with_its_remedy() {
+fn usage_errors_suggest_a_fix() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(at("program"), "#!/bin/sh\n").expect("writable");
@@ -405,8 +415,8 @@ fn what_is_wrong_on_a_command_line_is_said_with_its_remedy() {
     let number = "description: x\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\nsteps:\n  - scale: 99999999999999999999\n";
     std::fs::write(at("number.yml"), number).expect("writable");
     let case = "cases/recreate/three.yaml";
-    let run = |more: &[&str]| complaint(&[&["run", case], more].concat());
-    for ((said, code), why) in [
+    let run = |more: &[&str]| stderr_of(&[&["run", case], more].concat());
+    for ((stdout, code), why) in [
         (run(&["--budget", "0s"]), "nothing settles in no time; use a length such as 20s"),
         (run(&["--budget", "1000000h"]), "at most 24h"),
         (
@@ -417,36 +427,36 @@ fn what_is_wrong_on_a_command_line_is_said_with_its_remedy() {
             run(&["--cluster", "sim", "--subject", &format!("command:{}", at("bin"))]),
             "is a folder; give the path of an",
         ),
-        (complaint(&["run", &at("circle.yaml")]), "is a symbolic link that points back to itself"),
-        (complaint(&["run", &at("nowhere.yaml")]), "is a symbolic link to something that does not exist"),
-        (complaint(&["run", &at("number.yml")]), "this is too large; from 0"),
-        (complaint(&["coverage", &at("bin")]), "has no requirements.yaml, which lists the requirements"),
+        (stderr_of(&["run", &at("circle.yaml")]), "is a symbolic link that points back to itself"),
+        (stderr_of(&["run", &at("nowhere.yaml")]), "is a symbolic link to something that does not exist"),
+        (stderr_of(&["run", &at("number.yml")]), "this is too large; from 0"),
+        (stderr_of(&["coverage", &at("bin")]), "has no requirements.yaml, which lists the requirements"),
         (run(&["--cluster", "minikube"]), "[possible values: sim, control-plane, containers, kind, kubeconfig]"),
     ] {
-        assert!(said.contains(why) && code == 64, "no `{why}` in ({code})\n{said}");
+        assert!(stdout.contains(why) && code == 64, "no `{why}` in ({code})\n{stdout}");
     }
 }
 
 #[test]
-fn each_order_of_a_case_is_played_and_its_outcomes_counted() {
+fn explore_runs_each_order_and_counts_outcomes() {
     let folder = tempfile::tempdir().expect("a folder");
     let case = folder.path().join("case.yaml");
     let text = "description: x\ngiven:\n  - deployment: {name: web, replicas: 0, image: x}\nsteps:\n  - scale: 1\n";
     std::fs::write(&case, text).expect("writable");
-    let (said, code) = lockstep(&["explore", &case.display().to_string()], &[]);
-    assert_eq!(code, 0, "{said}");
+    let (stdout, code) = lockstep(&["explore", &case.display().to_string()], &[]);
+    assert_eq!(code, 0, "{stdout}");
     let count = |what: &str| {
-        let before = said.split_once(what).map(|(before, _)| before).unwrap_or_default();
+        let before = stdout.split_once(what).map(|(before, _)| before).unwrap_or_default();
         before.rsplit(' ').next().and_then(|number| number.parse::<u32>().ok()).unwrap_or_default()
     };
     let (orders, plays) = (count(" orders in "), count(" plays, "));
-    assert!(orders > 5 && plays > orders, "{said}");
-    assert!(said.contains("; 1 outcome,"), "nothing is to be decided twice: {said}");
+    assert!(orders > 5 && plays > orders, "{stdout}");
+    assert!(stdout.contains("; 1 outcome,"), "nothing is to be decided twice: {stdout}");
 }
 
-/// Two shards explore a case each, and together they are what one run is.
+/// Two shards explore one case each; merged, they equal a single run.
 #[test]
-fn shards_of_an_exploration_are_merged() {
+fn merges_shards_of_an_exploration() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = |to: u32| {
         format!(
@@ -457,30 +467,30 @@ fn shards_of_an_exploration_are_merged() {
         std::fs::write(folder.path().join(format!("{name}.yaml")), text(to)).expect("writable");
     }
     let (cases, results) = (folder.path().display().to_string(), folder.path().join("results").display().to_string());
-    let outcomes = |said: &str| said.lines().filter(|line| line.contains(" orders in ")).map(cut).collect::<Vec<_>>();
+    let outcomes =
+        |stdout: &str| stdout.lines().filter(|line| line.contains(" orders in ")).map(cut).collect::<Vec<_>>();
     fn cut(line: &str) -> String {
         line.rsplit_once(", ").expect("seconds come last").0.to_owned()
     }
     let (whole, code) = lockstep(&["explore", &cases], &[]);
     assert_eq!((outcomes(&whole).len(), code), (2, 0), "{whole}");
     for shard in ["2/2", "1/2"] {
-        let (said, code) = lockstep(&["explore", &cases, "--shard", shard, "--results", &results], &[]);
-        assert_eq!((outcomes(&said).len(), code), (1, 0), "{said}");
+        let (stdout, code) = lockstep(&["explore", &cases, "--shard", shard, "--results", &results], &[]);
+        assert_eq!((outcomes(&stdout).len(), code), (1, 0), "{stdout}");
     }
     let (merged, code) = lockstep(&["merge", &results], &[]);
     assert_eq!((outcomes(&merged), code), (outcomes(&whole), 0), "{merged}");
 }
 
 #[test]
-fn a_shell_completes_the_names_of_clusters() {
-    let (said, code) = lockstep(&["completions", "bash"], &[]);
-    assert!(said.contains("sim control-plane containers kind kubeconfig") && code == 0);
+fn completes_cluster_names() {
+    let (stdout, code) = lockstep(&["completions", "bash"], &[]);
+    assert!(stdout.contains("sim control-plane containers kind kubeconfig") && code == 0);
 }
 
-/// In a folder that is not cargo's nothing is made: what failed is remembered where a user's
-/// programs remember things.
+/// Outside of a cargo project, failures are stored in the user's state folder.
 #[test]
-fn what_failed_is_remembered_in_the_users_folder_or_not_at_all() {
+fn stores_failures_in_the_users_state_folder() {
     let (folder, area) = folder();
     let timeline = std::fs::read_to_string(area.join("good.timeline")).expect("readable");
     std::fs::write(area.join("good.timeline"), timeline.replace("rs1 3 -> 0", "rs1 3 -> 1")).expect("writable");
@@ -497,7 +507,7 @@ fn what_failed_is_remembered_in_the_users_folder_or_not_at_all() {
     assert_eq!(played(&at_home), Some(1));
     assert_eq!(std::fs::read_dir(home.join(".local/state/lockstep")).expect("made").count(), 1);
     assert!(!folder.path().join("target").exists());
-    // Neither a home that is none nor none at all keeps anything from being judged.
+    // An invalid or missing home folder does not prevent judging.
     let nowhere = |command: &mut Command| {
         command.env("HOME", "/dev/null");
     };
@@ -506,9 +516,9 @@ fn what_failed_is_remembered_in_the_users_folder_or_not_at_all() {
     assert_eq!(without.expect("it starts").status.code(), Some(0));
 }
 
-/// Where upstream is not built, the invariants alone are checked, and a line says how to get more.
+/// Without an upstream build only the invariants are checked, and a line says how to build it.
 #[test]
-fn a_search_builds_nothing_that_was_not_asked_for() {
+fn search_does_not_build_upstream() {
     let folder = tempfile::tempdir().expect("a folder");
     let found = folder.path().join("found").display().to_string();
     let search = |more: &[&str]| {
@@ -518,19 +528,19 @@ fn a_search_builds_nothing_that_was_not_asked_for() {
         let text = |bytes| String::from_utf8(bytes).expect("text");
         (text(output.stdout), text(output.stderr), output.status.code())
     };
-    let (said, noted, code) = search(&[]);
-    assert_eq!((said.as_str(), code), ("no difference in 2 programs\n", Some(0)), "{noted}");
+    let (stdout, stderr, code) = search(&[]);
+    assert_eq!((stdout.as_str(), code), ("no difference in 2 programs\n", Some(0)), "{stderr}");
     assert!(
-        noted.starts_with("the invariants alone are checked: ") && noted.contains("scripts/upstream-virtual"),
-        "{noted}"
+        stderr.starts_with("the invariants alone are checked: ") && stderr.contains("scripts/upstream-virtual"),
+        "{stderr}"
     );
-    assert_eq!(search(&["--against", "none"]), (said, String::new(), Some(0)));
+    assert_eq!(search(&["--against", "none"]), (stdout, String::new(), Some(0)));
     assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0, "nothing was built");
 }
 
-/// What was tried before the end is told, the case at hand included, and summed up.
+/// The summary has what was tried before the signal, including the current case.
 #[test]
-fn a_signal_ends_faults_with_what_was_tried() {
+fn signal_ends_faults_with_a_summary() {
     let (_folder, area) = folder();
     for name in ["edited.yaml", "edited.timeline", "left-over.timeline"] {
         std::fs::remove_file(area.join(name)).expect("removable");
@@ -539,30 +549,30 @@ fn a_signal_ends_faults_with_what_was_tried() {
     let mut running = command(&["faults", &area.display().to_string(), "-j", "1", "--max-points", "3"]);
     let mut running = running.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut out = BufReader::new(running.stdout.take().expect("piped"));
-    let mut said = String::new();
-    while !said.contains("area/good") {
-        assert!(out.read_line(&mut said).expect("text") > 0, "it ended before: {said}");
+    let mut stdout = String::new();
+    while !stdout.contains("area/good") {
+        assert!(out.read_line(&mut stdout).expect("text") > 0, "it ended before: {stdout}");
     }
     kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
-    out.read_to_string(&mut said).expect("text");
-    assert_eq!(running.wait().expect("it ends").code(), Some(130), "{said}");
-    assert!(said.contains("3 of ") && said.contains("not reached") && !said.contains("failed:"), "{said}");
+    out.read_to_string(&mut stdout).expect("text");
+    assert_eq!(running.wait().expect("it ends").code(), Some(130), "{stdout}");
+    assert!(stdout.contains("3 of ") && stdout.contains("not reached") && !stdout.contains("failed:"), "{stdout}");
 }
 
-/// What `cluster up` names to end the cluster ends that one.
+/// The command that `cluster up` prints stops that cluster.
 #[test]
-fn the_down_that_up_names_ends_what_up_began() {
+fn printed_down_command_stops_the_cluster() {
     let folder = tempfile::Builder::new().prefix("ls").tempdir_in("/tmp").expect("a folder");
     let run = |arguments: &[&str]| {
         let output = command(arguments).env("TMPDIR", folder.path()).output().expect("it starts");
         (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
     };
-    let (said, code) = run(&["cluster", "up", "--cluster", "sim"]);
-    assert_eq!(code, Some(0), "{said}");
-    let named = said.split('`').find(|words| words.contains(" cluster down")).expect("it is named").to_owned();
+    let (stdout, code) = run(&["cluster", "up", "--cluster", "sim"]);
+    assert_eq!(code, Some(0), "{stdout}");
+    let named = stdout.split('`').find(|words| words.contains(" cluster down")).expect("it is named").to_owned();
     let words: Vec<&str> = named.split_whitespace().skip_while(|word| *word != "cluster").collect();
     let (ended, code) = run(&words);
-    // Whatever was named, nothing stays behind a test.
+    // Clean up even if the printed command was wrong.
     run(&["cluster", "down", "--cluster", "sim"]);
     assert!(ended.contains("the sim cluster is down") && code == Some(0), "{named}: {ended}");
 }

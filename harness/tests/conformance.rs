@@ -1,8 +1,8 @@
 //! Every case as a trial `<cluster>::<subject>::<area>::<case>`, with its tags on a real cluster,
 //! for `cargo nextest run` and `cargo test`.
 //!
-//! What cannot run here is listed as ignored; nothing is skipped at run time, and an inconclusive
-//! trial fails. See `lockstep::trials`.
+//! Trials that cannot run here are listed as ignored; nothing is skipped at run time, and an
+//! inconclusive trial fails. See `lockstep::trials`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,15 +13,14 @@ use lockstep::trials::{Trials, Wish};
 fn main() -> ExitCode {
     lockstep::runner::main_if_asked();
     let arguments = Arguments::from_args();
-    // So that a failure names `cases/area/name.yaml`, as everything else does.
+    // So that failures name `cases/area/name.yaml`, as everywhere else.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     if let Err(error) = std::env::set_current_dir(&root) {
         eprintln!("Error: {}: {error}", root.display());
         return ExitCode::from(70);
     }
     let wish = match (&arguments.filter, arguments.exact) {
-        // A runner that starts a process for each trial should not make each of them read every
-        // case.
+        // A runner may start a process for each trial; each should not have to read every case.
         (Some(name), true) => Wish::One(name.clone()),
         _ => Wish::All,
     };

@@ -1,8 +1,7 @@
-//! The control plane in containers, with upstream's own images: how it boots, and that nothing is
-//! left of it.
+//! The control plane in containers, with upstream's images: booting and cleaning up.
 //!
-//! Without a container engine, or without the images, the trials are listed as ignored. Other
-//! processes' parts are played by this executable itself, started again: see [`roles`].
+//! Without a container engine or the images the trials are listed as ignored. This executable,
+//! started in another role, plays other processes: see [`roles`].
 
 mod roles;
 
@@ -17,10 +16,11 @@ use lockstep::cluster::containers::{Wish, available};
 use lockstep::cluster::{Cluster, DEFAULT_VERSION, Handover, Plan, Site, boot};
 
 use roles::{
-    Outcome, Process, alive, check, gone, other, play_if_asked, processes, said, shared_by_trials, start, trial, until,
+    Outcome, Process, alive, check, command_in_role, play_if_asked, processes, read_cluster, shared_by_trials, start,
+    trial, until, until_removed,
 };
 
-/// etcd's image for the version that is booted here.
+/// etcd's image for the version of this test.
 const ETCD: &str = "registry.k8s.io/etcd:3.6.8-0";
 
 fn main() -> ExitCode {
@@ -37,9 +37,9 @@ fn main() -> ExitCode {
         trial("containers::plane::boots_and_leaves_nothing", ignored, boots),
         trial("containers::plane::sigkill_of_the_harness_leaves_nothing", ignored, killed),
         trial("containers::plane::sigkill_in_the_middle_of_a_boot_leaves_nothing", ignored, killed_early),
-        trial("containers::plane::the_processes_of_a_run_share_one_and_it_ends_with_the_run", ignored, shared),
-        trial("containers::plane::an_early_end_is_told_with_its_log", ignored, ends_early),
-        trial("containers::plane::an_image_that_is_not_there_is_named", ignored, no_image),
+        trial("containers::plane::processes_of_a_run_share_a_cluster_that_ends_with_the_run", ignored, shared),
+        trial("containers::plane::early_exit_is_reported_with_its_log", ignored, ends_early),
+        trial("containers::plane::missing_image_is_named", ignored, no_image),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -48,13 +48,13 @@ fn plan() -> Plan {
     Plan::new(DEFAULT_VERSION).at(Site::Containers(Wish::of_environment()))
 }
 
-// What the engine has.
+// Containers and networks of the engine.
 
 fn docker(words: &[&str]) -> Result<String, Failed> {
     let answer = Command::new("docker").args(words).output()?;
-    let told = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+    let output = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
     check(answer.status.success(), format!("docker {words:?}: {}", String::from_utf8_lossy(&answer.stderr)))?;
-    Ok(told)
+    Ok(output)
 }
 
 /// The names and published ports of the containers whose cluster has its files in this folder.
@@ -66,7 +66,7 @@ fn containers(folder: &Path) -> Result<Vec<(String, String)>, Failed> {
     Ok(ours.map(|fields| (fields[1].clone(), fields.get(2).cloned().unwrap_or_default())).collect())
 }
 
-/// Wait until there is neither a container of the cluster nor its network.
+/// Waits until the cluster's containers and network are removed.
 async fn removed(folder: &Path, network: &str) -> Outcome {
     let nothing = async || {
         let networks = docker(&["network", "ls", "--format", "{{.Name}}"]);
@@ -76,7 +76,7 @@ async fn removed(folder: &Path, network: &str) -> Outcome {
     until("no container and no network is left", Duration::from_secs(20), nothing).await
 }
 
-/// The network of a cluster, which its containers are called after.
+/// The network of a cluster, whose name its containers have as a prefix.
 fn network(folder: &Path) -> Result<String, Failed> {
     let found = containers(folder)?;
     let name = found.first().ok_or("there is no container")?.0.clone();
@@ -105,7 +105,7 @@ async fn boots() -> Outcome {
     let mut anonymous = kube::Config::new(cluster.access().server.parse()?);
     anonymous.accept_invalid_certs = true;
     let anonymous = Client::try_from(anonymous)?;
-    check(anonymous.apiserver_version().await.is_err(), "somebody without a token got an answer")?;
+    check(anonymous.apiserver_version().await.is_err(), "a client without a token got a response")?;
     check(cluster.access().subject_client()?.apiserver_version().await.is_ok(), "the subject gets no answer")?;
     let known: Cluster = serde_json::from_str::<Handover>(&serde_json::to_string(&cluster.hand_over())?)?.into();
     cluster.end().await;
@@ -115,19 +115,19 @@ async fn boots() -> Outcome {
 
 async fn killed() -> Outcome {
     let mut harness = start("victim")?;
-    let cluster = said(&mut harness)?;
+    let cluster = read_cluster(&mut harness)?;
     alive(&cluster)?;
     let network = network(cluster.dir())?;
     drop(harness);
-    gone(&cluster, cluster.dir()).await?;
+    until_removed(&cluster, cluster.dir()).await?;
     removed(cluster.dir(), &network).await
 }
 
-/// The moment in which the engine makes a container is when most could be left.
+/// While the engine creates a container, most could be left behind.
 async fn killed_early() -> Outcome {
     for containers_seen in 1..=3 {
         let folder = tempfile::tempdir()?;
-        let harness = Process(other("victim")?.env("TMPDIR", folder.path()).spawn()?);
+        let harness = Process(command_in_role("victim")?.env("TMPDIR", folder.path()).spawn()?);
         let some = async || containers(folder.path()).is_ok_and(|found| found.len() >= containers_seen);
         until("there is a container", Duration::from_secs(60), some).await?;
         let network = network(folder.path())?;
@@ -145,11 +145,11 @@ async fn shared() -> Outcome {
     check(third.access().subject_client()?.apiserver_version().await.is_ok(), "it does not answer any more")?;
     let network = network(first.dir())?;
     drop(runner);
-    gone(&first, first.dir().parent().ok_or("a cluster of a run has a folder around it")?).await?;
+    until_removed(&first, first.dir().parent().ok_or("a cluster of a run has a folder around it")?).await?;
     removed(first.dir(), &network).await
 }
 
-/// An image whose etcd cannot start; it goes with this.
+/// An image whose etcd cannot start; dropping this removes it.
 struct Broken(String);
 
 impl Broken {
@@ -165,7 +165,8 @@ impl Broken {
 
 impl Drop for Broken {
     fn drop(&mut self) {
-        // A container may still be on its way out; the image is a name and a few bytes.
+        // A container may still be terminating, so the image may remain; it is a name and a few
+        // bytes.
         let _ = docker(&["rmi", "--force", &self.0]);
     }
 }
@@ -173,10 +174,10 @@ impl Drop for Broken {
 async fn ends_early() -> Outcome {
     let broken = Broken::new()?;
     let folder = tempfile::tempdir()?;
-    let mut victim = other("victim")?;
-    let told = victim.env("TMPDIR", folder.path()).env("LOCKSTEP_ETCD_IMAGE", &broken.0).output()?;
-    let error = String::from_utf8_lossy(&told.stderr).into_owned();
-    check(!told.status.success(), "it booted")?;
+    let mut victim = command_in_role("victim")?;
+    let output = victim.env("TMPDIR", folder.path()).env("LOCKSTEP_ETCD_IMAGE", &broken.0).output()?;
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    check(!output.status.success(), "it booted")?;
     let says = |words: &str| check(error.contains(words), format!("{words:?} is not in {error}"));
     says("etcd ended while the cluster was starting (exit code 1)")?;
     says("failed-etcd.log says\n")?;

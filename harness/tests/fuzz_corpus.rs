@@ -1,5 +1,4 @@
-//! What the fuzz targets of `harness/fuzz` once found, and what they begin with, played again on
-//! every test run.
+//! Runs the seeds and earlier findings of the fuzz targets in `harness/fuzz` on every test run.
 
 #[expect(unreachable_pub, reason = "the fuzz targets are another crate")]
 #[path = "../fuzz/src/inputs.rs"]
@@ -16,7 +15,7 @@ use rstest::rstest;
 #[case::audit("audit", inputs::audit)]
 #[case::results("results", inputs::results)]
 #[case::annotations("annotations", inputs::annotations)]
-fn kept_inputs_are_read(#[case] target: &str, #[case] read: fn(&[u8])) {
+fn corpus_inputs_do_not_panic(#[case] target: &str, #[case] read: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let mut inputs = 0;
     for entry in folder.read_dir().expect("the corpus") {

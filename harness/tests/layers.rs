@@ -1,12 +1,11 @@
-//! The layers of each crate, as its essay draws them: a room (a module at the root, with all that
-//! is in it) imports from lower layers only, and the files of a room import each other in no
-//! circle.
+//! Checks the layers of each crate: a top-level module with all its files imports only from lower
+//! layers, and the files within it do not import each other in cycles.
 //!
-//! Read from the sources: `use` declarations and paths such as `crate::model::Pod`, resolved
-//! through `mod.rs` and its re-exports to the file that has the item. Tests are left out. The root
+//! The imports are read from the sources: `use` declarations and paths such as `crate::model::Pod`,
+//! resolved through `mod.rs` and its re-exports to the defining file. Tests are left out. The root
 //! (`lib.rs`, `main.rs`) may import everything.
 //!
-//! For another crate add a constant beside [`CONTROLLER`] and a case to [`layers`].
+//! To check another crate, add a constant next to [`CONTROLLER`] and a case to [`layers`].
 
 #[path = "layers/imports.rs"]
 mod imports;
@@ -18,18 +17,18 @@ use std::path::Path;
 use imports::{Import, Imports};
 use rstest::rstest;
 
-/// What is allowed in one crate.
+/// The allowed imports of one crate.
 struct Crate {
-    /// Its sources, seen from this crate.
+    /// The path of its sources from this crate.
     sources: &'static str,
-    /// Its rooms, the lowest layer first. A room imports from layers below its own, and not from
-    /// its neighbours.
+    /// Its top-level modules, the lowest layer first. A module imports from layers below its own,
+    /// and not from its own layer.
     layers: &'static [&'static [&'static str]],
-    /// Rooms whose files import each other in circles; to be none.
+    /// Modules whose files import each other in cycles; should be empty.
     circular: &'static [&'static str],
 }
 
-/// The controller, and behind it what its program has besides: flags and their meaning.
+/// The controller, and after it the modules of its program: flags and their meaning.
 const CONTROLLER: Crate = Crate {
     sources: "../controller/src",
     layers: &[
@@ -49,7 +48,7 @@ const CONTROLLER: Crate = Crate {
     circular: &[],
 };
 
-/// The harness: what is pure, what talks to the world, where the two meet, and the program.
+/// The harness: pure modules, modules with I/O, modules that combine them, and the program.
 const HARNESS: Crate = Crate {
     sources: "src",
     layers: &[
@@ -97,21 +96,21 @@ fn layers(#[case] of: &Crate) {
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
 }
 
-/// The modules of one crate: those of tests left out.
+/// The modules of one crate without test modules.
 struct Tree {
-    /// Where the sources are, seen from the repository.
+    /// The sources' path from the repository's root.
     sources: String,
     files: BTreeMap<Vec<String>, File>,
 }
 
 struct File {
-    /// Beneath the sources.
+    /// The path within the sources.
     path: String,
     imports: Vec<Import>,
 }
 
 impl Tree {
-    /// Reads all files beneath a folder.
+    /// Reads all files within a folder.
     fn read(sources: &str) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(sources);
         let mut texts = BTreeMap::new();
@@ -127,7 +126,7 @@ impl Tree {
         Self::of(sources, texts.iter().map(|(path, text)| (path.as_str(), text.as_str())))
     }
 
-    /// The same of files that are not on disk: paths beneath the sources, and texts.
+    /// Builds a tree from paths and texts.
     fn of<'a>(sources: &str, texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut tests: BTreeSet<Vec<String>> = BTreeSet::new();
         let mut files: BTreeMap<Vec<String>, File> = BTreeMap::new();
@@ -144,10 +143,10 @@ impl Tree {
         Self { sources, files }
     }
 
-    /// The module that has what a path leads to, re-exports followed.
+    /// The module that defines the item of a path, following re-exports.
     fn home(&self, path: &[String]) -> Vec<String> {
         let mut path = path.to_vec();
-        // More than enough: each round follows one re-export.
+        // Each round follows one re-export; this is more than enough.
         for _ in 0..16 {
             let length = (0..=path.len()).rev().find(|length| self.files.contains_key(&path[..*length])).unwrap_or(0);
             let (module, rest) = path.split_at(length);
@@ -166,7 +165,7 @@ impl Tree {
     }
 }
 
-/// The module that a file is: none of its parts for the root.
+/// The module path of a file; empty for the root.
 fn module(path: &str) -> Vec<String> {
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let mut parts: Vec<String> = path.split('/').map(ToOwned::to_owned).collect();
@@ -176,7 +175,7 @@ fn module(path: &str) -> Vec<String> {
     parts
 }
 
-/// All that is not allowed.
+/// All disallowed imports.
 fn faults(of: &Crate, tree: &Tree) -> Vec<String> {
     let layer = |room: &str| of.layers.iter().position(|rooms| rooms.contains(&room));
     let rooms: BTreeSet<&str> = tree.files.keys().filter_map(|module| module.first()).map(String::as_str).collect();
@@ -195,7 +194,8 @@ fn faults(of: &Crate, tree: &Tree) -> Vec<String> {
         let Some(room) = module.first() else { continue };
         let Some(own) = layer(room) else { continue };
         for import in &file.imports {
-            // The room that it names; what it names at the root is where the root has it from.
+            // The module that it names; an item at the root counts as part of the module that the
+            // root re-exports it from.
             let named = import.path.first().filter(|name| rooms.contains(name.as_str())).cloned();
             let Some(other) = named.or_else(|| tree.home(&import.path).into_iter().next()) else {
                 let (at, path) = (tree.at(file, import.line), import.path.join("::"));
@@ -229,15 +229,15 @@ fn faults(of: &Crate, tree: &Tree) -> Vec<String> {
     faults
 }
 
-/// What each file of a room imports from which others, and in which line.
+/// The imports between files of a module, with line numbers.
 type Arrows = BTreeMap<Vec<String>, BTreeMap<Vec<String>, usize>>;
 
-/// The shortest circle among the files of a room, if there is one.
+/// The shortest import cycle among the files of a module.
 fn circle(tree: &Tree, room: &str) -> Option<String> {
     let is_inside = |module: &[String]| module.first().is_some_and(|first| first == room);
     let mut arrows = Arrows::new();
     for (module, file) in tree.files.iter().filter(|(module, _)| is_inside(module)) {
-        // A file that only hands something on (`pub use`) does not need it.
+        // A re-export (`pub use`) is not a dependency.
         for import in file.imports.iter().filter(|import| !import.is_public) {
             let home = tree.home(&import.path);
             if home != *module && is_inside(&home) {
@@ -250,7 +250,8 @@ fn circle(tree: &Tree, room: &str) -> Option<String> {
     Some(format!("files of {room} must not import each other in a circle: {}", places.join(" -> ")))
 }
 
-/// The shortest way from a file back to itself: each file on it, with the line of its import.
+/// The shortest import path from a file back to itself: each file on it, with the line of its
+/// import.
 fn way_back(arrows: &Arrows, start: &[String]) -> Option<Vec<(Vec<String>, usize)>> {
     let mut seen = BTreeSet::new();
     let mut ways = VecDeque::from([(start.to_vec(), Vec::new())]);
@@ -276,14 +277,14 @@ mod tests {
         Crate { sources: "../somewhere/src", layers: &[&["base"], &["left", "right"], &["top"]], circular: &[] };
 
     const BASE: (&str, &str) = ("base.rs", "pub struct Thing;");
-    const LEFT: (&str, &str) = ("left/mod.rs", "mod inner;\npub use inner::Inner;");
+    const LEFT_MODULE: (&str, &str) = ("left/mod.rs", "mod inner;\npub use inner::Inner;");
     const RIGHT: (&str, &str) = ("right.rs", "");
     const TOP: (&str, &str) = ("top.rs", "use crate::{base::Thing, left::Inner};");
     const ROOT: (&str, &str) = ("lib.rs", "mod base;\nmod left;\npub use left::Inner;\npub struct OfRoot;");
 
-    /// The faults of a crate in which `left/inner.rs` has this text.
-    fn found(inner: &str) -> Vec<String> {
-        faults(&TABLE, &Tree::of(TABLE.sources, [BASE, LEFT, RIGHT, TOP, ROOT, ("left/inner.rs", inner)]))
+    /// The disallowed imports of a crate in which `left/inner.rs` has this text.
+    fn disallowed_imports(inner: &str) -> Vec<String> {
+        faults(&TABLE, &Tree::of(TABLE.sources, [BASE, LEFT_MODULE, RIGHT, TOP, ROOT, ("left/inner.rs", inner)]))
     }
 
     #[rstest]
@@ -315,8 +316,8 @@ mod tests {
         "type A = crate::OfRoot;",
         "somewhere/src/left/inner.rs:1: left imports crate::OfRoot from the crate's root, which is above all rooms"
     )]
-    fn a_back_arrow_is_refused(#[case] inner: &str, #[case] expected: &str) {
-        assert_eq!(found(inner).first().map(String::as_str), Some(expected));
+    fn rejects_upward_imports(#[case] inner: &str, #[case] expected: &str) {
+        assert_eq!(disallowed_imports(inner).first().map(String::as_str), Some(expected));
     }
 
     #[rstest]
@@ -330,12 +331,12 @@ mod tests {
     #[case::other_crate("use top::Top;\nuse ::top::Top;\nfn f() { std::top::f(); }")]
     #[case::through_the_root("use crate::Inner as Own;")]
     #[case::own_room("use super::{self_made, Inner};\nuse crate::left::other::Other;")]
-    fn what_is_allowed(#[case] inner: &str) {
-        assert_eq!(found(inner), [""; 0]);
+    fn accepts_downward_imports(#[case] inner: &str) {
+        assert_eq!(disallowed_imports(inner), [""; 0]);
     }
 
     #[test]
-    fn modules_of_tests_are_left_out() {
+    fn ignores_test_modules() {
         let left = ("left/mod.rs", "#[cfg(test)]\nmod inner;\n#[cfg(all(test, unix))]\nmod other;");
         let inner = ("left/inner.rs", "use crate::top::Top;");
         let below = ("left/other/below.rs", "use crate::top::Top;");
@@ -343,9 +344,9 @@ mod tests {
         assert_eq!(faults(&TABLE, &tree), [""; 0]);
     }
 
-    /// Through a re-export, too: `super::A` is a.rs's.
+    /// Also through a re-export: `super::A` is defined in a.rs.
     #[test]
-    fn a_circle_of_files_is_refused() {
+    fn rejects_import_cycles() {
         let files = [
             BASE,
             RIGHT,
@@ -364,8 +365,8 @@ mod tests {
     }
 
     #[test]
-    fn the_table_and_the_rooms_are_the_same() {
-        let tree = Tree::of(TABLE.sources, [BASE, LEFT, TOP, ROOT, ("new.rs", "use crate::top::Top;")]);
+    fn table_lists_exactly_the_top_level_modules() {
+        let tree = Tree::of(TABLE.sources, [BASE, LEFT_MODULE, TOP, ROOT, ("new.rs", "use crate::top::Top;")]);
         assert_eq!(
             faults(&TABLE, &tree),
             [

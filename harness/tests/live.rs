@@ -1,5 +1,4 @@
-//! A recording becomes a case, and the case does what was recorded: `record`, `case` and `replay`
-//! as a person types them.
+//! Recordings of live clusters: `record`, `case` and `replay` as users type them.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +7,7 @@ use lockstep::capture::anonymous;
 use lockstep::recording::Recording;
 use rstest::rstest;
 
-/// `lockstep` in the repository; what it says, and its exit code.
+/// Runs `lockstep` in the repository; returns its output and exit code.
 fn lockstep(arguments: &[&str]) -> (String, i32) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let state = env!("CARGO_TARGET_TMPDIR");
@@ -24,7 +23,7 @@ fn lockstep(arguments: &[&str]) -> (String, i32) {
 #[case::history("history/limit-2", &["- set: {image: \"app:4\"}"])]
 #[case::recreate("recreate/three", &["- set: {image: \"app:2\"}", "- ready: {pods: 3}"])]
 #[case::paused("pause/scale-up-in-proportion", &["- pause: web", "- scale: "])]
-fn a_recording_becomes_a_case_that_does_the_same(#[case] name: &str, #[case] steps: &[&str]) {
+fn case_from_a_recording_has_the_same_timeline(#[case] name: &str, #[case] steps: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().display().to_string();
     let played =
@@ -40,15 +39,15 @@ fn a_recording_becomes_a_case_that_does_the_same(#[case] name: &str, #[case] ste
     assert!(code == 0 && said.contains("no difference"), "{code}\n{said}");
 }
 
-/// Recordings of rollouts that ran on kind, with kubelet's pods and upstream's controllers; without
-/// what decides nothing.
+/// Recordings of rollouts on kind, with kubelet's pods and upstream's controllers, without
+/// irrelevant fields.
 #[rstest]
 #[case::deadline("deadline", &["- advance: {to: 12s, since: step1}", "- undo: web"])]
 #[case::recreate("recreate", &["terminations: held", "{terminate: {pods: 1, of: {replicaset: rs1}}}", "- delete: pod/rs2.2"])]
 #[case::annotated("annotated", &["- patch: {target: replicaset/rs2, patch: {metadata: {annotations: {deployment.kubernetes.io/revision: \"1\"}}}}"])]
 #[case::quota("quota", &["kind: \"ResourceQuota\", metadata: {name: \"pods\"}, spec: {hard: {pods: \"4\"}}}", "{pods: \"1000\"}"])]
 #[case::relabelled("relabelled", &["- patch: {target: replicaset/rs2, patch: {metadata: {labels: {app: \"other\"}}}}"])]
-fn a_rollout_of_a_live_cluster_is_upstreams(#[case] name: &str, #[case] lines: &[&str]) {
+fn live_rollout_matches_upstream(#[case] name: &str, #[case] lines: &[&str]) {
     let recording = format!("harness/tests/recordings/{name}.ndjson");
     let (case, code) = lockstep(&["case", &recording]);
     assert_eq!(code, 0, "{case}");
@@ -59,9 +58,9 @@ fn a_rollout_of_a_live_cluster_is_upstreams(#[case] name: &str, #[case] lines: &
     assert!(code == 0 && said.contains("no difference"), "{code}\n{said}");
 }
 
-/// Names and values decide nothing: the same rollouts without them are upstream's as well.
+/// Names and values are irrelevant: the anonymised rollouts match upstream as well.
 #[rstest]
-fn an_anonymised_rollout_is_upstreams(
+fn anonymised_rollout_matches_upstream(
     #[values("deadline", "recreate", "annotated", "quota", "relabelled")] name: &str,
 ) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -74,14 +73,15 @@ fn an_anonymised_rollout_is_upstreams(
     assert!(code == 0 && said.contains("no difference"), "{code}\n{said}");
 }
 
-/// What lacks the end of its last step cannot be compared there, and is no difference.
+/// A recording without the end of its last step cannot be compared there, which is not a
+/// difference.
 #[test]
-fn a_recording_that_ends_too_early_is_not_a_difference() {
+fn truncated_recording_is_not_a_difference() {
     let folder = tempfile::tempdir().expect("a folder");
     let whole = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/recreate.ndjson");
     let whole = std::fs::read_to_string(whole).expect("a recording");
     let lines: Vec<&str> = whole.lines().filter(|line| !line.is_empty()).collect();
-    // Up to the last write of a user, and nothing that came of it.
+    // Up to the user's last write, without its effects.
     let is_unseen = |line: &&str| {
         let entry: serde_json::Value = serde_json::from_str(line).expect("JSON");
         let object = &entry["object"]["object"];
@@ -96,16 +96,16 @@ fn a_recording_that_ends_too_early_is_not_a_difference() {
     assert!(code == 2 && said.matches(why).count() == 1, "{code}\n{said}");
 }
 
-/// What another controller would not have written is shown.
+/// The report shows the write that another controller would not have made.
 #[test]
-fn what_the_other_does_not_do_is_the_first_difference() {
+fn reports_the_first_write_of_one_side_only() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().display().to_string();
     let case = "cases/rolling/surge-1-unavailable-0.yaml";
     lockstep(&["record", case, "--subject", "ours", "--cluster", "sim", "--out", &out]);
     let path = folder.path().join("rolling/surge-1-unavailable-0.ndjson");
     let text = std::fs::read_to_string(&path).expect("a recording");
-    // As if the controller had reckoned with one pod more than the case allows.
+    // As if the controller had allowed one pod more than the case does.
     let wrong = text
         .replace("\"deployment.kubernetes.io/max-replicas\":\"4\"", "\"deployment.kubernetes.io/max-replicas\":\"5\"");
     assert_ne!(text, wrong);
@@ -117,15 +117,14 @@ fn what_the_other_does_not_do_is_the_first_difference() {
 #[rstest]
 #[case("cases/rolling/rollover.yaml", "is not an entry of a recording")]
 #[case("no/such.ndjson", "no/such.ndjson")]
-fn what_is_no_recording_is_refused(#[case] path: &str, #[case] says: &str) {
+fn rejects_files_that_are_not_recordings(#[case] path: &str, #[case] expected: &str) {
     let (said, code) = lockstep(&["case", path]);
-    assert!(code == 64 && said.contains(says), "{code} {said}");
+    assert!(code == 64 && said.contains(expected), "{code} {said}");
 }
 
-/// Of all that was done, one step is enough to tell a controller apart that scales and never rolls
-/// out.
+/// One step is enough to show that a controller scales and never rolls out.
 #[test]
-fn a_case_is_made_smaller() {
+fn shrinks_a_case() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().display().to_string();
     let made = "cases/undo/previous.yaml";

@@ -1,6 +1,6 @@
-//! What cannot be in the middle of a step: a moment that never comes, a hold that lasts too long, a
-//! subject that does not come back. Each ends in the case's budget, with the place named;
-//! inconclusive only where the test environment is what waits.
+//! Events within a step that never come: a write that is not made, a hold that exceeds the budget,
+//! a subject that does not restart. Each ends in the case's budget and names the place; it is
+//! inconclusive only if the test environment is what blocks.
 //!
 //! Trials `control-plane::middle::<what>`, ignored where no control plane can run.
 
@@ -18,8 +18,8 @@ use lockstep::runner::{Environment, EnvironmentError, Session, SessionOptions};
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Judgement, Verdict, What};
 
-/// For one settling; and for all of a case that gives up in one, after as long as a subject may
-/// take to start.
+/// The budget of one settling, and of a whole case that exceeds it, including the time that a
+/// subject may take to start.
 const BUDGET: Duration = Duration::from_secs(6);
 const IN_ALL: Duration = Duration::from_secs(60 + 60);
 
@@ -37,29 +37,28 @@ fn main() -> ExitCode {
         .with_ignored_flag(unavailable)
     };
     let trials = vec![
-        trial("a-write-that-never-comes", || {
+        trial("missing-write", || {
             let step = "{set: {image: app:2}, fault: {write: 99, of: replicasets, action: crash}}";
             plays(&Spec::Ours, step, Verdict::NonConformant, "never made write 99 of replicasets")
         }),
-        trial("a-decision-that-never-comes", || {
+        trial("missing-decision", || {
             let step = "{set: {image: app:2}, during: {decision: rs1 3 -> 7, do: [{scale: 4}]}}";
             plays(&Spec::Ours, step, Verdict::NonConformant, "never requested `rs1 3 -> 7`")
         }),
-        // The interceptor, which is the test environment's, gives no answer for longer than the
-        // budget.
-        trial("a-hold-that-nobody-releases-in-time", || {
+        // The interceptor, a part of the test environment, delays a response beyond the budget.
+        trial("hold-exceeds-budget", || {
             let step = "{set: {image: app:2}, fault: {write: 1, of: replicasets, action: {delay: 10s}}}";
             plays(&Spec::Ours, step, Verdict::Inconclusive, "the interceptor still keeps 1 of")
         }),
-        trial("a-subject-that-ends-when-started-again", || {
+        trial("subject-exits-after-restart", || {
             let (spec, _mark) = once("exit 3")?;
             plays(&spec, CRASH, Verdict::NonConformant, "the subject ended (exit code 3)")
         }),
-        trial("a-subject-that-is-slow-when-started-again", || {
+        trial("slow-subject-restart", || {
             let (spec, _mark) = once("sleep 12")?;
             conforms(&spec, CRASH)
         }),
-        trial("a-subject-that-hangs-when-started-again", || {
+        trial("subject-hangs-after-restart", || {
             let (spec, _mark) = once("exec sleep 600")?;
             plays(&spec, CRASH, Verdict::NonConformant, "the subject made no request in the 6")
         }),
@@ -69,42 +68,46 @@ fn main() -> ExitCode {
 
 const CRASH: &str = "{set: {image: app:2}, fault: {write: 1, of: replicasets, side: after, action: crash}}";
 
-/// A case of one step on a subject, which ends with this verdict at the step, and says this.
+/// Runs a case of one step; it must have this verdict at the step, and this text in its report.
 fn plays(spec: &Spec, step: &str, verdict: Verdict, words: &str) -> Result<(), String> {
-    let (judgement, took) = played(spec, step)?;
-    let said = said(&judgement);
-    if judgement.verdict != verdict || !said.contains(words) || !said.contains("middle/x.yaml:6") {
+    let (judgement, took) = run_case(spec, step)?;
+    let description = describe(&judgement);
+    if judgement.verdict != verdict || !description.contains(words) || !description.contains("middle/x.yaml:6") {
         return Err(format!(
-            "expected {verdict:?} at line 6 that says '{words}', found {:?}:\n{said}",
+            "expected {verdict:?} at line 6 that says '{words}', found {:?}:\n{description}",
             judgement.verdict
         ));
     }
     if took > IN_ALL { Err(format!("it took {took:?}")) } else { Ok(()) }
 }
 
-/// A case of one step that a subject does as it is to be done.
+/// Runs a case of one step, which must be conformant.
 fn conforms(spec: &Spec, step: &str) -> Result<(), String> {
-    let (judgement, _) = played(spec, step)?;
+    let (judgement, _) = run_case(spec, step)?;
     let completes =
         judgement.findings.iter().all(|finding| !matches!(finding.what, What::Unsettled(_) | What::Trouble(_)));
-    if completes { Ok(()) } else { Err(format!("expected a case that is played to its end:\n{}", said(&judgement))) }
+    if completes {
+        Ok(())
+    } else {
+        Err(format!("expected a case that is played to its end:\n{}", describe(&judgement)))
+    }
 }
 
-fn said(judgement: &Judgement) -> String {
+fn describe(judgement: &Judgement) -> String {
     format!("{}\n{}", report::headline(judgement), report::failure(judgement, &report::Again::default(), false))
 }
 
-fn played(spec: &Spec, step: &str) -> Result<(Judgement, Duration), String> {
+fn run_case(spec: &Spec, step: &str) -> Result<(Judgement, Duration), String> {
     let given = "  - deployment: {name: web, replicas: 3, image: \"app:1\"}\n  - ready: {pods: all}";
     let step = step.replace("app:2", "\"app:2\"").replace("rs1 3 -> 7", "\"rs1 3 -> 7\"");
     let text = format!("description: x\ngiven:\n{given}\nsteps:\n  - {step}\n");
     let case = Arc::new(case::parse("middle/x.yaml", "middle/x", &text).map_err(|error| error.to_string())?);
-    // What shows that the step itself can be made.
+    // Without the fault the step itself succeeds.
     let mut plain = Case::clone(&case);
     plain.steps.iter_mut().for_each(|step| (step.during, step.fault) = (None, None));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
-    let played = runtime.block_on(async {
+    let result = runtime.block_on(async {
         let environment = Arc::new(Environment::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?);
         let options = SessionOptions { budget: BUDGET, ..SessionOptions::default() };
         let session = Session::take(&environment, spec, &options).await?;
@@ -116,12 +119,12 @@ fn played(spec: &Spec, step: &str) -> Result<(Judgement, Duration), String> {
         environment.close().await;
         Ok::<_, EnvironmentError>((plain, recording, took))
     });
-    let (plain, recording, took) = played.map_err(|error| error.to_string())?;
+    let (plain, recording, took) = result.map_err(|error| error.to_string())?;
     Ok((verdict::judge_live(&case, &recording, &plain), took))
 }
 
-/// Ours as a process of its own, which does what is said when it is started a second time; it knows
-/// by a mark in the folder.
+/// Our controller as a process. Its second start, which a marker in the folder detects, runs `then`
+/// first.
 fn once(then: &str) -> Result<(Spec, tempfile::TempDir), String> {
     let me = std::env::current_exe().map_err(|error| error.to_string())?;
     let profile = me.ancestors().nth(2).ok_or("a test binary stands in target/PROFILE/deps")?;

@@ -1,7 +1,7 @@
-//! A cluster of the user's own: what a stay on it leaves, what the subject may do there, and when
-//! it is refused.
+//! A user's own cluster: what a session leaves there, what the subject may do, and when the cluster
+//! is refused.
 //!
-//! A control plane of the trial's own plays the user's cluster. Without upstream's programs, and
+//! A control plane of the trial acts as the user's cluster. Without upstream's programs, and
 //! without Go to build them, the trials are listed as ignored.
 
 use std::process::ExitCode;
@@ -32,8 +32,8 @@ fn main() -> ExitCode {
     lockstep::runner::main_if_asked();
     let ignored = available(DEFAULT_VERSION).is_err();
     let trials = vec![
-        trial("a_stay_confines_the_subject_and_leaves_nothing", ignored, stay),
-        trial("a_cluster_that_is_not_ours_to_use_is_refused", ignored, refused),
+        trial("session_confines_the_subject_and_leaves_nothing", ignored, stay),
+        trial("foreign_cluster_is_refused", ignored, refused),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -46,12 +46,12 @@ fn trial<F: Future<Output = Outcome> + 'static>(name: &str, ignored: bool, run: 
     Trial::test(format!("control-plane::own::{name}"), run).with_ignored_flag(ignored)
 }
 
-fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
-    if holds { Ok(()) } else { Err(what.into()) }
+fn check(holds: bool, message: impl Into<Failed>) -> Outcome {
+    if holds { Ok(()) } else { Err(message.into()) }
 }
 
-/// A control plane that plays the user's cluster, a client with the user's rights, and what to
-/// type.
+/// A control plane as the user's cluster, a client with the user's rights, and the command-line
+/// options.
 async fn users_own() -> Result<(Cluster, Client, Wish), Failed> {
     let cluster = boot(&Plan::new(DEFAULT_VERSION)).await?;
     let client = cluster.access().admin_client().await?;
@@ -88,7 +88,7 @@ where
     Api::<K>::namespaced(client.clone(), namespace).create(&PostParams::default(), &object).await.map(drop)
 }
 
-/// The names of everything with the harness's label.
+/// The names of all objects with the harness's label.
 async fn labelled(client: &Client) -> Result<Vec<String>, Failed> {
     async fn of<K>(client: &Client) -> Result<Vec<String>, kube::Error>
     where
@@ -107,7 +107,7 @@ async fn labelled(client: &Client) -> Result<Vec<String>, Failed> {
     Ok(names)
 }
 
-/// A Deployment or ReplicaSet of two.
+/// A Deployment or ReplicaSet with two replicas.
 fn two(name: &str) -> Value {
     let labels = json!({"app": name});
     let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "app:1"}]}});
@@ -121,7 +121,7 @@ fn is_refused<T>(answer: &Result<T, kube::Error>) -> bool {
 async fn stay() -> Outcome {
     let (plane, client, wish) = users_own().await?;
     make_in::<Deployment>(&client, "default", two("users-own")).await?;
-    // What a run that was killed has left, and what only looks like it.
+    // The remains of a killed run, and objects that only look like them.
     let (key, id) = own::label();
     let (left, copied, none) = (json!({OURS: "lockstep", key: id}), json!({OURS: "lockstep"}), json!({}));
     let others = json!({OURS: "lockstep", key: "another"});
@@ -141,7 +141,7 @@ async fn stay() -> Outcome {
     check(!left.iter().any(|name| name == "lockstep-9") && left.iter().any(|name| name == HOME), format!("{left:?}"))?;
     check(!serde_json::to_string(&cluster.access().admin)?.contains("token"), "the user's credential is written down")?;
 
-    // The subject sees the user's Deployment and can do nothing to it.
+    // The subject can read the user's Deployment and not change it.
     let subject = cluster.access().subject_client()?;
     let seen = Api::<Deployment>::all(subject.clone()).list(&ListParams::default()).await?;
     check(seen.iter().any(|one| one.name_any() == "users-own"), "the subject does not see the user's Deployments")?;
@@ -157,7 +157,7 @@ async fn stay() -> Outcome {
     let secrets = Api::<k8s_openapi::api::core::v1::Secret>::all(subject.clone()).list(&ListParams::default()).await;
     check(is_refused(&secrets), "the subject reads secrets")?;
 
-    // In a namespace of the harness's it does what a controller does.
+    // In the harness's namespaces it has a controller's rights.
     make_namespace(&client, "ls-case-0-1", Some(id)).await?;
     check(is_refused(&make_in::<ReplicaSet>(&subject, "ls-case-0-1", two("rs")).await), "it was let in too early")?;
     cluster.admit("ls-case-0-1").await?;
@@ -175,14 +175,17 @@ async fn stay() -> Outcome {
     check(users_are_untouched(&client).await?, "the user's Deployment was touched")?;
     let swept = own::down(&wish).await?;
     check(swept.is_empty(), format!("something was left: {swept}"))?;
-    let told = swept.left().unwrap_or_default();
-    check(told.contains("2 namespaces (ls-others, ls-prod)"), format!("not told of what stays: {told}"))?;
+    let report = swept.left().unwrap_or_default();
+    check(
+        report.contains("2 namespaces (ls-others, ls-prod)"),
+        format!("no report of the remaining namespaces: {report}"),
+    )?;
     plane.end().await;
     Ok(())
 }
 
-/// Whoever makes a pod in a namespace of the harness's, it reaches none of the user's nodes; the
-/// cluster's own ReplicaSet controller has no other rights there than the user has.
+/// No pod in the harness's namespaces reaches a user's node, whichever client creates it. The
+/// cluster's ReplicaSet controller has no more rights there than the user.
 async fn pods_are_kept_off_nodes(user: &Client, subject: &Client) -> Outcome {
     let pod = |more: Value| {
         let mut pod = json!({"metadata": {"generateName": "p-"}, "spec": {"schedulerName": "lockstep",
@@ -202,16 +205,15 @@ async fn pods_are_kept_off_nodes(user: &Client, subject: &Client) -> Outcome {
     ];
     for more in forbidden {
         let made = make_in::<Pod>(user, "ls-case-0-1", pod(more.clone())).await;
-        // This server has no --allow-privileged, so it refuses privileges before admission is
-        // asked.
+        // This server has no --allow-privileged, so it refuses privileged pods before admission.
         let invalid = more.get("containers").is_some()
             && matches!(&made, Err(kube::Error::Api(status)) if status.code == 422 && status.message.contains("privileged"));
         check(invalid || is_refused(&made), format!("a pod with {more} was let in: {made:?}"))?;
     }
-    // What differs is refused for that alone.
+    // A pod that differs in one field is refused for that field alone.
     make_in::<Pod>(user, "ls-case-0-1", pod(json!({"nodeName": "lockstep-1"}))).await?;
     make_in::<Pod>(user, "default", pod(json!({"nodeName": "users-node"}))).await?;
-    // A subject that brings the Deployment controller alone makes no pods at all.
+    // A subject with only the Deployment controller creates no pods at all.
     check(is_refused(&make_in::<Pod>(subject, "ls-case-0-1", pod(json!({}))).await), "the subject made a pod")?;
     let pods: Api<Pod> = Api::namespaced(user.clone(), "ls-case-0-1");
     let free: Pod = serde_json::from_value(pod(json!({})))?;
@@ -242,7 +244,7 @@ async fn refused() -> Outcome {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:serviceaccounts"}]});
     make::<ClusterRoleBinding>(&client, open).await?;
-    // The server acts on it a moment later.
+    // The server applies it a moment later.
     clock::pause(Duration::from_secs(1)).await;
     refuses("lets every service account update deployments in any namespace").await?;
     let left = labelled(&client).await?;
@@ -255,7 +257,7 @@ async fn refused() -> Outcome {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     namespaces.patch(HOME, &PatchParams::default(), &Patch::Merge(labels)).await?;
 
-    // Somebody on another machine, who is alive.
+    // A run on another machine that is still alive.
     make_in::<Lease>(&client, HOME, json!({"metadata": {"name": "lockstep"}, "spec": {"holderIdentity": "there/7/x"}}))
         .await?;
     let leases: Api<Lease> = Api::namespaced(client.clone(), HOME);
@@ -272,8 +274,8 @@ async fn refused() -> Outcome {
     Ok(())
 }
 
-/// Its rights went with the run, so it may do nothing (403) until the server forgets that its token
-/// was valid, some ten seconds after it was last used; then nobody is known by it (401).
+/// Its rights are removed with the run, so its requests are forbidden (403) until the server's
+/// token cache expires some ten seconds after the last use; then they are unauthorized (401).
 async fn its_token_ends(subject: &Client) -> Outcome {
     let deadline = clock::instant() + Duration::from_secs(60);
     loop {

@@ -1,8 +1,8 @@
 //! The control plane, the test environment's controllers and the interceptor, with upstream's own
 //! programs.
 //!
-//! Without the programs and without Go to build them the trials are listed as ignored. Other
-//! processes' parts are played by this executable itself, started again: see [`roles`].
+//! Without the programs and without Go to build them the trials are listed as ignored. This
+//! executable, started in another role, plays other processes: see [`roles`].
 
 mod roles;
 
@@ -28,8 +28,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use roles::{
-    Outcome, alive, block_on, check, gone, other, play_if_asked, processes, run, runner, said, shared_by_trials, start,
-    trial, until,
+    Outcome, alive, block_on, check, command_in_role, play_if_asked, processes, read_cluster, run, runner,
+    shared_by_trials, start, trial, until, until_removed,
 };
 
 fn main() -> ExitCode {
@@ -45,18 +45,18 @@ fn main() -> ExitCode {
     let trials = vec![
         trial("control-plane::plane::boots_and_leaves_nothing", ignored, boots),
         trial("control-plane::plane::sigkill_of_the_harness_leaves_nothing", ignored, killed),
-        trial("control-plane::plane::the_processes_of_a_run_share_one_and_it_ends_with_the_run", ignored, shared),
-        trial("control-plane::plane::a_failed_boot_is_remembered_for_the_run", ignored, remembered),
-        trial("control-plane::plane::up_outlives_its_process_and_down_leaves_nothing", ignored, standing),
-        trial("control-plane::plane::an_early_end_is_told_with_its_log", false, ends_early),
+        trial("control-plane::plane::processes_of_a_run_share_a_cluster_that_ends_with_the_run", ignored, shared),
+        trial("control-plane::plane::failed_boot_is_cached_for_the_run", ignored, remembered),
+        trial("control-plane::plane::up_outlives_its_process_and_down_removes_everything", ignored, standing),
+        trial("control-plane::plane::early_exit_is_reported_with_its_log", false, ends_early),
         trial("control-plane::plane::one_subject_at_a_time", ignored, exclusive),
         trial(
             "control-plane::plane::the_environment_leaves_deployments_alone_and_serves_replicasets",
             ignored,
             environment,
         ),
-        trial("control-plane::plane::the_environment_leaves_out_what_the_subject_brings", ignored, environment_without),
-        trial("control-plane::plane::the_interceptor_passes_and_logs", ignored, interceptor),
+        trial("control-plane::plane::environment_omits_the_subjects_controllers", ignored, environment_without),
+        trial("control-plane::plane::interceptor_forwards_and_logs", ignored, interceptor),
     ];
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     block_on(release());
@@ -82,8 +82,8 @@ async fn boots() -> Outcome {
     let mut anonymous = kube::Config::new(cluster.access().server.parse()?);
     anonymous.accept_invalid_certs = true;
     let anonymous = Client::try_from(anonymous)?;
-    check(anonymous.apiserver_version().await.is_err(), "somebody without a token got an answer")?;
-    // The subject may do everything here.
+    check(anonymous.apiserver_version().await.is_err(), "a client without a token got a response")?;
+    // The subject has all rights here.
     namespace(&cluster.access().subject_client()?, "by-the-subject").await?;
     let known: Cluster = serde_json::from_str::<Handover>(&serde_json::to_string(&cluster.hand_over())?)?.into();
     drop(client);
@@ -93,17 +93,17 @@ async fn boots() -> Outcome {
 
 async fn killed() -> Outcome {
     let mut harness = start("victim")?;
-    let cluster = said(&mut harness)?;
+    let cluster = read_cluster(&mut harness)?;
     alive(&cluster)?;
     drop(harness);
-    gone(&cluster, cluster.dir()).await
+    until_removed(&cluster, cluster.dir()).await
 }
 
 async fn shared() -> Outcome {
     let (runner, first, third) = shared_by_trials(&plan()).await?;
     third.access().admin_client().await?.apiserver_version().await?;
     drop(runner);
-    gone(&first, first.dir().parent().ok_or("a cluster of a run has a folder around it")?).await
+    until_removed(&first, first.dir().parent().ok_or("a cluster of a run has a folder around it")?).await
 }
 
 async fn remembered() -> Outcome {
@@ -122,7 +122,7 @@ async fn remembered() -> Outcome {
     until("the folder is gone", Duration::from_secs(5), async || !folder.exists()).await
 }
 
-/// The folder of a run, looked for where this user's folders are.
+/// The folder of a run within this user's folders.
 fn place_of(run: &Run) -> Result<PathBuf, Failed> {
     let mine = format!("lockstep-{}", rustix::process::getuid().as_raw());
     let folders = std::fs::read_dir(std::env::temp_dir().join(mine))?;
@@ -137,7 +137,7 @@ async fn standing() -> Outcome {
     let standing = Standing::at(&folder);
     check(standing.running().await?.is_none() && !standing.down().await?, "there is one already")?;
     let mut process = start(&format!("up {}", folder.display()))?;
-    let cluster = said(&mut process)?;
+    let cluster = read_cluster(&mut process)?;
     check(process.0.wait()?.success(), "up failed")?;
     clock::pause(Duration::from_millis(300)).await;
     check(standing.running().await?.is_some_and(|found| found.programs() == cluster.programs()), "it is not found")?;
@@ -149,8 +149,7 @@ async fn standing() -> Outcome {
     check(!standing.down().await?, "down found one twice")
 }
 
-/// Three scripts in the programs' place: all say the right version, and the API server then gives
-/// up.
+/// Three scripts replace the programs: all report the right version, and then the API server exits.
 async fn ends_early() -> Outcome {
     let folder = tempfile::tempdir()?;
     let (bin, tmp) = (folder.path().join("bin"), folder.path().join("tmp"));
@@ -166,9 +165,9 @@ async fn ends_early() -> Outcome {
         std::fs::write(bin.join(program), text)?;
         std::fs::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755))?;
     }
-    let told = other("victim")?.env("LOCKSTEP_BIN", &bin).env("TMPDIR", &tmp).output()?;
-    let error = String::from_utf8_lossy(&told.stderr).into_owned();
-    check(!told.status.success(), "it booted")?;
+    let output = command_in_role("victim")?.env("LOCKSTEP_BIN", &bin).env("TMPDIR", &tmp).output()?;
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    check(!output.status.success(), "it booted")?;
     let says = |words: &str| check(error.contains(words), format!("{words:?} is not in {error}"));
     says("kube-apiserver ended while the cluster was starting (exit code 3)")?;
     says("failed-kube-apiserver.log says\nno such flag")?;
@@ -190,10 +189,10 @@ async fn exclusive() -> Outcome {
     Ok(tokio::time::timeout(Duration::from_secs(60), waiting).await???)
 }
 
-// What runs on it.
+// Controllers and interceptor.
 
-/// A new namespace that is ready for pods: its default service account is the test environment's
-/// doing.
+/// A new namespace that is ready for pods: the test environment creates its default service
+/// account.
 async fn namespace(client: &Client, prefix: &str) -> Result<String, Failed> {
     let wanted: Namespace = serde_json::from_value(json!({"metadata": {"generateName": format!("{prefix}-")}}))?;
     let made = Api::all(client.clone()).create(&PostParams::default(), &wanted).await?;
@@ -246,7 +245,7 @@ async fn environment() -> Outcome {
     until("the ReplicaSet has two pods", Duration::from_secs(30), two_pods).await?;
     clock::pause(Duration::from_secs(1)).await;
     let replica_sets = count::<ReplicaSet>(&client, &namespace).await?;
-    check(replica_sets == 1, format!("somebody made {} more", replica_sets - 1))
+    check(replica_sets == 1, format!("another controller created {} more", replica_sets - 1))
 }
 
 async fn environment_without() -> Outcome {
@@ -257,7 +256,7 @@ async fn environment_without() -> Outcome {
     clock::pause(Duration::from_secs(1)).await;
     let pods = count::<Pod>(&client, &namespace).await?;
     cluster.end().await;
-    check(pods == 0, format!("somebody made {pods} pods"))
+    check(pods == 0, format!("another controller created {pods} pods"))
 }
 
 async fn interceptor() -> Outcome {
@@ -274,7 +273,7 @@ async fn interceptor() -> Outcome {
         Some(WatchEvent::Added(map)) if map.metadata.name.as_deref() == Some("one") => {}
         other => return Err(format!("not the event: {other:?}").into()),
     }
-    check(maps.get("two").await.is_err(), "there is no such thing")?;
+    check(maps.get("two").await.is_err(), "it must not exist")?;
 
     interceptor.log().beyond(3).await;
     let log = interceptor.log().drain();

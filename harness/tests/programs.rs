@@ -1,34 +1,34 @@
-//! Subjects that are programs of somebody else, as a person judges them on the simulated cluster:
-//! what lockstep gives them, and what it says of one that ends, asks for what is invalid, or never
-//! connects. The programs are modes of `subjects/wrong.py`.
+//! Third-party subjects on the simulated cluster, as users judge them: what lockstep gives them,
+//! and its reports of programs that exit, send invalid requests, or never connect. The programs are
+//! modes of `subjects/wrong.py`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// What a run printed, and how it ended.
-struct Ran {
+/// The output and exit code of a run.
+struct RunOutput {
     out: String,
     err: String,
     code: i32,
 }
 
-impl Ran {
+impl RunOutput {
     /// The judgement of each case, in order.
     fn judgements(&self) -> Vec<Value> {
         self.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// Fails with all that was printed unless standard output has these.
-    fn says(&self, parts: &[&str]) {
+    /// Asserts that standard output has these parts.
+    fn prints(&self, parts: &[&str]) {
         for part in parts {
             assert!(self.out.contains(part), "no `{part}` in\n{}\n{}", self.out, self.err);
         }
     }
 }
 
-/// Cases of a folder, in which nothing but the name of the Deployment differs.
+/// A folder of cases that differ only in the Deployment's name.
 fn cases(deployments: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (number, name) in deployments.iter().enumerate() {
@@ -45,7 +45,7 @@ fn subject(mode: &str) -> String {
     format!("command:python3 '{}' {mode}", script.display())
 }
 
-fn lockstep(arguments: &[&str]) -> Ran {
+fn lockstep(arguments: &[&str]) -> RunOutput {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let state = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
@@ -56,12 +56,16 @@ fn lockstep(arguments: &[&str]) -> Ran {
     }
     let output = command.output().expect("it starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    Ran { out: text(output.stdout), err: text(output.stderr), code: output.status.code().expect("it ends by itself") }
+    RunOutput {
+        out: text(output.stdout),
+        err: text(output.stderr),
+        code: output.status.code().expect("it ends by itself"),
+    }
 }
 
-/// Judge a mode on cases. What a right program does in time takes no longer; what never settles
-/// takes one budget a case.
-fn run(deployments: &[&str], mode: &str, more: &[&str]) -> Ran {
+/// Judges a mode of wrong.py on cases. The budget only matters for modes that never settle, which
+/// take one budget per case.
+fn run(deployments: &[&str], mode: &str, more: &[&str]) -> RunOutput {
     let never = ["invalid", "mute", "distrusts", "status-within"].contains(&mode);
     let budget = if never { "5s" } else { "20s" };
     let folder = cases(deployments);
@@ -70,14 +74,14 @@ fn run(deployments: &[&str], mode: &str, more: &[&str]) -> Ran {
     lockstep(&[&["run", &path, "--cluster", "sim", "--budget", budget, "--subject", &subject], more].concat())
 }
 
-/// What a judgement says went wrong.
+/// The messages of a judgement's findings.
 fn messages(judgement: &Value) -> String {
     let findings = judgement["findings"].as_array().into_iter().flatten();
     findings.filter_map(|finding| finding["message"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn a_subject_that_ends_is_started_again_and_its_end_counts_once() {
+fn exited_subject_is_restarted_and_counted_once() {
     let ran = run(&["doomed", "web", "web"], "ends-on-doomed", &["--output", "json"]);
     let judged = ran.judgements();
     let ended: Vec<_> = judged.iter().map(|it| messages(it).contains("the subject ended (exit code 1)")).collect();
@@ -89,7 +93,7 @@ fn a_subject_that_ends_is_started_again_and_its_end_counts_once() {
 }
 
 #[test]
-fn a_subject_that_ends_at_every_start_stops_the_run() {
+fn subject_that_always_exits_stops_the_run() {
     let ran = run(&["web", "web"], "ends", &[]);
     assert_eq!(ran.code, 1, "{}\n{}", ran.out, ran.err);
     assert!(ran.err.contains("exited after each of 3 starts") && ran.err.contains("(exit code 3)"), "{}", ran.err);
@@ -98,35 +102,35 @@ fn a_subject_that_ends_at_every_start_stops_the_run() {
 }
 
 #[test]
-fn a_subject_that_asks_for_what_is_invalid_is_told_with_the_servers_words() {
+fn invalid_request_is_reported_with_the_servers_message() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     let ran = run(&["web"], "invalid", &["--junit", &path("junit.xml"), "--evidence", &path("evidence")]);
     assert_eq!(ran.code, 1, "{}", ran.err);
-    ran.says(&["its requests about this case: create 422 (", "422 create replicasets (", "spec.selector"]);
-    ran.says(&["it printed:", "| wrong.py starts: invalid"]);
+    ran.prints(&["its requests about this case: create 422 (", "422 create replicasets (", "spec.selector"]);
+    ran.prints(&["it printed:", "| wrong.py starts: invalid"]);
     let junit = std::fs::read_to_string(path("junit.xml")).expect("written");
     assert!(junit.contains("422 create replicasets") && junit.contains("spec.selector"), "{junit}");
     let report = find(folder.path(), "report.txt");
     assert!(report.contains("422 create replicasets") && report.contains("wrong.py starts"), "{report}");
-    // What it printed before the case, too.
+    // Including its output before the case.
     assert!(find(folder.path(), "subject.log").contains("wrong.py starts: invalid"));
 }
 
 #[test]
-fn a_subject_that_never_connects_is_told_so_with_what_it_printed() {
+fn subject_that_never_connects_is_reported_with_its_output() {
     let ran = run(&["web"], "mute", &[]);
-    ran.says(&["it never made a single request, and opened no connection", "$KUBECONFIG", "--in-cluster"]);
-    ran.says(&["the namespace did not settle: the subject made no request in the 6"]);
+    ran.prints(&["it never made a single request, and opened no connection", "$KUBECONFIG", "--in-cluster"]);
+    ran.prints(&["the namespace did not settle: the subject made no request in the 6"]);
     let said = "the subject has not served the probe";
     assert!(ran.err.contains(said) && ran.err.contains("no step settles and no case is conformant"), "{}", ran.err);
-    ran.says(&["| wrong.py starts: mute", "| I am waiting for a war"]);
+    ran.prints(&["| wrong.py starts: mute", "| I am waiting for a war"]);
     assert!(ran.code == 1 && !ran.out.contains(['\u{1b}', '\u{7}']), "{:?}", ran.out);
 }
 
-/// The time that a subject takes to start is no step's, neither at first nor after it was stopped.
+/// A subject's start does not count as part of a step, neither at first nor after a restart.
 #[test]
-fn a_subject_that_starts_slowly_is_not_blamed_for_it() {
+fn slow_start_of_a_subject_is_not_a_failure() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "description: x\ngiven:\n  - deployment: {name: web, replicas: 1, image: \"app:1\"}\n\
                 steps:\n  - subject: stop\n  - scale: 2\n  - subject: start\n  - scale: 3\n";
@@ -141,25 +145,25 @@ fn a_subject_that_starts_slowly_is_not_blamed_for_it() {
 }
 
 #[test]
-fn a_subject_that_writes_status_with_the_object_is_told_where_it_belongs() {
+fn status_written_with_the_object_is_reported_with_a_hint() {
     let ran = run(&["web"], "status-within", &[]);
-    ran.says(&[
+    ran.prints(&[
         "hint: the subject wrote status with the object itself: update deployments (",
         "write to the subresource",
     ]);
-    ran.says(&["stayed in the wrong state: deployment/web has status.observedGeneration 0, and 1 is right"]);
+    ran.prints(&["stayed in the wrong state: deployment/web has status.observedGeneration 0, and 1 is right"]);
     assert_eq!(ran.code, 1);
 }
 
 #[test]
-fn a_subject_that_brings_more_than_was_said_is_told_the_flag() {
+fn undeclared_controllers_are_reported_with_the_flag() {
     let ran = run(&["web"], "both", &[]);
     let said = "the work of a ReplicaSet controller, which the cluster has here: update replicasets/status (";
-    ran.says(&[said, "add --controllers deployment,replicaset"]);
+    ran.prints(&[said, "add --controllers deployment,replicaset"]);
 }
 
 #[test]
-fn a_case_of_another_kind_is_left_out_for_a_subject_without_a_workload() {
+fn cases_of_other_workload_kinds_are_skipped() {
     let named = "cases/rolling/rollout-of-argo.yaml";
     let ran = lockstep(&["run", named, "--subject", "command:true"]);
     assert!(ran.err.contains(&format!("{named} is left out: it is about a Rollout; --workload")), "{}", ran.err);
@@ -169,14 +173,14 @@ fn a_case_of_another_kind_is_left_out_for_a_subject_without_a_workload() {
 }
 
 #[test]
-fn a_subject_that_does_not_trust_the_certificate_is_told_so() {
+fn untrusted_certificate_is_reported() {
     let ran = run(&["web"], "distrusts", &[]);
-    ran.says(&["it never made a single request", "broke off in the TLS handshake", "certificate-authority-data"]);
+    ran.prints(&["it never made a single request", "broke off in the TLS handshake", "certificate-authority-data"]);
     assert_eq!(ran.code, 1);
 }
 
 #[test]
-fn a_subject_finds_its_cluster_in_a_home_folder_of_its_own() {
+fn subject_finds_its_kubeconfig_in_its_home_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let evidence = folder.path().join("evidence").display().to_string();
     let ran = run(&["web"], "home 'a b' '' \"it's\"", &["--output", "json", "--evidence", &evidence]);
@@ -189,10 +193,10 @@ fn a_subject_finds_its_cluster_in_a_home_folder_of_its_own() {
     assert!(home.contains("lockstep-") && !Path::new(home).exists(), "{home} is still there");
 }
 
-/// Where a process may not mount anything, as in most containers, that is said before anything
-/// runs.
+/// Where a process may not mount file systems, as in most containers, the run refuses this at the
+/// start.
 #[test]
-fn a_subject_finds_what_a_pod_finds_on_request() {
+fn subject_gets_a_pods_environment_on_request() {
     let ran = run(&["web"], "in-cluster", &["--in-cluster", "--output", "json"]);
     if ran.code == 64 {
         assert!(
@@ -209,7 +213,7 @@ fn a_subject_finds_what_a_pod_finds_on_request() {
 }
 
 #[test]
-fn cases_of_controllers_that_a_subject_does_not_bring_are_left_out() {
+fn cases_of_missing_controllers_are_skipped() {
     let named = "cases/replicaset/adopt-orphan.yaml";
     let ran = lockstep(&["run", named, "--cluster", "sim", "--subject", "command:true"]);
     assert_eq!(ran.code, 4, "{}\n{}", ran.out, ran.err);
@@ -228,7 +232,7 @@ fn cases_of_controllers_that_a_subject_does_not_bring_are_left_out() {
     assert!(unclosed.code == 64 && unclosed.err.contains("unclosed quote"), "{}", unclosed.err);
 }
 
-/// The text of the first file of this name below a folder.
+/// The text of the first file with this name in a folder tree.
 fn find(folder: &Path, name: &str) -> String {
     fn walk(folder: &Path, name: &str) -> Option<PathBuf> {
         let entries: Vec<_> = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
@@ -239,12 +243,12 @@ fn find(folder: &Path, name: &str) -> String {
     std::fs::read_to_string(path).expect("readable")
 }
 
-/// The value that `wrong.py leaks` writes wherever it can.
+/// The value that `wrong.py leaks` writes everywhere it can.
 const LEAKED: &str = "s3cr3t-of-the-case";
 
-/// What is kept of a run is without the values of Secrets, also where a subject repeats them.
+/// Stored files have no values of Secrets, even where a subject repeats them.
 #[test]
-fn values_of_secrets_are_in_nothing_that_is_kept_or_printed() {
+fn secret_values_are_neither_stored_nor_printed() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::create_dir(path("area")).expect("a folder");

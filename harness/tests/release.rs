@@ -1,8 +1,8 @@
-//! What installs and runs a release: `scripts/install.sh`, and `scripts/action` behind
+//! Installing and running a release: `scripts/install.sh`, and `scripts/action` behind
 //! `action.yml`.
 //!
-//! The release is made here: an archive whose `lockstep` is a shell script.
-//! `scripts/release-archive` makes a real one, and tries it.
+//! The release is made by the test: an archive whose `lockstep` is a shell script.
+//! `scripts/release-archive` makes and checks a real one.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -18,32 +18,32 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name)
 }
 
-/// This platform, as archives name it.
+/// This platform's name in archives.
 fn target() -> String {
     let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-musl" };
     format!("{}-{system}", std::env::consts::ARCH)
 }
 
-/// Runs a command to its end: standard output, standard error and the exit code.
+/// Runs a command; returns standard output, standard error and the exit code.
 fn run(command: &mut Command) -> (String, String, i32) {
     let output = command.output().expect("it starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     (text(output.stdout), text(output.stderr), output.status.code().expect("it ends by itself"))
 }
 
-/// A shell script that can be run.
+/// Writes an executable shell script.
 fn program(path: &Path, text: &str) {
     std::fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("writable");
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("ours");
 }
 
-/// A folder of releases, and one to install into.
+/// A folder of releases and one to install into.
 struct Release {
     folder: TempDir,
 }
 
 impl Release {
-    /// `VERSION` is there, and is the latest.
+    /// Creates release `VERSION`, which is the latest.
     fn new() -> Self {
         let release = Self { folder: tempfile::tempdir().expect("a folder") };
         for place in [format!("download/v{VERSION}"), "latest/download".to_owned()] {
@@ -67,7 +67,7 @@ impl Release {
         format!("file://{}/releases", self.folder.path().display())
     }
 
-    /// Where programs are installed by default.
+    /// The default path of an installed program.
     fn installed(&self) -> PathBuf {
         self.folder.path().join(".local/bin/lockstep")
     }
@@ -84,12 +84,15 @@ impl Release {
 }
 
 #[test]
-fn the_latest_release_is_installed_and_replaced() {
+fn installs_and_replaces_the_latest_release() {
     let release = Release::new();
-    let (said, aside, code) = release.install(&[]);
+    let (stdout, stderr, code) = release.install(&[]);
     let installed = release.installed();
-    assert!(said.starts_with(&format!("installed lockstep {VERSION} as {}\n", installed.display())), "{said}{aside}");
-    assert!(said.contains(".local/bin is not in your PATH") && code == 0, "{said}{aside}");
+    assert!(
+        stdout.starts_with(&format!("installed lockstep {VERSION} as {}\n", installed.display())),
+        "{stdout}{stderr}"
+    );
+    assert!(stdout.contains(".local/bin is not in your PATH") && code == 0, "{stdout}{stderr}");
     assert_eq!(run(&mut Command::new(&installed)).0, format!("lockstep {VERSION}\n"));
     std::fs::write(&installed, "old").expect("writable");
     assert_eq!(release.install(&[]).2, 0);
@@ -99,7 +102,7 @@ fn the_latest_release_is_installed_and_replaced() {
 }
 
 #[test]
-fn a_version_is_installed_into_a_folder_over_http() {
+fn installs_a_version_into_a_folder_over_http() {
     let release = Release::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
@@ -119,17 +122,16 @@ fn a_version_is_installed_into_a_folder_over_http() {
     let to = release.folder.path().join("to");
     let to = to.to_str().expect("text");
     let url = format!("http://{address}/releases/");
-    let (said, aside, code) = release.install_from(&url, &["--version", &format!("v{VERSION}"), "--to", to]);
-    assert!(said.contains(&format!("installed lockstep {VERSION}")) && code == 0, "{said}{aside}");
-    let (_, aside, code) = release.install_from(&url, &["--version", "1.0.0", "--to", to]);
+    let (stdout, stderr, code) = release.install_from(&url, &["--version", &format!("v{VERSION}"), "--to", to]);
+    assert!(stdout.contains(&format!("installed lockstep {VERSION}")) && code == 0, "{stdout}{stderr}");
+    let (_, stderr, code) = release.install_from(&url, &["--version", "1.0.0", "--to", to]);
     assert!(
-        aside.contains("cannot download") && aside.contains("/download/v1.0.0/SHA256SUMS") && code == 69,
-        "{aside}"
+        stderr.contains("cannot download") && stderr.contains("/download/v1.0.0/SHA256SUMS") && code == 69,
+        "{stderr}"
     );
 }
 
-/// A folder of programs, which is all of `PATH`, with a `wget` that answers each address by these
-/// lines of a shell.
+/// Installs with a `PATH` of one folder, whose `wget` answers addresses with these shell lines.
 fn with_wget(release: &Release, answers: &str) -> (String, String, i32) {
     let bin = release.folder.path().join("bin");
     std::fs::create_dir(&bin).expect("writable");
@@ -167,8 +169,8 @@ fn with_wget(release: &Release, answers: &str) -> (String, String, i32) {
     program(&bin.join("wget"), &wget);
     let mut install = Command::new("sh");
     install.arg(script("install.sh")).env("LOCKSTEP_DOWNLOAD_URL", "https://a.test/r").env("PATH", &bin);
-    let (said, aside, code) = run(install.env("HOME", release.folder.path()));
-    (said, aside + &std::fs::read_to_string(log).unwrap_or_default(), code)
+    let (stdout, stderr, code) = run(install.env("HOME", release.folder.path()));
+    (stdout, stderr + &std::fs::read_to_string(log).unwrap_or_default(), code)
 }
 
 #[test]
@@ -177,26 +179,26 @@ fn wget_follows_redirections_to_https() {
     let answers = "https://a.test/*) to /moved/${address##*/} ;;\nhttps://b.test/*) send \"$@\" ;;";
     let answers = answers
         .replace("https://a.test/*)", "https://a.test/moved/*) to https://b.test/${address##*/} ;;\nhttps://a.test/*)");
-    let (said, aside, code) = with_wget(&release, &answers);
-    assert!(said.starts_with("installed lockstep") && code == 0, "{said}{aside}");
-    assert!(aside.lines().all(|line| line.contains("--max-redirect=0")), "{aside}");
+    let (stdout, stderr, code) = with_wget(&release, &answers);
+    assert!(stdout.starts_with("installed lockstep") && code == 0, "{stdout}{stderr}");
+    assert!(stderr.lines().all(|line| line.contains("--max-redirect=0")), "{stderr}");
 }
 
 #[test]
-fn wget_follows_no_redirection_to_http() {
+fn wget_does_not_follow_redirections_to_http() {
     let release = Release::new();
     let answers = "https://*) to http://b.test/${address##*/} ;;\nhttp://*) send \"$@\" ;;";
-    let (said, aside, code) = with_wget(&release, answers);
-    assert!(aside.contains("https://a.test/r/latest/download/SHA256SUMS is redirected to http://b.test/"), "{aside}");
-    assert!(aside.contains("which is not https") && code == 69 && !release.installed().exists(), "{said}{aside}");
-    assert!(!aside.lines().any(|line| line.starts_with("http://")), "{aside}");
+    let (stdout, stderr, code) = with_wget(&release, answers);
+    assert!(stderr.contains("https://a.test/r/latest/download/SHA256SUMS is redirected to http://b.test/"), "{stderr}");
+    assert!(stderr.contains("which is not https") && code == 69 && !release.installed().exists(), "{stdout}{stderr}");
+    assert!(!stderr.lines().any(|line| line.starts_with("http://")), "{stderr}");
 }
 
 #[test]
-fn what_is_not_the_release_is_refused() {
+fn rejects_wrong_checksums_and_versions() {
     let refused = |release: &Release, arguments: &[&str], why: &str| {
-        let (said, aside, code) = release.install(arguments);
-        assert!(aside.contains(why) && code == 65, "{said}{aside}{code}");
+        let (stdout, stderr, code) = release.install(arguments);
+        assert!(stderr.contains(why) && code == 65, "{stdout}{stderr}{code}");
         assert!(!release.installed().exists(), "{why}");
     };
     let release = Release::new();
@@ -207,28 +209,28 @@ fn what_is_not_the_release_is_refused() {
     std::fs::write(&archive, good).expect("writable");
     std::fs::write(release.latest("SHA256SUMS"), "0000  lockstep-other.tar.gz\n").expect("writable");
     refused(&release, &[], "does not name lockstep-");
-    // Verified, but another version than the folder says.
+    // A valid checksum, but another version than the folder's name.
     let folder = release.folder.path().join("releases/download");
     std::fs::rename(folder.join(format!("v{VERSION}")), folder.join("v1.2.3")).expect("ours");
     refused(&release, &["--version", "1.2.3"], &format!("is 'lockstep {VERSION}', not lockstep 1.2.3"));
 }
 
 #[test]
-fn what_cannot_be_installed_is_said() {
+fn reports_why_it_cannot_install() {
     let release = Release::new();
     for wrong in [&["--version"][..], &["--version", "../1"], &["1.0.0"], &["--to", ""]] {
         assert_eq!(release.install(wrong).2, 64, "{wrong:?}");
     }
     let taken = release.folder.path().join("file");
     std::fs::write(&taken, "").expect("writable");
-    let (_, aside, code) = release.install(&["--to", taken.to_str().expect("text")]);
-    assert!(aside.contains("cannot") && code == 73, "{aside}");
+    let (_, stderr, code) = release.install(&["--to", taken.to_str().expect("text")]);
+    assert!(stderr.contains("cannot") && code == 73, "{stderr}");
     let bin = release.folder.path().join("bin");
     std::fs::create_dir(&bin).expect("writable");
     program(&bin.join("uname"), "echo Plan9");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("set"));
-    let (_, aside, code) = run(Command::new("sh").arg(script("install.sh")).env("PATH", path));
-    assert!(aside.contains("no archive for Plan9 on Plan9; build it: cargo install") && code == 69, "{aside}");
+    let (_, stderr, code) = run(Command::new("sh").arg(script("install.sh")).env("PATH", path));
+    assert!(stderr.contains("no archive for Plan9 on Plan9; build it: cargo install") && code == 69, "{stderr}");
 }
 
 /// `scripts/action` as a job of GitHub Actions runs it.
@@ -241,24 +243,24 @@ fn action(step: &str, folder: &Path) -> Command {
 }
 
 #[test]
-fn the_action_installs_its_own_version() {
+fn action_installs_its_own_version() {
     let release = Release::new();
     let folder = release.folder.path();
     let url = release.url();
-    let (_, aside, code) = run(action("install", folder).env("LOCKSTEP_DOWNLOAD_URL", &url));
+    let (_, stderr, code) = run(action("install", folder).env("LOCKSTEP_DOWNLOAD_URL", &url));
     let own = env!("CARGO_PKG_VERSION");
-    assert!(aside.contains(&format!("/download/v{own}/SHA256SUMS")) && code == 69, "{aside}");
+    assert!(stderr.contains(&format!("/download/v{own}/SHA256SUMS")) && code == 69, "{stderr}");
     for version in [VERSION, "latest"] {
         let mut install = action("install", folder);
-        let (said, aside, code) = run(install.env("LOCKSTEP_DOWNLOAD_URL", &url).env("VERSION", version));
-        assert!(said.contains(&format!("installed lockstep {VERSION}")) && code == 0, "{said}{aside}");
+        let (stdout, stderr, code) = run(install.env("LOCKSTEP_DOWNLOAD_URL", &url).env("VERSION", version));
+        assert!(stdout.contains(&format!("installed lockstep {VERSION}")) && code == 0, "{stdout}{stderr}");
     }
     let path = std::fs::read_to_string(folder.join("path")).expect("written");
     assert!(path.lines().all(|bin| Path::new(bin).join("lockstep").exists()), "{path}");
 }
 
 #[test]
-fn the_action_passes_on_what_it_is_given() {
+fn action_passes_on_its_inputs() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     program(&folder.join("lockstep"), "printf '%s\\n' \"$@\"\nexit 3");
@@ -266,8 +268,8 @@ fn the_action_passes_on_what_it_is_given() {
     let judged = |given: &[(&str, &str)]| run(action("run", folder).env("PATH", &path).envs(given.iter().copied()));
     let report = folder.join("lockstep-report").display().to_string();
     let files = format!("--junit\n{report}/junit.xml\n--html\n{report}/page.html\n--evidence\n{report}/evidence\n");
-    let (said, aside, code) = judged(&[]);
-    assert_eq!((said, code), (format!("run\n{files}--\n"), 3), "{aside}");
+    let (stdout, stderr, code) = judged(&[]);
+    assert_eq!((stdout, code), (format!("run\n{files}--\n"), 3), "{stderr}");
     let given = [
         ("SUBJECT", "command:./my controller $(touch ran)"),
         ("FILTER", "area(rolling) & !tag(slow)"),
@@ -283,9 +285,10 @@ fn the_action_passes_on_what_it_is_given() {
     assert!(output.starts_with(&format!("report={report}\n")), "{output}");
 }
 
-/// The job that may publish runs nothing that it builds or downloads but what other jobs handed on.
+/// The job with publishing rights builds and downloads nothing; it only uses artifacts of other
+/// jobs.
 #[test]
-fn the_job_that_publishes_builds_nothing() {
+fn publish_job_builds_nothing() {
     let workflow = script("../.github/workflows/release.yml");
     let text = std::fs::read_to_string(workflow).expect("readable");
     let workflow: serde_json::Value = serde_saphyr::from_str(&text).expect("YAML");

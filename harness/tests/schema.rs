@@ -1,6 +1,6 @@
-//! The JSON schema of a case: that `cases/case.schema.json` is what `lockstep schema` prints, that
-//! every case is valid by it, and that files which are wrong in themselves are not. And that the
-//! reference page is what `lockstep schema --reference` prints.
+//! The JSON schema of a case: `cases/case.schema.json` is what `lockstep schema` prints, every case
+//! is valid, and invalid files are rejected. The reference page is what `lockstep schema
+//! --reference` prints.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use lockstep::case;
 use serde_json::Value;
 
-/// Bad files of the corpus whose fields are each as they should be: what is wrong depends on other
-/// steps, or on what a text means; and to JSON `3.0` is a whole number.
-const ONLY_THE_READER_KNOWS: [&str; 53] = [
+/// Bad files that are valid by the schema: the error depends on other steps or on the meaning of a
+/// text, or JSON reads `3.0` as an integer.
+const VALID_BY_SCHEMA: [&str; 53] = [
     "cel-not-a-boolean",
     "cel-number-and-text",
     "cel-unknown-field",
@@ -75,7 +75,7 @@ fn committed() -> Value {
     serde_json::from_str(&text).expect("it is JSON")
 }
 
-/// The file as an editor sees it: by the same reading of scalars, or nothing where it is not YAML.
+/// The file as an editor reads it, with the same rules for scalars; `None` if it is not YAML.
 fn value(path: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(path).ok()?;
     let options = serde_saphyr::options! { with_snippet: false, legacy_octal_numbers: true };
@@ -87,21 +87,21 @@ fn name(path: &Path) -> String {
 }
 
 #[test]
-fn the_committed_file_is_fresh() {
+fn committed_schema_is_up_to_date() {
     let fresh = format!("{:#}\n", case::schema());
     let text = std::fs::read_to_string(root().join("cases/case.schema.json")).unwrap_or_default();
     assert!(text == fresh, "the case format has changed: cargo lockstep schema > cases/case.schema.json");
 }
 
 #[test]
-fn the_reference_page_is_fresh() {
+fn reference_page_is_up_to_date() {
     let text = std::fs::read_to_string(root().join("docs/case-reference.md")).unwrap_or_default();
     let command = "cargo lockstep schema --reference > docs/case-reference.md";
     assert!(text == case::reference(), "the case format has changed: {command}");
 }
 
 #[test]
-fn every_case_is_valid() {
+fn schema_accepts_every_case() {
     let schema = committed();
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     let mut wrong = Vec::new();
@@ -118,14 +118,14 @@ fn every_case_is_valid() {
 }
 
 #[test]
-fn what_is_wrong_in_itself_is_not() {
+fn schema_rejects_bad_files() {
     let schema = committed();
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     let corpus = case::find(&[root().join("harness/tests/bad")]).expect("the corpus");
     let read = corpus.iter().filter_map(|path| Some((name(path), value(path)?))).collect::<Vec<_>>();
     let passed: BTreeSet<_> =
         read.iter().filter(|(_, value)| validator.is_valid(value)).map(|(name, _)| name.as_str()).collect();
-    let expected = BTreeSet::from(ONLY_THE_READER_KNOWS);
+    let expected = BTreeSet::from(VALID_BY_SCHEMA);
     let diff = |a: &BTreeSet<&str>, b: &BTreeSet<&str>| a.difference(b).copied().collect::<Vec<_>>().join(", ");
     assert!(read.len() > 120, "only {} of the corpus are YAML", read.len());
     assert!(
@@ -136,9 +136,9 @@ fn what_is_wrong_in_itself_is_not() {
     );
 }
 
-/// An editor finds the schema by the first line of a case, from the case's own folder.
+/// Editors find the schema by the first line of a case, relative to the case's folder.
 #[test]
-fn the_line_for_editors_leads_to_it() {
+fn editor_line_points_to_the_schema() {
     for path in case::find(&[root().join("cases")]).expect("cases") {
         let text = std::fs::read_to_string(&path).expect("readable");
         let Some(line) = text.lines().find(|line| line.contains("yaml-language-server:")) else { continue };

@@ -1,7 +1,7 @@
-//! The simulated server over HTTP, in real time: whoever is no part of this process reaches it, and
-//! a case judges him as it does elsewhere.
+//! The simulated server over HTTP, in real time: other processes can use it, and cases judge them
+//! as usual.
 //!
-//! Trials `sim::served::<what>`; they need no binaries, as the subject is this project's own,
+//! Trials `sim::served::<what>`. They need no other programs: the subject is our controller,
 //! through a socket.
 
 use std::num::NonZeroUsize;
@@ -26,8 +26,8 @@ use lockstep::runner::{Environment, Player, Session, SessionOptions};
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Verdict};
 
-/// Cases that say whether a client's lists, watches and writes work: `scripts/subjects` plays many
-/// more.
+/// Cases that check whether a client's lists, watches and writes work. `scripts/subjects` plays
+/// many more.
 const CROSS_SECTION: [&str; 5] =
     ["rolling/surge-1-unavailable-0", "recreate/three", "undo/previous", "history/limit-2", "scale/up-and-down"];
 
@@ -44,15 +44,15 @@ fn main() -> ExitCode {
         })
     };
     let mut trials = vec![
-        trial("cases-side-by-side", |runtime| runtime.block_on(side_by_side())),
-        trial("cases-side-by-side-at-one-server", |runtime| runtime.block_on(shared())),
-        trial("a-subject-that-ends-in-one-of-several-cases", |runtime| runtime.block_on(ended())),
-        trial("a-subject-that-kills-the-server", |runtime| runtime.block_on(killed())),
+        trial("parallel-cases", |runtime| runtime.block_on(side_by_side())),
+        trial("parallel-cases-on-one-server", |runtime| runtime.block_on(shared())),
+        trial("subject-exits-in-one-of-several-cases", |runtime| runtime.block_on(ended())),
+        trial("subject-kills-the-server", |runtime| runtime.block_on(killed())),
         trial("writes-reach-a-watch", |runtime| runtime.block_on(watched())),
-        trial("a-stranger-is-not-let-in", |runtime| runtime.block_on(strange())),
-        trial("what-it-does-not-know-is-kept", |runtime| runtime.block_on(unknown())),
-        trial("a-case-in-real-time", |runtime| runtime.block_on(played(false))),
-        trial("a-case-that-asks-too-much-is-inconclusive", |runtime| runtime.block_on(played(true))),
+        trial("unauthenticated-client-is-rejected", |runtime| runtime.block_on(strange())),
+        trial("unsupported-requests-are-recorded", |runtime| runtime.block_on(unknown())),
+        trial("case-in-real-time", |runtime| runtime.block_on(run_small_case(false))),
+        trial("unsupported-request-is-inconclusive", |runtime| runtime.block_on(run_small_case(true))),
     ];
     trials.extend(languages().into_iter().map(|(language, subject)| {
         let name = format!("a-controller-in-{language}");
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// The controllers of `tests/subjects`: how each is started, or what it lacks. `scripts/subjects`
+/// The controllers of `tests/subjects`: the command of each, or what is missing. `scripts/subjects`
 /// builds them.
 fn languages() -> [(&'static str, Result<Vec<String>, String>); 5] {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -92,7 +92,7 @@ fn languages() -> [(&'static str, Result<Vec<String>, String>); 5] {
     ]
 }
 
-/// Whether a program is there and runs.
+/// Whether a program is installed and runs.
 fn runs(program: &str) -> bool {
     std::process::Command::new(program).arg("--version").output().is_ok_and(|asked| asked.status.success())
 }
@@ -145,7 +145,7 @@ fn small() -> Result<Arc<Case>, Box<dyn std::error::Error>> {
     case_of("web", "  - set: {image: \"app:2\"}\n  - ready: {pods: all}\n")
 }
 
-/// These steps with a Deployment of this name.
+/// A case with these steps and a Deployment of this name.
 fn case_of(name: &str, steps: &str) -> Result<Arc<Case>, Box<dyn std::error::Error>> {
     let text = format!(
         "description: x\ngiven:\n  - deployment: {{name: {name}, replicas: 2, image: \"app:1\"}}\n  - ready: {{pods: all}}\nsteps:\n{steps}"
@@ -153,8 +153,8 @@ fn case_of(name: &str, steps: &str) -> Result<Arc<Case>, Box<dyn std::error::Err
     Ok(Arc::new(case::parse("served/x.yaml", "served/x", &text)?))
 }
 
-/// Each session has a server and a subject of its own: two cases run at once, and a third waits for
-/// one of them.
+/// Each session has its own server and subject: two cases run at once, and a third waits for one of
+/// them.
 async fn side_by_side() -> Checked {
     let environments =
         [Arc::new(Environment::open(boot().await?).await?), Arc::new(Environment::open(boot().await?).await?)];
@@ -184,8 +184,8 @@ async fn side_by_side() -> Checked {
     Ok(())
 }
 
-/// Cases that leave the subject alone are played at the same time in namespaces of one server; one
-/// that stops it is played alone.
+/// Cases that do not stop the subject run in parallel in namespaces of one server; one that stops
+/// it runs alone.
 async fn shared() -> Checked {
     let environment = Arc::new(Environment::open(boot().await?).await?);
     let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
@@ -214,7 +214,7 @@ async fn shared() -> Checked {
     Ok(())
 }
 
-/// A server that ends makes one case inconclusive, and says why; the next is played on a new one.
+/// A server that exits makes one case inconclusive with a reason; the next runs on a new one.
 async fn killed() -> Checked {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/hostile.py");
     let words = ["python3", &script.display().to_string()].map(ToOwned::to_owned);
@@ -226,20 +226,24 @@ async fn killed() -> Checked {
     let plan = async |_: &Spec, player: &Player| {
         let each = async |played: Played<'_>| {
             let judgement = verdict::judge_live(played.case, &played.recording, &played.recording);
-            let said = report::failure(&judgement, &report::Again::default(), false);
-            verdicts.push((judgement.verdict, said));
+            let message = report::failure(&judgement, &report::Again::default(), false);
+            verdicts.push((judgement.verdict, message));
             Ok::<_, RunError>(ControlFlow::Continue(()))
         };
         setup.play_each(player, run::Plan::once(&cases), each).await
     };
     setup.with_each(&cases[0].controllers, &[spec], cases.len(), plan).await?;
-    let [(first, _), (doomed, said), (last, _)] = &verdicts[..] else { return Err("three cases".into()) };
-    assert_eq!([*first, *doomed, *last], [Verdict::Conformant, Verdict::Inconclusive, Verdict::Conformant], "{said}");
-    assert!(said.contains("the cluster's kube-apiserver ended"), "{said}");
+    let [(first, _), (doomed, message), (last, _)] = &verdicts[..] else { return Err("three cases".into()) };
+    assert_eq!(
+        [*first, *doomed, *last],
+        [Verdict::Conformant, Verdict::Inconclusive, Verdict::Conformant],
+        "{message}"
+    );
+    assert!(message.contains("the cluster's kube-apiserver ended"), "{message}");
     Ok(())
 }
 
-/// In which of several cases a subject has ended is found by playing each of them alone.
+/// To find in which of several cases a subject exits, each of them is played alone.
 async fn ended() -> Checked {
     let environment = Arc::new(Environment::open(boot().await?).await?);
     let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
@@ -250,9 +254,10 @@ async fn ended() -> Checked {
     let scaled = "  - scale: 2\n";
     let cases = [case_of("web", scaled)?, case_of("doomed", scaled)?, case_of("api", scaled)?];
     let recordings = try_join_all(cases.iter().map(|case| player.play(case))).await?;
-    let says = |recording| serde_json::to_string(&recording).map(|text| text.matches("the subject ended").count());
-    let said: Result<Vec<_>, _> = recordings.iter().map(|recording| says(&recording.entries)).collect();
-    assert_eq!(said?, [0, 1, 0]);
+    let exit_count =
+        |recording| serde_json::to_string(&recording).map(|text| text.matches("the subject ended").count());
+    let message: Result<Vec<_>, _> = recordings.iter().map(|recording| exit_count(&recording.entries)).collect();
+    assert_eq!(message?, [0, 1, 0]);
     assert!(recordings.iter().map(|it| it.end.as_ref().is_some_and(|end| end.completed)).eq([true, false, true]));
     player.leave().await;
     environment.close().await;
@@ -265,8 +270,7 @@ fn conforms(case: &Arc<Case>, recording: &Recording) {
     assert_eq!(judgement.verdict, Verdict::Conformant, "{}", failure());
 }
 
-/// A controller that shares nothing with this project reaches the server and is judged by what
-/// upstream did.
+/// A controller without shared code reaches the server and is judged by upstream's timelines.
 async fn in_another_language(words: Vec<String>) -> Checked {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let environment = Arc::new(Environment::open(boot().await?).await?);
@@ -292,8 +296,8 @@ async fn in_another_language(words: Vec<String>) -> Checked {
     Ok(())
 }
 
-/// One small case, on this project's controller through interceptor and sockets.
-async fn played(too_much: bool) -> Checked {
+/// One small case with our controller through interceptor and sockets.
+async fn run_small_case(too_much: bool) -> Checked {
     let case = small()?;
     let cluster = boot().await?;
     let bypass_interceptor = cluster.access().subject_client()?;
@@ -305,8 +309,7 @@ async fn played(too_much: bool) -> Checked {
     let recording = session.play(&case).await;
     session.leave().await;
     environment.close().await;
-    // Judged by what it did itself: it has to come to rest, and the server must have known
-    // everything.
+    // Judged only by invariants: it must settle, and the server must have supported every request.
     let judgement = verdict::judge_live(&case, &recording, &recording);
     let wanted = if too_much { Verdict::Inconclusive } else { Verdict::Conformant };
     assert_eq!(judgement.verdict, wanted, "{}", report::failure(&judgement, &report::Again::default(), false));

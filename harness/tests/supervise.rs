@@ -1,6 +1,6 @@
-//! Nothing outlives the harness: real processes, killed in every way.
+//! Nothing outlives the harness: real processes, killed in different ways.
 //!
-//! The harness's part is played by this executable itself, started again in the role of [`VICTIM`].
+//! This executable, started in the role of [`VICTIM`], plays the harness.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -27,23 +27,23 @@ fn main() -> ExitCode {
         victim(Path::new(&dir));
     }
     let trials = vec![
-        trial("a_program_runs_with_its_own_environment_and_log", environment),
-        trial("exit_codes_and_signals_are_told", exits),
-        trial("a_missing_program_is_named", missing),
-        trial("kill_ends_the_whole_group", kill_group),
-        trial("a_leader_that_exits_takes_its_group_along", orphan),
+        trial("program_runs_with_its_own_environment_and_log", environment),
+        trial("exit_codes_and_signals_are_reported", exits),
+        trial("missing_program_is_named", missing),
+        trial("kill_ends_the_process_group", kill_group),
+        trial("exit_of_the_leader_ends_its_group", orphan),
         trial("shutdown_leaves_no_process_and_no_folder", shutdown),
-        trial("last_programs_run_the_last_told_first_whatever_became_of_the_folder", last),
-        trial("a_program_that_ignores_sigterm_gets_a_second", stubborn),
+        trial("final_programs_run_in_reverse_order_without_the_folder", last),
+        trial("program_that_ignores_sigterm_is_killed_after_a_second", stubborn),
         trial("sigkill_of_the_harness_leaves_nothing", || after(Signal::KILL)),
         trial("sigterm_of_the_harness_leaves_nothing", || after(Signal::TERM)),
-        trial("the_supervisor_shrugs_off_ctrl_c", ctrl_c),
-        trial("the_supervisor_ends_on_sigterm", terminated),
+        trial("supervisor_ignores_ctrl_c", ctrl_c),
+        trial("supervisor_exits_on_sigterm", terminated),
         trial("programs_end_with_a_killed_supervisor", decapitated),
-        trial("last_programs_run_when_the_others_have_ended", farewell),
-        trial("a_killed_harness_has_its_last_program_run", || farewell_after(Signal::KILL)),
-        trial("what_is_to_be_kept_stays", kept),
-        trial("a_detached_supervisor_ends_with_the_process_it_is_for", detached),
+        trial("final_programs_run_after_the_others_exit", farewell),
+        trial("final_program_runs_after_a_killed_harness", || farewell_after(Signal::KILL)),
+        trial("kept_folder_is_not_removed", folder_is_kept),
+        trial("detached_supervisor_exits_with_its_process", detached),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -52,7 +52,7 @@ fn trial(name: &str, run: impl FnOnce() -> Outcome + Send + 'static) -> Trial {
     Trial::test(format!("supervise::{name}"), run)
 }
 
-/// A folder of this test's, and a supervisor that removes it.
+/// Creates a folder, and a supervisor that removes it.
 fn start() -> Result<(PathBuf, Supervisor), Failed> {
     let dir = tempfile::Builder::new().prefix("lockstep-supervise-").tempdir()?.keep();
     let supervisor = Supervisor::start(&dir, true)?;
@@ -69,7 +69,7 @@ fn sh(dir: &Path, script: &str) -> Spec {
     }
 }
 
-/// A script whose group has a second member; the log names both.
+/// A script with a child process; the log has both process IDs.
 const FAMILY: &str = "sleep 600 & echo $!; echo $$; wait";
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -77,18 +77,18 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(future)
 }
 
-fn until(what: &str, patience: Duration, mut holds: impl FnMut() -> bool) -> Outcome {
+fn until(message: &str, patience: Duration, mut holds: impl FnMut() -> bool) -> Outcome {
     let started = clock::instant();
     while !holds() {
         if started.elapsed() > patience {
-            return Err(format!("after {patience:?} still not: {what}").into());
+            return Err(format!("after {patience:?} still not: {message}").into());
         }
         clock::pause_blocking(Duration::from_millis(10));
     }
     Ok(())
 }
 
-/// The processes whose numbers a log names, once there are `count`.
+/// The processes in a log, once there are `count`.
 fn processes(log: &Path, count: usize) -> Result<Vec<ProcessId>, Failed> {
     let read = || -> Vec<ProcessId> {
         let text = std::fs::read_to_string(log).unwrap_or_default();
@@ -104,12 +104,13 @@ fn all_gone(processes: &[ProcessId], dir: &Path) -> Outcome {
     until("its folder is gone", Duration::from_secs(5), || !dir.exists())
 }
 
-fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
-    if holds { Ok(()) } else { Err(what.into()) }
+fn check(holds: bool, message: impl Into<Failed>) -> Outcome {
+    if holds { Ok(()) } else { Err(message.into()) }
 }
 
 fn environment() -> Outcome {
-    // What this process was given and must pass on, as it cannot be closed without unsafe code.
+    // File descriptors that this process inherited and passes on, as it cannot close them without
+    // unsafe code.
     let foreign = pipes();
     let (dir, supervisor) = start()?;
     let mut spec = sh(&dir, "env; echo to stderr >&2; for fd in /proc/$$/fd/*; do readlink $fd; done; true");
@@ -125,7 +126,7 @@ fn environment() -> Outcome {
     Ok(())
 }
 
-/// The pipes that this process holds; none where there is no `/proc`.
+/// The open pipes of this process; empty without `/proc`.
 fn pipes() -> BTreeSet<PathBuf> {
     let files = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     files
@@ -155,7 +156,7 @@ fn missing() -> Outcome {
     }
     match supervisor.spawn(Spec { program: dir.join("supervisor.log"), ..sh(&dir, "") }) {
         Err(SuperviseError::Spawn { .. }) => {}
-        other => return Err(format!("a file that is no program: {other:?}").into()),
+        other => return Err(format!("a file that is not a program: {other:?}").into()),
     }
     check(block_on(supervisor.spawn(sh(&dir, "true"))?.wait_exit()).success(), "the next one runs")?;
     block_on(supervisor.shutdown());
@@ -190,22 +191,22 @@ fn shutdown() -> Outcome {
     let mut all = processes(&dir.join("script.log"), 2)?;
     all.push(supervisor.process());
     block_on(supervisor.shutdown());
-    // Gone by now, not only soon.
+    // Removed already, not just soon.
     check(!all.iter().any(ProcessId::is_alive) && !dir.exists(), "something is left")?;
     check(child.exited() == Some(Exit::Signal(15)), format!("{:?}", child.exited()))
 }
 
 fn last() -> Outcome {
     let (dir, supervisor) = start()?;
-    let told = tempfile::NamedTempFile::new()?;
+    let output_file = tempfile::NamedTempFile::new()?;
     for word in ["network", "container"] {
-        supervisor.finally(sh(&dir, &format!("echo {word} >> {}", told.path().display())))?;
+        supervisor.finally(sh(&dir, &format!("echo {word} >> {}", output_file.path().display())))?;
     }
     std::fs::remove_dir_all(&dir)?;
-    check(std::fs::read_to_string(told.path())?.is_empty(), "they did not wait for the end")?;
+    check(std::fs::read_to_string(output_file.path())?.is_empty(), "they did not wait for the end")?;
     block_on(supervisor.shutdown());
-    let told = std::fs::read_to_string(told.path())?;
-    check(told == "container\nnetwork\n", told)
+    let output_file = std::fs::read_to_string(output_file.path())?;
+    check(output_file == "container\nnetwork\n", output_file)
 }
 
 fn stubborn() -> Outcome {
@@ -231,12 +232,12 @@ fn farewell() -> Outcome {
     ))?;
     processes(&dir.join("script.log"), 1)?;
     block_on(supervisor.shutdown());
-    let said = std::fs::read_to_string(outside.path())?;
-    check(said == "before\nfirst\nsecond\n", said)?;
+    let text = std::fs::read_to_string(outside.path())?;
+    check(text == "before\nfirst\nsecond\n", text)?;
     check(child.exited().is_some() && !dir.exists(), "something is left")
 }
 
-/// The victim's last program removes a file of ours.
+/// The victim's final program removes a file of this test.
 fn farewell_after(signal: Signal) -> Outcome {
     let dir = tempfile::Builder::new().prefix("lockstep-supervise-").tempdir()?.keep();
     let outside = tempfile::NamedTempFile::new()?;
@@ -252,7 +253,7 @@ fn farewell_after(signal: Signal) -> Outcome {
     all_gone(&[ProcessId::of(line.trim().parse()?)], &dir)
 }
 
-fn kept() -> Outcome {
+fn folder_is_kept() -> Outcome {
     let (dir, supervisor) = start()?;
     supervisor.finally(sh(&dir, &format!("rm -r {}", dir.display())))?;
     supervisor.keep()?;
@@ -261,7 +262,7 @@ fn kept() -> Outcome {
     Ok(std::fs::remove_dir_all(dir)?)
 }
 
-/// Runs a family, says who it is, and waits.
+/// Runs a process with a child, prints their process IDs, and waits.
 fn victim(dir: &Path) -> ! {
     let supervisor = Supervisor::start(dir, true).expect("a supervisor");
     if let Ok(last) = std::env::var(LAST) {
@@ -306,7 +307,7 @@ fn terminated() -> Outcome {
     all.push(supervisor.process());
     check(supervisor.process().terminate(Duration::from_secs(5)), "it ends")?;
     all_gone(&all, &dir)?;
-    check(block_on(child.wait_exit()) == Exit::Signal(15), "its end was told")?;
+    check(block_on(child.wait_exit()) == Exit::Signal(15), "its exit was reported")?;
     match supervisor.spawn(sh(&dir, "true")) {
         Err(SuperviseError::Gone(_)) => Ok(()),
         other => Err(format!("{other:?}").into()),
@@ -320,7 +321,7 @@ fn decapitated() -> Outcome {
     let pid = Pid::from_raw(supervisor.process().pid).ok_or("a supervisor has a number")?;
     rustix::process::kill_process(pid, Signal::KILL)?;
     until("its programs are gone", Duration::from_secs(5), || !family.iter().any(ProcessId::is_alive))?;
-    check(block_on(child.wait_exit()) == Exit::Unseen, "nobody saw it")?;
+    check(block_on(child.wait_exit()) == Exit::Unseen, "its exit was not observed")?;
     std::fs::remove_dir_all(dir)?;
     Ok(())
 }
@@ -332,7 +333,7 @@ fn detached() -> Outcome {
     let mut lives_for = Command::new("sleep").arg("600").spawn()?;
     let gone = Some(ProcessId::of(i32::try_from(lives_for.id())?));
     all.push(supervisor.detach(Until { gone, remove: dir.clone() })?);
-    // Two looks: the harness's end of the pipe is closed by now.
+    // Checks twice: by the second time the harness's end of the pipe is closed.
     clock::pause_blocking(Duration::from_millis(500));
     check(all.iter().all(ProcessId::is_alive), "all of it lives on")?;
     lives_for.kill()?;

@@ -1,5 +1,5 @@
-//! `lockstep inspect` in a terminal: it shows a recording, obeys keys, and gives the terminal back
-//! as it was on every way out.
+//! `lockstep inspect` in a terminal: it shows a recording, handles keys, and restores the terminal
+//! on every exit.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -13,17 +13,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
-/// What a terminal is told when a full-screen program begins and ends, and when its cursor is back.
+/// The escape sequences at the begin and end of a full-screen program, and to show the cursor.
 const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
 const CURSOR: &str = "\x1b[?25h";
 const RIGHT: &str = "\x1b[C";
 
-/// A terminal, and all that was written to it.
+/// A pseudo-terminal and everything written to it.
 struct Terminal {
     keyboard: File,
     slave: File,
-    seen: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
 }
 
 impl Terminal {
@@ -36,8 +36,8 @@ impl Terminal {
         let size = Winsize { ws_row: 40, ws_col: 130, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&slave, size).expect("a size");
         let keyboard = File::from(master);
-        let (mut screen, seen) = (keyboard.try_clone().expect("a copy"), Arc::new(Mutex::new(String::new())));
-        let written = Arc::clone(&seen);
+        let (mut screen, output) = (keyboard.try_clone().expect("a copy"), Arc::new(Mutex::new(String::new())));
+        let written = Arc::clone(&output);
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(length @ 1..) = screen.read(&mut bytes) {
@@ -47,29 +47,29 @@ impl Terminal {
                     .push_str(&String::from_utf8_lossy(&bytes[..length]));
             }
         });
-        Self { keyboard, slave, seen }
+        Self { keyboard, slave, output }
     }
 
     fn copy(&self) -> File {
         self.slave.try_clone().expect("a copy")
     }
 
-    fn seen(&self) -> String {
-        self.seen.lock().expect("no thread panics while it writes").clone()
+    fn output(&self) -> String {
+        self.output.lock().expect("no thread panics while it writes").clone()
     }
 
-    /// Wait until this holds of what was written.
+    /// Waits until the output satisfies a condition.
     fn shows(&self, holds: impl Fn(&str) -> bool) {
         for _ in 0..200 {
-            if holds(&self.seen()) {
+            if holds(&self.output()) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("{:?}", self.seen());
+        panic!("{:?}", self.output());
     }
 
-    /// What counts of how the terminal is set.
+    /// The relevant terminal settings.
     fn settings(&self) -> String {
         let Termios { input_modes, output_modes, control_modes, local_modes, .. } =
             tcgetattr(&self.slave).expect("a terminal");
@@ -84,7 +84,7 @@ fn lockstep() -> Command {
     command
 }
 
-/// A way out of the view.
+/// A way to exit the view.
 type WayOut = fn(&mut File, &Child);
 
 fn quits(keyboard: &mut File, _: &Child) {
@@ -108,7 +108,7 @@ fn is_hung_up(_: &mut File, child: &Child) {
 #[case(presses_control_c, 130)]
 #[case(is_terminated, 143)]
 #[case(is_hung_up, 129)]
-fn the_terminal_is_given_back(#[case] way_out: WayOut, #[case] code: i32) {
+fn restores_the_terminal_on_exit(#[case] way_out: WayOut, #[case] code: i32) {
     let folder = tempfile::tempdir().expect("a folder");
     let kept = folder.path().display().to_string();
     let ran = lockstep().args(["run", "cases/recreate/three.yaml", "--recordings", &kept]).output().expect("it starts");
@@ -120,14 +120,14 @@ fn the_terminal_is_given_back(#[case] way_out: WayOut, #[case] code: i32) {
     command.arg("inspect").arg(folder.path().join("recreate/three.ndjson"));
     command.stdin(terminal.copy()).stdout(terminal.copy()).stderr(terminal.copy());
     let mut child = command.spawn().expect("it starts");
-    terminal.shows(|seen| seen.contains(ENTER) && seen.contains("ReplicaSets") && seen.contains("requests"));
+    terminal.shows(|output| output.contains(ENTER) && output.contains("ReplicaSets") && output.contains("requests"));
     assert_ne!(terminal.settings(), before, "keys come one by one");
-    // A key that means nothing, and one that goes a step on.
-    let shown = terminal.seen().len();
+    // A key without a function, and one that moves to the next step.
+    let shown = terminal.output().len();
     terminal.keyboard.write_all(format!("x{RIGHT}").as_bytes()).expect("writable");
-    terminal.shows(|seen| seen.len() > shown);
+    terminal.shows(|output| output.len() > shown);
     way_out(&mut terminal.keyboard, &child);
     assert_eq!(child.wait().expect("it ends").code(), Some(code));
-    terminal.shows(|seen| seen.contains(LEAVE) && seen.rfind(CURSOR).is_some());
+    terminal.shows(|output| output.contains(LEAVE) && output.rfind(CURSOR).is_some());
     assert_eq!(terminal.settings(), before);
 }

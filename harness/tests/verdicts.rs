@@ -1,8 +1,8 @@
-//! The proof that the judge can say no, and that it knows whose fault a failure is.
+//! Checks that wrong controllers are non-conformant and that environment failures are inconclusive.
 //!
-//! Controllers that are wrong on purpose (`controller/examples/mutant.rs`) must be non-conformant
-//! with the step named; a test environment that is broken on purpose must be inconclusive. Trials
-//! `control-plane::verdict::<what>`, ignored where no control plane can run.
+//! Deliberately wrong controllers (`controller/examples/mutant.rs`) must be non-conformant at the
+//! named step; a deliberately broken test environment must be inconclusive. Trials
+//! `control-plane::verdict::<what>` are ignored where no control plane can run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -39,11 +39,11 @@ fn main() -> ExitCode {
         trial("restless-is-non-conformant", || broken("restless", "never became quiet")),
         trial("idle-is-non-conformant", || broken("idle", "did nothing")),
         trial("eager-old-is-non-conformant", || broken("eager-old", "step 1")),
-        trial("the-real-binary-is-conformant", real_binary),
-        trial("a-subject-that-ends-at-every-start-is-refused", ended),
-        trial("a-stock-controller-left-on-is-inconclusive", stock_left_on),
-        trial("a-dead-environment-is-inconclusive", dead_environment),
-        trial("nothing-outlives-a-killed-harness", killed_harness),
+        trial("controller-binary-is-conformant", real_binary),
+        trial("subject-that-always-exits-is-refused", ended),
+        trial("second-deployment-controller-is-inconclusive", stock_left_on),
+        trial("exited-environment-is-inconclusive", dead_environment),
+        trial("killed-harness-leaves-nothing", killed_harness),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -75,8 +75,8 @@ fn options() -> SessionOptions {
     SessionOptions { budget: Duration::from_secs(8), ..SessionOptions::default() }
 }
 
-/// Play the case and judge it against what is blessed.
-async fn judged(environment: &Arc<Environment>, spec: &Spec) -> Result<Judgement, EnvironmentError> {
+/// Plays the case and judges it by its golden timeline.
+async fn judge_case(environment: &Arc<Environment>, spec: &Spec) -> Result<Judgement, EnvironmentError> {
     let path = cases().join(CASE).with_extension("yaml");
     let case = Arc::new(case::load_one(&path).expect("the case is good"));
     let blessed = std::fs::read_to_string(path.with_extension("timeline")).expect("the case is blessed");
@@ -88,23 +88,23 @@ async fn judged(environment: &Arc<Environment>, spec: &Spec) -> Result<Judgement
 }
 
 fn expect(judgement: &Judgement, verdict: Verdict, words: &str) -> Result<(), String> {
-    let said =
+    let output =
         format!("{}\n{}", report::headline(judgement), report::failure(judgement, &report::Again::default(), false));
-    if judgement.verdict == verdict && said.contains(words) {
+    if judgement.verdict == verdict && output.contains(words) {
         return Ok(());
     }
-    Err(format!("expected {verdict:?} that says '{words}', found {:?}:\n{said}", judgement.verdict))
+    Err(format!("expected {verdict:?} that says '{words}', found {:?}:\n{output}", judgement.verdict))
 }
 
 fn broken(name: &str, words: &str) -> Result<(), String> {
     expect(&on_shared(&mutant(name)?)?, Verdict::NonConformant, words)
 }
 
-/// The case on a subject, on the control plane that the trials of a run share.
+/// Plays the case on the control plane that all trials of a run share.
 fn on_shared(spec: &Spec) -> Result<Judgement, String> {
     run(async {
         let environment = Arc::new(Environment::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?);
-        let judgement = judged(&environment, spec).await;
+        let judgement = judge_case(&environment, spec).await;
         environment.close().await;
         judgement
     })
@@ -120,12 +120,12 @@ fn ended() -> Result<(), String> {
     }
 }
 
-/// Ours as a process of its own does what it does as a task of this one.
+/// Our controller as a process behaves as it does as a task of this one.
 fn real_binary() -> Result<(), String> {
     expect(&on_shared(&Spec::OursProcess(None))?, Verdict::Conformant, "conformant")
 }
 
-/// Somebody's Deployment controller already runs on the cluster: no subject may be judged there.
+/// Another Deployment controller already runs on the cluster, so no subject may be judged there.
 fn stock_left_on() -> Result<(), String> {
     run(async {
         let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)).await?;
@@ -161,7 +161,7 @@ fn stock_left_on() -> Result<(), String> {
     .ok_or_else(|| "the test environment did not notice a stock controller".to_owned())
 }
 
-/// The test environment's ReplicaSet controller dies in the middle of a case: never the subject's
+/// The test environment's ReplicaSet controller exits within a case, which is not the subject's
 /// failure.
 fn dead_environment() -> Result<(), String> {
     let judgement = run(async {
@@ -184,7 +184,7 @@ fn dead_environment() -> Result<(), String> {
     expect(&judgement, Verdict::Inconclusive, "the cluster's kube-controller-manager ended")
 }
 
-/// SIGKILL in mid-case: five seconds later nothing of the harness's own is left.
+/// SIGKILL during a case: five seconds later all processes and files of the harness are gone.
 fn killed_harness() -> Result<(), String> {
     let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut harness = Command::new(env!("CARGO_BIN_EXE_lockstep"))
@@ -196,8 +196,8 @@ fn killed_harness() -> Result<(), String> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    let said = std::io::BufRead::lines(std::io::BufReader::new(harness.stderr.take().expect("it is piped")));
-    let started = said.map_while(Result::ok).any(|line| line.contains("the subject started"));
+    let output = std::io::BufRead::lines(std::io::BufReader::new(harness.stderr.take().expect("it is piped")));
+    let started = output.map_while(Result::ok).any(|line| line.contains("the subject started"));
     #[expect(clippy::disallowed_methods, reason = "a test of processes waits for them")]
     let since = Instant::now();
     let mine = |name: &str| processes_naming(temporary.path()).iter().any(|line| line.contains(name));
@@ -223,13 +223,13 @@ fn killed_harness() -> Result<(), String> {
     ))
 }
 
-/// Files below a folder, locks of the user's own folder aside.
+/// The number of files in a folder, without the user folder's locks.
 fn walk(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { 1 }).sum()
 }
 
-/// The command lines of processes that name a folder.
+/// The command lines of processes that contain a folder's path.
 fn processes_naming(folder: &Path) -> Vec<String> {
     let folder = folder.display().to_string();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();

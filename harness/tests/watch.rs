@@ -1,5 +1,6 @@
-//! `lockstep watch` beside a controller at work, over HTTP and in real time: nothing to say of the
-//! right one, and of a wrong one a line, a post, an Event, a metric, and evidence that replays.
+//! `lockstep watch` with a running controller, over HTTP and in real time. It does not report the
+//! correct controller. For a wrong one it prints a line, posts to the webhook, writes an Event,
+//! counts a metric, and stores evidence that replays.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -29,13 +30,13 @@ use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-/// How long anything may take.
+/// The timeout of each wait.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often to look.
+/// The polling interval.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A simulated server with controllers of Deployments and ReplicaSets, and a kubelet that takes so
-/// long to make a pod ready.
+/// A simulated server with Deployment and ReplicaSet controllers, and a kubelet that makes pods
+/// ready after a delay.
 struct Cluster {
     user: Client,
     folder: tempfile::TempDir,
@@ -80,7 +81,7 @@ impl Cluster {
         patched.expect("it is there");
     }
 
-    /// Wait until the rollout is complete.
+    /// Waits until the rollout is complete.
     async fn complete(&self) {
         let is_complete = async || {
             let web = self.deployments().get("web").await.expect("it is there");
@@ -105,7 +106,7 @@ impl Cluster {
         self.complete().await;
     }
 
-    /// `lockstep watch` with these times and flags, at work.
+    /// Starts `lockstep watch` with these times and flags.
     async fn watch(&self, [staleness, settle]: [u64; 2], flags: &[&str]) -> (Child, Uri) {
         let port = TcpListener::bind("127.0.0.1:0").await.and_then(|free| free.local_addr()).expect("a port").port();
         let metrics = format!("127.0.0.1:{port}");
@@ -121,21 +122,21 @@ impl Cluster {
             .expect("it starts");
         let page: Uri = format!("http://{metrics}/metrics").parse().expect("an address");
         until("it has seen the Deployment", async || has(&page, "lockstep_watch_deployments 1").await).await;
-        // What it finds is not judged until it is as old as a controller's view may be.
+        // Findings are reported only when they are older than a controller's cache may be.
         clock::pause(Duration::from_secs(staleness + 1)).await;
         (child, page)
     }
 }
 
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+async fn until(message: &str, mut holds: impl AsyncFnMut() -> bool) {
     let since = clock::instant();
     while !holds().await {
-        assert!(since.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        assert!(since.elapsed() < PATIENCE, "not within {PATIENCE:?}: {message}");
         clock::pause(LOOK).await;
     }
 }
 
-/// Whether a page has this line.
+/// Whether a page contains this line.
 async fn has(page: &Uri, line: &str) -> bool {
     let client: HttpClient<_, Full<Bytes>> = HttpClient::builder(TokioExecutor::new()).build_http();
     let Ok(answer) = client.get(page.clone()).await else { return false };
@@ -156,13 +157,13 @@ async fn make_ready(client: Client, takes: Duration) {
             let now = Timestamp::to_string(&clock::now());
             let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": now});
             let patch = json!({"status": {"phase": "Running", "conditions": [ready]}});
-            // It may be gone by now.
+            // It may have been deleted.
             pods.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Strategic(patch)).await.ok();
         }
     }
 }
 
-/// End it as a cluster ends a pod; what it has printed.
+/// Stops it as a cluster stops a pod; returns its output.
 async fn end(child: Child) -> (String, Option<i32>) {
     let pid = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)).expect("it runs");
     kill_process(pid, Signal::TERM).expect("it can be ended");
@@ -172,7 +173,7 @@ async fn end(child: Child) -> (String, Option<i32>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_said_of_the_right_controller() {
+async fn correct_controller_is_not_reported() {
     let cluster = Cluster::start(Arc::new(plan), Duration::from_millis(300)).await;
     cluster.create().await;
     let settle = 6;
@@ -181,29 +182,29 @@ async fn nothing_is_said_of_the_right_controller() {
     cluster.patch(json!({"spec": {"replicas": 2}})).await;
     cluster.complete().await;
     cluster.roll_out("app:3").await;
-    // Long enough to ask the statuses.
+    // Long enough to check the statuses.
     clock::pause(Duration::from_secs(settle + 5)).await;
     assert!(has(&page, "lockstep_watch_gaps_total 0").await);
     assert!(!has(&page, "lockstep_watch_versions_total 0").await);
     assert_eq!(end(child).await, (String::new(), Some(143)));
 }
 
-/// Believes every pod to be available, and so takes old ones down at once.
+/// Considers every pod available, and so deletes old ones at once.
 fn eager(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
-    let mut seen = observed.clone();
-    for set in &mut seen.replica_sets {
+    let mut all_available = observed.clone();
+    for set in &mut all_available.replica_sets {
         let set = Arc::make_mut(set);
         set.status.available_replicas = set.spec.replicas;
     }
     let is_status = |action: &DeploymentAction| matches!(action, DeploymentAction::UpdateStatus(_));
-    let (mut decided, honest) = (plan(&seen, now, settings), plan(observed, now, settings));
+    let (mut decided, honest) = (plan(&all_available, now, settings), plan(observed, now, settings));
     decided.steps.retain(|step| !is_status(&step.action));
     decided.steps.extend(honest.steps.into_iter().filter(|step| is_status(&step.action)));
     decided.requeue = honest.requeue;
     decided
 }
 
-/// Takes in what is posted.
+/// A webhook that records the posted messages.
 async fn webhook() -> (String, Arc<Mutex<Vec<Value>>>, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = format!("http://{}/breach", listener.local_addr().expect("an address"));
@@ -231,12 +232,12 @@ fn lockstep(arguments: &[&str]) -> (String, Option<i32>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lockstep"));
     let output = command.current_dir(root).args(arguments).output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    (said, output.status.code())
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (text, output.status.code())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_controller_is_reported_with_evidence_that_replays() {
+async fn wrong_controller_is_reported_with_evidence() {
     let cluster = Cluster::start(Arc::new(eager), Duration::from_secs(2)).await;
     cluster.create().await;
     let (address, posted, _task) = webhook().await;
@@ -253,10 +254,10 @@ async fn a_wrong_controller_is_reported_with_evidence_that_replays() {
         all.items.iter().any(|event| event.reason.as_deref() == Some("InvariantBroken"))
     };
     until("the Event is written", is_written).await;
-    let (said, code) = end(child).await;
+    let (text, code) = end(child).await;
     assert_eq!(code, Some(143));
-    assert!(said.contains("default/web availability: web keeps ") && said.contains("(evidence: "), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(text.contains("default/web availability: web keeps ") && text.contains("(evidence: "), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
     let file = body["evidence"].as_str().expect("a file").to_owned();
     let (case, code) = lockstep(&["case", &file]);
     assert!(code == Some(0) && case.contains("- set: {image: \"app:2\"}"), "{code:?} {case}");
@@ -264,9 +265,9 @@ async fn a_wrong_controller_is_reported_with_evidence_that_replays() {
     assert_eq!(code, Some(1), "{replayed}");
 }
 
-/// The manifest gives the rights that are used, and no more.
+/// The manifest grants exactly the rights in use.
 #[test]
-fn the_manifest_reads_only() {
+fn manifest_grants_only_the_rights_in_use() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/watch");
     let text = std::fs::read_to_string(root.join("cluster-role.yaml")).expect("readable");
     let first = text.split("\n---\n").next().expect("a document");

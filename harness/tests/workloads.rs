@@ -1,16 +1,15 @@
-//! Workloads in place of Deployments, on the controller of Argo Rollouts, where
-//! `scripts/argo-rollouts` has built it: that a case is played on Rollouts, and what differs is
-//! what docs/argo-rollouts.md says.
+//! Other workload kinds: Argo Rollouts, where `scripts/argo-rollouts` has built its controller.
+//! Cases run on Rollouts, and the differences are those in docs/argo-rollouts.md.
 //!
-//! `cases/rolling/rollout-of-argo` says its kind; its golden timeline is a Deployment's, recorded
-//! from upstream, and Argo's controller must do the same.
+//! `cases/rolling/rollout-of-argo` names its kind; its golden timeline is a Deployment's, recorded
+//! from upstream, and Argo's controller must match it.
 //!
-//! What a description does not claim is neither waited for nor judged: `tests/subjects/less.py` is
-//! a Deployment controller that writes no status or publishes no Events. Such a kind is a
-//! Deployment, described with less.
+//! A capability that a workload description omits is neither waited for nor judged:
+//! `tests/subjects/less.py` is a Deployment controller that writes no status or publishes no
+//! Events, and its kind is a Deployment with a reduced description.
 //!
-//! Trials `<cluster>::workloads::<what>`, ignored where the controller is not built, no control
-//! plane can run, or Python is missing.
+//! Trials `<cluster>::workloads::<what>`, ignored without the controller, a control plane, or
+//! Python.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -27,10 +26,10 @@ fn main() -> ExitCode {
         eprintln!("{PROGRAM} is not built: scripts/argo-rollouts builds it; its trials are ignored");
     }
     let no_control_plane = cluster::available(cluster::DEFAULT_VERSION).is_err();
-    let trial = |cluster: &'static str, name: &str, played: Played<'static>| {
+    let trial = |cluster: &'static str, name: &str, selection: Selection<'static>| {
         let run = {
             let program = program.clone();
-            move || play(program.as_deref().ok_or("not built")?, cluster, &played)
+            move || play(program.as_deref().ok_or("not built")?, cluster, &selection)
         };
         let ignored = program.is_none() || cluster == "control-plane" && no_control_plane;
         Trial::test(format!("{cluster}::workloads::{name}"), run).with_ignored_flag(ignored)
@@ -40,7 +39,7 @@ fn main() -> ExitCode {
         trial(
             "control-plane",
             "a_rollout_does_as_a_deployment",
-            Played {
+            Selection {
                 cases: &["rolling/surge-1-unavailable-0", "undo/twice", "scale/up-and-down"],
                 flags: of_argo,
                 words: &["conformant      rolling/surge-1-unavailable-0", "3 cases in", "3 conformant"],
@@ -49,7 +48,7 @@ fn main() -> ExitCode {
         trial(
             "control-plane",
             "a_paused_rollout_gets_a_replica_set",
-            Played {
+            Selection {
                 cases: &["pause/created-paused"],
                 flags: of_argo,
                 words: &["NON-CONFORMANT  pause/created-paused", "+         rs1 created 0  revision=1 desired=2"],
@@ -58,7 +57,7 @@ fn main() -> ExitCode {
     ];
     trials.extend(["sim", "control-plane"].map(|cluster| {
         let words = &["conformant      rolling/rollout-of-argo", "1 conformant"];
-        trial(cluster, "a_case_says_its_kind", Played { cases: &["rolling/rollout-of-argo"], flags: of_argo, words })
+        trial(cluster, "a_case_says_its_kind", Selection { cases: &["rolling/rollout-of-argo"], flags: of_argo, words })
     }));
     let no_python = Command::new("python3").arg("--version").output().is_err();
     trials.extend(LESS.iter().map(|less| {
@@ -68,12 +67,12 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// A controller that does less than upstream's, and what is said of it.
+/// A controller with fewer capabilities than upstream's, and its workload description.
 struct Less {
     name: &'static str,
-    /// What it leaves out.
+    /// The capabilities that it lacks.
     lacks: &'static [&'static str],
-    /// What the description adds.
+    /// The text that the description adds.
     described: &'static str,
     words: &'static str,
 }
@@ -119,46 +118,49 @@ fn play_less(less: &Less) -> Result<(), Failed> {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/less.py");
     let subject = format!("command:python3 {} {}", program.display(), less.lacks.join(" "));
     let description = description.to_str().ok_or("a path that is text")?;
-    let played =
-        Played { cases: &["rolling/surge-1-unavailable-0"], flags: &["--workload", description], words: &[less.words] };
-    judge("sim", &subject, "30s", &played)
+    let selection = Selection {
+        cases: &["rolling/surge-1-unavailable-0"],
+        flags: &["--workload", description],
+        words: &[less.words],
+    };
+    judge("sim", &subject, "30s", &selection)
 }
 
-/// Where the controller is.
+/// The path of the controller.
 fn controller() -> Option<PathBuf> {
     let own = std::env::var_os("LOCKSTEP_BIN").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let cached = cluster::cache().map(|cache| cache.join("argo-rollouts").join(VERSION));
     own.into_iter().chain(cached).map(|folder| folder.join(PROGRAM)).find(|program| program.is_file())
 }
 
-/// Cases that are played, with which flags, and what the harness must say of them.
-struct Played<'a> {
+/// Cases to play, their flags, and the expected output.
+struct Selection<'a> {
     cases: &'a [&'a str],
     flags: &'a [&'a str],
     words: &'a [&'a str],
 }
 
-/// Play cases on a cluster, and look for what the harness says of them.
-fn play(program: &Path, cluster: &str, played: &Played<'_>) -> Result<(), Failed> {
+/// Plays cases on a cluster and checks the output.
+fn play(program: &Path, cluster: &str, selection: &Selection<'_>) -> Result<(), Failed> {
     let subject = format!(
         "command:{} --leader-elect=false --metricsPort 0 --healthzPort 0",
         program.to_str().ok_or("a path that is text")?
     );
-    judge(cluster, &subject, "90s", played)
+    judge(cluster, &subject, "90s", selection)
 }
 
-fn judge(cluster: &str, subject: &str, budget: &str, played: &Played<'_>) -> Result<(), Failed> {
+fn judge(cluster: &str, subject: &str, budget: &str, selection: &Selection<'_>) -> Result<(), Failed> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let output = Command::new(env!("CARGO_BIN_EXE_lockstep"))
         .current_dir(root)
         .arg("run")
-        .args(played.cases.iter().map(|case| format!("cases/{case}.yaml")))
-        .args(played.flags)
+        .args(selection.cases.iter().map(|case| format!("cases/{case}.yaml")))
+        .args(selection.flags)
         .args(["--cluster", cluster, "--budget", budget, "--subject", subject])
         .output()?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    match played.words.iter().find(|words| !said.contains(**words)) {
-        Some(words) => Err(format!("nothing says '{words}':\n{said}").into()),
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    match selection.words.iter().find(|words| !text.contains(**words)) {
+        Some(words) => Err(format!("nothing says '{words}':\n{text}").into()),
         None => Ok(()),
     }
 }

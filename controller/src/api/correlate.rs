@@ -1,91 +1,91 @@
-//! What becomes of an event: a new one, one more of one that is there, one of many alike, or
-//! nothing.
+//! Decides whether an event is new, repeats an earlier one, is combined with similar ones, or is
+//! dropped.
 //!
-//! client-go's rules (`EventCorrelator`), which are what users see in `kubectl describe`: a repeat
-//! raises `count`; from the tenth different message for one object and reason within ten minutes
-//! they are combined; a burst of more than 25 events about one object is cut off, and one more is
-//! let through every five minutes. Pure: time comes in.
+//! client-go's rules (`EventCorrelator`), which users see in `kubectl describe`: a repeat raises
+//! `count`; from the tenth different message for one object and reason within ten minutes on,
+//! messages are combined; of a burst about one object 25 events pass, and one more every five
+//! minutes. Pure: the time is an argument.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-/// Entries that each memory holds; the ones not used for longest go first.
-const MEMORY: usize = 4096;
+/// Entries of each map; the least recently used are dropped.
+const CAPACITY: usize = 4096;
 /// Different messages for one object and reason from which on they are combined.
-const ALIKE: usize = 10;
-/// Seconds after which messages no longer count as alike.
-const ALIKE_SECONDS: i64 = 600;
-/// Events about one object at once.
+const MAX_SIMILAR: usize = 10;
+/// Seconds after which messages no longer count as similar.
+const SIMILAR_SECONDS: i64 = 600;
+/// Events about one object in a burst.
 const BURST: f64 = 25.0;
 /// Events about one object in the long run, per second.
 const RATE: f64 = 1.0 / 300.0;
 
-/// An event as it was meant.
+/// An event before correlation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Report {
-    /// Namespace, name and UID of the object that it is about.
-    pub(crate) about: (String, String, String),
+pub(crate) struct EventReport {
+    /// Namespace, name and UID of the object.
+    pub(crate) object: (String, String, String),
     pub(crate) resource_version: String,
     pub(crate) kind: &'static str,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// The event's own name, if it becomes one of its own.
+    /// The event's name, if it is new.
     pub(crate) name: String,
     pub(crate) time: Timestamp,
 }
 
-/// An event as it is to be written.
+/// An event to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Correlated {
-    pub(crate) report: Report,
+pub(crate) struct CorrelatedEvent {
+    pub(crate) report: EventReport,
     pub(crate) first_time: Timestamp,
-    /// 1: it is new. More: it is there already.
+    /// 1 for a new event; more if it exists already.
     pub(crate) count: i32,
 }
 
-type ObjectKey = (String, String, String, &'static str);
-type ReasonKey = (ObjectKey, &'static str);
+type EventObjectKey = (String, String, String, &'static str);
+type ReasonKey = (EventObjectKey, &'static str);
 
-/// Memory of events.
+/// The events so far.
 #[derive(Debug, Default)]
 pub(crate) struct Correlator {
-    /// By object and reason: different messages, and when the last came.
-    alike: Memory<ReasonKey, (BTreeSet<String>, Timestamp)>,
-    /// By object, reason and message (none where combined): how often, since when, under which
-    /// name.
-    seen: Memory<(ReasonKey, Option<String>), (i32, Timestamp, String)>,
-    /// By object: events it may still have, and as of when.
-    tokens: Memory<ObjectKey, (f64, Timestamp)>,
+    /// By object and reason: the different messages, and when the last one came.
+    similar: LruMap<ReasonKey, (BTreeSet<String>, Timestamp)>,
+    /// By object, reason and message (`None` if combined): count, first time, and name of the
+    /// event.
+    repeats: LruMap<(ReasonKey, Option<String>), (i32, Timestamp, String)>,
+    /// By object: remaining events, and as of when.
+    tokens: LruMap<EventObjectKey, (f64, Timestamp)>,
 }
 
 impl Correlator {
-    /// What to write; `None`: nothing.
-    pub(crate) fn correlate(&mut self, mut report: Report) -> Option<Correlated> {
+    /// The event to write; `None` if it is dropped.
+    pub(crate) fn correlate(&mut self, mut report: EventReport) -> Option<CorrelatedEvent> {
         let now = report.time;
-        let (namespace, name, uid) = report.about.clone();
-        let object: ObjectKey = (namespace, name, uid, report.kind);
+        let (namespace, name, uid) = report.object.clone();
+        let object: EventObjectKey = (namespace, name, uid, report.kind);
         let reason: ReasonKey = (object.clone(), report.reason);
-        let (messages, last) = self.alike.entry(reason.clone(), (BTreeSet::new(), now));
-        if now.duration_since(*last).as_secs() > ALIKE_SECONDS {
+        let (messages, last) = self.similar.entry(reason.clone(), (BTreeSet::new(), now));
+        if now.duration_since(*last).as_secs() > SIMILAR_SECONDS {
             messages.clear();
         }
         messages.insert(report.message.clone());
         *last = now;
         let mut key = (reason, Some(report.message.clone()));
-        if messages.len() >= ALIKE {
+        if messages.len() >= MAX_SIMILAR {
             messages.pop_first();
             report.message = format!("(combined from similar events): {}", report.message);
             key.1 = None;
         }
-        let (count, first_time, event_name) = self.seen.entry(key, (0, now, report.name.clone()));
+        let (count, first_time, event_name) = self.repeats.entry(key, (0, now, report.name.clone()));
         *count += 1;
         report.name.clone_from(event_name);
-        let correlated = Correlated { report, first_time: *first_time, count: *count };
-        self.let_through(object, now).then_some(correlated)
+        let correlated = CorrelatedEvent { report, first_time: *first_time, count: *count };
+        self.take_token(object, now).then_some(correlated)
     }
 
-    fn let_through(&mut self, object: ObjectKey, now: Timestamp) -> bool {
+    fn take_token(&mut self, object: EventObjectKey, now: Timestamp) -> bool {
         let (tokens, last) = self.tokens.entry(object, (BURST, now));
         *tokens = (*tokens + now.duration_since(*last).as_secs_f64().max(0.0) * RATE).min(BURST);
         *last = now;
@@ -97,23 +97,23 @@ impl Correlator {
     }
 }
 
-/// A map that forgets what was not used for longest.
+/// A map that drops its least recently used entry.
 #[derive(Debug)]
-struct Memory<K, V> {
+struct LruMap<K, V> {
     entries: BTreeMap<K, (u64, V)>,
     order: BTreeMap<u64, K>,
     clock: u64,
 }
 
-impl<K, V> Default for Memory<K, V> {
+impl<K, V> Default for LruMap<K, V> {
     fn default() -> Self {
         Self { entries: BTreeMap::new(), order: BTreeMap::new(), clock: 0 }
     }
 }
 
-impl<K: Ord + Clone, V> Memory<K, V> {
+impl<K: Ord + Clone, V> LruMap<K, V> {
     fn entry(&mut self, key: K, fresh: V) -> &mut V {
-        if self.entries.len() >= MEMORY
+        if self.entries.len() >= CAPACITY
             && !self.entries.contains_key(&key)
             && let Some((_, oldest)) = self.order.pop_first()
         {
@@ -135,9 +135,9 @@ impl<K: Ord + Clone, V> Memory<K, V> {
 mod tests {
     use super::*;
 
-    fn report(message: &str, second: i64) -> Report {
-        Report {
-            about: ("ns".to_owned(), "web".to_owned(), "u".to_owned()),
+    fn report(message: &str, second: i64) -> EventReport {
+        EventReport {
+            object: ("ns".to_owned(), "web".to_owned(), "u".to_owned()),
             resource_version: "1".to_owned(),
             kind: "Normal",
             reason: "ScalingReplicaSet",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_counts_up_under_the_first_name() {
+    fn repeated_event_increments_the_count_of_the_first() {
         let mut correlator = Correlator::default();
         assert_eq!(correlator.correlate(report("a", 1)).unwrap().count, 1);
         let again = correlator.correlate(report("a", 2)).unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tenth_different_message_is_combined_until_ten_minutes_pass() {
+    fn combines_from_the_tenth_message_until_ten_minutes_pass() {
         let mut correlator = Correlator::default();
         for n in 0..9 {
             assert!(!correlator.correlate(report(&n.to_string(), n)).unwrap().report.message.starts_with('('));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_cut_off_and_trickles_later() {
+    fn burst_is_cut_off_and_refills_slowly() {
         let mut correlator = Correlator::default();
         let passed = (0..100).filter(|_| correlator.correlate(report("a", 1)).is_some()).count();
         assert_eq!(passed, 25);
@@ -178,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
-        let mut memory = Memory::default();
-        for n in 0..MEMORY + 10 {
-            memory.entry(n, ());
-            memory.entry(0, ());
+    fn lru_map_is_bounded() {
+        let mut map = LruMap::default();
+        for n in 0..CAPACITY + 10 {
+            map.entry(n, ());
+            map.entry(0, ());
         }
-        assert_eq!((memory.entries.len(), memory.order.len()), (MEMORY, MEMORY));
-        assert!(memory.entries.contains_key(&0) && !memory.entries.contains_key(&1));
+        assert_eq!((map.entries.len(), map.order.len()), (CAPACITY, CAPACITY));
+        assert!(map.entries.contains_key(&0) && !map.entries.contains_key(&1));
     }
 }

@@ -1,25 +1,25 @@
-//! Why a request failed, and what the server said about it.
+//! Errors of requests, and what the server's Status says about them.
 
-/// Why one request failed.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum RequestError {
     Server {
-        what: String,
+        request: String,
         source: Box<kube::Error>,
     },
     NoAnswer {
-        what: String,
+        request: String,
         seconds: u64,
     },
-    /// The answer has more bytes than are read.
+    /// The response has more bytes than the limit.
     TooLarge {
-        what: String,
-        most: usize,
+        request: String,
+        limit: usize,
     },
-    /// A list has more pages than are read.
+    /// A list has more pages than the limit.
     TooManyPages {
-        what: String,
-        most: usize,
+        request: String,
+        limit: usize,
     },
 }
 
@@ -34,7 +34,7 @@ impl RequestError {
         }
     }
 
-    /// Whether there was more of an answer than is read.
+    /// Whether the response exceeded the limit.
     pub(crate) fn is_too_large(&self) -> bool {
         matches!(self, Self::TooLarge { .. })
     }
@@ -47,8 +47,8 @@ impl RequestError {
         self.is(404, "NotFound")
     }
 
-    /// Of a list or a watch: whether the server does not have the kind. For a path that it does not
-    /// know it answers a text, no reason.
+    /// For a list or a watch: whether the server does not serve the kind. For an unknown path it
+    /// answers with text, without a reason.
     pub(crate) fn is_not_served(&self) -> bool {
         self.status().is_some_and(|status| status.code == 404)
     }
@@ -65,7 +65,7 @@ impl RequestError {
         self.is(422, "Invalid")
     }
 
-    /// Whether the server has forgotten the version that was asked for.
+    /// Whether the server no longer has the requested version.
     pub(crate) fn is_expired(&self) -> bool {
         self.status().is_some_and(|status| status.code == 410)
     }
@@ -75,13 +75,13 @@ impl RequestError {
         details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating"))
     }
 
-    /// Whether the credentials do not allow it.
+    /// Whether the credentials lack the right.
     pub(crate) fn is_forbidden(&self) -> bool {
         self.status().is_some_and(|status| status.code == 403)
     }
 
-    /// Whether anything was said at all; a connection that is refused, breaks, or stays silent says
-    /// nothing.
+    /// Whether there was a response; there is none if the connection is refused, breaks, or stays
+    /// silent.
     pub(crate) fn is_answer(&self) -> bool {
         let source = match self {
             Self::Server { source, .. } => source,
@@ -94,31 +94,33 @@ impl RequestError {
         )
     }
 
-    /// How long the server wants to be left alone, in seconds.
+    /// How long the server asks to wait before a retry, in seconds.
     pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
         let details = self.status()?.details.as_ref()?;
         Some(u64::from(details.retry_after_seconds)).filter(|seconds| *seconds > 0)
     }
 
-    /// Whether the server understood the request and refused it, so that asking again is no use.
+    /// Whether the server refused the request, so that a retry is pointless.
     pub(crate) fn is_refusal(&self) -> bool {
         self.status().is_some()
     }
 
-    /// What the server said, word for word; conditions and events quote it.
+    /// The server's message verbatim; conditions and events quote it.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Server { source, .. } => match self.status() {
                 Some(status) if !status.message.is_empty() => status.message.clone(),
                 _ => source.to_string(),
             },
-            Self::NoAnswer { what, seconds } => format!("no answer to {what} within {seconds} s"),
-            Self::TooLarge { what, most } => format!(
-                "the answer to {what} has more than {} MiB without an end; check the API server and proxies before it",
-                most >> 20
+            Self::NoAnswer { request, seconds } => format!("no answer to {request} within {seconds} s"),
+            Self::TooLarge { request, limit } => format!(
+                "the answer to {request} has more than {} MiB without an end; check the API server and proxies before it",
+                limit >> 20
             ),
-            Self::TooManyPages { what, most } => {
-                format!("the answer to {what} has more than {most} pages; check the API server and proxies before it")
+            Self::TooManyPages { request, limit } => {
+                format!(
+                    "the answer to {request} has more than {limit} pages; check the API server and proxies before it"
+                )
             }
         }
     }

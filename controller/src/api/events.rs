@@ -1,8 +1,8 @@
-//! Records events: core/v1, as upstream's recorder writes them, in order, by one task that holds
-//! nobody up.
+//! Records core/v1 events as upstream's recorder does. One task writes them in order, so that syncs
+//! do not wait for them.
 //!
-//! An event that the server refuses is lost, as upstream's is; one that could not be delivered is
-//! tried twelve times.
+//! An event that the server refuses is dropped, as upstream drops it; one that cannot be delivered
+//! is tried twelve times.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -12,107 +12,106 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::correlate::{Correlated, Correlator, Report};
+use super::correlate::{CorrelatedEvent, Correlator, EventReport};
 use super::error::RequestError;
 use super::resource::Resource;
 use super::server::ApiServer;
 use crate::clock::{self, Clock};
 use crate::model::{Event, Meta, beginning, whole_second};
 
-/// Events that wait for the task; more are lost.
-const QUEUED: usize = 1000;
-const TRIES: u32 = 12;
-const WAIT: Duration = Duration::from_secs(10);
-/// Longest name of an object.
+/// Events that may wait for the task; more are dropped.
+const QUEUE_CAPACITY: usize = 1000;
+const MAX_ATTEMPTS: u32 = 12;
+const RETRY_WAIT: Duration = Duration::from_secs(10);
+/// Longest name that an object may have.
 const NAME_LIMIT: usize = 253;
-/// Bytes of a message; it may quote what an admission webhook answers, and a thousand events may
-/// wait.
-const LONGEST_MESSAGE: usize = 16 << 10;
+/// Bytes of a message; it may quote an admission webhook's answer, and a thousand events may wait.
+const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
-/// Where events go in.
+/// Accepts events.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    source: Source,
+    source: EventSource,
     clock: Clock,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    sender: Option<mpsc::Sender<Report>>,
-    /// Nanosecond that the last name has, so that no two events get the same.
+    sender: Option<mpsc::Sender<EventReport>>,
+    /// Nanosecond in the last event's name, so that no two names are equal.
     last: i128,
 }
 
-/// Where events come out, for [`write_events`].
-pub(crate) struct Reports {
-    source: Source,
-    reports: mpsc::Receiver<Report>,
+/// Events to be written by [`write_events`].
+pub(crate) struct EventQueue {
+    source: EventSource,
+    reports: mpsc::Receiver<EventReport>,
 }
 
-/// Who tells, and about what kind of object.
+/// The component that reports, and the kind of object that it reports about.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Source {
+pub(crate) struct EventSource {
     pub(crate) component: &'static str,
     pub(crate) kind: &'static str,
-    /// Whether another component writes Events about the same objects. An event is called after its
-    /// object and the time, so two of one moment would have one name, and the server would refuse
-    /// the second.
-    pub(crate) is_beside_others: bool,
+    /// Whether another component writes Events about the same objects. An Event is named after its
+    /// object and the time, so two Events of one moment would have the same name, and the server
+    /// would refuse the second.
+    pub(crate) shares_objects: bool,
 }
 
 impl Recorder {
-    /// One for a kind of object; what it takes comes out of the other end.
-    pub(crate) fn new(source: Source, clock: Clock) -> (Self, Reports) {
-        let (sender, reports) = mpsc::channel(QUEUED);
+    /// A recorder for a kind of object, and the queue that it fills.
+    pub(crate) fn new(source: EventSource, clock: Clock) -> (Self, EventQueue) {
+        let (sender, reports) = mpsc::channel(QUEUE_CAPACITY);
         let state = Mutex::new(State { sender: Some(sender), last: 0 });
-        (Self { source, clock, state }, Reports { source, reports })
+        (Self { source, clock, state }, EventQueue { source, reports })
     }
 
-    /// Takes an event about an object; it is written later, or not at all.
-    pub(crate) fn record(&self, about: &Meta, event: &Event) {
+    /// Queues an event about an object; it may be dropped.
+    pub(crate) fn record(&self, object: &Meta, event: &Event) {
         let time = self.clock.now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.last = time.as_nanosecond().max(state.last + 1);
-        let report = Report {
-            about: (about.namespace.clone(), about.name.clone(), about.uid.clone()),
-            resource_version: about.resource_version.clone(),
+        let report = EventReport {
+            object: (object.namespace.clone(), object.name.clone(), object.uid.clone()),
+            resource_version: object.resource_version.clone(),
             kind: event.kind.as_str(),
             reason: event.reason,
-            message: beginning(&event.message, LONGEST_MESSAGE).to_owned(),
-            name: event_name(about, state.last, self.source),
+            message: beginning(&event.message, MAX_MESSAGE_BYTES).to_owned(),
+            name: event_name(object, state.last, self.source),
             time,
         };
         let of = self.source.kind;
-        tracing::debug!(of, object = %about.path(), kind = report.kind, reason = report.reason, "{}", report.message);
+        tracing::debug!(of, object = %object.path(), kind = report.kind, reason = report.reason, "{}", report.message);
         if let Some(sender) = &state.sender
             && sender.try_send(report).is_err()
         {
-            tracing::warn!(of, object = %about.path(), "Too many events wait to be written; one is lost.");
+            tracing::warn!(of, object = %object.path(), "Too many events wait to be written; one is lost.");
         }
     }
 
-    /// Takes no more events; the task ends when it has written what waits.
+    /// Closes the queue; the task ends when it has written the queued events.
     pub(crate) fn close(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).sender = None;
     }
 }
 
-/// A name of its own for each event; where the object's leaves no room, its UID stands in.
-fn event_name(about: &Meta, nanosecond: i128, source: Source) -> String {
-    let of = if source.is_beside_others { format!(".{}", source.kind.to_lowercase()) } else { String::new() };
-    let name = format!("{}.{nanosecond:x}{of}", about.name);
-    if name.len() > NAME_LIMIT { format!("{}.{nanosecond:x}{of}", about.uid) } else { name }
+/// The name of an event; if the object's name is too long, its UID is used.
+fn event_name(object: &Meta, nanosecond: i128, source: EventSource) -> String {
+    let of = if source.shares_objects { format!(".{}", source.kind.to_lowercase()) } else { String::new() };
+    let name = format!("{}.{nanosecond:x}{of}", object.name);
+    if name.len() > NAME_LIMIT { format!("{}.{nanosecond:x}{of}", object.uid) } else { name }
 }
 
 /// Writes events until the recorder is closed.
-pub(crate) async fn write_events(api: ApiServer, Reports { source, mut reports }: Reports) {
+pub(crate) async fn write_events(api: ApiServer, EventQueue { source, mut reports }: EventQueue) {
     let mut correlator = Correlator::default();
     while let Some(report) = reports.recv().await {
         let Some(event) = correlator.correlate(report) else {
             continue;
         };
-        for attempt in 1..=TRIES {
+        for attempt in 1..=MAX_ATTEMPTS {
             match write(&api, source, &event).await {
                 Ok(()) => break,
                 Err(error) if error.is_refusal() => {
@@ -121,15 +120,15 @@ pub(crate) async fn write_events(api: ApiServer, Reports { source, mut reports }
                 }
                 Err(error) => {
                     tracing::debug!(event = event.report.name, attempt, error = %error.message(), "An event was not delivered.");
-                    clock::sleep(WAIT).await;
+                    clock::sleep(RETRY_WAIT).await;
                 }
             }
         }
     }
 }
 
-async fn write(api: &ApiServer, source: Source, event: &Correlated) -> Result<(), RequestError> {
-    let (namespace, name) = (&event.report.about.0, &event.report.name);
+async fn write(api: &ApiServer, source: EventSource, event: &CorrelatedEvent) -> Result<(), RequestError> {
+    let (namespace, name) = (&event.report.object.0, &event.report.name);
     if event.count > 1 {
         let patch = json!({
             "count": event.count,
@@ -137,7 +136,7 @@ async fn write(api: &ApiServer, source: Source, event: &Correlated) -> Result<()
             "message": event.report.message,
         });
         match api.patch(Resource::Events, namespace, name, &patch).await {
-            // Events live for an hour or so; the one that was there is gone.
+            // Events expire after about an hour; the earlier one has.
             Err(error) if error.is_not_found() => {}
             other => return other.map(drop),
         }
@@ -145,9 +144,9 @@ async fn write(api: &ApiServer, source: Source, event: &Correlated) -> Result<()
     api.create_as::<IgnoredAny>(Resource::Events, namespace, &body(source, event)).await.map(drop)
 }
 
-fn body(source: Source, event: &Correlated) -> Value {
-    let Correlated { report, first_time, count } = event;
-    let (namespace, name, uid) = &report.about;
+fn body(source: EventSource, event: &CorrelatedEvent) -> Value {
+    let CorrelatedEvent { report, first_time, count } = event;
+    let (namespace, name, uid) = &report.object;
     json!({
         "apiVersion": "v1",
         "kind": "Event",

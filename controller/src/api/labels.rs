@@ -1,21 +1,21 @@
-//! The labels of all pods that are cached, each set once.
+//! Shares equal label sets among cached pods.
 //!
-//! The pods of a ReplicaSet are made alike, so a rule that asks the same of each pod's labels finds
-//! the answer of the pod before by comparing two pointers. A pod is counted when it enters the
-//! cache and when it leaves; a set that no pod has any more is dropped.
+//! The pods of a ReplicaSet have equal labels, so a rule that evaluates a selector for each pod can
+//! compare two pointers to reuse the previous result. Sets are counted by pod; a set that no cached
+//! pod has is dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::Pod;
 
-/// Sets of labels, and how many pods have each.
+/// Label sets, and how many pods have each.
 #[derive(Debug, Default)]
 pub(super) struct LabelSets(BTreeMap<Arc<BTreeMap<String, String>>, usize>);
 
 impl LabelSets {
-    /// One more has its labels; from now on it shares those of the others.
-    pub(super) fn join(&mut self, mut pod: Arc<Pod>) -> Arc<Pod> {
+    /// Counts the pod's labels, and replaces them by the shared set if there is one.
+    pub(super) fn intern(&mut self, mut pod: Arc<Pod>) -> Arc<Pod> {
         if pod.traits.is_none() {
             return pod;
         }
@@ -28,8 +28,8 @@ impl LabelSets {
         pod
     }
 
-    /// One has them no more.
-    pub(super) fn leave(&mut self, pod: &Pod) {
+    /// Uncounts the labels of a pod that the cache has removed.
+    pub(super) fn release(&mut self, pod: &Pod) {
         let labels = &pod.traits().labels;
         if pod.traits.is_some()
             && let Some(count) = self.0.get_mut(labels)
@@ -55,11 +55,11 @@ mod tests {
     #[test]
     fn equal_labels_are_shared_while_a_pod_has_them() {
         let mut sets = LabelSets::default();
-        let [one, other, third] = ["web", "web", "db"].map(|app| sets.join(pod(app)));
+        let [one, other, third] = ["web", "web", "db"].map(|app| sets.intern(pod(app)));
         assert!(Arc::ptr_eq(&one.traits().labels, &other.traits().labels));
         assert_eq!(sets.0.values().copied().collect::<Vec<_>>(), [1, 2]);
-        [&one, &third, &other].into_iter().for_each(|pod| sets.leave(pod));
+        [&one, &third, &other].into_iter().for_each(|pod| sets.release(pod));
         assert!(sets.0.is_empty());
-        assert!(sets.join(Arc::new(Pod::default())).traits.is_none(), "a pod without traits has none to share");
+        assert!(sets.intern(Arc::new(Pod::default())).traits.is_none(), "a pod without traits has none to share");
     }
 }

@@ -1,49 +1,49 @@
-//! The API server, and what is known of it: everything that carries a decision out, or takes in
-//! what it is made on.
+//! The API server and the caches: carries decisions out, and holds what they are based on.
 //!
-//! [`ApiServer`] makes the requests, a [`Resource`] at a time, within this process's own limit, and
-//! says in a [`RequestError`] why one failed. [`Cache`] holds the Deployments, ReplicaSets and pods
-//! that watches have shown, by [`Key`]; each [`Change`] that goes in comes out as a [`Changed`],
-//! with what was there before. [`Writes`] says how new the cache must be before an object is looked
-//! at. [`Recorder`] takes events, and [`write_events`] writes them, correlated as client-go does.
+//! [`ApiServer`] makes the requests for each [`Resource`] within this process's rate limit, and
+//! reports failures as [`RequestError`]. [`Cache`] holds the watched Deployments, ReplicaSets and
+//! pods by [`NamespacedName`]; each [`CacheUpdate`] results in a [`CacheDelta`] with the object
+//! before and after it. [`ConsistencyStore`] delays a sync until the cache has the controller's own
+//! writes. [`Recorder`] accepts events, and [`write_events`] writes them, correlated as client-go
+//! does.
 //!
-//! Borders: nothing in here knows a controller or a rule, starts a task, or decides when a request
-//! is made again (only an event that was not delivered is sent again). The cache, the writes and
-//! the correlation are plain data structures; time comes in.
+//! Nothing here knows a controller or a rule, starts a task, or decides about retries (only
+//! undelivered events are sent again). Cache, consistency store and event correlation are plain
+//! data structures; times are arguments.
 
-mod answer;
-#[cfg(test)]
-mod answer_test;
-mod bare;
 mod cache;
-mod change;
+mod cache_update;
 mod consistency;
 #[cfg(test)]
 mod consistency_test;
 mod correlate;
 mod error;
 mod events;
-mod key;
 mod labels;
-mod nodes;
-mod owned;
-mod pages;
-mod parted;
+mod managed_fields;
+mod namespaced_name;
+mod owned_pods;
+mod pager;
+mod pods_by_node;
 mod resource;
+mod response;
+#[cfg(test)]
+mod response_test;
 mod server;
+mod split_manifest;
 mod templates;
 mod throttle;
-mod written;
+mod write_response;
 
 pub(crate) use cache::Cache;
-pub(crate) use change::{Change, Changed};
-pub(crate) use consistency::Writes;
+pub(crate) use cache_update::{CacheDelta, CacheUpdate};
+pub(crate) use consistency::ConsistencyStore;
 pub(crate) use error::RequestError;
-pub(crate) use events::{Recorder, Reports, Source, write_events};
-pub(crate) use key::Key;
-pub(crate) use pages::Pages;
-pub(crate) use parted::Parted;
+pub(crate) use events::{EventQueue, EventSource, Recorder, write_events};
+pub(crate) use namespaced_name::NamespacedName;
+pub(crate) use pager::ListPager;
 pub(crate) use resource::Resource;
-pub(crate) use server::{ApiServer, List, bytes};
-pub(crate) use throttle::Bucket;
-pub(crate) use written::{Written, WrittenMeta};
+pub(crate) use server::{ApiServer, ListPage, to_json_bytes};
+pub(crate) use split_manifest::SplitManifest;
+pub(crate) use throttle::TokenBucket;
+pub(crate) use write_response::{WriteResponse, WriteResponseMeta};

@@ -1,8 +1,8 @@
-//! The kinds of objects that requests are about, and where the API server has them.
+//! The kinds of objects that this controller requests, and their API paths.
 
 use kube::core::Request;
 
-/// What this controller reads or writes.
+/// A kind that this controller reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Resource {
     Deployments,
@@ -39,7 +39,7 @@ impl Resource {
         }
     }
 
-    /// The API group, empty for the first one.
+    /// The API group, empty for the core group.
     pub(crate) fn api_group(self) -> &'static str {
         match self {
             Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => "apps",
@@ -50,7 +50,7 @@ impl Resource {
         }
     }
 
-    fn group(self) -> &'static str {
+    fn group_path(self) -> &'static str {
         match self {
             Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => "/apis/apps/v1",
             Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets | Self::Namespaces => "/api/v1",
@@ -60,9 +60,9 @@ impl Resource {
         }
     }
 
-    /// How many stand in one page of a list, and so in memory as text at once: whoever has a pod
-    /// template can take 20 kB.
-    pub(super) fn page(self) -> u32 {
+    /// Objects in one page of a list, and so in memory as text at once; a pod template can take 20
+    /// kB.
+    pub(super) fn page_size(self) -> u32 {
         match self {
             Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => 100,
             Self::CronJobs | Self::Jobs | Self::Rollouts => 100,
@@ -70,11 +70,11 @@ impl Resource {
         }
     }
 
-    pub(super) fn everywhere(self) -> Request {
-        Request::new(format!("{}/{}", self.group(), self.plural()))
+    pub(super) fn in_all_namespaces(self) -> Request {
+        Request::new(format!("{}/{}", self.group_path(), self.plural()))
     }
 
-    pub(super) fn within(self, namespace: &str) -> Request {
-        Request::new(format!("{}/namespaces/{namespace}/{}", self.group(), self.plural()))
+    pub(super) fn in_namespace(self, namespace: &str) -> Request {
+        Request::new(format!("{}/namespaces/{namespace}/{}", self.group_path(), self.plural()))
     }
 }

@@ -1,21 +1,21 @@
-//! The templates of everything that is cached, each text once.
+//! Shares equal pod templates among cached objects.
 //!
-//! A Deployment and its newest ReplicaSet have the same one, and so have Deployments that were made
-//! alike. Who goes into the cache joins, who leaves it leaves; a text that nobody has left goes.
+//! A Deployment and its newest ReplicaSet have the same template, and so may many Deployments.
+//! Templates are counted by cached object; a text that no object has is dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::{Template, TemplateText};
 
-/// Texts, and how many have each.
+/// Template texts, and how many objects have each.
 #[derive(Debug, Default)]
-pub(super) struct Templates(BTreeMap<Arc<TemplateText>, usize>);
+pub(super) struct TemplateCounts(BTreeMap<Arc<TemplateText>, usize>);
 
-impl Templates {
-    /// One more has a text; from now on it shares that of the others. `None`: one without a
-    /// template.
-    pub(super) fn join(&mut self, template: Option<&mut Template>) {
+impl TemplateCounts {
+    /// Counts a template, and replaces its text by the shared one if there is one. `None` is an
+    /// object without a template.
+    pub(super) fn intern(&mut self, template: Option<&mut Template>) {
         let Some(template) = template else { return };
         if let Some((known, _)) = self.0.get_key_value(template.text()) {
             template.share(known.clone());
@@ -23,8 +23,8 @@ impl Templates {
         *self.0.entry(template.text().clone()).or_default() += 1;
     }
 
-    /// One has it no more.
-    pub(super) fn leave(&mut self, template: &Template) {
+    /// Uncounts the template of an object that the cache has removed.
+    pub(super) fn release(&mut self, template: &Template) {
         if let Some(count) = self.0.get_mut(template.text()) {
             *count -= 1;
             if *count == 0 {

@@ -1,12 +1,12 @@
-//! This process's own limit on its requests: a token bucket, as client-go's flow control.
+//! This process's rate limit on its own requests: a token bucket, as client-go's flow control.
 //!
-//! So many requests at once, so many a second in the long run. Requests of a namespace get their
-//! turns in the order in which they ask. Namespaces take turns: of each one request waits for a
-//! token, so five hundred pods of one ReplicaSet do not delay the requests of other namespaces. A
-//! namespace also has a limit to its requests that wait for an answer, for all share the streams of
-//! a connection, and an admission webhook may take ten seconds for each. Lists and watches pass
-//! freely: upstream's informers have a client of their own, too, and what feeds the caches must not
-//! wait behind the writes that it leads to.
+//! The bucket allows a burst, and a number of requests per second in the long run. Requests of one
+//! namespace are served in order. Namespaces take turns, and only one request of each waits for a
+//! token, so five hundred pods of one ReplicaSet do not delay the requests of other namespaces. The
+//! requests of a namespace that wait for a response are limited too, because all namespaces share
+//! the streams of one connection, and an admission webhook may take ten seconds for each. Lists and
+//! watches are not limited: upstream's informers have a client of their own as well, and what feeds
+//! the caches must not wait behind the writes that result from it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,46 +19,47 @@ use crate::clock;
 use crate::metrics::Metrics;
 use crate::settings::RateLimit;
 
-/// A wait that is worth a word.
-const LONG: Duration = Duration::from_secs(1);
+/// A longer wait is logged.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
-/// Requests of a namespace that wait for an answer at most.
-const OPEN: usize = 50;
+/// Most requests of one namespace that may wait for a response.
+const MAX_OPEN: usize = 50;
 
 /// Makes requests wait for their turn.
 pub(super) struct Throttle {
-    bucket: Mutex<Bucket>,
-    /// By namespace, of those that have requests.
-    lines: Mutex<BTreeMap<String, Line>>,
+    bucket: Mutex<TokenBucket>,
+    /// By namespace with requests.
+    queues: Mutex<BTreeMap<String, NamespaceQueue>>,
     metrics: Metrics,
 }
 
-/// The requests of a namespace.
+/// The requests of one namespace.
 #[derive(Clone)]
-struct Line {
-    /// The one that waits for a token.
+struct NamespaceQueue {
+    /// Held by the request that waits for a token.
     first: Arc<tokio::sync::Mutex<()>>,
-    /// Those that wait for a token or for an answer.
+    /// Limits the requests that wait for a token or a response.
     open: Arc<Semaphore>,
 }
 
 impl Throttle {
     pub(super) fn new(limit: RateLimit, metrics: Metrics) -> Self {
-        Self { bucket: Mutex::new(Bucket::new(limit, clock::instant())), lines: Mutex::default(), metrics }
+        Self { bucket: Mutex::new(TokenBucket::new(limit, clock::instant())), queues: Mutex::default(), metrics }
     }
 
-    /// Returns when it is this request's turn; the permit is to be kept until the answer is there.
-    pub(super) async fn turn(&self, method: &str, namespace: &str) -> Option<OwnedSemaphorePermit> {
+    /// Waits until the request may be sent; the caller holds the permit until the response has
+    /// arrived.
+    pub(super) async fn acquire(&self, method: &str, namespace: &str) -> Option<OwnedSemaphorePermit> {
         let start = clock::instant();
-        let Line { first, open } = self.line(namespace);
-        // Never closed, so there always is a permit.
+        let NamespaceQueue { first, open } = self.queue(namespace);
+        // The semaphore is never closed, so there is always a permit.
         let permit = open.acquire_owned().await.ok();
         let first = first.lock().await;
-        // No code panics while it holds the lock, so what is behind it is whole.
+        // No code panics while it holds the lock, so the state is consistent.
         let rest = self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(clock::instant());
         let wait = clock::instant().saturating_duration_since(start) + rest;
-        self.metrics.throttled(method, wait);
-        if wait > LONG {
+        self.metrics.observe_throttle(method, wait);
+        if wait > LONG_WAIT {
             tracing::debug!(
                 method,
                 ?wait,
@@ -72,33 +73,33 @@ impl Throttle {
         permit
     }
 
-    /// The line of a namespace.
-    fn line(&self, namespace: &str) -> Line {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if !lines.contains_key(namespace) {
-            // Each request keeps its line's semaphore as long as it needs the line.
-            lines.retain(|_, line| Arc::strong_count(&line.open) > 1);
+    /// The queue of a namespace.
+    fn queue(&self, namespace: &str) -> NamespaceQueue {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if !queues.contains_key(namespace) {
+            // Each request holds its queue's semaphore while it needs the queue.
+            queues.retain(|_, queue| Arc::strong_count(&queue.open) > 1);
         }
-        let new = || Line { first: Arc::default(), open: Arc::new(Semaphore::new(OPEN)) };
-        lines.entry(namespace.to_owned()).or_insert_with(new).clone()
+        let new = || NamespaceQueue { first: Arc::default(), open: Arc::new(Semaphore::new(MAX_OPEN)) };
+        queues.entry(namespace.to_owned()).or_insert_with(new).clone()
     }
 }
 
-/// A bucket of tokens; each request takes one, on credit if there is none.
+/// A token bucket; each request takes one token, on credit if the bucket is empty.
 #[derive(Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct TokenBucket {
     limit: RateLimit,
-    /// Below zero: so many requests are waiting.
+    /// Below zero while requests wait for tokens.
     tokens: f64,
     as_of: Instant,
 }
 
-impl Bucket {
+impl TokenBucket {
     pub(crate) fn new(limit: RateLimit, now: Instant) -> Self {
         Self { limit, tokens: f64::from(limit.burst), as_of: now }
     }
 
-    /// Whether it has all its tokens.
+    /// Whether no token is missing.
     pub(crate) fn is_full(&self, now: Instant) -> bool {
         self.tokens + self.earned(now) >= f64::from(self.limit.burst)
     }
@@ -107,7 +108,7 @@ impl Bucket {
         now.saturating_duration_since(self.as_of).as_secs_f64() * self.limit.qps
     }
 
-    /// Takes a token; returns how long it takes until it is there.
+    /// Takes a token; returns how long to wait for it.
     pub(crate) fn take(&mut self, now: Instant) -> Duration {
         self.tokens = (self.tokens + self.earned(now)).min(f64::from(self.limit.burst)) - 1.0;
         self.as_of = self.as_of.max(now);
@@ -121,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// Times in milliseconds at which requests come, and those at which they go.
+    /// Times in milliseconds at which requests come, and at which they are sent.
     #[rstest]
     #[case::a_burst_goes_at_once(10.0, 3, &[0, 0, 0], &[0, 0, 0])]
     #[case::then_at_the_rate(10.0, 2, &[0, 0, 0, 0, 0], &[0, 0, 100, 200, 300])]
@@ -131,50 +132,55 @@ mod tests {
     #[case::slower_than_one_a_second(0.5, 1, &[0, 0, 0], &[0, 2000, 4000])]
     #[case::as_upstream(20.0, 30, &[0; 32], &[[0; 30].as_slice(), &[50, 100]].concat())]
     #[tokio::test(start_paused = true)]
-    async fn turns(#[case] qps: f64, #[case] burst: u32, #[case] come: &[u64], #[case] go: &[u64]) {
+    async fn requests_are_sent_at_the_rate_after_a_burst(
+        #[case] qps: f64,
+        #[case] burst: u32,
+        #[case] come: &[u64],
+        #[case] go: &[u64],
+    ) {
         let throttle = Arc::new(Throttle::new(RateLimit { qps, burst }, Metrics::default()));
         let start = clock::instant();
-        let mut went = Vec::new();
+        let mut turns = Vec::new();
         for at in come {
             clock::sleep_until(Some(start + Duration::from_millis(*at))).await;
             let throttle = throttle.clone();
-            went.push(tokio::spawn(async move {
-                throttle.turn("PUT", "ns").await;
+            turns.push(tokio::spawn(async move {
+                throttle.acquire("PUT", "ns").await;
                 clock::instant() - start
             }));
             tokio::task::yield_now().await;
         }
         let mut times = Vec::new();
-        for turn in went {
+        for turn in turns {
             times.push(u64::try_from(turn.await.unwrap().as_millis()).unwrap());
         }
         assert_eq!(times, go);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_namespace_with_many_requests_delays_another_by_one() {
+    async fn namespace_with_many_requests_delays_another_by_one() {
         let throttle = Arc::new(Throttle::new(RateLimit { qps: 10.0, burst: 1 }, Metrics::default()));
         let (start, mut hostile) = (clock::instant(), tokio::task::JoinSet::new());
         for _ in 0..500 {
             let throttle = throttle.clone();
-            hostile.spawn(async move { throttle.turn("POST", "hostile").await });
+            hostile.spawn(async move { throttle.acquire("POST", "hostile").await });
         }
         tokio::task::yield_now().await;
-        throttle.turn("POST", "other").await;
+        throttle.acquire("POST", "other").await;
         assert!(clock::instant() - start <= Duration::from_millis(200), "{:?}", clock::instant() - start);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_namespace_without_answers_delays_itself_alone_and_idle_lines_go() {
+    async fn namespace_without_responses_delays_only_itself() {
         let throttle = Throttle::new(RateLimit { qps: 1000.0, burst: 1000 }, Metrics::default());
         let mut open = Vec::new();
-        for _ in 0..OPEN {
-            open.push(throttle.turn("POST", "hostile").await);
+        for _ in 0..MAX_OPEN {
+            open.push(throttle.acquire("POST", "hostile").await);
         }
-        assert!(clock::within(Duration::from_secs(60), throttle.turn("POST", "hostile")).await.is_none());
-        assert!(clock::within(Duration::from_secs(60), throttle.turn("POST", "other")).await.is_some());
+        assert!(clock::within(Duration::from_secs(60), throttle.acquire("POST", "hostile")).await.is_none());
+        assert!(clock::within(Duration::from_secs(60), throttle.acquire("POST", "other")).await.is_some());
         drop(open);
-        drop(throttle.turn("POST", "third").await);
-        assert_eq!(throttle.lines.lock().unwrap().len(), 1);
+        drop(throttle.acquire("POST", "third").await);
+        assert_eq!(throttle.queues.lock().unwrap().len(), 1);
     }
 }

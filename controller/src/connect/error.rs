@@ -1,18 +1,18 @@
-//! Why no client can be made.
+//! Errors that prevent a client.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why there is no client. Retrying helps with none of these, so the program exits.
+/// Why there is no client. A retry cannot help, so the program exits.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// A kubeconfig cannot be read.
     #[error("cannot read kubeconfig {path}: {why}", path = path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why, without what the file holds.
+        /// The reason, without the file's content.
         why: String,
     },
     /// A kubeconfig is inconsistent.
@@ -29,16 +29,16 @@ pub enum ConnectError {
         /// What is wrong.
         why: String,
     },
-    /// The address of the API server has a user in it, whose password would be logged with it.
+    /// The API server's address contains a user, whose password would be logged with it.
     #[error("the API server's address has a user in it: write username and password of the kubeconfig's user instead")]
     ServerUser,
-    /// The address of a webhook is none. The message omits it: whoever knows that of a chat may
-    /// write there.
+    /// A webhook's address is not a URL. The message omits it, because anyone who knows a chat's
+    /// address can post there.
     #[error(
         "the address of the webhook is not a URL: write it as https://HOST/PATH or https://USER:PASSWORD@HOST/PATH"
     )]
     Webhook,
-    /// A name for TLS is none.
+    /// The TLS server name is neither a host name nor an address.
     #[error("tls-server-name {0:?} is neither a host's name nor an address; correct it in the kubeconfig")]
     ServerName(String),
     /// Credentials or certificates are unusable.

@@ -6,41 +6,40 @@
 //!
 //! kube reads kubeconfigs and service accounts. The service stack is built here, for two reasons:
 //! kube's stack cannot renew credentials that the server has rejected, and kube's proxy rules
-//! differ from Go's. kube reads only `HTTPS_PROXY`, ignores it in a cluster, and matches `NO_PROXY`
+//! differ from Go's: it reads only `HTTPS_PROXY`, ignores it in a cluster, and matches `NO_PROXY`
 //! against the proxy's address instead of the API server's.
 //!
-//! A connection can fall silent without being closed: a proxy or a firewall forgets it, a machine
-//! loses its power. So every silence is bounded ([`Bounds`]), and a silent connection is found in
-//! thirty seconds or less, for watches and for all other requests:
+//! A connection can fall silent without being closed, when a proxy or a firewall forgets it or a
+//! machine loses power. So every silence has a timeout ([`ConnectionTimeouts`]), and a silent
+//! connection is detected within thirty seconds, for watches and for all other requests:
 //!
-//! * Over TLS it is HTTP/2 with a server that speaks it. A ping goes out whenever nothing has come
-//!   for ten seconds; if ten more pass without an answer, the connection is closed, and everything
-//!   on it fails and is tried again on another. Pings go from end to end, so a proxy that takes
-//!   everything and forwards nothing deceives nobody.
-//! * HTTP/1.1 has no pings. A connection on which nothing has come for thirty seconds is closed. A
-//!   quiet watch is begun anew by that twice a minute, from where it was; that is the price of a
-//!   server without HTTP/2.
-//! * To make a connection takes ten seconds at most, those for a proxy and for TLS included.
+//! * Over TLS, HTTP/2 is used with servers that support it. A ping is sent after ten seconds
+//!   without data; if it is not answered within ten more, the connection is closed, and its
+//!   requests fail and are retried on another. Pings go from end to end, so a proxy that accepts
+//!   data without forwarding it is detected.
+//! * HTTP/1.1 has no pings. A connection without data for thirty seconds is closed. A quiet watch
+//!   is therefore restarted twice a minute, from its version; that is the price of a server without
+//!   HTTP/2.
+//! * Establishing a connection takes ten seconds at most, including those to a proxy and the TLS
+//!   handshake.
 //!
-//! What answers and yet says nothing is bounded where it is asked: `api/server.rs` for requests,
-//! `runtime/reflector.rs` for watches. The lease has connections of its own ([`Protocol::Http1`]):
-//! a request that is given up closes its connection, so the next try has a new one, before the
-//! lease is lost; and no long list is in its way.
+//! Servers that respond without data have limits at the requests: `api/server.rs` for reads and
+//! writes, `runtime/reflector.rs` for watches. The lease has connections of its own
+//! ([`Protocol::Http1`]): an abandoned request closes its connection, so the next attempt has a new
+//! one before the lease is lost, and no long list is in its way.
 //!
-//! Borders: this module does not know what is requested, and retries nothing, with one exception: a
-//! request rejected with 401 is sent once more if the credentials have changed.
+//! This module does not know what is requested, and retries nothing, with one exception: a request
+//! rejected with 401 is sent once more if the credentials have changed.
 
-mod bounds;
-mod described;
 mod error;
-mod poster;
 mod proxy;
+mod redaction;
 mod renew;
+mod timeouts;
+mod webhook_client;
 
 use std::path::Path;
 
-pub use bounds::{Bounds, Protocol};
-use described::described;
 pub use error::ConnectError;
 use futures::future::BoxFuture;
 use http::HeaderValue;
@@ -53,9 +52,11 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-pub use poster::Poster;
 pub use proxy::ProxyRules;
+use redaction::redact;
+pub use timeouts::{ConnectionTimeouts, Protocol};
 use tower::{BoxError, Service, ServiceBuilder};
+pub use webhook_client::WebhookClient;
 
 use crate::metrics::Metrics;
 
@@ -78,24 +79,24 @@ pub fn config<'a>(
 async fn read_config(kubeconfig: Option<&Path>, proxies: &ProxyRules) -> Result<Config, ConnectError> {
     let file = match kubeconfig {
         Some(path) => {
-            let failed = |error| ConnectError::Read { path: path.to_owned(), why: described(&error) };
+            let failed = |error| ConnectError::Read { path: path.to_owned(), why: redact(&error) };
             Some(Kubeconfig::read_from(path).map_err(failed)?)
         }
         None => Kubeconfig::read().ok(),
     };
     // Read from the file, because kube falls back to the environment.
-    let own = file.as_ref().and_then(own_proxy);
+    let proxy_url = file.as_ref().and_then(kubeconfig_proxy);
     let mut config = match (kubeconfig, file) {
         (Some(_), Some(file)) => Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
             .await
-            .map_err(|error| ConnectError::Use(described(&error)))?,
-        _ => Config::infer().await.map_err(|error| ConnectError::None(described(&error)))?,
+            .map_err(|error| ConnectError::Use(redact(&error)))?,
+        _ => Config::infer().await.map_err(|error| ConnectError::None(redact(&error)))?,
     };
     if config.cluster_url.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err(ConnectError::ServerUser);
     }
-    config.proxy_url = match own {
-        Some(own) => Some(proxy::parse("proxy-url", &own)?),
+    config.proxy_url = match proxy_url {
+        Some(url) => Some(proxy::parse("proxy-url", &url)?),
         None => proxies.choose(&config.cluster_url)?,
     };
     // The controller decides what is retried, and when.
@@ -105,7 +106,7 @@ async fn read_config(kubeconfig: Option<&Path>, proxies: &ProxyRules) -> Result<
 }
 
 /// `proxy-url` of the current context's cluster.
-fn own_proxy(file: &Kubeconfig) -> Option<String> {
+fn kubeconfig_proxy(file: &Kubeconfig) -> Option<String> {
     let current = file.current_context.as_ref()?;
     let context = file.contexts.iter().find(|context| context.name == *current)?.context.as_ref()?;
     let cluster = file.clusters.iter().find(|cluster| cluster.name == context.cluster)?.cluster.as_ref()?;
@@ -117,17 +118,17 @@ fn own_proxy(file: &Kubeconfig) -> Option<String> {
 /// # Errors
 /// If the credentials cannot be read, or TLS cannot be set up from what is configured.
 pub fn client(config: &Config, metrics: &Metrics) -> Result<Client, ConnectError> {
-    client_within(config, Protocol::Any, Bounds::default(), metrics)
+    client_with_timeouts(config, Protocol::Any, ConnectionTimeouts::default(), metrics)
 }
 
-/// The same for a protocol, with bounds of its own; of the configuration's timeouts none counts.
+/// The same for a protocol and with other timeouts; those of the configuration are ignored.
 ///
 /// # Errors
 /// As [`client`].
-pub fn client_within(
+pub fn client_with_timeouts(
     config: &Config,
     protocol: Protocol,
-    bounds: Bounds,
+    timeouts: ConnectionTimeouts,
     metrics: &Metrics,
 ) -> Result<Client, ConnectError> {
     let mut tcp = HttpConnector::new();
@@ -135,57 +136,58 @@ pub fn client_within(
     // In HTTP/2 head and body are two small writes, and the second must not wait until the first is
     // acknowledged.
     tcp.set_nodelay(true);
-    // Of several addresses each gets its share, so that one that is dead leaves time for the
+    // The timeout is divided among several addresses, so that a dead one leaves time for the
     // others.
-    tcp.set_connect_timeout(Some(bounds.connect));
-    let stack = Stack { config, protocol, bounds, metrics };
-    let Some(proxy) = config.proxy_url.clone() else { return stack.over(tcp) };
-    tracing::info!(proxy = proxy::shown(&proxy), "Requests to the API server go through a proxy.");
+    tcp.set_connect_timeout(Some(timeouts.connect));
+    let stack = ClientParts { config, protocol, timeouts, metrics };
+    let Some(proxy) = config.proxy_url.clone() else { return stack.build(tcp) };
+    tracing::info!(proxy = proxy::without_credentials(&proxy), "Requests to the API server go through a proxy.");
     if proxy.scheme_str() == Some("https") {
         let tls = config.rustls_https_connector_with_connector(tcp).map_err(unusable)?;
-        stack.over(proxy::tunnel(tls, &proxy))
+        stack.build(proxy::tunnel(tls, &proxy))
     } else {
-        stack.over(proxy::tunnel(tcp, &proxy))
+        stack.build(proxy::tunnel(tcp, &proxy))
     }
 }
 
-/// What a client is put together from.
-struct Stack<'a> {
+/// The parts of a client.
+struct ClientParts<'a> {
     config: &'a Config,
     protocol: Protocol,
-    bounds: Bounds,
+    timeouts: ConnectionTimeouts,
     metrics: &'a Metrics,
 }
 
-impl Stack<'_> {
-    fn over<C>(&self, connector: C) -> Result<Client, ConnectError>
+impl ClientParts<'_> {
+    fn build<C>(&self, connector: C) -> Result<Client, ConnectError>
     where
         C: Service<http::Uri, Future: Send, Error: Into<BoxError>> + Clone + Send + Sync + 'static,
         C::Response: Connection + hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
     {
-        let (config, bounds) = (self.config, self.bounds);
+        let (config, timeouts) = (self.config, self.timeouts);
         let mut connector = TimeoutConnector::new(self.tls(connector)?);
-        connector.set_connect_timeout(Some(bounds.connect));
-        connector.set_read_timeout(Some(bounds.silence));
-        connector.set_write_timeout(Some(bounds.silence));
-        // A connection that was idle is silent from its next request on, not from its last answer.
+        connector.set_connect_timeout(Some(timeouts.connect));
+        connector.set_read_timeout(Some(timeouts.silence));
+        connector.set_write_timeout(Some(timeouts.silence));
+        // The silence of an idle connection counts from its next request, not from its last
+        // response.
         connector.set_reset_reader_on_write(true);
         let mut sender = legacy::Client::builder(TokioExecutor::new());
         sender.timer(TokioTimer::new()).pool_timer(TokioTimer::new());
-        sender.http2_keep_alive_interval(bounds.ping).http2_keep_alive_timeout(bounds.pong);
+        sender.http2_keep_alive_interval(timeouts.ping).http2_keep_alive_timeout(timeouts.pong);
         sender.http2_keep_alive_while_idle(true);
         let sender: legacy::Client<_, Body> = sender.build(connector);
         let namespace = config.default_namespace.clone();
         let service = ServiceBuilder::new()
             .layer(config.base_uri_layer())
-            .layer(renew::Renew::of(config).map_err(unusable)?)
+            .layer(renew::RenewLayer::new(config).map_err(unusable)?)
             .layer(config.extra_headers_layer().map_err(unusable)?)
             .layer(self.metrics.requests())
             .service(sender);
         Ok(ClientBuilder::new(service, namespace).build())
     }
 
-    /// As kube's own, which offers HTTP/1.1 alone.
+    /// As kube's TLS connector, which offers HTTP/1.1 only.
     fn tls<C>(&self, connector: C) -> Result<HttpsConnector<C>, ConnectError> {
         let tls = self.config.rustls_client_config().map_err(unusable)?;
         let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
@@ -202,5 +204,5 @@ impl Stack<'_> {
 
 #[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
 fn unusable(error: kube::Error) -> ConnectError {
-    ConnectError::Client(described(&error))
+    ConnectError::Client(redact(&error))
 }

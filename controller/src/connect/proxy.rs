@@ -17,12 +17,12 @@ use super::ConnectError;
 pub struct ProxyRules {
     http: Option<String>,
     https: Option<String>,
-    exempt: Vec<Exempt>,
+    exempt: Vec<NoProxyEntry>,
 }
 
 /// One entry of `NO_PROXY`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Exempt {
+enum NoProxyEntry {
     /// `*`.
     All,
     /// `10.0.0.0/8`: any port.
@@ -36,15 +36,15 @@ enum Exempt {
 impl ProxyRules {
     /// Reads the variables; `lookup` returns the value of one.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Self {
-        let either = |upper: &str| {
+        let variable = |upper: &str| {
             let values = [lookup(upper), lookup(&upper.to_ascii_lowercase())];
             values.into_iter().flatten().find(|value| !value.is_empty())
         };
-        let exempt = either("NO_PROXY").unwrap_or_default();
+        let exempt = variable("NO_PROXY").unwrap_or_default();
         Self {
-            http: either("HTTP_PROXY"),
-            https: either("HTTPS_PROXY"),
-            exempt: exempt.split(',').filter_map(Exempt::read).collect(),
+            http: variable("HTTP_PROXY"),
+            https: variable("HTTPS_PROXY"),
+            exempt: exempt.split(',').filter_map(NoProxyEntry::read).collect(),
         }
     }
 
@@ -67,9 +67,10 @@ impl ProxyRules {
     /// The proxy for another address than the API server's, by the same rules.
     ///
     /// # Errors
-    /// [`ConnectError::Proxy`] if the proxy applies and cannot be used, and [`ConnectError::Webhook`] if the address is not one.
+    /// [`ConnectError::Proxy`] if the proxy applies and cannot be used, and
+    /// [`ConnectError::Webhook`] if the address is not one.
     pub fn for_url(&self, url: &str) -> Result<Option<String>, ConnectError> {
-        Ok(self.choose(&address(url)?.0)?.map(|proxy| proxy.to_string()))
+        Ok(self.choose(&split_credentials(url)?.0)?.map(|proxy| proxy.to_string()))
     }
 
     /// Whether a configured proxy applies to this host.
@@ -85,12 +86,12 @@ impl ProxyRules {
 impl std::fmt::Debug for ProxyRules {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let set = |proxy: &Option<String>| proxy.is_some();
-        let mut shown = to.debug_struct("ProxyRules");
-        shown.field("http", &set(&self.http)).field("https", &set(&self.https)).field("exempt", &self.exempt).finish()
+        let mut debug = to.debug_struct("ProxyRules");
+        debug.field("http", &set(&self.http)).field("https", &set(&self.https)).field("exempt", &self.exempt).finish()
     }
 }
 
-impl Exempt {
+impl NoProxyEntry {
     /// Parses an entry; an invalid one is ignored, as in Go.
     fn read(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
@@ -144,30 +145,30 @@ fn contains(network: IpAddr, bits: u8, address: IpAddr) -> bool {
     width == other && differing.leading_zeros() >= u32::from(bits)
 }
 
-/// Reads the address of a webhook: without its user, and that as a header.
-pub(super) fn address(url: &str) -> Result<(Uri, Option<HeaderValue>), ConnectError> {
+/// Splits a webhook's address into a URL without credentials and an authorization header.
+pub(super) fn split_credentials(url: &str) -> Result<(Uri, Option<HeaderValue>), ConnectError> {
     let whole: Uri = url.trim().parse().map_err(|_| ConnectError::Webhook)?;
     let host = whole.host().unwrap_or_default();
-    let is_whole = !host.is_empty() && (whole.port_u16().is_some() || place(&whole) == host);
+    let is_whole = !host.is_empty() && (whole.port_u16().is_some() || host_and_port(&whole) == host);
     if !is_whole || !matches!(whole.scheme_str(), Some("http" | "https")) {
         return Err(ConnectError::Webhook);
     }
     let authorization = credentials(&whole);
     let mut parts = whole.clone().into_parts();
-    parts.authority = Some(place(&whole).parse().map_err(|_| ConnectError::Webhook)?);
+    parts.authority = Some(host_and_port(&whole).parse().map_err(|_| ConnectError::Webhook)?);
     Ok((Uri::from_parts(parts).map_err(|_| ConnectError::Webhook)?, authorization))
 }
 
 /// Host and port of an address.
-fn place(uri: &Uri) -> &str {
+fn host_and_port(uri: &Uri) -> &str {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     authority.rsplit('@').next().unwrap_or_default()
 }
 
-/// The user of an address as a header.
+/// The credentials of an address as a header.
 fn credentials(uri: &Uri) -> Option<HeaderValue> {
     let (user, _) = uri.authority()?.as_str().rsplit_once('@')?;
-    let mut header = HeaderValue::try_from(format!("Basic {}", base64(&decoded(user)))).ok()?;
+    let mut header = HeaderValue::try_from(format!("Basic {}", base64(&percent_decode(user)))).ok()?;
     header.set_sensitive(true);
     Some(header)
 }
@@ -177,11 +178,11 @@ pub(super) fn parse(variable: &'static str, text: &str) -> Result<Uri, ConnectEr
     let failed = |why: &str| ConnectError::Proxy { variable, why: why.to_owned() };
     let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: Uri = full.parse().map_err(|_| failed("invalid address"))?;
-    let (host, place) = (uri.host().unwrap_or_default(), place(&uri));
+    let (host, authority) = (uri.host().unwrap_or_default(), host_and_port(&uri));
     if host.is_empty() {
         return Err(failed("no host"));
     }
-    if place != host && uri.port_u16().is_none() {
+    if authority != host && uri.port_u16().is_none() {
         return Err(failed("its port is not a number"));
     }
     match uri.scheme_str() {
@@ -192,14 +193,14 @@ pub(super) fn parse(variable: &'static str, text: &str) -> Result<Uri, ConnectEr
 }
 
 /// A proxy's address without its credentials.
-pub(super) fn shown(proxy: &Uri) -> String {
+pub(super) fn without_credentials(proxy: &Uri) -> String {
     let (scheme, host) = (proxy.scheme_str().unwrap_or_default(), proxy.host().unwrap_or_default());
     proxy.port_u16().map_or_else(|| format!("{scheme}://{host}"), |port| format!("{scheme}://{host}:{port}"))
 }
 
 /// A tunnel through the proxy, with the credentials of its address in a header instead.
 pub(super) fn tunnel<C>(connector: C, proxy: &Uri) -> Tunnel<C> {
-    let tunnel = Tunnel::new(shown(proxy).parse().unwrap_or_else(|_| proxy.clone()), connector);
+    let tunnel = Tunnel::new(without_credentials(proxy).parse().unwrap_or_else(|_| proxy.clone()), connector);
     match credentials(proxy) {
         Some(header) => tunnel.with_auth(header),
         None => tunnel,
@@ -207,7 +208,7 @@ pub(super) fn tunnel<C>(connector: C, proxy: &Uri) -> Tunnel<C> {
 }
 
 /// Decodes percent escapes: `%40` becomes `@`.
-fn decoded(text: &str) -> Vec<u8> {
+fn percent_decode(text: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {
         let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
@@ -234,8 +235,8 @@ fn base64(bytes: &[u8]) -> String {
         let byte = |at: usize| usize::from(chunk.get(at).copied().unwrap_or(0));
         let all = byte(0) << 16 | byte(1) << 8 | byte(2);
         for at in 0..4 {
-            let shown = at <= chunk.len();
-            text.push(if shown { char::from(DIGITS[all >> (18 - 6 * at) & 63]) } else { '=' });
+            let has_digit = at <= chunk.len();
+            text.push(if has_digit { char::from(DIGITS[all >> (18 - 6 * at) & 63]) } else { '=' });
         }
     }
     text
@@ -252,7 +253,7 @@ mod tests {
         ProxyRules::read(find)
     }
 
-    fn chosen(variables: &[(&str, &str)], server: &str) -> Option<String> {
+    fn choose(variables: &[(&str, &str)], server: &str) -> Option<String> {
         rules(variables).choose(&server.parse().unwrap()).unwrap().map(|uri| uri.to_string())
     }
 
@@ -270,8 +271,12 @@ mod tests {
     #[case::loopback6(&[("HTTPS_PROXY", "p:1")], "https://[::1]:6443", None)]
     #[case::loopback_mapped(&[("HTTPS_PROXY", "p:1")], "https://[::ffff:127.0.0.1]:6443", None)]
     #[case::exempt(&[("HTTPS_PROXY", "p:1"), ("no_proxy", "10.0.0.0/8")], "https://10.96.0.1", None)]
-    fn is_chosen(#[case] variables: &[(&str, &str)], #[case] server: &str, #[case] expected: Option<&str>) {
-        assert_eq!(chosen(variables, server).as_deref(), expected);
+    fn proxy_follows_gos_rules(
+        #[case] variables: &[(&str, &str)],
+        #[case] server: &str,
+        #[case] expected: Option<&str>,
+    ) {
+        assert_eq!(choose(variables, server).as_deref(), expected);
     }
 
     /// As `golang.org/x/net/http/httpproxy` decides.
@@ -308,16 +313,16 @@ mod tests {
     #[case(".", "example.com", false)]
     #[case(":443", "example.com", false)]
     #[case(".svc,.cluster.local,", "kubernetes.default.svc", true)]
-    fn exempts(#[case] entries: &str, #[case] host: &str, #[case] expected: bool) {
+    fn no_proxy_follows_gos_rules(#[case] entries: &str, #[case] host: &str, #[case] expected: bool) {
         let variables = [("HTTPS_PROXY", "http://proxy:3128"), ("NO_PROXY", entries)];
-        assert_eq!(chosen(&variables, &format!("https://{host}")).is_none(), expected);
+        assert_eq!(choose(&variables, &format!("https://{host}")).is_none(), expected);
     }
 
     #[rstest]
     #[case("socks5://p:1", "unsupported scheme socks5")]
     #[case("http://", "invalid address")]
     #[case("http://p:port", "port is not a number")]
-    fn is_refused(#[case] proxy: &str, #[case] why: &str) {
+    fn unusable_proxy_is_refused_if_it_applies(#[case] proxy: &str, #[case] why: &str) {
         let rules = rules(&[("HTTPS_PROXY", proxy)]);
         let error = rules.choose(&"https://api".parse().unwrap()).unwrap_err().to_string();
         assert!(error.contains("HTTPS_PROXY") && error.contains(why), "{error}");
@@ -328,10 +333,10 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_shown_nowhere() {
+    fn passwords_are_never_shown() {
         let rules = rules(&[("HTTPS_PROXY", "http://u:s3cret@p:3128")]);
         let proxy = rules.choose(&"https://api".parse().unwrap()).unwrap().unwrap();
-        assert_eq!(shown(&proxy), "http://p:3128");
+        assert_eq!(without_credentials(&proxy), "http://p:3128");
         assert!(!format!("{rules:?}").contains("s3cret"));
         let tunnel = tunnel((), &proxy);
         assert!(!format!("{tunnel:?}").contains("s3cret"));
@@ -342,8 +347,8 @@ mod tests {
     #[rstest]
     #[case("https://chat/x", "https://chat/x", "")]
     #[case(" http://us%40er:p%3Ass@chat:81/x?y ", "http://chat:81/x?y", "Basic dXNAZXI6cDpzcw==")]
-    fn user_of_a_webhook_is_taken_out(#[case] url: &str, #[case] to: &str, #[case] header: &str) {
-        let (uri, authorization) = address(url).unwrap();
+    fn webhook_credentials_become_a_header(#[case] url: &str, #[case] to: &str, #[case] header: &str) {
+        let (uri, authorization) = split_credentials(url).unwrap();
         assert_eq!(uri, to);
         assert_eq!(authorization.map_or(String::new(), |it| it.to_str().unwrap().to_owned()), header);
     }
@@ -354,8 +359,8 @@ mod tests {
     #[case("https://user:s3cret@chat:port")]
     #[case("ftp://user:s3cret@chat")]
     #[case("https://user:s3 cret@chat")]
-    fn malformed_webhook_is_not_quoted(#[case] url: &str) {
-        let error = address(url).unwrap_err();
+    fn malformed_webhook_address_is_not_quoted(#[case] url: &str) {
+        let error = split_credentials(url).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("s3"), "{error}");
     }
 
@@ -366,7 +371,7 @@ mod tests {
     #[case("foo", "Zm9v")]
     #[case("user:pa%40ss%3a", "dXNlcjpwYUBzczo=")]
     #[case("100%", "MTAwJQ==")]
-    fn credentials_are_written(#[case] user: &str, #[case] expected: &str) {
-        assert_eq!(base64(&decoded(user)), expected);
+    fn credentials_are_base64_encoded(#[case] user: &str, #[case] expected: &str) {
+        assert_eq!(base64(&percent_decode(user)), expected);
     }
 }

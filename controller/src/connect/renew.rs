@@ -18,27 +18,27 @@ use kube::client::{Body, ConfigExt};
 use tokio::sync::Mutex;
 use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 
-use super::described::{described, without_output};
+use super::redaction::{redact, redact_plugin_output};
 
 /// The layer that adds credentials to requests and renews them.
 #[derive(Clone)]
-pub(super) struct Renew(Arc<Credentials>);
+pub(super) struct RenewLayer(Arc<Credentials>);
 
 struct Credentials {
     config: Config,
-    held: Mutex<Held>,
+    loaded: Mutex<LoadedCredentials>,
 }
 
-/// The credentials as they were last read.
+/// The credentials that were last loaded.
 #[derive(Clone)]
-struct Held {
-    /// How often they have been read.
+struct LoadedCredentials {
+    /// Number of times they have been loaded.
     readings: u64,
     /// `None`: no credentials, or a client certificate.
     layer: Option<Arc<AuthLayer>>,
 }
 
-impl Held {
+impl LoadedCredentials {
     fn read(config: &Config, readings: u64) -> kube::Result<Self> {
         Ok(Self { readings, layer: config.auth_layer()?.map(Arc::new) })
     }
@@ -47,40 +47,43 @@ impl Held {
     async fn add_to(&self, request: Request<Body>) -> Result<Request<Body>, BoxError> {
         let Some(layer) = &self.layer else { return Ok(request) };
         // Boxed, because the compiler fails to prove that kube's future is Send.
-        let answer: Boxed<Response<Request<Body>>> = Box::pin(layer.layer(service_fn(hand_on)).oneshot(request));
-        answer.await.map(Response::into_body).map_err(without_output)
+        let answer: Boxed<Response<Request<Body>>> = Box::pin(layer.layer(service_fn(echo_request)).oneshot(request));
+        answer.await.map(Response::into_body).map_err(redact_plugin_output)
     }
 }
 
 type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
-fn hand_on(request: Request<Body>) -> Ready<Result<Response<Request<Body>>, BoxError>> {
+fn echo_request(request: Request<Body>) -> Ready<Result<Response<Request<Body>>, BoxError>> {
     std::future::ready(Ok(Response::new(request)))
 }
 
-impl Renew {
-    pub(super) fn of(config: &Config) -> kube::Result<Self> {
-        Ok(Self(Arc::new(Credentials { config: config.clone(), held: Mutex::new(Held::read(config, 1)?) })))
+impl RenewLayer {
+    pub(super) fn new(config: &Config) -> kube::Result<Self> {
+        Ok(Self(Arc::new(Credentials {
+            config: config.clone(),
+            loaded: Mutex::new(LoadedCredentials::read(config, 1)?),
+        })))
     }
 }
 
 impl Credentials {
-    async fn now(&self) -> Held {
-        self.held.lock().await.clone()
+    async fn current(&self) -> LoadedCredentials {
+        self.loaded.lock().await.clone()
     }
 
-    /// Renews them unless another request has done so since; returns the current ones.
-    async fn renewed(&self, refused: &Held) -> Held {
-        // Locked during the renewal, so that no request is sent with the rejected ones.
-        let mut held = self.held.lock().await;
-        if held.readings == refused.readings {
-            let (config, readings) = (self.config.clone(), held.readings + 1);
+    /// Renews the credentials unless another request has done so; returns the current ones.
+    async fn renew(&self, refused: &LoadedCredentials) -> LoadedCredentials {
+        // Locked during the renewal, so that no request is sent with the rejected credentials.
+        let mut loaded = self.loaded.lock().await;
+        if loaded.readings == refused.readings {
+            let (config, readings) = (self.config.clone(), loaded.readings + 1);
             // An exec plugin blocks.
-            let read = tokio::task::spawn_blocking(move || Held::read(&config, readings)).await;
+            let read = tokio::task::spawn_blocking(move || LoadedCredentials::read(&config, readings)).await;
             match read {
-                Ok(Ok(anew)) => *held = anew,
+                Ok(Ok(renewed)) => *loaded = renewed,
                 Ok(Err(error)) => {
-                    let error = described(&error);
+                    let error = redact(&error);
                     tracing::warn!(error, "The API server rejected the credentials; cannot renew them.");
                 }
                 Err(error) => {
@@ -88,26 +91,26 @@ impl Credentials {
                 }
             }
         }
-        held.clone()
+        loaded.clone()
     }
 }
 
-impl<S> Layer<S> for Renew {
-    type Service = Renewing<S>;
+impl<S> Layer<S> for RenewLayer {
+    type Service = RenewService<S>;
 
-    fn layer(&self, inner: S) -> Renewing<S> {
-        Renewing { credentials: self.0.clone(), inner }
+    fn layer(&self, inner: S) -> RenewService<S> {
+        RenewService { credentials: self.0.clone(), inner }
     }
 }
 
 /// A service that adds credentials to requests.
 #[derive(Clone)]
-pub(super) struct Renewing<S> {
+pub(super) struct RenewService<S> {
     credentials: Arc<Credentials>,
     inner: S,
 }
 
-impl<S, B> Service<Request<Body>> for Renewing<S>
+impl<S, B> Service<Request<Body>> for RenewService<S>
 where
     S: Service<Request<Body>, Response = Response<B>, Error: Into<BoxError>, Future: Send> + Clone + Send + 'static,
     B: Send,
@@ -126,19 +129,19 @@ where
         let mut inner = std::mem::replace(&mut self.inner, waiting);
         let credentials = self.credentials.clone();
         Box::pin(async move {
-            let again = copy(&request);
-            let held = credentials.now().await;
-            let request = held.add_to(request).await?;
+            let retry = copy(&request);
+            let loaded = credentials.current().await;
+            let request = loaded.add_to(request).await?;
             let sent = authorization(&request);
             let answer = inner.call(request).await.map_err(S::Error::into)?;
-            let (StatusCode::UNAUTHORIZED, Some(again)) = (answer.status(), again) else { return Ok(answer) };
-            let again = credentials.renewed(&held).await.add_to(again).await?;
-            if authorization(&again) == sent {
+            let (StatusCode::UNAUTHORIZED, Some(retry)) = (answer.status(), retry) else { return Ok(answer) };
+            let retry = credentials.renew(&loaded).await.add_to(retry).await?;
+            if authorization(&retry) == sent {
                 return Ok(answer);
             }
             tracing::info!("The API server rejected the credentials; renewed them and sending the request again.");
             let ready = inner.ready().await.map_err(S::Error::into)?;
-            ready.call(again).await.map_err(S::Error::into)
+            ready.call(retry).await.map_err(S::Error::into)
         })
     }
 }

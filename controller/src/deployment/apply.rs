@@ -11,7 +11,7 @@ use super::plan::{
     StatusChange,
 };
 use super::{DeploymentSyncError, PlanError, body};
-use crate::api::{ApiServer, Recorder, RequestError, Resource, Written};
+use crate::api::{ApiServer, Recorder, RequestError, Resource, WriteResponse};
 use crate::model::{Deployment, Meta, ReplicaSet};
 use crate::settings::Settings;
 
@@ -161,7 +161,8 @@ impl DeploymentExecutor<'_> {
 
     async fn write_status(&self, body: Vec<u8>) -> Result<(), RequestError> {
         let Meta { namespace, name, .. } = self.meta;
-        let answer: Written = self.context.api.replace_status(Resource::Deployments, namespace, name, body).await?;
+        let answer: WriteResponse =
+            self.context.api.replace_status(Resource::Deployments, namespace, name, body).await?;
         (self.context.record_write)(Resource::Deployments, &answer.metadata.resource_version);
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::plan::{DeploymentChange, ReplicaSetChange, ReplicaSetClaim, StatusChange};
-use crate::api::bytes;
+use crate::api::to_json_bytes;
 use crate::model::{Deployment, Meta, names, omit_zero};
 
 pub(super) fn replica_set(raw: Value, change: &ReplicaSetChange) -> Value {
@@ -44,7 +44,7 @@ pub(super) fn status(deployment: &Deployment, change: &StatusChange) -> Vec<u8> 
     let mut body = typed(deployment.raw(), "Deployment");
     body["metadata"]["annotations"][names::REVISION] = revision.as_str().into();
     status.write_over(&mut body["status"]);
-    bytes(&body)
+    to_json_bytes(&body)
 }
 
 /// A strategic merge patch. It contains the UID, so the server refuses it if another object has

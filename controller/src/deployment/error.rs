@@ -85,9 +85,9 @@ impl From<RequestError> for DeploymentSyncError {
             return Self::NamespaceTerminating;
         }
         match error {
-            RequestError::Server { what, .. } if conflict => Self::OutOfDate { request: what },
-            RequestError::Server { what, source } => Self::Request { request: what, source },
-            RequestError::NoAnswer { what, seconds } => Self::NoAnswer { request: what, seconds },
+            RequestError::Server { request, .. } if conflict => Self::OutOfDate { request },
+            RequestError::Server { request, source } => Self::Request { request, source },
+            RequestError::NoAnswer { request, seconds } => Self::NoAnswer { request, seconds },
             RequestError::TooLarge { .. } | RequestError::TooManyPages { .. } => {
                 Self::UnreadableAnswer(error.message())
             }

@@ -1,11 +1,11 @@
 //! Collects the objects that one sync reads from the caches, without a request and without waiting.
 
 use super::plan::ObservedDeployment;
-use crate::api::{Cache, Key};
+use crate::api::{Cache, NamespacedName};
 use crate::model::Pod;
 
 /// The Deployment with its ReplicaSets and pods; `None` if the cache does not have it any more.
-pub(crate) fn observe(cache: &Cache, key: &Key) -> Option<ObservedDeployment> {
+pub(crate) fn observe(cache: &Cache, key: &NamespacedName) -> Option<ObservedDeployment> {
     let deployment = cache.deployment(key)?;
     let replica_sets = cache.claimable(&key.namespace, &deployment.meta.uid);
     let mut pods = Vec::new();

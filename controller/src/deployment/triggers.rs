@@ -4,21 +4,27 @@
 //! only for objects without an owner. There are no side effects: the input is a change and the
 //! cache that already contains it, the output are the keys to enqueue.
 
-use crate::api::{Cache, Changed, Key};
+use crate::api::{Cache, CacheDelta, NamespacedName};
 use crate::model::{Deployment, OwnerReference, Pod, ReplicaSet};
 
 /// The Deployments to sync after a change.
-pub(crate) fn affected_deployments(cache: &Cache, change: &Changed) -> Vec<Key> {
+pub(crate) fn affected_deployments(cache: &Cache, change: &CacheDelta) -> Vec<NamespacedName> {
     match change {
-        Changed::Deployment { key } => vec![key.clone()],
-        Changed::ReplicaSet { before, now, .. } => affected_by_replica_set(cache, before.as_deref(), now.as_deref()),
-        Changed::Pod { before: Some(pod), now: None, .. } => affected_by_pod_deletion(cache, pod).into_iter().collect(),
-        Changed::Pod { .. } => Vec::new(),
+        CacheDelta::Deployment { key } => vec![key.clone()],
+        CacheDelta::ReplicaSet { before, now, .. } => affected_by_replica_set(cache, before.as_deref(), now.as_deref()),
+        CacheDelta::Pod { before: Some(pod), now: None, .. } => {
+            affected_by_pod_deletion(cache, pod).into_iter().collect()
+        }
+        CacheDelta::Pod { .. } => Vec::new(),
     }
 }
 
 /// The Deployments to sync after a change of a ReplicaSet.
-fn affected_by_replica_set(cache: &Cache, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<Key> {
+fn affected_by_replica_set(
+    cache: &Cache,
+    before: Option<&ReplicaSet>,
+    now: Option<&ReplicaSet>,
+) -> Vec<NamespacedName> {
     let Some(rs) = now.or(before) else { return Vec::new() };
     let namespace = rs.meta.namespace.as_str();
     let owner = rs.meta.controller();
@@ -52,34 +58,35 @@ fn affected_by_replica_set(cache: &Cache, before: Option<&ReplicaSet>, now: Opti
 
 /// A Recreate Deployment waits until its last pod is deleted; only that deletion enqueues it. Pods
 /// that have ended but still exist delay it (issue 128798).
-fn affected_by_pod_deletion(cache: &Cache, pod: &Pod) -> Option<Key> {
+fn affected_by_pod_deletion(cache: &Cache, pod: &Pod) -> Option<NamespacedName> {
     let owner = pod.controller.as_ref().filter(|owner| owner.kind == "ReplicaSet")?;
-    let rs = cache.replica_set(&Key::new(&pod.namespace, &owner.name)).filter(|rs| rs.meta.uid == owner.uid)?;
+    let rs =
+        cache.replica_set(&NamespacedName::new(&pod.namespace, &owner.name)).filter(|rs| rs.meta.uid == owner.uid)?;
     let key = resolve_owner(cache, &pod.namespace, rs.meta.controller()?)?;
     let deployment = cache.deployment(&key).filter(|deployment| deployment.spec.strategy.is_recreate())?;
-    let mut owned = cache.owned_by(&key.namespace, &deployment.meta.uid);
+    let mut owned = cache.replica_sets_owned_by(&key.namespace, &deployment.meta.uid);
     owned.retain(|rs| selects(&deployment, rs));
     let alone = owned.iter().all(|rs| cache.pods_of(&key.namespace, &rs.meta.uid).next().is_none());
     alone.then_some(key)
 }
 
 /// The Deployment of an owner reference, if its UID is still the same.
-fn resolve_owner(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<Key> {
+fn resolve_owner(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<NamespacedName> {
     if owner.kind != "Deployment" {
         return None;
     }
-    let key = Key::new(namespace, &owner.name);
+    let key = NamespacedName::new(namespace, &owner.name);
     cache.deployment(&key).filter(|deployment| deployment.meta.uid == owner.uid).map(|_| key)
 }
 
-fn matching_deployments(cache: &Cache, rs: &ReplicaSet) -> Vec<Key> {
+fn matching_deployments(cache: &Cache, rs: &ReplicaSet) -> Vec<NamespacedName> {
     if rs.meta.labels.is_empty() {
         return Vec::new();
     }
     cache
         .deployments_in(&rs.meta.namespace)
         .filter(|deployment| selects(deployment, rs))
-        .map(|deployment| Key::new(&deployment.meta.namespace, &deployment.meta.name))
+        .map(|deployment| NamespacedName::new(&deployment.meta.namespace, &deployment.meta.name))
         .collect()
 }
 
@@ -97,43 +104,43 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::api::Change;
+    use crate::api::CacheUpdate;
 
-    fn affected(cache: &mut Cache, change: Change) -> Vec<Key> {
-        let changed = cache.take(change);
+    fn affected(cache: &mut Cache, change: CacheUpdate) -> Vec<NamespacedName> {
+        let changed = cache.apply(change);
         affected_deployments(cache, &changed)
     }
 
-    fn key(name: &str) -> Key {
-        Key::new("ns", name)
+    fn key(name: &str) -> NamespacedName {
+        NamespacedName::new("ns", name)
     }
 
-    fn deployment(name: &str, app: &str, strategy: &str) -> Change {
+    fn deployment(name: &str, app: &str, strategy: &str) -> CacheUpdate {
         let raw = json!({
             "metadata": {"namespace": "ns", "name": name, "uid": name},
             "spec": {"selector": {"matchLabels": {"app": app}}, "strategy": {"type": strategy}},
         });
-        Change::Deployment(key(name), Some(Arc::new(Deployment::read(raw).unwrap())))
+        CacheUpdate::Deployment(key(name), Some(Arc::new(Deployment::read(raw).unwrap())))
     }
 
     fn owners(kind: &str, owner: Option<&str>) -> Value {
         owner.into_iter().map(|name| json!({"kind": kind, "name": name, "uid": name, "controller": true})).collect()
     }
 
-    fn replica_set(name: &str, version: i32, app: &str, owner: Option<&str>) -> Change {
+    fn replica_set(name: &str, version: i32, app: &str, owner: Option<&str>) -> CacheUpdate {
         let raw = json!({"metadata": {
             "namespace": "ns", "name": name, "uid": name, "resourceVersion": version.to_string(),
             "labels": {"app": app}, "ownerReferences": owners("Deployment", owner),
         }});
-        Change::ReplicaSet(key(name), Some(Arc::new(ReplicaSet::read(raw).unwrap())))
+        CacheUpdate::ReplicaSet(key(name), Some(Arc::new(ReplicaSet::read(raw).unwrap())))
     }
 
-    fn pod(name: &str, owner: Option<&str>, phase: &str) -> Change {
+    fn pod(name: &str, owner: Option<&str>, phase: &str) -> CacheUpdate {
         let raw = json!({
             "metadata": {"namespace": "ns", "name": name, "uid": name, "ownerReferences": owners("ReplicaSet", owner)},
             "status": {"phase": phase},
         });
-        Change::Pod(key(name), Some(Arc::new(serde_json::from_value(raw).unwrap())))
+        CacheUpdate::Pod(key(name), Some(Arc::new(serde_json::from_value(raw).unwrap())))
     }
 
     /// Deployments `a` and `b` select the same pods; `c` selects others.
@@ -146,8 +153,8 @@ mod tests {
         cache
     }
 
-    fn deletion(name: &str) -> Change {
-        Change::ReplicaSet(key(name), None)
+    fn deletion(name: &str) -> CacheUpdate {
+        CacheUpdate::ReplicaSet(key(name), None)
     }
 
     #[test]
@@ -164,7 +171,7 @@ mod tests {
     fn enqueues_no_deployment_of_the_same_name_with_another_uid() {
         let mut cache = cache();
         let raw = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "recreated"}});
-        affected(&mut cache, Change::Deployment(key("a"), Some(Arc::new(Deployment::read(raw).unwrap()))));
+        affected(&mut cache, CacheUpdate::Deployment(key("a"), Some(Arc::new(Deployment::read(raw).unwrap()))));
         assert!(affected(&mut cache, replica_set("rs", 1, "x", Some("a"))).is_empty());
     }
 
@@ -214,8 +221,11 @@ mod tests {
         affected(&mut cache, replica_set("rs", 1, "x", Some("a")));
         assert!(affected(&mut cache, pod("one", Some("rs"), "Running")).is_empty());
         assert!(affected(&mut cache, pod("two", Some("rs"), "Failed")).is_empty());
-        assert!(affected(&mut cache, Change::Pod(key("one"), None)).is_empty(), "one that has ended is still there");
-        assert_eq!(affected(&mut cache, Change::Pod(key("two"), None)), [key("a")]);
+        assert!(
+            affected(&mut cache, CacheUpdate::Pod(key("one"), None)).is_empty(),
+            "one that has ended is still there"
+        );
+        assert_eq!(affected(&mut cache, CacheUpdate::Pod(key("two"), None)), [key("a")]);
     }
 
     #[test]
@@ -226,11 +236,11 @@ mod tests {
         for (name, owner) in [("one", Some("rs")), ("two", Some("other")), ("three", None)] {
             affected(&mut cache, pod(name, owner, "Running"));
         }
-        assert_eq!(affected(&mut cache, Change::Pod(key("one"), None)), [key("a")]);
+        assert_eq!(affected(&mut cache, CacheUpdate::Pod(key("one"), None)), [key("a")]);
         assert!(
-            affected(&mut cache, Change::Pod(key("two"), None)).is_empty(),
+            affected(&mut cache, CacheUpdate::Pod(key("two"), None)).is_empty(),
             "a rolling Deployment does not wait for pods"
         );
-        assert!(affected(&mut cache, Change::Pod(key("three"), None)).is_empty());
+        assert!(affected(&mut cache, CacheUpdate::Pod(key("three"), None)).is_empty());
     }
 }

@@ -1,9 +1,9 @@
-//! Metrics of the informers: when each last listed, when its watch last showed something, and what
-//! failed.
+//! Metrics of the informers: when each last listed, when its watch last delivered something, and
+//! failures.
 //!
-//! client-go has no names for these. The times are Unix times, as `process_start_time_seconds` is,
-//! so that an alert is `time() - rollout_controller_informer_last_event_timestamp_seconds > 300`: a
-//! server shows a bookmark about each minute, whatever changes.
+//! client-go has no such metrics. The times are Unix times, as `process_start_time_seconds` is, so
+//! that an alert is `time() - rollout_controller_informer_last_event_timestamp_seconds > 300`: a
+//! server sends a bookmark about every minute, even if nothing changes.
 
 use std::sync::atomic::AtomicU64;
 
@@ -13,15 +13,15 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-type Time = Gauge<f64, AtomicU64>;
+type TimeGauge = Gauge<f64, AtomicU64>;
 
-/// What one informer counts.
+/// The metrics of one informer.
 #[derive(Debug, Clone)]
 pub(crate) struct InformerMetrics {
-    /// When its last list was complete.
-    pub(crate) last_list: Time,
-    /// When its watch last showed an event or a bookmark.
-    pub(crate) last_event: Time,
+    /// Time of its last complete list.
+    pub(crate) last_list: TimeGauge,
+    /// Time of its watch's last event or bookmark.
+    pub(crate) last_event: TimeGauge,
     pub(crate) failed_lists: Counter,
     pub(crate) failed_watches: Counter,
 }
@@ -41,8 +41,8 @@ struct FailureLabels {
 
 /// The metrics of all informers.
 pub(super) struct InformerFamilies {
-    lists: Family<InformerLabels, Time>,
-    events: Family<InformerLabels, Time>,
+    lists: Family<InformerLabels, TimeGauge>,
+    events: Family<InformerLabels, TimeGauge>,
     failures: Family<FailureLabels, Counter>,
 }
 

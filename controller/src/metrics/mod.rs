@@ -1,25 +1,26 @@
-//! What is counted and measured, and how Prometheus reads it.
+//! Counts and measurements, as Prometheus metrics.
 //!
 //! Names and labels are those that operators of Kubernetes already have dashboards and alerts for:
-//! `workqueue_*`, `rest_client_*` and `leader_election_*` as client-go's components show them,
-//! `process_*` as every Prometheus client does. Only what has no such name has one of its own,
+//! `workqueue_*`, `rest_client_*` and `leader_election_*` as in client-go's components, `process_*`
+//! as in every Prometheus client. Only a metric without such a name is called
 //! `rollout_controller_*`. A [`Metrics`] is a value, not a global: two controllers in one process
-//! do not count into each other.
+//! do not share counts.
 //!
-//! Counts and moments come in, text goes out. Borders: nothing in here knows a controller, decides
-//! anything or does requests. A controller defines the metrics that it alone has ([`Shown`]); what
-//! is expensive to know is only looked up when read.
+//! Counts and times come in, text goes out. Nothing here knows a controller, decides anything or
+//! makes requests. A controller defines its own metrics by [`EncodeMetrics`]; expensive values are
+//! computed only when metrics are read.
 
+mod controller_metrics;
 mod informers;
 mod queue;
 mod requests;
-mod shown;
 mod usage;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use controller_metrics::EncodeMetrics;
 use informers::InformerFamilies;
 pub(crate) use informers::InformerMetrics;
 use prometheus_client::encoding::text::encode;
@@ -29,13 +30,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
-pub(crate) use queue::{Load, Loaded, QueueMetrics};
 use queue::{QueueFamilies, QueueName};
+pub(crate) use queue::{QueueLoad, QueueMetrics, ReportLoad};
 use requests::RequestFamilies;
 pub use requests::{CountRequests, CountedRequests};
-pub(crate) use shown::Shown;
 
-/// Everything that this process counts; clones count into the same.
+/// The metrics of this process; clones share the counts.
 #[derive(Clone)]
 pub struct Metrics(Arc<Families>);
 
@@ -44,21 +44,21 @@ struct Families {
     queues: QueueFamilies,
     requests: Arc<RequestFamilies>,
     informers: InformerFamilies,
-    shown: Arc<shown::AllShown>,
+    controllers: Arc<controller_metrics::ControllerMetrics>,
     syncs: Family<SyncLabels, Counter>,
     stale_skips: Family<KindLabels, Counter>,
     leading: Family<LeaseLabels, Gauge>,
     slow_renewals: Family<LeaseLabels, Counter>,
 }
 
-/// What became of one look at one object.
+/// The result of one sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Synced {
+pub(crate) enum SyncResult {
     /// Done.
     Success,
-    /// What the decision was made on was out of date, or a name was taken; tried again.
+    /// The decision was based on outdated objects, or a name was in use; retried.
     Conflict,
-    /// Failed, and tried again.
+    /// Failed, and is retried.
     Error,
     /// Failed too often in a row; set aside for the longest wait, or until something changes.
     Dropped,
@@ -67,7 +67,7 @@ pub(crate) enum Synced {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct SyncLabels {
     controller: &'static str,
-    result: Synced,
+    result: SyncResult,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -82,8 +82,8 @@ struct LeaseLabels {
 }
 
 impl Metrics {
-    /// Counts for a process that talks to one API server; `host` is its host and port, for the
-    /// labels of requests.
+    /// Metrics of a process with one API server; `host` is its host and port, for the labels of
+    /// requests.
     pub fn new(host: &str) -> Self {
         let mut registry = Registry::default();
         let build = [("version", env!("CARGO_PKG_VERSION")), ("compatibility", "v1.36")];
@@ -92,8 +92,8 @@ impl Metrics {
         let queues = QueueFamilies::register(&mut registry);
         let requests = Arc::new(RequestFamilies::register(host, &mut registry));
         let informers = InformerFamilies::register(&mut registry);
-        let shown = Arc::new(shown::AllShown::default());
-        registry.register_collector(Box::new(shown.clone()));
+        let controllers = Arc::new(controller_metrics::ControllerMetrics::default());
+        registry.register_collector(Box::new(controllers.clone()));
         let (syncs, leading, slow_renewals) = (Family::default(), Family::default(), Family::default());
         let help = "Looks at one object, by controller and by what became of them";
         registry.register("rollout_controller_syncs", help, Family::clone(&syncs));
@@ -109,7 +109,7 @@ impl Metrics {
             queues,
             requests,
             informers,
-            shown,
+            controllers,
             syncs,
             stale_skips,
             leading,
@@ -117,66 +117,66 @@ impl Metrics {
         }))
     }
 
-    /// All of it as OpenMetrics text, which Prometheus reads.
+    /// All metrics as OpenMetrics text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.0.registry).expect("a string takes all that is written to it");
         text
     }
 
-    /// A layer for a client that counts what passes through it.
+    /// A layer that counts a client's requests.
     pub fn requests(&self) -> CountRequests {
         CountRequests::new(self.0.requests.clone())
     }
 
-    /// Counts for the queue of one controller.
+    /// The metrics of one controller's queue.
     pub(crate) fn queue(&self, controller: &'static str) -> QueueMetrics {
         self.0.queues.of(QueueName { name: controller })
     }
 
-    /// Counts for the informer of one kind, which feeds one cache.
+    /// The metrics of the informer of one kind, which feeds one cache.
     pub(crate) fn informer(&self, cache: &'static str, resource: &'static str) -> InformerMetrics {
         self.0.informers.of(cache, resource)
     }
 
-    /// Shows the load of a queue for as long as it lives.
-    pub(crate) fn show_load(&self, controller: &'static str, queue: &Arc<impl Loaded>) {
-        self.0.queues.show_load(QueueName { name: controller }, queue);
+    /// Includes the load of a queue for as long as the queue lives.
+    pub(crate) fn register_queue(&self, controller: &'static str, queue: &Arc<impl ReportLoad>) {
+        self.0.queues.register_queue(QueueName { name: controller }, queue);
     }
 
-    /// Shows metrics that one controller has besides, for as long as it lives.
-    pub(crate) fn show(&self, controller: &'static str, shown: &Arc<impl Shown>) {
-        self.0.shown.show(controller, shown);
+    /// Includes a controller's own metrics for as long as it lives.
+    pub(crate) fn register(&self, controller: &'static str, metrics: &Arc<impl EncodeMetrics>) {
+        self.0.controllers.register(controller, metrics);
     }
 
-    /// How long a request waited for its turn under this process's own limit.
-    pub(crate) fn throttled(&self, method: &str, wait: Duration) {
-        self.0.requests.throttled(method, wait);
+    /// Observes how long a request waited for the rate limit.
+    pub(crate) fn observe_throttle(&self, method: &str, wait: Duration) {
+        self.0.requests.observe_throttle(method, wait);
     }
 
-    /// What became of one look at one object.
-    pub(crate) fn synced(&self, controller: &'static str, result: Synced) {
+    /// The result of one sync.
+    pub(crate) fn count_sync(&self, controller: &'static str, result: SyncResult) {
         self.0.syncs.get_or_create(&SyncLabels { controller, result }).inc();
     }
 
-    /// A look at an object was put off, for the cache of a kind was behind.
-    pub(crate) fn skipped_stale(&self, group: &'static str, resource: &'static str) {
+    /// Counts a sync that was skipped because the cache of a kind was behind.
+    pub(crate) fn count_stale_skip(&self, group: &'static str, resource: &'static str) {
         self.0.stale_skips.get_or_create(&KindLabels { group, resource }).inc();
     }
 
-    /// Whether this process holds a lease.
-    pub(crate) fn leads(&self, lease: &str, leads: bool) {
+    /// Sets whether this process holds a lease.
+    pub(crate) fn set_leading(&self, lease: &str, leads: bool) {
         self.0.leading.get_or_create(&LeaseLabels { name: lease.to_owned() }).set(i64::from(leads));
     }
 
-    /// A renewal that could not go by what was known of the lease.
-    pub(crate) fn renewed_slowly(&self, lease: &str) {
+    /// Counts a renewal that had to read the lease first.
+    pub(crate) fn count_slow_renewal(&self, lease: &str) {
         self.0.slow_renewals.get_or_create(&LeaseLabels { name: lease.to_owned() }).inc();
     }
 }
 
 impl Default for Metrics {
-    /// Counts of a process whose API server has no name.
+    /// Metrics of a process whose API server has no name.
     fn default() -> Self {
         Self::new("")
     }
@@ -188,7 +188,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-impl EncodeLabelValue for Synced {
+impl EncodeLabelValue for SyncResult {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
         let text = match self {
             Self::Success => "success",
@@ -209,13 +209,13 @@ mod tests {
     #[derive(Debug)]
     struct Busy;
 
-    impl Loaded for Busy {
-        fn load(&self) -> Load {
-            Load { depth: 3, unfinished: Duration::from_millis(1500), longest: Duration::from_secs(1) }
+    impl ReportLoad for Busy {
+        fn load(&self) -> QueueLoad {
+            QueueLoad { depth: 3, unfinished: Duration::from_millis(1500), longest: Duration::from_secs(1) }
         }
     }
 
-    /// Every name that a dashboard may ask for, with the labels that it has upstream.
+    /// Every metric that a dashboard may use, with upstream's labels.
     #[rstest]
     #[case("workqueue_depth{name=\"deployment\"} 3")]
     #[case("workqueue_adds_total{name=\"deployment\"} 1")]
@@ -238,21 +238,21 @@ mod tests {
     #[case("rollout_controller_informer_failures_total{cache=\"rollout\",resource=\"pods\",verb=\"watch\"} 1")]
     #[case("rollout_controller_build_info{version=\"0.1.0\",compatibility=\"v1.36\"} 1")]
     #[case("# EOF")]
-    fn shows(#[case] line: &str) {
+    fn text_contains_metric(#[case] line: &str) {
         let metrics = Metrics::new("10.0.0.1:443");
         let busy = Arc::new(Busy);
-        metrics.show_load("deployment", &busy);
+        metrics.register_queue("deployment", &busy);
         let queue = metrics.queue("deployment");
         queue.adds.inc();
         queue.retries.inc();
         queue.waits.observe(0.125);
         queue.works.observe(0.25);
-        metrics.0.requests.counted("PUT", Some(200), Some(Duration::from_millis(10)));
-        metrics.throttled("PUT", Duration::from_secs(2));
-        metrics.leads("lock", true);
-        metrics.renewed_slowly("lock");
-        metrics.synced("deployment", Synced::Conflict);
-        metrics.skipped_stale("apps", "replicasets");
+        metrics.0.requests.observe_request("PUT", Some(200), Some(Duration::from_millis(10)));
+        metrics.observe_throttle("PUT", Duration::from_secs(2));
+        metrics.set_leading("lock", true);
+        metrics.count_slow_renewal("lock");
+        metrics.count_sync("deployment", SyncResult::Conflict);
+        metrics.count_stale_skip("apps", "replicasets");
         let informer = metrics.informer("rollout", "pods");
         informer.last_list.set(1.5);
         informer.failed_watches.inc();
@@ -261,10 +261,10 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_gone_is_shown_no_more() {
+    fn dropped_queue_has_no_metrics() {
         let metrics = Metrics::default();
         let busy = Arc::new(Busy);
-        metrics.show_load("deployment", &busy);
+        metrics.register_queue("deployment", &busy);
         drop(busy);
         assert!(!metrics.text().contains("workqueue_depth{"));
     }

@@ -12,33 +12,33 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// What a queue counts itself.
+/// The metrics that a queue counts.
 #[derive(Debug, Clone)]
 pub(crate) struct QueueMetrics {
-    /// Keys that came in; one that is waiting already does not count.
+    /// Added keys; a key that is queued already does not count.
     pub(crate) adds: Counter,
-    /// Keys that were put off, for whatever reason.
+    /// Delayed keys, for whatever reason.
     pub(crate) retries: Counter,
-    /// Seconds that a key waited.
+    /// Seconds that keys waited.
     pub(crate) waits: Histogram,
-    /// Seconds that a worker had a key.
+    /// Seconds that workers had keys.
     pub(crate) works: Histogram,
 }
 
-/// What a queue holds at this moment.
+/// A queue's current load.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Load {
-    /// Keys that wait.
+pub(crate) struct QueueLoad {
+    /// Queued keys.
     pub(crate) depth: usize,
-    /// How long the workers have had the keys that they have, all together.
+    /// The total time for which workers have had their current keys.
     pub(crate) unfinished: Duration,
-    /// The longest of those.
+    /// The longest of these times.
     pub(crate) longest: Duration,
 }
 
-/// Something that can tell its load.
-pub(crate) trait Loaded: Send + Sync + 'static {
-    fn load(&self) -> Load;
+/// A queue that reports its load.
+pub(crate) trait ReportLoad: Send + Sync + 'static {
+    fn load(&self) -> QueueLoad;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -46,20 +46,20 @@ pub(super) struct QueueName {
     pub(super) name: &'static str,
 }
 
-type Histograms = Family<QueueName, Histogram, fn() -> Histogram>;
+type QueueHistograms = Family<QueueName, Histogram, fn() -> Histogram>;
 
 /// The metrics of all queues.
 pub(super) struct QueueFamilies {
     adds: Family<QueueName, Counter>,
     retries: Family<QueueName, Counter>,
-    waits: Histograms,
-    works: Histograms,
+    waits: QueueHistograms,
+    works: QueueHistograms,
     loads: Arc<Loads>,
 }
 
-/// Queues whose load is asked for when somebody reads.
+/// Queues whose load is computed when metrics are read.
 #[derive(Default)]
-struct Loads(Mutex<Vec<(QueueName, Weak<dyn Loaded>)>>);
+struct Loads(Mutex<Vec<(QueueName, Weak<dyn ReportLoad>)>>);
 
 impl QueueFamilies {
     pub(super) fn register(registry: &mut Registry) -> Self {
@@ -67,10 +67,10 @@ impl QueueFamilies {
         registry.register("workqueue_adds", "Keys that came into the queue", Family::clone(&adds));
         let retries = Family::default();
         registry.register("workqueue_retries", "Keys that were put off", Family::clone(&retries));
-        let waits = Histograms::new_with_constructor(durations);
+        let waits = QueueHistograms::new_with_constructor(durations);
         let help = "How long in seconds a key waits in the queue";
         registry.register("workqueue_queue_duration_seconds", help, waits.clone());
-        let works = Histograms::new_with_constructor(durations);
+        let works = QueueHistograms::new_with_constructor(durations);
         let help = "How long in seconds a worker has a key";
         registry.register("workqueue_work_duration_seconds", help, works.clone());
         let loads = Arc::new(Loads::default());
@@ -87,15 +87,15 @@ impl QueueFamilies {
         }
     }
 
-    pub(super) fn show_load(&self, name: QueueName, queue: &Arc<impl Loaded>) {
-        let queue: Weak<dyn Loaded> = Arc::downgrade(&(queue.clone() as Arc<dyn Loaded>));
+    pub(super) fn register_queue(&self, name: QueueName, queue: &Arc<impl ReportLoad>) {
+        let queue: Weak<dyn ReportLoad> = Arc::downgrade(&(queue.clone() as Arc<dyn ReportLoad>));
         let mut queues = self.loads.0.lock().unwrap_or_else(PoisonError::into_inner);
         queues.retain(|(_, queue)| queue.strong_count() > 0);
         queues.push((name, queue));
     }
 }
 
-/// Ten nanoseconds to ten seconds, as client-go has it.
+/// Buckets from ten nanoseconds to ten seconds, as client-go's.
 fn durations() -> Histogram {
     Histogram::new(exponential_buckets(10e-9, 10.0, 10))
 }
@@ -103,7 +103,7 @@ fn durations() -> Histogram {
 impl Collector for Loads {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let loads: Vec<(&QueueName, Load)> =
+        let loads: Vec<(&QueueName, QueueLoad)> =
             queues.iter().filter_map(|(name, queue)| Some((name, queue.upgrade()?.load()))).collect();
         let help = "Keys that wait in the queue.";
         show(&mut encoder, "workqueue_depth", help, &loads, |load| load.depth)?;
@@ -119,8 +119,8 @@ fn show<G: EncodeGaugeValue>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
-    loads: &[(&QueueName, Load)],
-    value: impl Fn(&Load) -> G,
+    loads: &[(&QueueName, QueueLoad)],
+    value: impl Fn(&QueueLoad) -> G,
 ) -> fmt::Result {
     let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
     for (queue, load) in loads {

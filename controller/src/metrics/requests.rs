@@ -20,27 +20,27 @@ use crate::clock;
 const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct AnswerLabels {
     code: String,
     method: String,
     host: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct VerbLabels {
     verb: String,
     host: String,
 }
 
-type Histograms = Family<Asked, Histogram, fn() -> Histogram>;
+type RequestHistograms = Family<VerbLabels, Histogram, fn() -> Histogram>;
 
 /// The metrics of all requests.
 #[derive(Debug)]
 pub(super) struct RequestFamilies {
     host: String,
-    answers: Family<Answered, Counter>,
-    durations: Histograms,
-    throttles: Histograms,
+    answers: Family<AnswerLabels, Counter>,
+    durations: RequestHistograms,
+    throttles: RequestHistograms,
 }
 
 impl RequestFamilies {
@@ -48,31 +48,31 @@ impl RequestFamilies {
         let answers = Family::default();
         let help = "Requests to the API server, by status code, method and host";
         registry.register("rest_client_requests", help, Family::clone(&answers));
-        let durations = Histograms::new_with_constructor(histogram);
+        let durations = RequestHistograms::new_with_constructor(histogram);
         let help = "How long in seconds an answer takes to begin, watches left out";
         registry.register("rest_client_request_duration_seconds", help, durations.clone());
-        let throttles = Histograms::new_with_constructor(histogram);
+        let throttles = RequestHistograms::new_with_constructor(histogram);
         let help = "How long in seconds a request waits for its turn under this process's own limit";
         registry.register("rest_client_rate_limiter_duration_seconds", help, throttles.clone());
         Self { host: host.to_owned(), answers, durations, throttles }
     }
 
-    /// One request: its answer, if there was one, and how long that took, if that means anything.
-    pub(super) fn counted(&self, method: &str, code: Option<u16>, took: Option<Duration>) {
+    /// Counts one request; `took` is `None` for watches.
+    pub(super) fn observe_request(&self, method: &str, code: Option<u16>, took: Option<Duration>) {
         let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
-        let labels = Answered { code, method: method.to_owned(), host: self.host.clone() };
+        let labels = AnswerLabels { code, method: method.to_owned(), host: self.host.clone() };
         self.answers.get_or_create(&labels).inc();
         if let Some(took) = took {
-            self.durations.get_or_create(&self.asked(method)).observe(took.as_secs_f64());
+            self.durations.get_or_create(&self.labels(method)).observe(took.as_secs_f64());
         }
     }
 
-    pub(super) fn throttled(&self, method: &str, wait: Duration) {
-        self.throttles.get_or_create(&self.asked(method)).observe(wait.as_secs_f64());
+    pub(super) fn observe_throttle(&self, method: &str, wait: Duration) {
+        self.throttles.get_or_create(&self.labels(method)).observe(wait.as_secs_f64());
     }
 
-    fn asked(&self, method: &str) -> Asked {
-        Asked { verb: method.to_owned(), host: self.host.clone() }
+    fn labels(&self, method: &str) -> VerbLabels {
+        VerbLabels { verb: method.to_owned(), host: self.host.clone() }
     }
 }
 
@@ -130,7 +130,7 @@ where
             let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
             tracing::debug!(%method, %uri, code, "Answered.");
             let took = (!is_watch).then(|| clock::instant() - start);
-            families.counted(method.as_str(), code, took);
+            families.observe_request(method.as_str(), code, took);
             answer
         })
     }
@@ -146,7 +146,7 @@ mod tests {
     use crate::metrics::Metrics;
 
     #[tokio::test]
-    async fn counts_what_passes() {
+    async fn layer_counts_requests() {
         let metrics = Metrics::new("server");
         let gone = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::builder().status(410).body(())));
         let answer = metrics.requests().layer(gone.map_response(Result::unwrap));

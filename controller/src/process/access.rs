@@ -21,19 +21,19 @@ use crate::clock;
 const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 /// How long a permission is cached.
-const ALLOWED: Duration = Duration::from_secs(60);
+const ALLOWED_TTL: Duration = Duration::from_secs(60);
 /// How long a refusal is cached.
-const REFUSED: Duration = Duration::from_secs(10);
-/// Cached results.
-const KEPT: usize = 64;
+const REFUSED_TTL: Duration = Duration::from_secs(10);
+/// Most cached decisions.
+const CACHE_SIZE: usize = 64;
 /// Concurrent reviews.
-const REVIEWS: usize = 4;
-/// How long one review may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_REVIEWS: usize = 4;
+/// Timeout of one review.
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The result of the reviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum AccessDecision {
     Allowed,
     /// No token, or one that the API server does not know.
     Unknown,
@@ -46,49 +46,49 @@ pub(super) enum Verdict {
 /// Checksum of a token.
 type Checksum = [u8; 32];
 
-/// Asks the API server and caches the results; clones share the cache.
+/// Reviews access by the API server, and caches the decisions; clones share the cache.
 #[derive(Clone)]
-pub(super) struct Access(Arc<Inner>);
+pub(super) struct AccessReviewer(Arc<ReviewerState>);
 
-struct Inner {
+struct ReviewerState {
     client: Client,
-    known: Mutex<Known>,
+    cache: Mutex<DecisionCache>,
     reviews: Semaphore,
 }
 
-impl Access {
+impl AccessReviewer {
     pub(super) fn new(client: Client) -> Self {
-        Self(Arc::new(Inner { client, known: Mutex::default(), reviews: Semaphore::new(REVIEWS) }))
+        Self(Arc::new(ReviewerState { client, cache: Mutex::default(), reviews: Semaphore::new(MAX_REVIEWS) }))
     }
 
     /// Whether a request with these headers may read a path.
-    pub(super) async fn check(&self, headers: &HeaderMap, path: &'static str) -> Verdict {
-        let Some(token) = bearer(headers) else { return Verdict::Unknown };
+    pub(super) async fn check(&self, headers: &HeaderMap, path: &'static str) -> AccessDecision {
+        let Some(token) = bearer(headers) else { return AccessDecision::Unknown };
         let checksum = checksum(token);
-        if let Some(verdict) = self.known().get(&checksum, clock::instant()) {
-            return verdict;
+        if let Some(decision) = self.cache().get(&checksum, clock::instant()) {
+            return decision;
         }
-        let Ok(_turn) = self.0.reviews.acquire().await else { return Verdict::Unanswered };
-        // Another request of the same token may have been reviewed meanwhile.
-        if let Some(verdict) = self.known().get(&checksum, clock::instant()) {
-            return verdict;
+        let Ok(_turn) = self.0.reviews.acquire().await else { return AccessDecision::Unanswered };
+        // A concurrent request with the same token may have been reviewed.
+        if let Some(decision) = self.cache().get(&checksum, clock::instant()) {
+            return decision;
         }
-        let verdict = self.review(token, path).await.unwrap_or_else(|error| {
+        let decision = self.review(token, path).await.unwrap_or_else(|error| {
             tracing::warn!(error, "Cannot review access to the metrics.");
-            Verdict::Unanswered
+            AccessDecision::Unanswered
         });
-        self.known().put(checksum, verdict, clock::instant());
-        verdict
+        self.cache().put(checksum, decision, clock::instant());
+        decision
     }
 
-    async fn review(&self, token: &str, path: &str) -> Result<Verdict, String> {
+    async fn review(&self, token: &str, path: &str) -> Result<AccessDecision, String> {
         let review = json!({
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token},
         });
         let answer = self.post(TOKEN_REVIEWS, &review).await?;
         let (status, user) = (&answer["status"], &answer["status"]["user"]);
         if status["authenticated"] != true {
-            return Ok(Verdict::Unknown);
+            return Ok(AccessDecision::Unknown);
         }
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
@@ -98,45 +98,45 @@ impl Access {
             },
         });
         let answer = self.post(ACCESS_REVIEWS, &review).await?;
-        Ok(if answer["status"]["allowed"] == true { Verdict::Allowed } else { Verdict::Forbidden })
+        Ok(if answer["status"]["allowed"] == true { AccessDecision::Allowed } else { AccessDecision::Forbidden })
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<Value, String> {
         let request = Request::post(path).header(http::header::CONTENT_TYPE, "application/json");
         let request = request.body(body.to_string().into_bytes()).map_err(|error| error.to_string())?;
-        // Parsed here: kube logs an answer that it cannot parse, and this one holds a token.
-        let answer = clock::within(PATIENCE, self.0.client.request_text(request)).await;
-        let answer = answer.ok_or_else(|| format!("no answer to POST {path} within {} s", PATIENCE.as_secs()))?;
+        // Parsed here: kube logs a response that it cannot parse, and this one contains a token.
+        let answer = clock::within(REVIEW_TIMEOUT, self.0.client.request_text(request)).await;
+        let answer = answer.ok_or_else(|| format!("no answer to POST {path} within {} s", REVIEW_TIMEOUT.as_secs()))?;
         let text = answer.map_err(|error| format!("POST {path}: {error}"))?;
         serde_json::from_str(&text).map_err(|_| format!("the answer to POST {path} is not JSON"))
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, DecisionCache> {
+        self.0.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Cached results by token.
+/// Cached decisions by the token's checksum.
 #[derive(Debug, Default)]
-struct Known(BTreeMap<Checksum, (Verdict, Instant)>);
+struct DecisionCache(BTreeMap<Checksum, (AccessDecision, Instant)>);
 
-impl Known {
-    fn get(&self, token: &Checksum, now: Instant) -> Option<Verdict> {
-        self.0.get(token).filter(|(_, until)| *until > now).map(|(verdict, _)| *verdict)
+impl DecisionCache {
+    fn get(&self, token: &Checksum, now: Instant) -> Option<AccessDecision> {
+        self.0.get(token).filter(|(_, until)| *until > now).map(|(decision, _)| *decision)
     }
 
-    fn put(&mut self, token: Checksum, verdict: Verdict, now: Instant) {
-        let lasts = match verdict {
-            Verdict::Allowed => ALLOWED,
-            Verdict::Unknown | Verdict::Forbidden => REFUSED,
-            Verdict::Unanswered => return,
+    fn put(&mut self, token: Checksum, decision: AccessDecision, now: Instant) {
+        let lasts = match decision {
+            AccessDecision::Allowed => ALLOWED_TTL,
+            AccessDecision::Unknown | AccessDecision::Forbidden => REFUSED_TTL,
+            AccessDecision::Unanswered => return,
         };
         self.0.retain(|_, (_, until)| *until > now);
-        if self.0.len() >= KEPT {
+        if self.0.len() >= CACHE_SIZE {
             let first = self.0.iter().min_by_key(|(_, (_, until))| *until).map(|(token, _)| *token);
             first.and_then(|token| self.0.remove(&token));
         }
-        self.0.insert(token, (verdict, now + lasts));
+        self.0.insert(token, (decision, now + lasts));
     }
 }
 
@@ -163,34 +163,38 @@ mod tests {
     #[case("Bearer ", None)]
     #[case("Bearer", None)]
     #[case("Basic abc", None)]
-    fn tokens(#[case] header: &str, #[case] expected: Option<&str>) {
+    fn bearer_tokens_are_extracted(#[case] header: &str, #[case] expected: Option<&str>) {
         let headers = HeaderMap::from_iter([(AUTHORIZATION, header.parse().unwrap())]);
         assert_eq!(bearer(&headers), expected);
         assert_eq!(bearer(&HeaderMap::new()), None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn answers_hold_for_a_while() {
-        let (now, mut known) = (clock::instant(), Known::default());
+    async fn decisions_expire() {
+        let (now, mut cache) = (clock::instant(), DecisionCache::default());
         let after = |seconds| now + Duration::from_secs(seconds);
-        known.put(checksum("a"), Verdict::Allowed, now);
-        known.put(checksum("f"), Verdict::Forbidden, now);
-        known.put(checksum("n"), Verdict::Unanswered, now);
-        assert_eq!(known.get(&checksum("a"), after(59)), Some(Verdict::Allowed));
-        assert_eq!(known.get(&checksum("a"), after(60)), None);
-        assert_eq!(known.get(&checksum("f"), after(9)), Some(Verdict::Forbidden));
-        assert_eq!(known.get(&checksum("f"), after(10)), None);
-        assert_eq!(known.get(&checksum("n"), now), None, "an outage is not cached");
+        cache.put(checksum("a"), AccessDecision::Allowed, now);
+        cache.put(checksum("f"), AccessDecision::Forbidden, now);
+        cache.put(checksum("n"), AccessDecision::Unanswered, now);
+        assert_eq!(cache.get(&checksum("a"), after(59)), Some(AccessDecision::Allowed));
+        assert_eq!(cache.get(&checksum("a"), after(60)), None);
+        assert_eq!(cache.get(&checksum("f"), after(9)), Some(AccessDecision::Forbidden));
+        assert_eq!(cache.get(&checksum("f"), after(10)), None);
+        assert_eq!(cache.get(&checksum("n"), now), None, "an outage is not cached");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_so_many_are_kept() {
-        let (now, mut known) = (clock::instant(), Known::default());
-        known.put(checksum("scraper"), Verdict::Allowed, now);
-        for guess in 0..10 * KEPT {
-            known.put(checksum(&guess.to_string()), Verdict::Unknown, now);
+    async fn cache_size_is_bounded() {
+        let (now, mut cache) = (clock::instant(), DecisionCache::default());
+        cache.put(checksum("scraper"), AccessDecision::Allowed, now);
+        for guess in 0..10 * CACHE_SIZE {
+            cache.put(checksum(&guess.to_string()), AccessDecision::Unknown, now);
         }
-        assert_eq!(known.0.len(), KEPT);
-        assert_eq!(known.get(&checksum("scraper"), now), Some(Verdict::Allowed), "the first to expire goes first");
+        assert_eq!(cache.0.len(), CACHE_SIZE);
+        assert_eq!(
+            cache.get(&checksum("scraper"), now),
+            Some(AccessDecision::Allowed),
+            "the first to expire goes first"
+        );
     }
 }

@@ -1,28 +1,27 @@
-//! What an operator chooses about the election, under the names of upstream's `--leader-elect-…`
-//! flags.
+//! Settings of the leader election, named as upstream's `--leader-elect-…` flags.
 
 use std::time::Duration;
 
 use super::ElectionError;
 
-/// How much longer than the retry period the renew deadline must be, as in client-go.
+/// Least ratio of renew deadline to retry period, as in client-go.
 const MARGIN: f64 = 1.2;
 
-/// How one replica among several is chosen to act.
+/// How one of several replicas becomes the leader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Election {
     /// Namespace of the lease.
     pub namespace: String,
     /// Name of the lease.
     pub name: String,
-    /// Who stands: a name that no other process has.
+    /// Name of the candidate, which no other process has.
     pub identity: String,
-    /// How long the others wait, after the last renewal that they saw, before they take over. Whole
+    /// How long the others wait after the last renewal they observed before they take over. Whole
     /// seconds.
     pub lease_duration: Duration,
     /// How long a leader tries to renew before it gives up.
     pub renew_deadline: Duration,
-    /// The pause between two tries.
+    /// The pause between two attempts.
     pub retry_period: Duration,
 }
 
@@ -39,21 +38,21 @@ impl Election {
         }
     }
 
-    /// Whether it can go well.
+    /// Checks that the settings are consistent.
     ///
     /// # Errors
-    /// What is wrong with it, and which flag mends it.
+    /// The inconsistency, and the flag to correct.
     pub fn check(&self) -> Result<(), ElectionError> {
         if self.identity.is_empty() {
-            return Err(ElectionError::Nobody);
+            return Err(ElectionError::NoIdentity);
         }
         if self.name.is_empty() || self.namespace.is_empty() {
-            return Err(ElectionError::Nameless);
+            return Err(ElectionError::NoLeaseName);
         }
         if self.retry_period.is_zero() {
             return Err(ElectionError::NoPause);
         }
-        // What others see are whole seconds.
+        // The lease contains whole seconds.
         let lease = Duration::from_secs(self.lease_duration.as_secs());
         if lease <= self.renew_deadline {
             return Err(ElectionError::Lease { lease, deadline: self.renew_deadline });
@@ -64,13 +63,13 @@ impl Election {
         Ok(())
     }
 
-    /// How long one request may take, so that a single one that hangs does not cost the lease.
-    pub(super) fn patience(&self) -> Duration {
+    /// Timeout of one request, so that a single one that hangs does not lose the lease.
+    pub(super) fn request_timeout(&self) -> Duration {
         (self.renew_deadline / 2).max(Duration::from_secs(1))
     }
 
-    /// The pause of one that stands by: up to 2.2 times the retry period, by who it is, so that not
-    /// all come at once.
+    /// The pause of a standby process: up to 2.2 times the retry period, derived from the identity,
+    /// so that candidates do not all try at the same time.
     pub(super) fn candidate_pause(&self) -> Duration {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hash = DefaultHasher::new();
@@ -93,7 +92,12 @@ mod tests {
     #[case::less_than_a_second(0.9, 0.5, 0.1, Err("--leader-elect-lease-duration"))]
     #[case::no_time_for_a_second_try(15.0, 2.4, 2.0, Err("--leader-elect-renew-deadline"))]
     #[case::never_stopping(15.0, 10.0, 0.0, Err("--leader-elect-retry-period"))]
-    fn times(#[case] lease: f64, #[case] deadline: f64, #[case] pause: f64, #[case] verdict: Result<(), &str>) {
+    fn inconsistent_times_are_refused(
+        #[case] lease: f64,
+        #[case] deadline: f64,
+        #[case] pause: f64,
+        #[case] verdict: Result<(), &str>,
+    ) {
         let election = Election {
             lease_duration: Duration::from_secs_f64(lease),
             renew_deadline: Duration::from_secs_f64(deadline),
@@ -108,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn candidates_have_paces_of_their_own() {
+    fn candidates_pause_for_different_times() {
         let pause = |identity: &str| Election::new("ns", "lock", identity).candidate_pause();
         let pauses: std::collections::BTreeSet<_> = (0..20).map(|n| pause(&format!("pod-{n}"))).collect();
         assert_eq!(pauses.len(), 20);

@@ -1,8 +1,8 @@
-//! Stands for the election, keeps what was won, and gives it back.
+//! Acquires the lease, renews it, and releases it.
 //!
-//! Written here, because the semantics are client-go's: another replica's record ages by this
-//! process's own clock, and a leader stops at the renew deadline. kube-lease-manager compares
-//! `renewTime` with the time of day, and has no deadline.
+//! Implemented here for client-go's semantics: another replica's record ages by this process's own
+//! clock, and a leader stops at the renew deadline. kube-lease-manager compares `renewTime` with
+//! the time of day, and has no deadline.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,42 +11,42 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::record::{Decision, Memory, Record, decide, released};
+use super::lease_record::{LeaseDecision, LeaseObservation, LeaseRecord, decide, released_record};
 use super::{Election, ElectionError, ProcessError};
 use crate::api::{ApiServer, RequestError, Resource};
 use crate::clock::{self, Clock};
 use crate::metrics::Metrics;
 
-/// How long after its lease has run out a leader that neither renews nor ends counts as stuck, as
+/// How long after the lease has expired a leader that neither renews nor stops counts as stuck, as
 /// in kube-controller-manager.
-const STUCK: Duration = Duration::from_secs(20);
+const STUCK_AFTER: Duration = Duration::from_secs(20);
 
-/// One candidate, who may become the leader.
+/// A candidate for the leadership.
 pub(super) struct Elector {
     api: ApiServer,
     election: Election,
     clock: Clock,
     metrics: Metrics,
-    memory: Memory,
-    /// The lease as the server last showed it; null: not at all.
+    observation: LeaseObservation,
+    /// The lease as last returned by the server; null if there is none.
     lease: Value,
-    /// Whether a write that makes this process the holder is on its way, or was given up before its
-    /// answer came.
-    is_reaching: bool,
-    seat: Seat,
+    /// Whether a write that makes this process the holder is in flight, or was abandoned before its
+    /// response.
+    may_have_acquired: bool,
+    leadership: Leadership,
 }
 
-/// Whether this process leads; probes look at it.
+/// Whether this process leads; the health probes check it.
 #[derive(Debug, Clone)]
-pub(super) struct Seat {
-    /// When the leader last renewed; `None`: not the leader.
+pub(super) struct Leadership {
+    /// Time of the last renewal; `None` if this process does not lead.
     renewed: Arc<Mutex<Option<Instant>>>,
-    lasts: Duration,
+    lease_duration: Duration,
 }
 
-/// What became of one try.
-enum Outcome {
-    Held,
+/// The outcome of one attempt.
+enum AttemptOutcome {
+    Acquired,
     TakenBy(String),
     Failed,
 }
@@ -59,44 +59,53 @@ impl Elector {
         metrics: Metrics,
     ) -> Result<Self, ElectionError> {
         election.check()?;
-        metrics.leads(&election.name, false);
-        let (memory, lasts) = (Memory::new(clock::instant()), election.lease_duration);
-        let seat = Seat { renewed: Arc::default(), lasts };
-        Ok(Self { api, election, clock, metrics, memory, lease: Value::Null, is_reaching: false, seat })
+        metrics.set_leading(&election.name, false);
+        let (observation, lease_duration) = (LeaseObservation::new(clock::instant()), election.lease_duration);
+        let leadership = Leadership { renewed: Arc::default(), lease_duration };
+        Ok(Self {
+            api,
+            election,
+            clock,
+            metrics,
+            observation,
+            lease: Value::Null,
+            may_have_acquired: false,
+            leadership,
+        })
     }
 
-    pub(super) fn seat(&self) -> Seat {
-        self.seat.clone()
+    pub(super) fn leadership(&self) -> Leadership {
+        self.leadership.clone()
     }
 
-    /// Returns when the lease is won.
-    pub(super) async fn win(&mut self) {
+    /// Returns when this process has acquired the lease.
+    pub(super) async fn acquire(&mut self) {
         let lease = self.path();
-        let mut known = None;
+        let mut last_holder = None;
         loop {
             let outcome = self.attempt().await;
             let mut next = clock::instant() + self.election.candidate_pause();
             match outcome {
-                Outcome::Held => break,
-                Outcome::TakenBy(holder) => {
-                    // Not client-go's, which comes round in its own time only: nobody is served by
-                    // a lease that has run out.
-                    next = next.min(self.memory.runs_out());
-                    if known.as_ref() != Some(&holder) {
+                AttemptOutcome::Acquired => break,
+                AttemptOutcome::TakenBy(holder) => {
+                    // Unlike client-go, which waits for its next regular attempt, try as soon as
+                    // the lease expires, because there is no leader then.
+                    next = next.min(self.observation.expires_at());
+                    if last_holder.as_ref() != Some(&holder) {
                         tracing::info!(%lease, %holder, "Standing by: another process holds the lease.");
-                        known = Some(holder);
+                        last_holder = Some(holder);
                     }
                 }
-                Outcome::Failed => {}
+                AttemptOutcome::Failed => {}
             }
             clock::sleep_until(Some(next)).await;
         }
-        self.metrics.leads(&self.election.name, true);
+        self.metrics.set_leading(&self.election.name, true);
         tracing::info!(%lease, identity = self.election.identity, "Won the lease.");
     }
 
     /// Renews the lease until it is lost.
-    pub(super) async fn keep(&mut self) -> ProcessError {
+    pub(super) async fn renew_until_lost(&mut self) -> ProcessError {
         let deadline = self.election.renew_deadline;
         let why = loop {
             clock::sleep(self.election.retry_period).await;
@@ -106,37 +115,37 @@ impl Elector {
                 None => break format!("it could not be renewed for {deadline:?}"),
             }
         };
-        self.leave();
+        self.step_down();
         ProcessError::Lost { lease: self.path(), why }
     }
 
-    /// Tries until it has worked, or until another has the lease: then to go on trying would be to
-    /// act without it.
+    /// Tries until it succeeds, or until another process has the lease: to go on would be to act
+    /// without it.
     async fn renew(&mut self) -> Result<(), String> {
         loop {
             match self.attempt().await {
-                Outcome::Held => return Ok(()),
-                Outcome::TakenBy(holder) => return Err(holder),
-                Outcome::Failed => clock::sleep(self.election.retry_period).await,
+                AttemptOutcome::Acquired => return Ok(()),
+                AttemptOutcome::TakenBy(holder) => return Err(holder),
+                AttemptOutcome::Failed => clock::sleep(self.election.retry_period).await,
             }
         }
     }
 
-    /// Gives the lease back if this process has it, or may have it, so that nobody has to wait
-    /// until it runs out.
+    /// Releases the lease if this process has it or may have it, so that the next leader need not
+    /// wait until it expires.
     pub(super) async fn release(&mut self) {
-        let led = self.leave();
-        if !led && !self.is_reaching {
+        let was_leader = self.step_down();
+        if !was_leader && !self.may_have_acquired {
             return;
         }
         let (lease, deadline) = (self.path(), self.election.renew_deadline);
         let release = async {
-            // Read anew: a renewal may have been cut off after the server had taken it.
+            // Read again: a renewal may have been cut off after the server had applied it.
             let Some(stored) = self.read().await? else { return Ok(()) };
             if stored.holder != self.election.identity {
                 return Ok(());
             }
-            self.write(&released(&stored, self.today())).await
+            self.write(&released_record(&stored, self.wall_time())).await
         };
         match clock::within(deadline, release).await {
             Some(Ok(())) => tracing::info!(%lease, "Gave the lease back."),
@@ -147,66 +156,66 @@ impl Elector {
         }
     }
 
-    /// Leads no more; whether it did.
-    fn leave(&self) -> bool {
-        self.metrics.leads(&self.election.name, false);
-        self.seat.renewed().take().is_some()
+    /// Stops leading; returns whether this process led.
+    fn step_down(&self) -> bool {
+        self.metrics.set_leading(&self.election.name, false);
+        self.leadership.renewed().take().is_some()
     }
 
-    /// One try to take or renew the lease.
-    async fn attempt(&mut self) -> Outcome {
+    /// One attempt to acquire or renew the lease.
+    async fn attempt(&mut self) -> AttemptOutcome {
         let start = clock::instant();
-        if let Some(own) = self.memory.own(&self.election.identity, start).cloned() {
-            let Decision::Hold(record) = self.decide(Some(&own)) else { return Outcome::Failed };
-            match self.hold(&record, start).await {
-                Ok(()) => return Outcome::Held,
+        if let Some(record) = self.observation.own_live_record(&self.election.identity, start).cloned() {
+            let LeaseDecision::Write(record) = self.decide(Some(&record)) else { return AttemptOutcome::Failed };
+            match self.write_as_holder(&record, start).await {
+                Ok(()) => return AttemptOutcome::Acquired,
                 Err(error) => tracing::debug!(error = %error.message(), "Cannot renew the lease unread; reading it."),
             }
-            self.metrics.renewed_slowly(&self.election.name);
+            self.metrics.count_slow_renewal(&self.election.name);
         }
         let stored = match self.read().await {
             Ok(stored) => stored,
             Err(error) => {
                 tracing::warn!(lease = %self.path(), error = %error.message(), "Cannot read the lease; trying again.");
-                return Outcome::Failed;
+                return AttemptOutcome::Failed;
             }
         };
         if let Some(stored) = &stored {
-            self.memory.see(stored, clock::instant());
+            self.observation.observe(stored, clock::instant());
         }
         match self.decide(stored.as_ref()) {
-            Decision::Wait { holder } => Outcome::TakenBy(holder),
-            Decision::Hold(record) => match self.hold(&record, start).await {
-                Ok(()) => Outcome::Held,
+            LeaseDecision::Wait { holder } => AttemptOutcome::TakenBy(holder),
+            LeaseDecision::Write(record) => match self.write_as_holder(&record, start).await {
+                Ok(()) => AttemptOutcome::Acquired,
                 Err(error) => {
                     tracing::warn!(lease = %self.path(), error = %error.message(), "Cannot take the lease; trying again.");
-                    Outcome::Failed
+                    AttemptOutcome::Failed
                 }
             },
         }
     }
 
-    fn decide(&self, stored: Option<&Record>) -> Decision {
-        decide(stored, &self.memory, &self.election, clock::instant(), self.today())
+    fn decide(&self, stored: Option<&LeaseRecord>) -> LeaseDecision {
+        decide(stored, &self.observation, &self.election, clock::instant(), self.wall_time())
     }
 
-    /// Writes what makes this process the holder, as of the moment before.
-    async fn hold(&mut self, record: &Record, start: Instant) -> Result<(), RequestError> {
-        self.is_reaching = true;
+    /// Writes a record with this process as the holder, valid from `start`.
+    async fn write_as_holder(&mut self, record: &LeaseRecord, start: Instant) -> Result<(), RequestError> {
+        self.may_have_acquired = true;
         let written = self.write(record).await;
-        self.is_reaching = matches!(written, Err(RequestError::NoAnswer { .. }));
+        self.may_have_acquired = matches!(written, Err(RequestError::NoAnswer { .. }));
         written?;
-        self.memory.see(record, start);
-        *self.seat.renewed() = Some(start);
+        self.observation.observe(record, start);
+        *self.leadership.renewed() = Some(start);
         Ok(())
     }
 
-    async fn read(&mut self) -> Result<Option<Record>, RequestError> {
+    async fn read(&mut self) -> Result<Option<LeaseRecord>, RequestError> {
         let get = self.api.get(Resource::Leases, &self.election.namespace, &self.election.name);
-        match self.in_time(get).await {
+        match self.with_timeout(get).await {
             Ok(lease) => {
                 self.lease = lease;
-                Ok(Some(Record::of(&self.lease)))
+                Ok(Some(LeaseRecord::of(&self.lease)))
             }
             Err(error) if error.is_not_found() => {
                 self.lease = Value::Null;
@@ -216,8 +225,8 @@ impl Elector {
         }
     }
 
-    /// Writes over the lease as it was last shown; the server refuses that if it has changed since.
-    async fn write(&mut self, record: &Record) -> Result<(), RequestError> {
+    /// Replaces the lease as last read; the server refuses that if it has changed since.
+    async fn write(&mut self, record: &LeaseRecord) -> Result<(), RequestError> {
         let Election { namespace, name, .. } = &self.election;
         let is_new = self.lease.is_null();
         let mut body =
@@ -226,24 +235,24 @@ impl Elector {
         body["kind"] = "Lease".into();
         body["spec"] = record.spec();
         self.lease = if is_new {
-            self.in_time(self.api.create(Resource::Leases, namespace, &body)).await?
+            self.with_timeout(self.api.create(Resource::Leases, namespace, &body)).await?
         } else {
-            self.in_time(self.api.replace(Resource::Leases, namespace, name, &body)).await?
+            self.with_timeout(self.api.replace(Resource::Leases, namespace, name, &body)).await?
         };
         Ok(())
     }
 
-    async fn in_time<T>(&self, request: impl Future<Output = Result<T, RequestError>>) -> Result<T, RequestError> {
-        let patience = self.election.patience();
+    async fn with_timeout<T>(&self, request: impl Future<Output = Result<T, RequestError>>) -> Result<T, RequestError> {
+        let request_timeout = self.election.request_timeout();
         let late = || RequestError::NoAnswer {
-            what: format!("a request for lease {}", self.path()),
-            seconds: patience.as_secs(),
+            request: format!("a request for lease {}", self.path()),
+            seconds: request_timeout.as_secs(),
         };
-        clock::within(patience, request).await.unwrap_or_else(|| Err(late()))
+        clock::within(request_timeout, request).await.unwrap_or_else(|| Err(late()))
     }
 
-    /// The time of day, in the microseconds that a lease can tell.
-    fn today(&self) -> Timestamp {
+    /// The time of day in microseconds, the precision of a lease.
+    fn wall_time(&self) -> Timestamp {
         let now = self.clock.now();
         Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
     }
@@ -253,12 +262,11 @@ impl Elector {
     }
 }
 
-impl Seat {
-    /// Whether this process is what it takes itself for: a leader that cannot renew ends by itself,
-    /// unless it is stuck.
+impl Leadership {
+    /// Reports a stuck leader: one that cannot renew is expected to stop by itself.
     pub(super) fn check(&self, now: Instant) -> Result<(), String> {
         match *self.renewed() {
-            Some(renewed) if now.saturating_duration_since(renewed) > self.lasts + STUCK => {
+            Some(renewed) if now.saturating_duration_since(renewed) > self.lease_duration + STUCK_AFTER => {
                 Err("the lease has run out, and neither was it renewed nor did this process end".to_owned())
             }
             _ => Ok(()),
@@ -266,7 +274,7 @@ impl Seat {
     }
 
     fn renewed(&self) -> MutexGuard<'_, Option<Instant>> {
-        // No code panics while it holds the lock, so what is behind it is whole.
+        // No code panics while it holds the lock, so the state is consistent.
         self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -276,13 +284,13 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_leader_that_is_stuck_is_not_well() {
+    async fn stuck_leader_is_reported() {
         let now = clock::instant();
-        let seat = Seat { renewed: Arc::default(), lasts: Duration::from_secs(15) };
+        let leadership = Leadership { renewed: Arc::default(), lease_duration: Duration::from_secs(15) };
         let after = |seconds| now + Duration::from_secs(seconds);
-        assert!(seat.check(after(9999)).is_ok(), "one that stands by has nothing to renew");
-        *seat.renewed() = Some(now);
-        assert!(seat.check(after(35)).is_ok());
-        assert!(seat.check(after(36)).is_err());
+        assert!(leadership.check(after(9999)).is_ok(), "one that stands by has nothing to renew");
+        *leadership.renewed() = Some(now);
+        assert!(leadership.check(after(35)).is_ok());
+        assert!(leadership.check(after(36)).is_err());
     }
 }

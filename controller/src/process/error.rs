@@ -1,4 +1,4 @@
-//! Why a process ended, or did not begin.
+//! Errors that end a process, or prevent its start.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub enum ProcessError {
         /// What happened.
         why: String,
     },
-    /// The election could not go well.
+    /// The election's settings are inconsistent.
     #[error(transparent)]
     Election(#[from] ElectionError),
     /// The controller ended.
@@ -32,12 +32,12 @@ pub enum ProcessError {
 pub enum ElectionError {
     /// No identity.
     #[error("leader election needs an identity; set the host's name")]
-    Nobody,
+    NoIdentity,
     /// No lease.
     #[error(
         "a lease needs a name and a namespace; see --leader-elect-resource-name and --leader-elect-resource-namespace"
     )]
-    Nameless,
+    NoLeaseName,
     /// No pause.
     #[error("--leader-elect-retry-period must be greater than zero")]
     NoPause,
@@ -46,9 +46,9 @@ pub enum ElectionError {
         "--leader-elect-lease-duration is {lease:?} in whole seconds; it must be greater than the renew deadline of {deadline:?}"
     )]
     Lease {
-        /// What others see.
+        /// As written to the lease.
         lease: Duration,
-        /// How long a leader tries.
+        /// The renew deadline.
         deadline: Duration,
     },
     /// One failure costs the lease.
@@ -56,7 +56,7 @@ pub enum ElectionError {
         "--leader-elect-renew-deadline is {deadline:?}; it must be greater than 1.2 times the retry period of {pause:?}"
     )]
     Deadline {
-        /// How long a leader tries.
+        /// The renew deadline.
         deadline: Duration,
         /// The pause between tries.
         pause: Duration,
@@ -67,9 +67,9 @@ pub enum ElectionError {
 #[derive(Debug, Error)]
 #[error("cannot listen on {address}: {source}; see --metrics-bind-address and --health-probe-bind-address")]
 pub struct BindError {
-    /// Which.
+    /// The address.
     pub(super) address: Address,
-    /// Why.
+    /// The reason.
     #[source]
     pub(super) source: std::io::Error,
 }
@@ -80,9 +80,9 @@ pub enum TlsError {
     /// A certificate or key file.
     #[error("cannot use the metrics certificate {path}: {why}; see --metrics-cert-path", path = path.display())]
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The self-signed certificate.

@@ -1,55 +1,55 @@
-//! What probes ask: is this process well, and is it ready?
+//! Answers the probes: whether this process is live, and whether it is ready.
 //!
-//! Well: it would be no better for being started anew. Only a leader that can neither renew nor end
-//! is not; one whose API server is away is. Ready: its caches are filled, and no informer has been
-//! failing for a minute. One that stands by is ready, too: it could take over at once, and a
-//! rollout of this controller itself must not wait for a second leader.
+//! Live means that a restart would not help. Only a leader that can neither renew nor stop is not
+//! live; one whose API server is unavailable is. Ready means that the caches are filled and no
+//! informer has been failing for a minute. A standby process is ready, too: it could take over at
+//! once, and a rollout of this controller itself must not wait for a second leader.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::elector::Seat;
+use super::elector::Leadership;
 use crate::clock;
 use crate::runtime::Controllers;
 
-/// Answers probes; clones are the same.
+/// Answers probes; clones share the state.
 #[derive(Clone)]
 pub(super) struct Health {
     controllers: Arc<Controllers>,
-    seat: Option<Seat>,
+    leadership: Option<Leadership>,
 }
 
-/// One thing that was looked at, and what is wrong with it.
-type Check = (&'static str, Result<(), String>);
+/// The name of one check, and its result.
+type HealthCheck = (&'static str, Result<(), String>);
 
 impl Health {
-    pub(super) fn new(controllers: Arc<Controllers>, seat: Option<Seat>) -> Self {
-        Self { controllers, seat }
+    pub(super) fn new(controllers: Arc<Controllers>, leadership: Option<Leadership>) -> Self {
+        Self { controllers, leadership }
     }
 
-    /// Whether it is well, and the words for it.
+    /// The liveness, and the probe's response.
     pub(super) fn live(&self) -> (bool, String) {
         summary("livez", &[self.leader_election()])
     }
 
-    /// Whether it is ready, and the words for it.
+    /// The readiness, and the probe's response.
     pub(super) fn ready(&self) -> (bool, String) {
         let lists = self.controllers.is_synced().then_some(()).ok_or("the first lists are not complete yet".to_owned());
         summary("readyz", &[self.leader_election(), ("caches-synced", lists), self.informers()])
     }
 
-    fn informers(&self) -> Check {
-        let complaints = self.controllers.complaints();
-        ("informers", if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) })
+    fn informers(&self) -> HealthCheck {
+        let problems = self.controllers.problems();
+        ("informers", if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) })
     }
 
-    fn leader_election(&self) -> Check {
-        ("leader-election", self.seat.as_ref().map_or(Ok(()), |seat| seat.check(clock::instant())))
+    fn leader_election(&self) -> HealthCheck {
+        ("leader-election", self.leadership.as_ref().map_or(Ok(()), |leadership| leadership.check(clock::instant())))
     }
 }
 
-/// As Kubernetes' own components say it.
-fn summary(probe: &str, checks: &[Check]) -> (bool, String) {
+/// In the format of Kubernetes' components.
+fn summary(probe: &str, checks: &[HealthCheck]) -> (bool, String) {
     if checks.iter().all(|(_, result)| result.is_ok()) {
         return (true, "ok".to_owned());
     }
@@ -81,7 +81,7 @@ mod tests {
     use crate::runtime::run_controllers;
     use crate::settings::Settings;
 
-    /// A server without objects; it refuses every watch as soon as it is told to.
+    /// A server without objects; it refuses watches of pods while `refuses` is set.
     async fn answer(request: Request<Body>, refuses: Arc<AtomicBool>) -> Result<Response<Body>, Infallible> {
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let list = r#"{"metadata": {"resourceVersion": "1"}, "items": []}"#;
@@ -103,17 +103,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_informer_that_fails_for_a_minute_is_not_ready() {
+    async fn informer_failing_for_a_minute_is_not_ready() {
         let refuses = Arc::new(AtomicBool::new(false));
         let answers = refuses.clone();
         let client = Client::new(tower::service_fn(move |request| answer(request, answers.clone())), "default");
         let settings = Settings::default();
         let planner: Planner = Arc::new(plan);
-        let (controllers, reports) = Controllers::new(&client, settings, &planner, Metrics::default());
+        let (controllers, event_queues) = Controllers::new(&client, settings, &planner, Metrics::default());
         let health = Health::new(controllers.clone(), None);
         let (is_ready, text) = health.ready();
         assert!(!is_ready && text.contains("[-]caches-synced failed"), "{text}");
-        tokio::spawn(run_controllers(controllers, reports, pending::<()>(), pending::<()>()));
+        tokio::spawn(run_controllers(controllers, event_queues, pending::<()>(), pending::<()>()));
         clock::sleep(Duration::from_secs(100)).await;
         assert_eq!(health.ready(), (true, "ok".to_owned()));
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn summary_names_failed_checks() {
         assert_eq!(summary("livez", &[("a", Ok(()))]), (true, "ok".to_owned()));
         let (fine, text) = summary("readyz", &[("a", Ok(())), ("b", Err("not yet".to_owned()))]);
         assert!(!fine);

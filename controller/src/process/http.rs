@@ -1,9 +1,9 @@
 //! Answers metrics and probes over plain HTTP: `/metrics`, `/healthz`, `/livez`, `/readyz`.
 //!
 //! Plain HTTP, unless the metrics are secured: then TLS, and only for authorized readers
-//! (`access.rs`). A connection carries one request and lives for seconds, and the oldest idle one
-//! is closed above a limit (`shed.rs`), so a client can neither block this process nor starve
-//! others.
+//! (`access.rs`). A connection carries one request and lives for seconds, and above a limit the
+//! oldest idle one is closed (`connection_limit.rs`), so a client can neither block this process
+//! nor starve others.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener as BoundListener};
@@ -20,26 +20,26 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::access::{Access, Verdict};
+use super::access::{AccessDecision, AccessReviewer};
+use super::connection_limit::{OpenConnections, RequestFlag};
 use super::health::Health;
-use super::shed::{Asked, Connections};
 use super::tls::Tls;
 use super::{Address, BindError};
 use crate::clock;
 use crate::metrics::Metrics;
 
-/// The path of the metrics, also in access reviews.
-const METRICS: &str = "/metrics";
-/// Connections at the same time, at each address.
-const CONNECTIONS: usize = 64;
-/// How long a request's head may take, and before it a TLS handshake.
-const HEAD: Duration = Duration::from_secs(5);
-/// How long a connection may take.
-const CONNECTION: Duration = Duration::from_secs(15);
-/// The pause after a connection could not be taken.
+/// Path of the metrics, also in access reviews.
+const METRICS_PATH: &str = "/metrics";
+/// Most concurrent connections of each address.
+const MAX_CONNECTIONS: usize = 64;
+/// Timeout of a request's head, and before it of the TLS handshake.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout of a connection.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
+/// The pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What is answered at an address.
+/// The pages that an address serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// `/metrics`.
@@ -53,35 +53,36 @@ pub enum Pages {
 /// An address that is being listened on.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// In no runtime yet: that of probes is another than the one in which the address was bound.
+    /// Not registered with a runtime yet: the probes' runtime is not the one in which the address
+    /// was bound.
     listener: BoundListener,
     pages: Pages,
     /// Set if the metrics are secured.
     tls: Option<Tls>,
 }
 
-/// What the pages show, and who may see it.
+/// What the pages show, and who may read the metrics.
 #[derive(Clone)]
-pub(super) struct Sources {
+pub(super) struct PageSources {
     pub(super) metrics: Metrics,
     pub(super) health: Health,
-    pub(super) access: Access,
+    pub(super) access: AccessReviewer,
 }
 
 impl Endpoint {
-    /// Listens on what an operator has chosen, on one address for both if they are the same. To be
+    /// Listens on the addresses for metrics and probes, on one for both if they are equal. Must be
     /// called within a runtime.
     ///
     /// # Errors
     /// If one cannot be listened on.
     pub async fn open(metrics: Address, probes: Address) -> Result<Vec<Self>, BindError> {
-        let wanted = if metrics == probes {
+        let listeners = if metrics == probes {
             vec![(metrics, Pages::All)]
         } else {
             vec![(metrics, Pages::Metrics), (probes, Pages::Probes)]
         };
         let mut endpoints = Vec::new();
-        for (address, pages) in wanted {
+        for (address, pages) in listeners {
             let candidates = address.candidates();
             if !candidates.is_empty() {
                 let listener = TcpListener::bind(candidates.as_slice()).await;
@@ -93,7 +94,7 @@ impl Endpoint {
         Ok(endpoints)
     }
 
-    /// Where it listens, and for what.
+    /// Where it listens, and which pages it serves.
     ///
     /// # Errors
     /// If the system cannot say.
@@ -112,25 +113,30 @@ impl Endpoint {
     }
 
     /// Answers until dropped.
-    pub(super) async fn serve(self, sources: Sources) {
+    pub(super) async fn serve(self, sources: PageSources) {
         let listener = match TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
             Err(error) => return tracing::error!(%error, "Cannot answer metrics or probes."),
         };
         let mut tasks = JoinSet::new();
-        let mut connections = Connections::new(CONNECTIONS);
+        let mut connections = OpenConnections::new(MAX_CONNECTIONS);
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    let (asked, pages, tls, sources) =
-                        (Asked::default(), self.pages, self.tls.clone(), sources.clone());
-                    let visit = Visit { pages, is_secured: tls.is_some(), sources, asked: asked.clone() };
+                    let (has_request, pages, tls, sources) =
+                        (RequestFlag::default(), self.pages, self.tls.clone(), sources.clone());
+                    let handler = ConnectionHandler {
+                        pages,
+                        is_secured: tls.is_some(),
+                        sources,
+                        has_request: has_request.clone(),
+                    };
                     let task = tasks.spawn(async move {
-                        clock::within(CONNECTION, connection(stream, tls, visit)).await;
+                        clock::within(CONNECTION_TIMEOUT, connection(stream, tls, handler)).await;
                     });
-                    connections.add(task, asked);
+                    connections.add(task, has_request);
                 }
-                // Out of file descriptors, mostly: others will be closed meanwhile.
+                // Mostly out of file descriptors: other connections will be closed meanwhile.
                 Err(error) => {
                     tracing::warn!(%error, "Cannot take a connection.");
                     clock::sleep(PAUSE).await;
@@ -142,36 +148,36 @@ impl Endpoint {
 }
 
 /// One connection.
-struct Visit {
+struct ConnectionHandler {
     pages: Pages,
     is_secured: bool,
-    sources: Sources,
-    asked: Asked,
+    sources: PageSources,
+    has_request: RequestFlag,
 }
 
-async fn connection(stream: TcpStream, tls: Option<Tls>, visit: Visit) {
-    let Some(tls) = tls else { return serve(stream, visit).await };
-    match clock::within(HEAD, TlsAcceptor::from(tls.config()).accept(stream)).await {
-        Some(Ok(stream)) => serve(stream, visit).await,
+async fn connection(stream: TcpStream, tls: Option<Tls>, handler: ConnectionHandler) {
+    let Some(tls) = tls else { return serve(stream, handler).await };
+    match clock::within(HEAD_TIMEOUT, TlsAcceptor::from(tls.config()).accept(stream)).await {
+        Some(Ok(stream)) => serve(stream, handler).await,
         Some(Err(error)) => tracing::debug!(%error, "A TLS handshake failed."),
         None => tracing::debug!("A TLS handshake took too long."),
     }
 }
 
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send, visit: Visit) {
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send, handler: ConnectionHandler) {
     let answer = service_fn(async |request: Request<Incoming>| {
-        visit.asked.set();
+        handler.has_request.set();
         let (path, headers) = (request.uri().path(), request.headers());
-        Ok::<_, Infallible>(visit.answer(request.method(), path, headers).await)
+        Ok::<_, Infallible>(handler.answer(request.method(), path, headers).await)
     });
     let mut server = http1::Builder::new();
-    server.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(HEAD);
+    server.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     if let Err(error) = server.serve_connection(TokioIo::new(stream), answer).await {
         tracing::debug!(%error, "A connection ended early.");
     }
 }
 
-impl Visit {
+impl ConnectionHandler {
     async fn answer(&self, method: &Method, path: &str, headers: &HeaderMap) -> Response<String> {
         let (has_metrics, has_probes) = (self.pages != Pages::Probes, self.pages != Pages::Metrics);
         let (metrics, health) = (&self.sources.metrics, &self.sources.health);
@@ -179,15 +185,15 @@ impl Visit {
             _ if *method != Method::GET && *method != Method::HEAD => {
                 plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD".to_owned())
             }
-            METRICS if has_metrics => match self.verdict(headers).await {
-                Verdict::Allowed => {
+            METRICS_PATH if has_metrics => match self.authorize(headers).await {
+                AccessDecision::Allowed => {
                     (StatusCode::OK, "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics.text())
                 }
-                Verdict::Unknown => plain(StatusCode::UNAUTHORIZED, "Unauthorized".to_owned()),
-                Verdict::Forbidden => {
+                AccessDecision::Unknown => plain(StatusCode::UNAUTHORIZED, "Unauthorized".to_owned()),
+                AccessDecision::Forbidden => {
                     plain(StatusCode::FORBIDDEN, "Forbidden: get on /metrics is not allowed".to_owned())
                 }
-                Verdict::Unanswered => {
+                AccessDecision::Unanswered => {
                     let why = "the API server cannot review this access".to_owned();
                     plain(StatusCode::INTERNAL_SERVER_ERROR, why)
                 }
@@ -202,8 +208,8 @@ impl Visit {
         response
     }
 
-    async fn verdict(&self, headers: &HeaderMap) -> Verdict {
-        if self.is_secured { self.sources.access.check(headers, METRICS).await } else { Verdict::Allowed }
+    async fn authorize(&self, headers: &HeaderMap) -> AccessDecision {
+        if self.is_secured { self.sources.access.check(headers, METRICS_PATH).await } else { AccessDecision::Allowed }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The certificate that the metrics are served with.
 //!
-//! Either the operator's, re-read every minute so that cert-manager can rotate it, or a self-signed
-//! one made at start, as controller-runtime does. The latter protects a scraper's token from
-//! eavesdroppers, but does not authenticate this process to the scraper.
+//! Either the operator's, read again every minute so that cert-manager can rotate it, or a
+//! self-signed one generated at start, as in controller-runtime. The latter protects a scraper's
+//! token from eavesdroppers, but does not authenticate this process to the scraper.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs
 use super::TlsError;
 use crate::clock;
 
-/// How often files are re-read.
-const AGE: Duration = Duration::from_secs(60);
+/// Interval at which the files are read again.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The server side of TLS; clones share it.
 #[derive(Clone)]
-pub struct Tls(Arc<Source>);
+pub struct Tls(Arc<CertificateSource>);
 
-struct Source {
-    /// Holds `tls.crt` and `tls.key`; `None`: the certificate is self-signed.
+struct CertificateSource {
+    /// Contains `tls.crt` and `tls.key`; `None` if the certificate is self-signed.
     folder: Option<PathBuf>,
-    read: Mutex<(Arc<ServerConfig>, Instant)>,
+    config: Mutex<(Arc<ServerConfig>, Instant)>,
 }
 
 impl Tls {
@@ -40,17 +40,17 @@ impl Tls {
     pub fn new(folder: Option<&Path>, host: &str) -> Result<Self, TlsError> {
         let config = match folder {
             Some(folder) => read(folder)?,
-            None => made_for(host)?,
+            None => self_signed(host)?,
         };
-        let read = Mutex::new((Arc::new(config), clock::instant()));
-        Ok(Self(Arc::new(Source { folder: folder.map(Path::to_owned), read })))
+        let config = Mutex::new((Arc::new(config), clock::instant()));
+        Ok(Self(Arc::new(CertificateSource { folder: folder.map(Path::to_owned), config })))
     }
 
     /// The configuration for the next connection.
     pub(super) fn config(&self) -> Arc<ServerConfig> {
-        let mut last = self.0.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.config.lock().unwrap_or_else(PoisonError::into_inner);
         let now = clock::instant();
-        if let Some(folder) = self.0.folder.as_ref().filter(|_| now >= last.1 + AGE) {
+        if let Some(folder) = self.0.folder.as_ref().filter(|_| now >= last.1 + RELOAD_INTERVAL) {
             last.1 = now;
             match read(folder) {
                 Ok(config) => last.0 = Arc::new(config),
@@ -76,7 +76,7 @@ fn read(folder: &Path) -> Result<ServerConfig, TlsError> {
     config(chain, secret).map_err(|error| failed(&certificate, error.to_string()))
 }
 
-fn made_for(host: &str) -> Result<ServerConfig, TlsError> {
+fn self_signed(host: &str) -> Result<ServerConfig, TlsError> {
     let failed = |why: rcgen::Error| TlsError::Make(why.to_string());
     let key = KeyPair::generate().map_err(failed)?;
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
@@ -113,18 +113,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_replaced_certificate_is_read_anew() {
+    async fn replaced_certificate_is_read_again() {
         let folder = std::env::temp_dir().join(format!("rollout-controller-tls-{}", std::process::id()));
         write(&folder);
         let tls = Tls::new(Some(&folder), "").unwrap();
         let first = tls.config();
         write(&folder);
         assert!(Arc::ptr_eq(&first, &tls.config()), "not at every connection");
-        clock::sleep(AGE).await;
+        clock::sleep(RELOAD_INTERVAL).await;
         let second = tls.config();
         assert!(!Arc::ptr_eq(&first, &second));
         std::fs::write(folder.join("tls.key"), "no key").unwrap();
-        clock::sleep(AGE).await;
+        clock::sleep(RELOAD_INTERVAL).await;
         assert!(Arc::ptr_eq(&second, &tls.config()), "the last good one is kept");
         let error = Tls::new(Some(&folder), "").unwrap_err().to_string();
         assert!(error.contains("tls.key") && error.contains("--metrics-cert-path"), "{error}");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_is_made_for_any_host() {
+    async fn self_signed_certificate_is_generated_for_any_host() {
         for host in ["web-1", "Ünderscore_", ""] {
             Tls::new(None, host).unwrap();
         }

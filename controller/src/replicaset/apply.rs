@@ -14,7 +14,7 @@ use super::burst::{all_at_once, slow_start};
 use super::decide::{plan, report};
 use super::plan::{ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport};
 use super::{ReplicaSetSyncError, ReplicaSetTracker, availability, body};
-use crate::api::{ApiServer, Key, Recorder, RequestError, Resource, Written, WrittenMeta};
+use crate::api::{ApiServer, NamespacedName, Recorder, RequestError, Resource, WriteResponse, WriteResponseMeta};
 use crate::clock;
 use crate::model::{Event, EventKind, Meta, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, names, null_as_default};
 use crate::settings::Settings;
@@ -39,7 +39,8 @@ pub(crate) async fn apply(
     mut plan_to_apply: ReplicaSetPlan,
 ) -> Result<Option<Duration>, ReplicaSetSyncError> {
     let rs = observed.replica_set.clone();
-    let executor = ReplicaSetExecutor { context, meta: &rs.meta, key: Key::new(&rs.meta.namespace, &rs.meta.name) };
+    let executor =
+        ReplicaSetExecutor { context, meta: &rs.meta, key: NamespacedName::new(&rs.meta.namespace, &rs.meta.name) };
     let lost = executor.apply_claims(&plan_to_apply.claims).await?;
     if !lost.is_empty() {
         observed.pods.retain(|counted| !lost.contains(&counted.pod.name));
@@ -61,7 +62,7 @@ pub(crate) async fn apply(
 struct ReplicaSetExecutor<'a> {
     context: ReplicaSetContext<'a>,
     meta: &'a Meta,
-    key: Key,
+    key: NamespacedName,
 }
 
 impl ReplicaSetExecutor<'_> {
@@ -70,7 +71,7 @@ impl ReplicaSetExecutor<'_> {
     }
 
     fn record_write(&self, resource: Resource, version: &str) {
-        self.context.tracker.writes().wrote(&self.key, &self.meta.uid, resource, version);
+        self.context.tracker.writes().record_write(&self.key, &self.meta.uid, resource, version);
     }
 
     fn record_event(&self, kind: EventKind, reason: &'static str, message: String) {
@@ -111,7 +112,7 @@ impl ReplicaSetExecutor<'_> {
 
     async fn patch_pod(&self, name: &str, claim: &PodClaim) -> Result<(), RequestError> {
         let patch = body::claim(self.meta, claim);
-        let pod: Written = self.context.api.patch_as(Resource::Pods, &self.meta.namespace, name, &patch).await?;
+        let pod: WriteResponse = self.context.api.patch_as(Resource::Pods, &self.meta.namespace, name, &patch).await?;
         // Recorded for the owner, as upstream does; a released pod has no owner.
         if matches!(claim, PodClaim::Adopt { .. }) {
             self.record_write(Resource::Pods, &pod.metadata.resource_version);
@@ -157,7 +158,7 @@ impl ReplicaSetExecutor<'_> {
 
     async fn create_pod(&self, pod: &Value) -> Result<(), String> {
         match self.context.api.create_as(Resource::Pods, &self.meta.namespace, pod).await {
-            Ok(Written { metadata: WrittenMeta { name, resource_version } }) => {
+            Ok(WriteResponse { metadata: WriteResponseMeta { name, resource_version } }) => {
                 self.record_write(Resource::Pods, &resource_version);
                 self.record_event(EventKind::Normal, names::event::CREATED_POD, format!("Created pod: {name}"));
                 Ok(())
@@ -176,7 +177,7 @@ impl ReplicaSetExecutor<'_> {
 
     /// Deletes all pods, even if some requests fail, and returns the first error.
     async fn delete_pods(&self, names: &[String]) -> Result<(), ReplicaSetSyncError> {
-        let pod = |name: &String| Key::new(&self.meta.namespace, name);
+        let pod = |name: &String| NamespacedName::new(&self.meta.namespace, name);
         let (uid, pods) = (&self.meta.uid, names.iter().map(pod));
         self.context.tracker.expectations().expect_deletions(&self.key, uid, pods, clock::instant());
         let results = all_at_once(names.iter().map(|name| self.delete_pod(name)).collect()).await;
@@ -190,7 +191,7 @@ impl ReplicaSetExecutor<'_> {
             return Ok(());
         };
         // No watch event will follow: the pod was deleted before, or it stays.
-        self.context.tracker.expectations().deletion_observed(&self.key, &Key::new(namespace, name));
+        self.context.tracker.expectations().deletion_observed(&self.key, &NamespacedName::new(namespace, name));
         if error.is_not_found() {
             return Ok(());
         }
@@ -233,7 +234,7 @@ impl ReplicaSetExecutor<'_> {
 #[serde(default)]
 struct ReplicaSetAnswer {
     #[serde(deserialize_with = "null_as_default")]
-    metadata: WrittenMeta,
+    metadata: WriteResponseMeta,
     #[serde(deserialize_with = "null_as_default")]
     spec: ReplicaSetSpec,
     #[serde(deserialize_with = "null_as_default")]
@@ -244,7 +245,7 @@ impl ReplicaSetAnswer {
     /// The fields of a ReplicaSet that was not written.
     fn unchanged(set: &ReplicaSet) -> Self {
         let ReplicaSet { meta: Meta { name, resource_version, .. }, spec, status, .. } = set;
-        let metadata = WrittenMeta { name: name.clone(), resource_version: resource_version.clone() };
+        let metadata = WriteResponseMeta { name: name.clone(), resource_version: resource_version.clone() };
         Self { metadata, spec: spec.clone(), status: status.clone() }
     }
 }

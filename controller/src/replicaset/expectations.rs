@@ -19,14 +19,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::api::Key;
+use crate::api::NamespacedName;
 
 /// How long an expectation lasts.
 const EXPECTATION_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// The expectations of all ReplicaSets.
 #[derive(Debug, Default)]
-pub(crate) struct Expectations(BTreeMap<Key, PendingPods>);
+pub(crate) struct Expectations(BTreeMap<NamespacedName, PendingPods>);
 
 #[derive(Debug)]
 struct PendingPods {
@@ -35,14 +35,14 @@ struct PendingPods {
     /// Pods that must still appear; negative if more have appeared than expected.
     creations: i64,
     /// Pods whose deletion must still be observed.
-    deletions: BTreeSet<Key>,
+    deletions: BTreeSet<NamespacedName>,
     since: Instant,
 }
 
 impl Expectations {
     /// UID of the ReplicaSet of this name that may not create or delete pods yet, because an
     /// expectation is neither fulfilled nor expired.
-    pub(crate) fn pending_uid(&self, of: &Key, now: Instant) -> Option<&str> {
+    pub(crate) fn pending_uid(&self, of: &NamespacedName, now: Instant) -> Option<&str> {
         let expected = self.0.get(of)?;
         let fulfilled = expected.creations <= 0 && expected.deletions.is_empty();
         let over = fulfilled || now.saturating_duration_since(expected.since) > EXPECTATION_TIMEOUT;
@@ -50,27 +50,33 @@ impl Expectations {
     }
 
     /// Expects `count` new pods, and drops all earlier expectations.
-    pub(crate) fn expect_creations(&mut self, of: &Key, uid: &str, count: usize, now: Instant) {
+    pub(crate) fn expect_creations(&mut self, of: &NamespacedName, uid: &str, count: usize, now: Instant) {
         let creations = i64::try_from(count).unwrap_or(i64::MAX);
         let uid = uid.to_owned();
         self.0.insert(of.clone(), PendingPods { uid, creations, deletions: BTreeSet::new(), since: now });
     }
 
     /// Expects the deletion of these pods, and drops all earlier expectations.
-    pub(crate) fn expect_deletions(&mut self, of: &Key, uid: &str, pods: impl IntoIterator<Item = Key>, now: Instant) {
+    pub(crate) fn expect_deletions(
+        &mut self,
+        of: &NamespacedName,
+        uid: &str,
+        pods: impl IntoIterator<Item = NamespacedName>,
+        now: Instant,
+    ) {
         let (uid, deletions) = (uid.to_owned(), pods.into_iter().collect());
         self.0.insert(of.clone(), PendingPods { uid, creations: 0, deletions, since: now });
     }
 
     /// Records that a pod has appeared, or that its creation failed.
-    pub(crate) fn creation_observed(&mut self, of: &Key) {
+    pub(crate) fn creation_observed(&mut self, of: &NamespacedName) {
         if let Some(expected) = self.0.get_mut(of) {
             expected.creations -= 1;
         }
     }
 
     /// Records that a pod terminates or is deleted, or that its deletion failed.
-    pub(crate) fn deletion_observed(&mut self, of: &Key, pod: &Key) {
+    pub(crate) fn deletion_observed(&mut self, of: &NamespacedName, pod: &NamespacedName) {
         if let Some(expected) = self.0.get_mut(of) {
             expected.deletions.remove(pod);
         }
@@ -78,7 +84,7 @@ impl Expectations {
 
     /// Drops the expectations of a deleted ReplicaSet; without a UID, of any ReplicaSet of this
     /// name.
-    pub(crate) fn forget(&mut self, of: &Key, uid: Option<&str>) {
+    pub(crate) fn forget(&mut self, of: &NamespacedName, uid: Option<&str>) {
         if self.0.get(of).is_some_and(|expected| uid.is_none_or(|uid| expected.uid == uid)) {
             self.0.remove(of);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::plan::ObservedReplicaSet;
-use crate::api::{Cache, Key};
+use crate::api::{Cache, NamespacedName};
 use crate::model::{Meta, Pod, PodCount};
 
 /// With fewer pods than this, only pods on the nodes of the ReplicaSet's own pods are collected as
@@ -12,13 +12,17 @@ const NODE_LOOKUP_LIMIT: usize = 100;
 
 /// One ReplicaSet with counts of its pods. `None` if individual pods are needed, because of
 /// `minReadySeconds` or because orphaned pods could be adopted.
-pub(crate) fn observe_counts(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Option<ObservedReplicaSet> {
+pub(crate) fn observe_counts(
+    cache: &Cache,
+    key: &NamespacedName,
+    outstanding: Option<&str>,
+) -> Option<ObservedReplicaSet> {
     let replica_set = cache.replica_set(key)?;
     let meta = &replica_set.meta;
-    if replica_set.spec.min_ready_seconds != 0 || cache.counts_of(&key.namespace, "").next().is_some() {
+    if replica_set.spec.min_ready_seconds != 0 || cache.pod_counts_of(&key.namespace, "").next().is_some() {
         return None;
     }
-    let owned = cache.counts_of(&key.namespace, &meta.uid).filter(|counted| is_owned_by_name(&counted.pod, meta));
+    let owned = cache.pod_counts_of(&key.namespace, &meta.uid).filter(|counted| is_owned_by_name(&counted.pod, meta));
     let pods = owned.cloned().collect();
     let can_manage_pods = outstanding != Some(meta.uid.as_str());
     Some(ObservedReplicaSet { replica_set, pods, siblings: Vec::new(), neighbours: Vec::new(), can_manage_pods })
@@ -26,7 +30,7 @@ pub(crate) fn observe_counts(cache: &Cache, key: &Key, outstanding: Option<&str>
 
 /// One ReplicaSet with its pods, siblings and neighbours; `None` if the cache does not have it.
 /// `outstanding` is the UID of the ReplicaSet of this name with unfulfilled expectations.
-pub(crate) fn observe(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Option<ObservedReplicaSet> {
+pub(crate) fn observe(cache: &Cache, key: &NamespacedName, outstanding: Option<&str>) -> Option<ObservedReplicaSet> {
     let replica_set = cache.replica_set(key)?;
     let (namespace, meta) = (key.namespace.as_str(), &replica_set.meta);
     let can_manage_pods = outstanding != Some(meta.uid.as_str());
@@ -42,7 +46,7 @@ pub(crate) fn observe(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Op
         && PodCount::count_where(&pods, Pod::is_active) > wanted
         && let Some(owner) = meta.controller()
     {
-        siblings = cache.owned_by(namespace, &owner.uid);
+        siblings = cache.replica_sets_owned_by(namespace, &owner.uid);
         neighbours = if pods.len() < NODE_LOOKUP_LIMIT {
             let nodes: BTreeSet<&str> = pods.iter().map(|counted| counted.pod.traits().node.as_str()).collect();
             nodes.into_iter().flat_map(|node| cache.pods_on(namespace, node)).cloned().collect()

@@ -5,13 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::expectations::Expectations;
 use super::triggers::SyncReason;
-use crate::api::Writes;
+use crate::api::ConsistencyStore;
 
 /// Expectations and own writes, each behind a lock that is not kept across an await.
 #[derive(Debug, Default)]
 pub(crate) struct ReplicaSetTracker {
     expectations: Mutex<Expectations>,
-    writes: Mutex<Writes>,
+    writes: Mutex<ConsistencyStore>,
 }
 
 impl ReplicaSetTracker {
@@ -36,7 +36,7 @@ impl ReplicaSetTracker {
     }
 
     /// The last writes for each ReplicaSet.
-    pub(crate) fn writes(&self) -> MutexGuard<'_, Writes> {
+    pub(crate) fn writes(&self) -> MutexGuard<'_, ConsistencyStore> {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,36 +9,40 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{Cache, Changed, Key};
+use crate::api::{Cache, CacheDelta, NamespacedName};
 use crate::model::{OwnerReference, Pod, ReplicaSet};
 
 /// Why a ReplicaSet is enqueued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SyncReason {
     /// The ReplicaSet or one of its pods has changed.
-    Changed(Key),
+    Changed(NamespacedName),
     /// A pod becomes available after this time.
-    After(Key, Duration),
+    After(NamespacedName, Duration),
     /// One of its pods has appeared.
-    PodCreated(Key),
+    PodCreated(NamespacedName),
     /// One of its pods (the second key) terminates or is deleted.
-    PodDeleted(Key, Key),
+    PodDeleted(NamespacedName, NamespacedName),
     /// The ReplicaSet with this UID is deleted, so its expectations are dropped.
-    Deleted(Key, String),
+    Deleted(NamespacedName, String),
 }
 
 /// The ReplicaSets to sync after a change.
-pub(crate) fn sync_reasons(cache: &Cache, change: &Changed) -> Vec<SyncReason> {
+pub(crate) fn sync_reasons(cache: &Cache, change: &CacheDelta) -> Vec<SyncReason> {
     match change {
-        Changed::Deployment { .. } => Vec::new(),
-        Changed::ReplicaSet { key, before, now } => reasons_from_replica_set(key, before.as_deref(), now.as_deref()),
-        Changed::Pod { key, before, now } => reasons_from_pod(cache, key, before.as_deref(), now.as_deref()),
+        CacheDelta::Deployment { .. } => Vec::new(),
+        CacheDelta::ReplicaSet { key, before, now } => reasons_from_replica_set(key, before.as_deref(), now.as_deref()),
+        CacheDelta::Pod { key, before, now } => reasons_from_pod(cache, key, before.as_deref(), now.as_deref()),
     }
 }
 
 /// Every event of a ReplicaSet enqueues it, even if no field has changed (upstream: `addRS`,
 /// `updateRS`, `deleteRS`).
-fn reasons_from_replica_set(key: &Key, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<SyncReason> {
+fn reasons_from_replica_set(
+    key: &NamespacedName,
+    before: Option<&ReplicaSet>,
+    now: Option<&ReplicaSet>,
+) -> Vec<SyncReason> {
     let mut reasons = Vec::new();
     // The ReplicaSet was deleted and created again between two events.
     if let Some(before) = before
@@ -51,7 +55,7 @@ fn reasons_from_replica_set(key: &Key, before: Option<&ReplicaSet>, now: Option<
 }
 
 /// The ReplicaSets to sync after a change of a pod.
-fn reasons_from_pod(cache: &Cache, key: &Key, before: Option<&Pod>, now: Option<&Pod>) -> Vec<SyncReason> {
+fn reasons_from_pod(cache: &Cache, key: &NamespacedName, before: Option<&Pod>, now: Option<&Pod>) -> Vec<SyncReason> {
     match (before, now) {
         (None, None) => Vec::new(),
         (Some(before), None) => pod_deletion(cache, key, before).into_iter().collect(),
@@ -70,7 +74,7 @@ fn reasons_from_pod(cache: &Cache, key: &Key, before: Option<&Pod>, now: Option<
 }
 
 /// Upstream: `updatePod`.
-fn reasons_from_pod_update(cache: &Cache, key: &Key, before: &Pod, now: &Pod) -> Vec<SyncReason> {
+fn reasons_from_pod_update(cache: &Cache, key: &NamespacedName, before: &Pod, now: &Pod) -> Vec<SyncReason> {
     let mut reasons = Vec::new();
     if before.resource_version == now.resource_version {
         return reasons;
@@ -103,18 +107,18 @@ fn reasons_from_pod_update(cache: &Cache, key: &Key, before: &Pod, now: &Pod) ->
 }
 
 /// The deletion of a pod affects only its owner.
-fn pod_deletion(cache: &Cache, pod: &Key, was: &Pod) -> Option<SyncReason> {
+fn pod_deletion(cache: &Cache, pod: &NamespacedName, was: &Pod) -> Option<SyncReason> {
     let owner = was.controller.as_ref()?;
     resolve_owner(cache, &pod.namespace, owner).map(|(key, _)| SyncReason::PodDeleted(key, pod.clone()))
 }
 
 /// The ReplicaSet of an owner reference, if its UID is still the same (upstream:
 /// `resolveControllerRef`).
-fn resolve_owner(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<(Key, Arc<ReplicaSet>)> {
+fn resolve_owner(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<(NamespacedName, Arc<ReplicaSet>)> {
     if owner.kind != "ReplicaSet" {
         return None;
     }
-    let key = Key::new(namespace, &owner.name);
+    let key = NamespacedName::new(namespace, &owner.name);
     cache.replica_set(&key).filter(|rs| rs.meta.uid == owner.uid).map(|rs| (key, rs))
 }
 
@@ -129,7 +133,7 @@ fn adopting_replica_sets(cache: &Cache, pod: &Pod) -> Vec<SyncReason> {
         .replica_sets_in(&pod.namespace)
         .filter(|rs| rs.spec.selector.as_ref().is_some_and(|selector| !selector.is_empty()))
         .filter(|rs| rs.selects(labels).unwrap_or(false))
-        .map(|rs| SyncReason::Changed(Key::new(&rs.meta.namespace, &rs.meta.name)))
+        .map(|rs| SyncReason::Changed(NamespacedName::new(&rs.meta.namespace, &rs.meta.name)))
         .collect()
 }
 
@@ -140,23 +144,23 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::api::Change;
+    use crate::api::CacheUpdate;
     use crate::model::PodWithTraits;
 
-    fn key(name: &str) -> Key {
-        Key::new("ns", name)
+    fn key(name: &str) -> NamespacedName {
+        NamespacedName::new("ns", name)
     }
 
     fn changed(name: &str) -> SyncReason {
         SyncReason::Changed(key(name))
     }
 
-    fn replica_set(name: &str, uid: &str, app: &str) -> Change {
+    fn replica_set(name: &str, uid: &str, app: &str) -> CacheUpdate {
         let raw = json!({
             "metadata": {"namespace": "ns", "name": name, "uid": uid},
             "spec": {"minReadySeconds": 5, "selector": {"matchLabels": {"app": app}}},
         });
-        Change::ReplicaSet(key(name), Some(Arc::new(ReplicaSet::read(raw).unwrap())))
+        CacheUpdate::ReplicaSet(key(name), Some(Arc::new(ReplicaSet::read(raw).unwrap())))
     }
 
     /// ReplicaSets `a` and `b` select the same pods; `c` selects others.
@@ -168,8 +172,8 @@ mod tests {
         cache
     }
 
-    fn reasons(cache: &mut Cache, change: Change) -> Vec<SyncReason> {
-        let changed = cache.take(change);
+    fn reasons(cache: &mut Cache, change: CacheUpdate) -> Vec<SyncReason> {
+        let changed = cache.apply(change);
         sync_reasons(cache, &changed)
     }
 
@@ -178,14 +182,14 @@ mod tests {
     }
 
     /// A pod with a resourceVersion and further metadata.
-    fn pod(version: u32, meta: &Value, ready: bool) -> Change {
+    fn pod(version: u32, meta: &Value, ready: bool) -> CacheUpdate {
         let mut metadata = json!({
             "namespace": "ns", "name": "pod", "uid": "pod", "resourceVersion": version.to_string(), "labels": {"app": "x"},
         });
         metadata.as_object_mut().unwrap().extend(meta.as_object().unwrap().clone());
         let condition = json!({"type": "Ready", "status": if ready { "True" } else { "False" }});
         let raw = json!({"metadata": metadata, "status": {"conditions": [condition]}});
-        Change::Pod(key("pod"), Some(Arc::new(serde_json::from_value::<PodWithTraits>(raw).unwrap().0)))
+        CacheUpdate::Pod(key("pod"), Some(Arc::new(serde_json::from_value::<PodWithTraits>(raw).unwrap().0)))
     }
 
     fn owned(by: &str) -> Value {
@@ -196,7 +200,7 @@ mod tests {
         json!({"ownerReferences": owner(by), "deletionTimestamp": "2026-01-01T00:00:00Z"})
     }
 
-    const DELETED: fn() -> Change = || Change::Pod(key("pod"), None);
+    const DELETED: fn() -> CacheUpdate = || CacheUpdate::Pod(key("pod"), None);
 
     fn pod_deletion(name: &str) -> SyncReason {
         SyncReason::PodDeleted(key(name), key("pod"))
@@ -264,7 +268,7 @@ mod tests {
         assert_eq!(reasons(&mut cache, replica_set("a", "a", "x")), [changed("a")], "an event without a change counts");
         let deleted = |uid: &str| SyncReason::Deleted(key("a"), uid.to_owned());
         assert_eq!(reasons(&mut cache, replica_set("a", "again", "x")), [deleted("a"), changed("a")]);
-        assert_eq!(reasons(&mut cache, Change::ReplicaSet(key("a"), None)), [deleted("again"), changed("a")]);
+        assert_eq!(reasons(&mut cache, CacheUpdate::ReplicaSet(key("a"), None)), [deleted("again"), changed("a")]);
     }
 
     #[test]

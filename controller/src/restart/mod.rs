@@ -91,5 +91,5 @@ pub(crate) use work::Work;
 pub use workload::{Held, Workload, WorkloadKind, WorkloadName};
 
 pub use crate::settings::{
-    Budget, ChecksumKeyError, ChecksumKeys, Limit, Profile, RestartSettings, SecretChecksums, Turns, Window,
+    Budget, ChecksumKeyError, ChecksumKeys, GroupSettings, Limit, Profile, RestartSettings, SecretChecksums, Window,
 };

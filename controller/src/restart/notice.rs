@@ -19,7 +19,7 @@ use super::reloader::Order;
 use super::work::{Action, Outcome, Work};
 use super::workload::WorkloadName;
 use crate::model::{Event, whole_second};
-use crate::settings::{Profile, RestartSettings, Webhook, WebhookForm};
+use crate::settings::{Profile, RestartSettings, Webhook, WebhookFormat};
 
 /// Configs, and keys of one, that are named; a Secret may have a thousand.
 const NAMED: usize = 50;
@@ -109,20 +109,20 @@ impl Told {
     fn form(self, webhook: &Webhook, now: Timestamp) -> Notice {
         let Self { author, text, mut fields } = self;
         let text = webhook.prefix.iter().map(|prefix| format!("{prefix} : ")).collect::<String>() + &text;
-        let body = match webhook.form {
+        let body = match webhook.format {
             // Without the marks of bold print, as Reloader does.
-            WebhookForm::Raw => return Notice { body: text.replace('*', ""), content_type: "text/plain" },
-            WebhookForm::Json => {
+            WebhookFormat::Raw => return Notice { body: text.replace('*', ""), content_type: "text/plain" },
+            WebhookFormat::Json => {
                 fields["time"] = whole_second(now).to_string().into();
                 if let Some(prefix) = &webhook.prefix {
                     fields["info"] = prefix.clone().into();
                 }
                 fields
             }
-            WebhookForm::Slack => {
+            WebhookFormat::Slack => {
                 json!({"attachments": [{"author_name": author, "color": "good", "text": text}]})
             }
-            WebhookForm::Teams | WebhookForm::GoogleChat => json!({"text": text}),
+            WebhookFormat::Teams | WebhookFormat::GoogleChat => json!({"text": text}),
         };
         Notice { body: body.to_string(), content_type: "application/json" }
     }
@@ -155,19 +155,19 @@ mod tests {
     /// What Reloader v1.4.21 sent to a listener, with `ALERT_ADDITIONAL_INFO="cluster one"`.
     #[rstest]
     #[case(
-        WebhookForm::Raw,
+        WebhookFormat::Raw,
         "text/plain",
         "cluster one : Reloader detected changes in c of type CONFIGMAP in namespace default. Hence reloaded web of type Deployment in namespace default"
     )]
-    #[case(WebhookForm::Slack, "application/json", r#"{"attachments":[{"author_name":"Reloader","color":"good","text":"cluster one : Reloader detected changes in *c* of type *CONFIGMAP* in namespace *default*. Hence reloaded *web* of type *Deployment* in namespace *default*"}]}"#)]
-    #[case(WebhookForm::Teams, "application/json", r#"{"text":"cluster one : Reloader detected changes in *c* of type *CONFIGMAP* in namespace *default*. Hence reloaded *web* of type *Deployment* in namespace *default*"}"#)]
-    #[case(WebhookForm::GoogleChat, "application/json", r#"{"text":"cluster one : Reloader detected changes in *c* of type *CONFIGMAP* in namespace *default*. Hence reloaded *web* of type *Deployment* in namespace *default*"}"#)]
-    fn reloaders_alerts(#[case] form: WebhookForm, #[case] content_type: &str, #[case] body: &str) {
+    #[case(WebhookFormat::Slack, "application/json", r#"{"attachments":[{"author_name":"Reloader","color":"good","text":"cluster one : Reloader detected changes in *c* of type *CONFIGMAP* in namespace *default*. Hence reloaded *web* of type *Deployment* in namespace *default*"}]}"#)]
+    #[case(WebhookFormat::Teams, "application/json", r#"{"text":"cluster one : Reloader detected changes in *c* of type *CONFIGMAP* in namespace *default*. Hence reloaded *web* of type *Deployment* in namespace *default*"}"#)]
+    #[case(WebhookFormat::GoogleChat, "application/json", r#"{"text":"cluster one : Reloader detected changes in *c* of type *CONFIGMAP* in namespace *default*. Hence reloaded *web* of type *Deployment* in namespace *default*"}"#)]
+    fn reloaders_alerts(#[case] format: WebhookFormat, #[case] content_type: &str, #[case] body: &str) {
         let namespace = "default".to_owned();
         let config = ConfigName { kind: ConfigKind::ConfigMap, namespace: namespace.clone(), name: "c".to_owned() };
         let workload = WorkloadName { kind: WorkloadKind::Deployment, namespace, name: "web".to_owned() };
         let prefix = Some("cluster one".to_owned());
-        let webhook = Webhook { url: WebhookUrl(String::new()), proxy: None, form, prefix };
+        let webhook = Webhook { url: WebhookUrl(String::new()), proxy: None, format, prefix };
         let notice = Told::reloaded(&workload, &config).form(&webhook, Timestamp::UNIX_EPOCH);
         assert_eq!((notice.content_type, notice.body.as_str()), (content_type, body));
     }

@@ -16,7 +16,7 @@ use super::schedule::Schedule;
 use super::workload::{Workload, WorkloadKind, WorkloadName};
 use super::{plan, safe, selection};
 use crate::model::names::restart as names;
-use crate::settings::{Profile, ReloaderAnnotations, RestartSettings, SecretChecksums, Turns};
+use crate::settings::{GroupSettings, Profile, ReloaderAnnotations, RestartSettings, SecretChecksums};
 
 /// Everything that is known.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct View {
     /// Annotations of namespaces that have any.
     namespaces: BTreeMap<String, Defaults>,
     delay: Duration,
-    pub(super) turns: Turns,
+    pub(super) turns: GroupSettings,
     /// Versions that were seen, each once.
     pub(super) versions: u64,
 }

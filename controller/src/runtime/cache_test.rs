@@ -1,13 +1,13 @@
-//! How much room cached objects take, in bytes that are counted: their text and some 3 kB for what
-//! rules read, a template once.
+//! Measures the memory of cached objects in allocated bytes: their text and about 3 kB for what
+//! rules read, each template once.
 
 use std::sync::Arc;
 
 use allocation_counter::measure;
 use serde_json::{Value, json};
 
-use super::wire::{Raw, Wire};
-use crate::api::{Cache, Change, Key, List};
+use super::wire::{RawObject, WireObject};
+use crate::api::{Cache, CacheUpdate, ListPage, NamespacedName};
 use crate::model::{Deployment, Pod, ReplicaSet, names};
 use crate::replicaset::observe;
 
@@ -21,7 +21,7 @@ fn template(index: usize, image: &str) -> Value {
         {"name": "app", "image": image, "env": env, "livenessProbe": probe, "readinessProbe": probe}]}})
 }
 
-/// As the server sends it: with the field managers, and with kubectl's copy.
+/// As the server sends it, with managed fields and kubectl's last-applied annotation.
 fn deployment(index: usize, image: &str) -> Value {
     let template = template(index, image);
     let managers = json!([{"manager": "kubectl", "fieldsV1": {"f:spec": {"f:template": template}}}]);
@@ -50,98 +50,99 @@ fn replica_set(index: usize, image: &str, hash: &str) -> Value {
     })
 }
 
-/// Takes in what a watch shows.
-fn take<W: Wire<Change = Change>>(cache: &mut Cache, text: &str) {
-    let change = serde_json::from_str::<W>(text).unwrap().read().unwrap();
-    cache.take(change);
+/// Applies an object from a watch.
+fn take<W: WireObject<Update = CacheUpdate>>(cache: &mut Cache, text: &str) {
+    let update = serde_json::from_str::<W>(text).unwrap().into_update().unwrap();
+    cache.apply(update);
 }
 
 /// Bytes that stay allocated.
-fn kept(act: impl FnOnce()) -> usize {
+fn allocated_bytes(act: impl FnOnce()) -> usize {
     usize::try_from(measure(act).bytes_current).unwrap()
 }
 
 #[test]
-fn an_object_takes_little_more_room_than_its_text() {
+fn object_takes_little_more_memory_than_its_text() {
     let mut cache = Cache::default();
     let mut raw = deployment(0, "app:1");
     let text = raw.to_string();
     raw["metadata"].as_object_mut().unwrap().remove("managedFields");
     let size = raw.to_string().len();
     assert!(size > 8000, "as large as people write them: {size}");
-    let first = kept(|| take::<Raw<Deployment>>(&mut cache, &text));
+    let first = allocated_bytes(|| take::<RawObject<Deployment>>(&mut cache, &text));
     assert!(first < size + 3000, "{first} bytes for one of {size}");
 
     let of_new = replica_set(0, "app:1", "a").to_string();
-    let newest = kept(|| take::<Raw<ReplicaSet>>(&mut cache, &of_new));
+    let newest = allocated_bytes(|| take::<RawObject<ReplicaSet>>(&mut cache, &of_new));
     assert!(newest < 5000, "{newest} bytes for a ReplicaSet of {}, whose template is there already", of_new.len());
 
     let of_old = replica_set(0, "app:0", "b").to_string();
-    let old = kept(|| take::<Raw<ReplicaSet>>(&mut cache, &of_old));
+    let old = allocated_bytes(|| take::<RawObject<ReplicaSet>>(&mut cache, &of_old));
     assert!(old < of_old.len() + 4000, "{old} bytes for a ReplicaSet of {}", of_old.len());
 
-    // All over again, with what rules ask of templates: nothing grows.
-    let again = kept(|| {
-        take::<Raw<Deployment>>(&mut cache, &text);
-        take::<Raw<ReplicaSet>>(&mut cache, &of_new);
-        let deployment = cache.deployment(&Key::new("ns", "service-0")).unwrap();
-        let sets = ["a", "b"].map(|hash| cache.replica_set(&Key::new("ns", &format!("service-0-{hash}"))).unwrap());
+    // The same objects again, and the comparisons that rules make: memory does not grow.
+    let again = allocated_bytes(|| {
+        take::<RawObject<Deployment>>(&mut cache, &text);
+        take::<RawObject<ReplicaSet>>(&mut cache, &of_new);
+        let deployment = cache.deployment(&NamespacedName::new("ns", "service-0")).unwrap();
+        let sets =
+            ["a", "b"].map(|hash| cache.replica_set(&NamespacedName::new("ns", &format!("service-0-{hash}"))).unwrap());
         assert_eq!(sets.map(|set| set.template().is_same(deployment.template())), [true, false]);
     });
     assert!(again < 500, "{again} bytes more");
 }
 
 #[test]
-fn equal_templates_are_one_and_go_with_the_last_that_has_them() {
+fn equal_templates_are_shared_and_dropped_with_their_last_object() {
     let mut cache = Cache::default();
-    take::<Raw<Deployment>>(&mut cache, &deployment(0, "app:1").to_string());
+    take::<RawObject<Deployment>>(&mut cache, &deployment(0, "app:1").to_string());
     for hash in ["a", "b"] {
-        take::<Raw<ReplicaSet>>(&mut cache, &replica_set(0, "app:1", hash).to_string());
+        take::<RawObject<ReplicaSet>>(&mut cache, &replica_set(0, "app:1", hash).to_string());
     }
     let text = |cache: &Cache, hash: &str| {
-        let set = cache.replica_set(&Key::new("ns", &format!("service-0-{hash}"))).unwrap();
+        let set = cache.replica_set(&NamespacedName::new("ns", &format!("service-0-{hash}"))).unwrap();
         assert_eq!(set.raw(), replica_set(0, "app:1", hash), "each with its own hash");
         set.template().text().clone()
     };
-    let of_deployment = cache.deployment(&Key::new("ns", "service-0")).unwrap().template().text().clone();
+    let of_deployment = cache.deployment(&NamespacedName::new("ns", "service-0")).unwrap().template().text().clone();
     assert!(Arc::ptr_eq(&text(&cache, "a"), &text(&cache, "b")));
     assert!(Arc::ptr_eq(&text(&cache, "a"), &of_deployment));
-    assert_eq!(cache.templates(), 1);
+    assert_eq!(cache.template_count(), 1);
 
-    take::<Raw<Deployment>>(&mut cache, &deployment(0, "app:2").to_string());
-    assert_eq!(cache.templates(), 2, "the old one is still the ReplicaSets'");
+    take::<RawObject<Deployment>>(&mut cache, &deployment(0, "app:2").to_string());
+    assert_eq!(cache.template_count(), 2, "the old one is still the ReplicaSets'");
     for hash in ["a", "b"] {
-        assert_eq!(cache.templates(), 2);
-        cache.take(Change::ReplicaSet(Key::new("ns", &format!("service-0-{hash}")), None));
+        assert_eq!(cache.template_count(), 2);
+        cache.apply(CacheUpdate::ReplicaSet(NamespacedName::new("ns", &format!("service-0-{hash}")), None));
     }
-    assert_eq!(cache.templates(), 1);
-    cache.take(Change::Deployment(Key::new("ns", "service-0"), None));
-    cache.take(Change::Deployment(Key::new("ns", "service-0"), None));
-    assert_eq!(cache.templates(), 0);
+    assert_eq!(cache.template_count(), 1);
+    cache.apply(CacheUpdate::Deployment(NamespacedName::new("ns", "service-0"), None));
+    cache.apply(CacheUpdate::Deployment(NamespacedName::new("ns", "service-0"), None));
+    assert_eq!(cache.template_count(), 0);
 }
 
 #[test]
-fn what_is_kept_is_what_came_but_for_the_field_managers() {
+fn cached_object_equals_the_received_one_without_managed_fields() {
     let mut cache = Cache::default();
     let mut raw = deployment(0, "app:1");
-    take::<Raw<Deployment>>(&mut cache, &raw.to_string());
+    take::<RawObject<Deployment>>(&mut cache, &raw.to_string());
     raw["metadata"].as_object_mut().unwrap().remove("managedFields");
-    assert_eq!(cache.deployment(&Key::new("ns", "service-0")).unwrap().raw(), raw);
+    assert_eq!(cache.deployment(&NamespacedName::new("ns", "service-0")).unwrap().raw(), raw);
 }
 
-/// Parsed, a page would take some six times its text.
+/// Parsed JSON of a page would take six times its text.
 #[test]
-fn a_page_of_a_list_is_never_in_memory_as_parsed_json() {
+fn list_page_is_never_in_memory_as_parsed_json() {
     let items: Vec<_> = (0..50).map(|index| deployment(index, "app:1")).collect();
     let text = json!({"metadata": {"resourceVersion": "1"}, "items": items}).to_string();
-    let mut list: Option<List<Raw<Deployment>>> = None;
+    let mut list: Option<ListPage<RawObject<Deployment>>> = None;
     let most = measure(|| list = Some(serde_json::from_str(&text).unwrap())).bytes_max;
     assert_eq!(list.unwrap().items.len(), 50);
     assert!(usize::try_from(most).unwrap() < text.len() * 3 / 2, "{most} bytes for {} of text", text.len());
 }
 
 #[test]
-fn a_pod_takes_little_whatever_it_holds() {
+fn pod_takes_little_memory_whatever_its_spec() {
     let mut cache = Cache::default();
     let mut pod = json!({
         "metadata": {
@@ -153,23 +154,23 @@ fn a_pod_takes_little_whatever_it_holds() {
         "spec": template(0, "app:1")["spec"], "status": {"phase": "Running"},
     });
     let count = 100;
-    let all = kept(|| {
+    let all = allocated_bytes(|| {
         for index in 0..count {
             pod["metadata"]["name"] = format!("service-0-6b7f8c9d5-{index:05}").into();
             take::<Pod>(&mut cache, &pod.to_string());
         }
     });
-    // `pod` itself holds a name of the same length before and after.
+    // `pod` itself has a name of the same length before and after.
     assert!(all / count < 1000, "{} bytes a pod", all / count);
 }
 
-/// See [`crate::replicaset::ReplicaSetTracker`]: an expectation applies to the ReplicaSet for which it
-/// was set, not to the next one of that name.
+/// See [`crate::replicaset::ReplicaSetTracker`]: an expectation applies to one UID, not to the next
+/// ReplicaSet of that name.
 #[test]
-fn only_the_replica_set_that_still_expects_something_waits() {
+fn only_the_replica_set_with_outstanding_expectations_waits() {
     let mut cache = Cache::default();
-    take::<Raw<ReplicaSet>>(&mut cache, &replica_set(0, "app:1", "new").to_string());
-    let key = Key::new("ns", "service-0-new");
+    take::<RawObject<ReplicaSet>>(&mut cache, &replica_set(0, "app:1", "new").to_string());
+    let key = NamespacedName::new("ns", "service-0-new");
     let can_manage = |outstanding| observe(&cache, &key, outstanding).unwrap().can_manage_pods;
     assert!(can_manage(None));
     assert!(!can_manage(Some("r0-new")));

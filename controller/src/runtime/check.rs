@@ -1,9 +1,9 @@
-//! A first look at an API server.
+//! The first request to an API server.
 
 use super::error::RunError;
 use crate::api::{ApiServer, Resource};
 
-/// Whether an API server answers and serves Deployments and ReplicaSets.
+/// Checks that the API server answers and serves Deployments and ReplicaSets.
 pub(crate) async fn check(api: &ApiServer) -> Result<(), RunError> {
     let served = match api.discover().await {
         Ok(served) => served,

@@ -1,4 +1,4 @@
-//! What the runtime asks of a controller. It knows nothing else of any.
+//! The interface between the runtime and its controllers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,85 +6,85 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use crate::api::{Cache, Changed, Key};
+use crate::api::{Cache, CacheDelta, NamespacedName};
 
-/// Something to be run as a task.
+/// A future to spawn as a task.
 pub(super) type Task = BoxFuture<'static, ()>;
 
-/// What a watch calls when its first list is complete.
-pub(super) type Listed = Box<dyn FnOnce() + Send>;
+/// Called by a watch when its first list is complete.
+pub(super) type OnSynced = Box<dyn FnOnce() + Send>;
 
-/// A kind that the cache which the controllers share is to hold.
+/// A kind that a controller needs in the shared cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Need {
+pub(super) enum CachedKind {
     Deployments,
     ReplicaSets,
-    /// Pods: who owns them, and whether they have ended.
+    /// Pods: their owners, and whether they have ended.
     Pods,
-    /// Pods with everything that rules about pods ask for.
+    /// Pods with all traits that pod rules use.
     PodsWithTraits,
 }
 
-/// An object to look at.
+/// An object to reconcile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Due {
-    pub(super) key: Key,
-    /// After a while; `None`: now.
+pub(super) struct ReconcileRequest {
+    pub(super) key: NamespacedName,
+    /// The delay; `None` for none.
     pub(super) after: Option<Duration>,
 }
 
-/// A controller: what the runtime asks of it, in the order of a run.
+/// A controller; the methods are in the order in which a run calls them.
 ///
-/// The objects that it decides about are in the cache that the controllers share, or it has watches
-/// and a view of its own. The former say what they need there, and are told what changes; the
-/// latter leave that out.
+/// A controller either decides about objects in the shared cache or has its own watches and state.
+/// The former declares the kinds that it needs and is notified of changes; the latter keeps the
+/// default methods.
 pub(super) trait Controller: Send + Sync {
     /// Kinds that it needs in the shared cache.
-    fn needs(&self) -> &'static [Need] {
+    fn cached_kinds(&self) -> &'static [CachedKind] {
         &[]
     }
 
-    /// How many kinds it watches itself.
-    fn watched(&self) -> usize {
+    /// Number of watches that it runs itself.
+    fn watch_count(&self) -> usize {
         0
     }
 
-    /// Tasks that run for ever: watches of its own, each of which calls a `listed` once, and
+    /// Tasks that never return: its own watches, each of which calls one `on_synced` once, and
     /// timers.
-    fn background(self: Arc<Self>, listed: &dyn Fn() -> Listed) -> Vec<Task>;
+    fn background_tasks(self: Arc<Self>, on_synced: &dyn Fn() -> OnSynced) -> Vec<Task>;
 
-    /// Tasks that decide and write; each returns after [`Controller::end`], when what must be
-    /// written has been.
-    fn workers(self: Arc<Self>) -> Vec<Task>;
+    /// Tasks that decide and write; they return after [`Controller::stop`], when all pending writes
+    /// are done.
+    fn worker_tasks(self: Arc<Self>) -> Vec<Task>;
 
-    /// What is wrong with watches of its own, for people.
-    fn complaints(&self, _now: Instant) -> Vec<String> {
+    /// Problems of its own watches, in words for operators.
+    fn problems(&self, _now: Instant) -> Vec<String> {
         Vec::new()
     }
 
-    /// All objects in the shared cache that it decides about.
-    fn keys(&self, _cache: &Cache) -> Vec<Key> {
+    /// The objects in the shared cache that it decides about.
+    fn keys(&self, _cache: &Cache) -> Vec<NamespacedName> {
         Vec::new()
     }
 
-    /// A change went into the shared cache: takes note of it, also before there is leave to act,
-    /// and returns what to look at.
-    fn changed(&self, _cache: &Cache, _change: &Changed) -> Vec<Due> {
+    /// Notes a change of the shared cache, also before [`Controller::start`], and returns the
+    /// objects to reconcile.
+    fn on_change(&self, _cache: &Cache, _delta: &CacheDelta) -> Vec<ReconcileRequest> {
         Vec::new()
     }
 
-    /// It may act from now on, and looks at everything: at `all` of the shared cache.
-    fn begin(&self, all: Vec<Key>);
+    /// Allows it to act from now on, and reconciles everything: `all` of the shared cache.
+    fn start(&self, all: Vec<NamespacedName>);
 
-    /// Looks at these when they are due.
-    fn look_at(&self, _due: Vec<Due>) {}
+    /// Queues these objects.
+    fn enqueue(&self, _due: Vec<ReconcileRequest>) {}
 
-    /// Looks at everything again.
-    fn look_again(&self, all: Vec<Key>);
+    /// Reconciles everything again.
+    fn resync(&self, all: Vec<NamespacedName>);
 
-    /// It is to end.
-    fn end(&self);
+    /// Asks it to stop.
+    fn stop(&self);
 
-    /// Takes no more events; returns why it ended, if it did so by itself.
+    /// Closes its event queues; returns why it stopped, if it did so by itself.
     fn close(&self) -> Option<String>;
 }

@@ -1,8 +1,8 @@
-//! The controllers of one run, and what feeds them: the watches that they share.
+//! The controllers of one run, and the watches that they share.
 //!
-//! They first see, then wait for leave to act, then act. A process that stands by keeps its caches
-//! warm, so it takes over without a list; nothing is put into queues until then, or the names of
-//! all that ever changed would pile up there.
+//! They fill their caches, wait for permission to act, and then act. A standby process keeps its
+//! caches warm, so that it takes over without a list; it queues nothing until then, or its queues
+//! would collect the name of every object that ever changed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,104 +12,103 @@ use std::time::Duration;
 use kube::Client;
 use tokio::sync::watch;
 
-use super::chosen::{AllReports, chosen};
-use super::controller::{Controller, Due, Listed, Need, Task};
+use super::controller::{CachedKind, Controller, OnSynced, ReconcileRequest, Task};
 use super::informer::Informers;
-use super::reflector::{Sink, reflect};
-use super::shared::Shared;
-use super::wire::{Raw, Wire};
-use crate::api::{ApiServer, Cache, Change, Key, Resource};
+use super::reflector::{WatchSink, reflect};
+use super::registry::{EventQueues, build_controllers};
+use super::shared_state::SharedState;
+use super::wire::{RawObject, WireObject};
+use crate::api::{ApiServer, Cache, CacheUpdate, NamespacedName, Resource};
 use crate::clock;
 use crate::deployment::Planner;
 use crate::metrics::Metrics;
 use crate::model::{Deployment, Pod, PodWithTraits, ReplicaSet};
 use crate::settings::Settings;
 
-/// What all tasks share.
+/// The controllers of one run.
 pub(crate) struct Controllers {
-    /// Shared, for the tasks of a controller hold it.
-    all: Vec<Arc<dyn Controller>>,
-    shared: Arc<Shared>,
+    /// In an `Arc`, because a controller's tasks hold it.
+    controllers: Vec<Arc<dyn Controller>>,
+    shared: Arc<SharedState>,
     api: ApiServer,
     informers: Informers,
-    /// Kinds that have been seen once.
-    seen: watch::Sender<usize>,
-    acts: AtomicBool,
+    /// Number of kinds whose first list is complete.
+    synced_kinds: watch::Sender<usize>,
+    is_active: AtomicBool,
 }
 
 impl Controllers {
-    /// The controllers that the settings name; `planner` decides for Deployments.
+    /// Builds the controllers that the settings name; `planner` decides for Deployments.
     pub(crate) fn new(
         client: &Client,
         settings: Settings,
         planner: &Planner,
         metrics: Metrics,
-    ) -> (Arc<Self>, AllReports) {
-        let shared = Arc::new(Shared::new(settings, metrics));
-        let (all, all_reports) = chosen(client, &shared, planner);
-        let api = ApiServer::chosen(client.clone(), &shared.settings, &shared.metrics);
+    ) -> (Arc<Self>, EventQueues) {
+        let shared = Arc::new(SharedState::new(settings, metrics));
+        let (controllers, event_queues) = build_controllers(client, &shared, planner);
+        let api = ApiServer::with_settings(client.clone(), &shared.settings, &shared.metrics);
         let informers = Informers::new("rollout", shared.settings.clock, &shared.metrics);
-        let (seen, acts) = (watch::Sender::new(0), AtomicBool::new(false));
-        (Arc::new(Self { all, shared, api, informers, seen, acts }), all_reports)
+        let (synced_kinds, is_active) = (watch::Sender::new(0), AtomicBool::new(false));
+        (Arc::new(Self { controllers, shared, api, informers, synced_kinds, is_active }), event_queues)
     }
 
-    /// Each of them.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<dyn Controller>> {
-        self.all.iter()
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<dyn Controller>> {
+        self.controllers.iter()
     }
 
-    /// What they need in the shared cache; of pods only one of the two.
-    fn needs(&self) -> BTreeSet<Need> {
-        let mut needs: BTreeSet<Need> = self.all.iter().flat_map(|one| one.needs()).copied().collect();
-        if needs.contains(&Need::PodsWithTraits) {
-            needs.remove(&Need::Pods);
+    /// The kinds to keep in the shared cache; pods with traits replace plain pods.
+    fn cached_kinds(&self) -> BTreeSet<CachedKind> {
+        let mut kinds: BTreeSet<CachedKind> =
+            self.controllers.iter().flat_map(|controller| controller.cached_kinds()).copied().collect();
+        if kinds.contains(&CachedKind::PodsWithTraits) {
+            kinds.remove(&CachedKind::Pods);
         }
-        needs
+        kinds
     }
 
-    /// Kinds that are watched: those in the shared cache, and those that a controller watches
-    /// itself.
-    fn watched(&self) -> usize {
-        self.needs().len() + self.all.iter().map(|one| one.watched()).sum::<usize>()
+    /// The number of watches: those of the shared cache and the controllers' own.
+    fn watch_count(&self) -> usize {
+        self.cached_kinds().len() + self.controllers.iter().map(|controller| controller.watch_count()).sum::<usize>()
     }
 
-    /// Whether everything has been seen once.
+    /// Whether all first lists are complete.
     pub(crate) fn is_synced(&self) -> bool {
-        *self.seen.borrow() >= self.watched()
+        *self.synced_kinds.borrow() >= self.watch_count()
     }
 
-    /// What is wrong with the informers, for people: see [`Informers::complaints`].
-    pub(crate) fn complaints(&self) -> Vec<String> {
+    /// Problems of the informers, in words for operators: see [`Informers::problems`].
+    pub(crate) fn problems(&self) -> Vec<String> {
         let now = clock::instant();
-        let mut complaints = self.informers.complaints(now);
-        complaints.extend(self.all.iter().flat_map(|one| one.complaints(now)));
-        complaints
+        let mut problems = self.informers.problems(now);
+        problems.extend(self.controllers.iter().flat_map(|controller| controller.problems(now)));
+        problems
     }
 
-    /// Completes when everything has been seen once.
-    pub(crate) async fn synced(&self) {
-        let watched = self.watched();
-        let all = self.seen.subscribe().wait_for(|seen| *seen >= watched).await.map(drop);
+    /// Completes when all first lists are complete.
+    pub(crate) async fn wait_synced(&self) {
+        let watches = self.watch_count();
+        let all = self.synced_kinds.subscribe().wait_for(|synced_kinds| *synced_kinds >= watches).await.map(drop);
         all.expect("the sender lives as long as this");
     }
 
-    /// Tasks that run for ever: the shared watches, and what each controller has besides.
-    pub(super) fn background(self: &Arc<Self>) -> Vec<Task> {
-        let listed = || -> Listed {
+    /// Tasks that never return: the shared watches, the controllers' own tasks, and the resync.
+    pub(super) fn background_tasks(self: &Arc<Self>) -> Vec<Task> {
+        let on_synced = || -> OnSynced {
             let this = self.clone();
-            Box::new(move || this.seen.send_modify(|seen| *seen += 1))
+            Box::new(move || this.synced_kinds.send_modify(|synced_kinds| *synced_kinds += 1))
         };
-        let needs = self.needs();
-        // Always in this order: a simulation must replay.
+        let kinds = self.cached_kinds();
+        // Always in this order, because a simulation must replay.
         let watches = [
-            (Need::Deployments, Self::watch::<Raw<Deployment>> as fn(&Arc<Self>, Listed) -> Task),
-            (Need::PodsWithTraits, Self::watch::<PodWithTraits>),
-            (Need::Pods, Self::watch::<Pod>),
-            (Need::ReplicaSets, Self::watch::<Raw<ReplicaSet>>),
+            (CachedKind::Deployments, Self::watch::<RawObject<Deployment>> as fn(&Arc<Self>, OnSynced) -> Task),
+            (CachedKind::PodsWithTraits, Self::watch::<PodWithTraits>),
+            (CachedKind::Pods, Self::watch::<Pod>),
+            (CachedKind::ReplicaSets, Self::watch::<RawObject<ReplicaSet>>),
         ];
-        let needed = watches.into_iter().filter(|(need, _)| needs.contains(need));
-        let mut tasks: Vec<Task> = needed.map(|(_, watch)| watch(self, listed())).collect();
-        tasks.extend(self.all.iter().flat_map(|one| one.clone().background(&listed)));
+        let watches = watches.into_iter().filter(|(kind, _)| kinds.contains(kind));
+        let mut tasks: Vec<Task> = watches.map(|(_, watch)| watch(self, on_synced())).collect();
+        tasks.extend(self.controllers.iter().flat_map(|controller| controller.clone().background_tasks(&on_synced)));
         if let Some(period) = self.shared.settings.resync_period {
             let this = self.clone();
             tasks.push(Box::pin(async move { this.resync(period).await }));
@@ -117,40 +116,39 @@ impl Controllers {
         tasks
     }
 
-    fn watch<W: Wire<Change = Change>>(self: &Arc<Self>, listed: Listed) -> Task {
-        Box::pin(reflect::<W, _>(self.clone(), listed))
+    fn watch<W: WireObject<Update = CacheUpdate>>(self: &Arc<Self>, on_synced: OnSynced) -> Task {
+        Box::pin(reflect::<W, _>(self.clone(), on_synced))
     }
 
-    /// From now on objects are looked at: all that there are, and then those that change.
-    pub(super) fn begin(&self) {
+    /// Lets the controllers act: on all objects in the cache, and then on those that change.
+    pub(super) fn start(&self) {
         let cache = self.shared.cache();
-        self.acts.store(true, Ordering::Release);
+        self.is_active.store(true, Ordering::Release);
         let keys = self.keys(&cache);
         drop(cache);
-        self.all.iter().zip(keys).for_each(|(one, keys)| one.begin(keys));
+        self.controllers.iter().zip(keys).for_each(|(controller, keys)| controller.start(keys));
     }
 
-    /// Looks at everything again, time after time, so that nothing stays as it is for want of a
-    /// change; never returns.
+    /// Reconciles everything once each period, in case a change was missed; never returns.
     async fn resync(&self, period: Duration) {
         loop {
             clock::sleep(period).await;
-            if !self.acts.load(Ordering::Acquire) {
+            if !self.is_active.load(Ordering::Acquire) {
                 continue;
             }
             tracing::debug!(?period, "Looking at everything again.");
             let keys = self.keys(&self.shared.cache());
-            self.all.iter().zip(keys).for_each(|(one, keys)| one.look_again(keys));
+            self.controllers.iter().zip(keys).for_each(|(controller, keys)| controller.resync(keys));
         }
     }
 
-    /// All objects in the cache, by controller.
-    fn keys(&self, cache: &Cache) -> Vec<Vec<Key>> {
-        self.all.iter().map(|one| one.keys(cache)).collect()
+    /// The objects in the cache, by controller.
+    fn keys(&self, cache: &Cache) -> Vec<Vec<NamespacedName>> {
+        self.controllers.iter().map(|controller| controller.keys(cache)).collect()
     }
 }
 
-impl Sink<Change> for Controllers {
+impl WatchSink<CacheUpdate> for Controllers {
     fn api(&self) -> &ApiServer {
         &self.api
     }
@@ -159,25 +157,25 @@ impl Sink<Change> for Controllers {
         &self.informers
     }
 
-    fn take(&self, change: Change) {
-        let due: Vec<Vec<Due>> = {
+    fn apply(&self, update: CacheUpdate) {
+        let due: Vec<Vec<ReconcileRequest>> = {
             let mut cache = self.shared.cache();
-            let change = cache.take(change);
-            self.all.iter().map(|one| one.changed(&cache, &change)).collect()
+            let delta = cache.apply(update);
+            self.controllers.iter().map(|controller| controller.on_change(&cache, &delta)).collect()
         };
-        // Read after the cache has let go: what comes in too late for the look around that begins
-        // the work is queued here.
-        if !self.acts.load(Ordering::Acquire) {
+        // Read after the cache is unlocked: a change that comes too late for the reconciliation in
+        // `start` is queued here.
+        if !self.is_active.load(Ordering::Acquire) {
             return;
         }
-        self.all.iter().zip(due).for_each(|(one, due)| one.look_at(due));
+        self.controllers.iter().zip(due).for_each(|(controller, due)| controller.enqueue(due));
     }
 
-    fn listed(&self, resource: Resource, version: &str) {
-        self.shared.cache().listed(resource, version);
+    fn on_listed(&self, resource: Resource, version: &str) {
+        self.shared.cache().set_version(resource, version);
     }
 
-    fn reached(&self, resource: Resource, version: &str) {
-        self.shared.cache().reached(resource, version);
+    fn on_version(&self, resource: Resource, version: &str) {
+        self.shared.cache().advance_version(resource, version);
     }
 }

@@ -1,4 +1,4 @@
-//! What ends the controllers, or keeps them from beginning.
+//! Errors that stop the controllers, or prevent their start.
 
 use thiserror::Error;
 
@@ -12,12 +12,12 @@ pub enum RunError {
         #[source]
         source: Box<kube::Error>,
     },
-    /// An answer, and a refusal.
+    /// The API server refused the first list.
     #[error(
         "the API server refused the first list: {source}; the credentials must allow get, list and watch of deployments"
     )]
     Refused {
-        /// What it said.
+        /// The server's answer.
         #[source]
         source: Box<kube::Error>,
     },
@@ -27,10 +27,10 @@ pub enum RunError {
     /// A write of xing's profile failed, which ends it.
     #[error("Controller terminated: ConfigAgent encountered a fatal error: {0}")]
     Restart(String),
-    /// What taking over is decided on could not be read.
+    /// An object that a migration report needs could not be read.
     #[error("cannot read what is to be taken over: {0}")]
     Migration(String),
-    /// A task ended that must not end.
+    /// A task ended that must not.
     #[error("a task of the controller ended: {0}; this is a bug")]
     Task(String),
 }

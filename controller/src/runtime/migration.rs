@@ -1,36 +1,35 @@
-//! Reads what taking over from another controller is decided on: each kind once, and nothing is
-//! watched.
+//! Reads the objects for a migration report: lists each kind once, and watches nothing.
 
 use kube::Client;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::RunError;
-use super::restart_wire::{ConfigMap, Namespace, Secret, Seen};
-use super::wire::Wire;
-use crate::api::{ApiServer, List, Pages, RequestError, Resource};
+use super::restart_wire::{ConfigMap, Namespace, RestartUpdate, Secret};
+use super::wire::WireObject;
+use crate::api::{ApiServer, ListPage, ListPager, RequestError, Resource};
 use crate::metrics::Metrics;
 use crate::restart::{Cluster, ConfigKind, Migration, Source, WorkloadKind, migration};
 use crate::settings::Settings;
 
-/// Says what it means to take over from another controller.
+/// Reports what taking over from another controller would change.
 pub(crate) async fn migrate(client: Client, settings: &Settings, from: Source) -> Result<Migration, RunError> {
-    let api = ApiServer::chosen(client, settings, &Metrics::default());
-    let cluster = read(&api, settings, from).await.map_err(|error| RunError::Migration(error.message()))?;
+    let api = ApiServer::with_settings(client, settings, &Metrics::default());
+    let cluster = read_cluster(&api, settings, from).await.map_err(|error| RunError::Migration(error.message()))?;
     let migration = migration(&cluster, from, &settings.restart, settings.clock.now());
     migration.map_err(|error| RunError::Migration(error.to_string()))
 }
 
-async fn read(api: &ApiServer, settings: &Settings, from: Source) -> Result<Cluster, RequestError> {
+async fn read_cluster(api: &ApiServer, settings: &Settings, from: Source) -> Result<Cluster, RequestError> {
     let mut cluster = Cluster::default();
     if settings.restart.follows(ConfigKind::ConfigMap) {
-        configs::<ConfigMap>(api, &mut cluster).await?;
+        list_configs::<ConfigMap>(api, &mut cluster).await?;
     }
     if settings.restart.follows(ConfigKind::Secret) {
-        configs::<Secret>(api, &mut cluster).await?;
+        list_configs::<Secret>(api, &mut cluster).await?;
     }
     if settings.restart.reloader.namespace_labels().is_some() {
-        configs::<Namespace>(api, &mut cluster).await?;
+        list_configs::<Namespace>(api, &mut cluster).await?;
     }
     let kinds = [
         (Resource::Deployments, WorkloadKind::Deployment),
@@ -40,26 +39,30 @@ async fn read(api: &ApiServer, settings: &Settings, from: Source) -> Result<Clus
         (Resource::Jobs, WorkloadKind::Job),
         (Resource::Rollouts, WorkloadKind::Rollout),
     ];
-    // xing's controller knows the first two kinds only, and Reloader the last with a flag only.
-    let known = match from {
+    // xing's controller restarts the first two kinds only, and Reloader the last one only with a
+    // flag.
+    let kind_count = match from {
         Source::Xing => 2,
         Source::Reloader if settings.restart.reloader.rollouts => kinds.len(),
         Source::Reloader => kinds.len() - 1,
     };
-    for (resource, kind) in kinds.into_iter().take(known) {
-        let found = all::<Value>(api, resource, &mut cluster.unread).await?;
+    for (resource, kind) in kinds.into_iter().take(kind_count) {
+        let found = list_all::<Value>(api, resource, &mut cluster.unread).await?;
         cluster.workloads.extend(found.into_iter().map(|raw| (kind, raw)));
     }
     Ok(cluster)
 }
 
-/// Everything of a kind that the restarts themselves watch, brought into the form in which they
-/// keep it.
-async fn configs<W: Wire<Change = Seen>>(api: &ApiServer, cluster: &mut Cluster) -> Result<(), RequestError> {
-    for found in all::<W>(api, W::RESOURCE, &mut cluster.unread).await? {
-        match found.read() {
-            Ok(Seen::Config(name, Some(config))) => drop(cluster.configs.insert(name, config)),
-            Ok(Seen::Namespace(name, now)) => {
+/// Lists a kind that the config-restart controller watches, in the form in which it keeps the
+/// objects.
+async fn list_configs<W: WireObject<Update = RestartUpdate>>(
+    api: &ApiServer,
+    cluster: &mut Cluster,
+) -> Result<(), RequestError> {
+    for found in list_all::<W>(api, W::RESOURCE, &mut cluster.unread).await? {
+        match found.into_update() {
+            Ok(RestartUpdate::Config(name, Some(config))) => drop(cluster.configs.insert(name, config)),
+            Ok(RestartUpdate::Namespace(name, now)) => {
                 cluster.namespaces.insert(name, now.map(|now| now.labels).unwrap_or_default());
             }
             Ok(_) => {}
@@ -69,16 +72,16 @@ async fn configs<W: Wire<Change = Seen>>(api: &ApiServer, cluster: &mut Cluster)
     Ok(())
 }
 
-/// All pages of a list; one that is forbidden is noted, as is a kind that the cluster does not
-/// have, and has nothing.
-async fn all<T: DeserializeOwned>(
+/// All pages of a list. A kind that may not be listed or that the cluster does not serve is noted
+/// in `unread`, and is empty.
+async fn list_all<T: DeserializeOwned>(
     api: &ApiServer,
     resource: Resource,
     unread: &mut Vec<String>,
 ) -> Result<Vec<T>, RequestError> {
-    let (mut found, mut pages) = (Vec::new(), Pages::new(resource));
+    let (mut found, mut pages) = (Vec::new(), ListPager::new(resource));
     loop {
-        let list: List<T> = match pages.read(api).await {
+        let list: ListPage<T> = match pages.next_page(api).await {
             Ok(list) => list,
             Err(error) if error.is_forbidden() => {
                 unread.push(format!("{}, which may not be listed", resource.plural()));
@@ -91,7 +94,7 @@ async fn all<T: DeserializeOwned>(
             Err(error) => return Err(error),
         };
         found.extend(list.items);
-        if list.metadata.next.is_empty() {
+        if list.metadata.continue_token.is_empty() {
             return Ok(found);
         }
     }

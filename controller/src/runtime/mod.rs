@@ -1,4 +1,4 @@
-//! The shell around the rules: what watches, queues, starts and ends.
+//! The runtime around the rules: watches, queues, start and shutdown.
 //!
 //! ```text
 //!                         ┌──────────────► Cache
@@ -9,39 +9,39 @@
 //!                                   └─ Restarts: watches and a view of its own
 //! ```
 //!
-//! [`Controllers`] runs a list of objects that implement `Controller` (`controller.rs`), and knows
-//! nothing else of them: which objects they look after, what they need in the cache that they
-//! share, what they watch besides. Only `chosen.rs` names them all. A controller whose work is a
-//! queue of keys is a `Keyed` (`queued.rs`), which says what wakes it and how it looks at one
-//! object; its queue hands a key to one worker and never to two. The controllers share the watches
+//! [`Controllers`] runs a list of objects that implement `Controller` (`controller.rs`) and knows
+//! nothing else about them: which objects they reconcile, which kinds they need in the shared
+//! cache, what else they watch. Only `registry.rs` names them all. A controller with a work queue
+//! implements `Reconcile` (`queue_controller.rs`), which says which changes queue an object and how
+//! one is reconciled; the queue never gives a key to two workers. The controllers share the watches
 //! and the cache, and nothing else.
 //!
-//! Comes in: settings, a client, and the rules' observe, plan, apply and triggers. Goes out: a run
-//! that ends in order. Borders: nothing in here knows a rule of a rollout, or that there is more
-//! than one process; requests and the cache are `api`'s.
+//! Inputs are settings, a client, and the rules' observe, plan, apply and triggers; the result is a
+//! run that shuts down in order. Nothing here knows a rollout rule, or that there is more than one
+//! process; requests and the cache belong to `api`.
 
 #[cfg(test)]
 mod cache_test;
 mod check;
-mod chosen;
 mod controller;
+mod controller_context;
 mod controllers;
-mod deployments;
+mod deployment_reconciler;
 mod error;
 mod informer;
-mod lane;
 mod migration;
 mod queue;
-mod queued;
-mod ready;
+mod queue_controller;
+mod ready_keys;
 mod reflector;
-mod replica_sets;
+mod registry;
+mod replica_set_reconciler;
+mod restart_controller;
 mod restart_wire;
 mod restart_worker;
-mod restarts;
 mod run;
-mod shared;
-mod unlisted;
+mod shared_state;
+mod unlistable;
 mod webhook;
 mod wire;
 

@@ -1,23 +1,23 @@
-//! The work queue: which object is looked at next.
+//! The work queue: which object is reconciled next.
 //!
-//! Upstream's rules: a key is in the queue once, however often it is added; it is never with two
-//! workers; added while a worker has it, it comes back when that worker is done. A key that failed
-//! waits 5 ms, then twice as long each time. What more there is to it, each controller says: see
-//! [`Retries`].
+//! Upstream's rules: a key is queued once, however often it is added; two workers never have it at
+//! the same time; if it is added while a worker has it, it is queued again when that worker is
+//! done. A failed key waits 5 ms, and twice as long after each further failure. [`RetryPolicy`] has
+//! the rest, by controller.
 //!
-//! Not upstream's: no key is lost. Where upstream's Deployment controller drops a key after fifteen
-//! retries, this queue sets it aside for the longest wait, 1000 s, and then tries it once in so
-//! long. Whatever changes in between wakes it as it does upstream, with fifteen retries anew, so
+//! Unlike upstream, no key is lost. Where upstream's Deployment controller drops a key after
+//! fifteen retries, this queue sets it aside for the longest wait, 1000 s, and then tries it once
+//! per such period. A change in between wakes it as it does upstream, with fifteen new retries, so
 //! the two differ only where upstream does nothing more.
 //!
-//! Nor is this upstream's: namespaces take turns, and each has a share of the workers (`ready.rs`),
-//! so that none holds another up. Within a namespace the order is upstream's, and so is the limit
-//! for the retries of all keys together.
+//! Also unlike upstream, namespaces take turns, and each has a share of the workers
+//! (`ready_keys.rs`), so that none delays another. Within a namespace the order is upstream's, and
+//! so is the rate limit on all its retries.
 //!
-//! It counts as client-go's queues do, so that their dashboards mean the same here.
+//! Its metrics are client-go's, so that dashboards for those work here.
 //!
-//! Written here: kube-runtime's scheduler keeps one time for each key. Failures by key, workers
-//! that never share one, and client-go's counters would all be written around it.
+//! kube-runtime's scheduler is not used, because it keeps one time for each key: failures by key,
+//! exclusive workers and client-go's counters would all have to be built around it.
 
 #[cfg(test)]
 mod tests;
@@ -29,81 +29,81 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::ready::ReadyKeys;
-use crate::api::{Bucket, Key};
+use super::ready_keys::ReadyKeys;
+use crate::api::{NamespacedName, TokenBucket};
 use crate::clock;
-use crate::metrics::{Load, Loaded, QueueMetrics};
+use crate::metrics::{QueueLoad, QueueMetrics, ReportLoad};
 use crate::settings::RateLimit;
 
 /// First wait after a failure.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// Longest wait after a failure.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(1000);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(1000);
 
-/// How one controller goes about keys that failed.
+/// How one controller retries failed keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Retries {
-    /// Failures in a row after which a key is set aside for the longest wait; `None`: the waits
-    /// only grow.
-    pub(crate) most: Option<u32>,
-    /// How many retries there are at once, and a second in the long run, of all keys of a
-    /// namespace; `None`: as many as come.
-    pub(crate) together: Option<RateLimit>,
+pub(crate) struct RetryPolicy {
+    /// Failures in a row after which a key is set aside for the longest wait; `None` if only the
+    /// waits grow.
+    pub(crate) max_retries: Option<u32>,
+    /// Rate limit on the retries of all keys of a namespace; `None` for no limit.
+    pub(crate) rate_limit: Option<RateLimit>,
 }
 
-impl Retries {
-    /// The Deployment controller's: a key is set aside after fifteen. The limit for all keys
-    /// together is left out.
-    pub(crate) const DEPLOYMENT: Self = Self { most: Some(15), together: None };
+impl RetryPolicy {
+    /// The Deployment controller's: a key is set aside after fifteen retries. Upstream's limit on
+    /// all keys is omitted.
+    pub(crate) const DEPLOYMENT: Self = Self { max_retries: Some(15), rate_limit: None };
     /// The ReplicaSet controller's: the waits only grow.
-    pub(crate) const REPLICA_SET: Self = Self { most: None, together: Some(RateLimit { qps: 10.0, burst: 100 }) };
+    pub(crate) const REPLICA_SET: Self =
+        Self { max_retries: None, rate_limit: Some(RateLimit { qps: 10.0, burst: 100 }) };
 }
 
 /// A queue of keys.
 #[derive(Debug)]
 pub(crate) struct Queue {
     metrics: QueueMetrics,
-    retries: Retries,
+    policy: RetryPolicy,
     state: Mutex<State>,
-    /// Someone waits for work.
+    /// Notifies a worker that waits for a key.
     work: Notify,
-    /// Someone waits for the next delayed key.
+    /// Notifies the timer, which waits for the next delayed key.
     timer: Notify,
 }
 
 #[derive(Debug)]
 struct State {
     ready: ReadyKeys,
-    /// Keys that must be looked at, and since when: those in `ready`, and those to come back when
+    /// Keys to reconcile, and since when: those in `ready`, and those that are queued again when
     /// their worker is done.
-    dirty: BTreeMap<Key, Instant>,
+    dirty: BTreeMap<NamespacedName, Instant>,
     /// Keys that a worker has, and since when.
-    working: BTreeMap<Key, Instant>,
-    delayed: BTreeMap<Key, Instant>,
-    failures: BTreeMap<Key, u32>,
+    working: BTreeMap<NamespacedName, Instant>,
+    delayed: BTreeMap<NamespacedName, Instant>,
+    failures: BTreeMap<NamespacedName, u32>,
     /// Keys that failed too often in a row, and when each is tried again.
-    set_aside: BTreeMap<Key, Instant>,
-    /// What the limit for all keys of a namespace has left, where it is not all of it.
-    buckets: BTreeMap<String, Bucket>,
+    set_aside: BTreeMap<NamespacedName, Instant>,
+    /// The token buckets of namespaces, except full ones.
+    buckets: BTreeMap<String, TokenBucket>,
     closed: bool,
 }
 
 impl Queue {
-    /// An empty queue, of whose workers a namespace has at most a `share`.
-    pub(crate) fn new(metrics: QueueMetrics, retries: Retries, share: usize) -> Self {
+    /// An empty queue; a namespace has at most `share` of its workers.
+    pub(crate) fn new(metrics: QueueMetrics, policy: RetryPolicy, share: usize) -> Self {
         let state = Mutex::new(State::new(share));
-        Self { metrics, retries, state, work: Notify::new(), timer: Notify::new() }
+        Self { metrics, policy, state, work: Notify::new(), timer: Notify::new() }
     }
 
     /// Adds a key.
-    pub(crate) fn add(&self, key: Key) {
+    pub(crate) fn add(&self, key: NamespacedName) {
         if self.lock().add(key, clock::instant(), &self.metrics) {
             self.work.notify_one();
         }
     }
 
-    /// Adds a key after a while; of two such times the earlier one counts.
-    pub(crate) fn add_after(&self, key: Key, wait: Duration) {
+    /// Adds a key after a delay; of two delays the one that ends earlier counts.
+    pub(crate) fn add_after(&self, key: NamespacedName, wait: Duration) {
         self.metrics.retries.inc();
         let due = clock::instant() + wait;
         let mut state = self.lock();
@@ -113,39 +113,40 @@ impl Queue {
         self.timer.notify_one();
     }
 
-    /// Adds a key that failed; `false` if it failed too often in a row and is set aside.
-    pub(crate) fn retry(&self, key: Key) -> bool {
+    /// Adds a failed key after its back-off; returns `false` if it failed too often in a row and is
+    /// set aside.
+    pub(crate) fn retry(&self, key: NamespacedName) -> bool {
         let wait = {
             let mut state = self.lock();
             state.set_aside.remove(&key);
             let failures = state.failures.entry(key.clone()).or_insert(0);
             let before = *failures;
             *failures = before.saturating_add(1);
-            if self.retries.most.is_some_and(|most| before >= most) {
+            if self.policy.max_retries.is_some_and(|most| before >= most) {
                 state.failures.remove(&key);
-                state.set_aside.insert(key, clock::instant() + LONGEST_WAIT);
+                state.set_aside.insert(key, clock::instant() + MAX_WAIT);
                 drop(state);
                 self.metrics.retries.inc();
                 self.timer.notify_one();
                 return false;
             }
-            let turn = self.retries.together.map(|limit| state.take_token(&key.namespace, limit, clock::instant()));
+            let turn = self.policy.rate_limit.map(|limit| state.take_token(&key.namespace, limit, clock::instant()));
             wait_after(before).max(turn.unwrap_or_default())
         };
         self.add_after(key, wait);
         true
     }
 
-    /// Forgets that a key ever failed.
-    pub(crate) fn forget(&self, key: &Key) {
+    /// Forgets the failures of a key.
+    pub(crate) fn forget(&self, key: &NamespacedName) {
         let mut state = self.lock();
         state.failures.remove(key);
         state.set_aside.remove(key);
     }
 
-    /// The next key, which the caller must hand back with [`Queue::done`]; `None` once the queue is
-    /// closed.
-    pub(crate) async fn next(&self) -> Option<Key> {
+    /// The next key, which the caller must hand back with [`Queue::done`]; `None` after the queue
+    /// is closed.
+    pub(crate) async fn next(&self) -> Option<NamespacedName> {
         loop {
             {
                 let mut state = self.lock();
@@ -170,7 +171,7 @@ impl Queue {
     }
 
     /// Hands a key back.
-    pub(crate) fn done(&self, key: &Key) {
+    pub(crate) fn done(&self, key: &NamespacedName) {
         let mut state = self.lock();
         if let Some(since) = state.working.remove(key) {
             self.metrics.works.observe((clock::instant() - since).as_secs_f64());
@@ -184,7 +185,7 @@ impl Queue {
         }
     }
 
-    /// Lets no more keys out.
+    /// Stops the workers: [`Queue::next`] returns `None` from now on.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.work.notify_one();
@@ -195,7 +196,7 @@ impl Queue {
         loop {
             let next = {
                 let mut state = self.lock();
-                if state.move_due(clock::instant(), self.retries, &self.metrics) {
+                if state.move_due(clock::instant(), self.policy, &self.metrics) {
                     self.work.notify_one();
                 }
                 state.delayed.values().chain(state.set_aside.values()).min().copied()
@@ -208,16 +209,16 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code panics while it holds the lock, so what is behind it is whole.
+        // No code panics while it holds the lock, so the state is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Loaded for Queue {
-    fn load(&self) -> Load {
+impl ReportLoad for Queue {
+    fn load(&self) -> QueueLoad {
         let (now, state) = (clock::instant(), self.lock());
         let ages = || state.working.values().map(|since| now.saturating_duration_since(*since));
-        Load { depth: state.dirty.len(), unfinished: ages().sum(), longest: ages().max().unwrap_or_default() }
+        QueueLoad { depth: state.dirty.len(), unfinished: ages().sum(), longest: ages().max().unwrap_or_default() }
     }
 }
 
@@ -235,16 +236,16 @@ impl State {
         }
     }
 
-    /// How long the next retry in a namespace waits for its turn.
+    /// How long the next retry in a namespace waits for its token.
     fn take_token(&mut self, namespace: &str, limit: RateLimit, now: Instant) -> Duration {
         if !self.buckets.contains_key(namespace) {
             self.buckets.retain(|_, bucket| !bucket.is_full(now));
         }
-        self.buckets.entry(namespace.to_owned()).or_insert_with(|| Bucket::new(limit, now)).take(now)
+        self.buckets.entry(namespace.to_owned()).or_insert_with(|| TokenBucket::new(limit, now)).take(now)
     }
 
-    /// Whether there is more work than before.
-    fn add(&mut self, key: Key, now: Instant, metrics: &QueueMetrics) -> bool {
+    /// Adds a key; returns whether a worker can take it now.
+    fn add(&mut self, key: NamespacedName, now: Instant, metrics: &QueueMetrics) -> bool {
         if self.dirty.contains_key(&key) {
             return false;
         }
@@ -257,14 +258,14 @@ impl State {
         true
     }
 
-    fn move_due(&mut self, now: Instant, retries: Retries, metrics: &QueueMetrics) -> bool {
-        let is_due = |(key, time): (&Key, &Instant)| (*time <= now).then(|| (*time, key.clone()));
-        let mut due: Vec<(Instant, Key)> = self.delayed.iter().filter_map(is_due).collect();
-        let back: Vec<(Instant, Key)> = self.set_aside.iter().filter_map(is_due).collect();
+    fn move_due(&mut self, now: Instant, policy: RetryPolicy, metrics: &QueueMetrics) -> bool {
+        let is_due = |(key, time): (&NamespacedName, &Instant)| (*time <= now).then(|| (*time, key.clone()));
+        let mut due: Vec<(Instant, NamespacedName)> = self.delayed.iter().filter_map(is_due).collect();
+        let back: Vec<(Instant, NamespacedName)> = self.set_aside.iter().filter_map(is_due).collect();
         self.delayed.retain(|_, time| *time > now);
         self.set_aside.retain(|_, time| *time > now);
-        // One try each: if it fails too, the key is set aside again.
-        self.failures.extend(back.iter().filter_map(|(_, key)| Some((key.clone(), retries.most?))));
+        // One attempt each: if it fails too, the key is set aside again.
+        self.failures.extend(back.iter().filter_map(|(_, key)| Some((key.clone(), policy.max_retries?))));
         due.extend(back);
         due.sort();
         let mut added = false;
@@ -275,7 +276,7 @@ impl State {
     }
 }
 
-/// The wait after so many failures before this one.
+/// The back-off after this many earlier failures.
 fn wait_after(failures: u32) -> Duration {
-    FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_WAIT)
+    FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures)).min(MAX_WAIT)
 }

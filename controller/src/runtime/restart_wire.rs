@@ -1,19 +1,19 @@
-//! What restarts watch, as it comes over the wire: of configs checksums are kept, of workloads
-//! facts.
+//! The objects that the config-restart controller watches, as they are parsed: configs become
+//! checksums, workloads the facts that rules use.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::wire::Wire;
-use crate::api::{Key, Resource};
+use super::wire::WireObject;
+use crate::api::{NamespacedName, Resource};
 use crate::model::{Meta, ModelError};
 use crate::restart::{Config, ConfigKind, ConfigName, Described, Workload, WorkloadKind, WorkloadName};
 
-/// A config or workload that came or changed, or (`None`) went.
-pub(super) enum Seen {
+/// A config, workload or namespace that was added, changed or (`None`) deleted.
+pub(super) enum RestartUpdate {
     Config(ConfigName, Option<Config>),
     Workload(WorkloadName, Option<Box<Workload>>),
-    /// A namespace and its metadata.
+    /// Name and metadata of a namespace.
     Namespace(String, Option<Meta>),
 }
 
@@ -28,22 +28,22 @@ macro_rules! config {
             }
         }
 
-        impl Wire for $name {
+        impl WireObject for $name {
             const RESOURCE: Resource = Resource::$resource;
-            type Change = Seen;
+            type Update = RestartUpdate;
 
-            fn place(&self) -> (Key, String) {
+            fn key_and_version(&self) -> (NamespacedName, String) {
                 let meta = &self.0.meta;
-                (Key::new(&meta.namespace, &meta.name), meta.resource_version.clone())
+                (NamespacedName::new(&meta.namespace, &meta.name), meta.resource_version.clone())
             }
 
-            fn read(self) -> Result<Seen, ModelError> {
-                let (key, _) = self.place();
-                Ok(Seen::Config(config(ConfigKind::$name, key), Some(self.0.config)))
+            fn into_update(self) -> Result<RestartUpdate, ModelError> {
+                let (key, _) = self.key_and_version();
+                Ok(RestartUpdate::Config(config(ConfigKind::$name, key), Some(self.0.config)))
             }
 
-            fn gone(key: Key) -> Seen {
-                Seen::Config(config(ConfigKind::$name, key), None)
+            fn deletion(key: NamespacedName) -> RestartUpdate {
+                RestartUpdate::Config(config(ConfigKind::$name, key), None)
             }
         }
     };
@@ -55,24 +55,24 @@ macro_rules! workload {
         #[serde(transparent)]
         pub(super) struct $name(Value);
 
-        impl Wire for $name {
+        impl WireObject for $name {
             const RESOURCE: Resource = Resource::$resource;
-            type Change = Seen;
+            type Update = RestartUpdate;
 
-            fn place(&self) -> (Key, String) {
+            fn key_and_version(&self) -> (NamespacedName, String) {
                 let text = |pointer| self.0.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-                let key = Key::new(text("/metadata/namespace"), text("/metadata/name"));
+                let key = NamespacedName::new(text("/metadata/namespace"), text("/metadata/name"));
                 (key, text("/metadata/resourceVersion").to_owned())
             }
 
-            fn read(self) -> Result<Seen, ModelError> {
-                let (key, _) = self.place();
+            fn into_update(self) -> Result<RestartUpdate, ModelError> {
+                let (key, _) = self.key_and_version();
                 let now = Workload::read(WorkloadKind::$name, &self.0)?;
-                Ok(Seen::Workload(workload(WorkloadKind::$name, key), Some(Box::new(now))))
+                Ok(RestartUpdate::Workload(workload(WorkloadKind::$name, key), Some(Box::new(now))))
             }
 
-            fn gone(key: Key) -> Seen {
-                Seen::Workload(workload(WorkloadKind::$name, key), None)
+            fn deletion(key: NamespacedName) -> RestartUpdate {
+                RestartUpdate::Workload(workload(WorkloadKind::$name, key), None)
             }
         }
     };
@@ -87,33 +87,32 @@ workload!(CronJob, CronJobs);
 workload!(Job, Jobs);
 workload!(Rollout, Rollouts);
 
-/// A namespace.
 #[derive(Clone, Deserialize)]
 pub(super) struct Namespace {
     metadata: Meta,
 }
 
-impl Wire for Namespace {
+impl WireObject for Namespace {
     const RESOURCE: Resource = Resource::Namespaces;
-    type Change = Seen;
+    type Update = RestartUpdate;
 
-    fn place(&self) -> (Key, String) {
-        (Key::new("", &self.metadata.name), self.metadata.resource_version.clone())
+    fn key_and_version(&self) -> (NamespacedName, String) {
+        (NamespacedName::new("", &self.metadata.name), self.metadata.resource_version.clone())
     }
 
-    fn read(self) -> Result<Seen, ModelError> {
-        Ok(Seen::Namespace(self.metadata.name.clone(), Some(self.metadata)))
+    fn into_update(self) -> Result<RestartUpdate, ModelError> {
+        Ok(RestartUpdate::Namespace(self.metadata.name.clone(), Some(self.metadata)))
     }
 
-    fn gone(key: Key) -> Seen {
-        Seen::Namespace(key.name, None)
+    fn deletion(key: NamespacedName) -> RestartUpdate {
+        RestartUpdate::Namespace(key.name, None)
     }
 }
 
-fn config(kind: ConfigKind, key: Key) -> ConfigName {
+fn config(kind: ConfigKind, key: NamespacedName) -> ConfigName {
     ConfigName { kind, namespace: key.namespace, name: key.name }
 }
 
-fn workload(kind: WorkloadKind, key: Key) -> WorkloadName {
+fn workload(kind: WorkloadKind, key: NamespacedName) -> WorkloadName {
     WorkloadName { kind, namespace: key.namespace, name: key.name }
 }

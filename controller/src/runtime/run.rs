@@ -1,4 +1,4 @@
-//! One run: starts the tasks of all controllers, lets them act, and ends them in order.
+//! One run: starts the tasks of all controllers, lets them act, and shuts them down in order.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -7,50 +7,49 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::task::JoinSet;
 
-use super::chosen::AllReports;
 use super::controllers::Controllers;
 use super::error::RunError;
+use super::registry::EventQueues;
 use crate::api::write_events;
 use crate::clock;
 
-/// How long a shutdown waits for syncs that are under way, and then for events.
+/// How long a shutdown waits for running syncs, and then for events.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Runs until `shutdown`, and acts once it has `leave` to; every task has ended when this returns,
-/// and is ended when it is dropped.
+/// Runs until `shutdown`, and acts after `permission` completes. Every task has ended when this
+/// returns, and is aborted when it is dropped.
 ///
-/// The futures are boxed so that it is compiled once, and here, not again in each crate that runs
-/// it.
+/// The futures are boxed so that this is compiled once, here, and not in each crate that calls it.
 pub(crate) fn run_controllers<'a>(
     controllers: Arc<Controllers>,
-    reports: AllReports,
-    leave: impl Future<Output = ()> + Send + 'a,
+    event_queues: EventQueues,
+    permission: impl Future<Output = ()> + Send + 'a,
     shutdown: impl Future<Output = ()> + Send + 'a,
 ) -> BoxFuture<'a, Result<(), RunError>> {
-    Box::pin(run_until(controllers, reports, Box::pin(leave), Box::pin(shutdown)))
+    Box::pin(run_until(controllers, event_queues, Box::pin(permission), Box::pin(shutdown)))
 }
 
 async fn run_until(
     controllers: Arc<Controllers>,
-    reports: AllReports,
-    leave: BoxFuture<'_, ()>,
+    event_queues: EventQueues,
+    permission: BoxFuture<'_, ()>,
     shutdown: BoxFuture<'_, ()>,
 ) -> Result<(), RunError> {
     let (mut events, mut tasks, mut workers) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
-    for (api, reports) in reports {
-        events.spawn(write_events(api, reports));
+    for (api, queue) in event_queues {
+        events.spawn(write_events(api, queue));
     }
-    for task in controllers.background() {
+    for task in controllers.background_tasks() {
         tasks.spawn(task);
     }
-    for task in controllers.all().flat_map(|one| one.clone().workers()) {
+    for task in controllers.iter().flat_map(|controller| controller.clone().worker_tasks()) {
         workers.spawn(task);
     }
     let begin = async {
-        // Nothing is decided before everything has been seen once.
-        controllers.synced().await;
-        leave.await;
-        controllers.begin();
+        // Nothing is decided before all first lists are complete.
+        controllers.wait_synced().await;
+        permission.await;
+        controllers.start();
         std::future::pending::<Infallible>().await
     };
     let broken = tokio::select! {
@@ -60,12 +59,12 @@ async fn run_until(
         Some(ended) = workers.join_next() => Some(ended),
         Some(ended) = events.join_next() => Some(ended),
     };
-    controllers.all().for_each(|one| one.end());
+    controllers.iter().for_each(|controller| controller.stop());
     let finished = async { while workers.join_next().await.is_some() {} };
     clock::within(GRACE, finished).await;
     workers.shutdown().await;
     tasks.shutdown().await;
-    let fatal: Vec<String> = controllers.all().filter_map(|one| one.close()).collect();
+    let fatal: Vec<String> = controllers.iter().filter_map(|controller| controller.close()).collect();
     let written = async { while events.join_next().await.is_some() {} };
     clock::within(GRACE, written).await;
     events.shutdown().await;

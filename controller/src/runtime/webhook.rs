@@ -1,8 +1,8 @@
-//! Sends what a webhook is told. It never holds restarts up: what is to be told waits in a queue of
-//! bounded length, which loses what it has no room for, and a message that is refused is tried
-//! again a few times and then given up. Both are counted and logged.
+//! Sends messages to the webhook without delaying restarts: messages wait in a bounded queue, which
+//! drops what does not fit, and a refused message is retried a few times and then dropped. Both are
+//! counted and logged.
 //!
-//! The address is not logged: whoever knows that of a chat may write there.
+//! The address is not logged, because anyone who knows a chat's address can post there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -12,46 +12,45 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
 use crate::clock;
-use crate::connect::Poster;
+use crate::connect::WebhookClient;
 use crate::restart::Notice;
 
-/// Messages that wait at most.
-const QUEUE: usize = 1000;
-/// How often one is tried, and the first pause between two tries; twice as long each time.
-const TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_secs(1);
-/// How long one try may take.
-const TRY: Duration = Duration::from_secs(10);
-/// How long is waited at the end for what is still to be sent.
-const END: Duration = Duration::from_secs(5);
+/// Most messages that may wait.
+const QUEUE_CAPACITY: usize = 1000;
+/// Attempts for one message, and the pause after the first, which doubles each time.
+const MAX_ATTEMPTS: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Timeout of one attempt.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a shutdown waits for pending messages.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The webhook.
-pub(super) struct Outbox {
+/// Messages for the webhook, and how many were sent and lost.
+pub(super) struct WebhookQueue {
     queue: std::sync::Mutex<Option<mpsc::Sender<Notice>>>,
     waiting: Mutex<mpsc::Receiver<Notice>>,
-    poster: Poster,
+    client: WebhookClient,
     sent: AtomicU64,
     lost: AtomicU64,
 }
 
-impl Outbox {
-    /// One that sends by this client.
-    pub(super) fn new(poster: Poster) -> Arc<Self> {
-        let (queue, waiting) = mpsc::channel(QUEUE);
+impl WebhookQueue {
+    pub(super) fn new(client: WebhookClient) -> Arc<Self> {
+        let (queue, waiting) = mpsc::channel(QUEUE_CAPACITY);
         let queue = std::sync::Mutex::new(Some(queue));
-        Arc::new(Self { queue, waiting: Mutex::new(waiting), poster, sent: AtomicU64::new(0), lost: AtomicU64::new(0) })
+        Arc::new(Self { queue, waiting: Mutex::new(waiting), client, sent: AtomicU64::new(0), lost: AtomicU64::new(0) })
     }
 
-    /// Takes one in. Does not wait.
+    /// Queues a message; does not wait.
     pub(super) fn put(&self, notice: Notice) {
         let queue = self.queue().clone();
         if queue.is_none_or(|queue| queue.try_send(notice).is_err()) {
             self.lost.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!("The webhook is told nothing of one restart: too many messages wait.");
+            tracing::warn!("The webhook queue is full: dropped the message about a restart.");
         }
     }
 
-    /// No more come.
+    /// Closes the queue.
     pub(super) fn close(&self) {
         self.queue().take();
     }
@@ -60,12 +59,12 @@ impl Outbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sent so far, and given up.
+    /// The numbers of sent and of lost messages.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.sent.load(Ordering::Relaxed), self.lost.load(Ordering::Relaxed))
     }
 
-    /// Sends until it is closed.
+    /// Sends until the queue is closed.
     pub(super) async fn work(self: Arc<Self>) {
         let mut waiting = self.waiting.lock().await;
         while let Some(notice) = waiting.recv().await {
@@ -73,9 +72,9 @@ impl Outbox {
         }
     }
 
-    /// The same at the end, for a short time.
+    /// Waits a short time for `work` to send what is left.
     pub(super) async fn finish(mut work: JoinHandle<()>) {
-        if clock::within(END, &mut work).await.is_none() {
+        if clock::within(DRAIN_TIMEOUT, &mut work).await.is_none() {
             work.abort();
             drop(work.await);
         }
@@ -83,11 +82,11 @@ impl Outbox {
 
     async fn send(&self, notice: &Notice) {
         let mut problem = String::new();
-        for attempt in 0..TRIES {
+        for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
-                clock::sleep(PAUSE * 2_u32.pow(attempt - 1)).await;
+                clock::sleep(FIRST_PAUSE * 2_u32.pow(attempt - 1)).await;
             }
-            match clock::within(TRY, self.poster.post(notice.content_type, notice.body.clone())).await {
+            match clock::within(ATTEMPT_TIMEOUT, self.client.post(notice.content_type, notice.body.clone())).await {
                 Some(Ok(status)) if status.is_success() => {
                     self.sent.fetch_add(1, Ordering::Relaxed);
                     return;
@@ -100,7 +99,7 @@ impl Outbox {
                     }
                 }
                 Some(Err(error)) => problem = error,
-                None => problem = format!("no answer within {} s", TRY.as_secs()),
+                None => problem = format!("no answer within {} s", ATTEMPT_TIMEOUT.as_secs()),
             }
         }
         self.lost.fetch_add(1, Ordering::Relaxed);

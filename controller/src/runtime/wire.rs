@@ -1,134 +1,133 @@
-//! Objects as they come over the wire, and how each kind gets from there into the cache.
+//! How each watched kind is parsed for the cache.
 //!
-//! Deployments and ReplicaSets are kept as they came, field managers left out; of a pod only the
-//! facts that rules use are read at all, and more of them only where the ReplicaSet controller
-//! runs. Each is brought into the form in which it is kept as soon as its own text has been read,
-//! so that a page of a list never stands in memory as parsed JSON.
+//! Deployments and ReplicaSets are kept whole, without managed fields; of a pod only the facts that
+//! rules use are parsed, and more of them only if the ReplicaSet controller runs. Each object gets
+//! its final form as soon as its own text is parsed, so that a page of a list is never in memory as
+//! parsed JSON.
 
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
-use crate::api::{Change, Key, Parted, Resource};
+use crate::api::{CacheUpdate, NamespacedName, Resource, SplitManifest};
 use crate::model::any_json::AnyJson;
 use crate::model::{Deployment, ModelError, Pod, PodWithTraits, ReplicaSet};
 
-/// One kind of object, as it comes over the wire.
-pub(super) trait Wire: DeserializeOwned + Clone + Send + 'static {
+/// An object of one kind as the API server sends it.
+pub(super) trait WireObject: DeserializeOwned + Clone + Send + 'static {
     const RESOURCE: Resource;
-    /// What becomes of it.
-    type Change;
+    /// The update that it results in.
+    type Update;
 
-    /// Where it belongs, and its version.
-    fn place(&self) -> (Key, String);
+    /// The object's key and version.
+    fn key_and_version(&self) -> (NamespacedName, String);
 
-    /// Reads it; only now can it turn out to be unreadable.
-    fn read(self) -> Result<Self::Change, ModelError>;
+    /// Converts it into an update; fails if it is malformed.
+    fn into_update(self) -> Result<Self::Update, ModelError>;
 
-    /// That it is gone.
-    fn gone(key: Key) -> Self::Change;
+    /// The update for a deleted object.
+    fn deletion(key: NamespacedName) -> Self::Update;
 }
 
-/// An object that is kept as it came.
+/// An object that is kept whole.
 #[derive(Clone)]
-pub(super) struct Raw<T> {
-    key: Key,
+pub(super) struct RawObject<T> {
+    key: NamespacedName,
     version: String,
     object: Result<Arc<T>, ModelError>,
 }
 
-/// What is kept as it came.
-pub(super) trait Kept: Sized {
-    /// Reads one.
-    fn of(parted: Parted) -> Result<Self, ModelError>;
+/// A kind that is kept whole.
+pub(super) trait FromManifest: Sized {
+    fn of(split: SplitManifest) -> Result<Self, ModelError>;
 }
 
-impl Kept for Deployment {
-    fn of(Parted { raw, template }: Parted) -> Result<Self, ModelError> {
+impl FromManifest for Deployment {
+    fn of(SplitManifest { raw, template }: SplitManifest) -> Result<Self, ModelError> {
         Self::assemble(raw, template)
     }
 }
 
-impl Kept for ReplicaSet {
-    fn of(Parted { raw, template }: Parted) -> Result<Self, ModelError> {
+impl FromManifest for ReplicaSet {
+    fn of(SplitManifest { raw, template }: SplitManifest) -> Result<Self, ModelError> {
         Self::assemble(raw, template)
     }
 }
 
-impl<'de, T: Kept> Deserialize<'de> for Raw<T> {
+impl<'de, T: FromManifest> Deserialize<'de> for RawObject<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let AnyJson(parted) = AnyJson::<Parted>::deserialize(from)?;
-        let text = |field| parted.raw["metadata"][field].as_str().unwrap_or_default();
-        let (key, version) = (Key::new(text("namespace"), text("name")), text("resourceVersion").to_owned());
-        Ok(Self { key, version, object: T::of(parted).map(Arc::new) })
+        let AnyJson(split) = AnyJson::<SplitManifest>::deserialize(from)?;
+        let text = |field| split.raw["metadata"][field].as_str().unwrap_or_default();
+        let (key, version) = (NamespacedName::new(text("namespace"), text("name")), text("resourceVersion").to_owned());
+        Ok(Self { key, version, object: T::of(split).map(Arc::new) })
     }
 }
 
-impl Wire for Raw<Deployment> {
+impl WireObject for RawObject<Deployment> {
     const RESOURCE: Resource = Resource::Deployments;
-    type Change = Change;
+    type Update = CacheUpdate;
 
-    fn place(&self) -> (Key, String) {
+    fn key_and_version(&self) -> (NamespacedName, String) {
         (self.key.clone(), self.version.clone())
     }
 
-    fn read(self) -> Result<Change, ModelError> {
-        Ok(Change::Deployment(self.key, Some(self.object?)))
+    fn into_update(self) -> Result<CacheUpdate, ModelError> {
+        Ok(CacheUpdate::Deployment(self.key, Some(self.object?)))
     }
 
-    fn gone(key: Key) -> Change {
-        Change::Deployment(key, None)
+    fn deletion(key: NamespacedName) -> CacheUpdate {
+        CacheUpdate::Deployment(key, None)
     }
 }
 
-impl Wire for Raw<ReplicaSet> {
+impl WireObject for RawObject<ReplicaSet> {
     const RESOURCE: Resource = Resource::ReplicaSets;
-    type Change = Change;
+    type Update = CacheUpdate;
 
-    fn place(&self) -> (Key, String) {
+    fn key_and_version(&self) -> (NamespacedName, String) {
         (self.key.clone(), self.version.clone())
     }
 
-    fn read(self) -> Result<Change, ModelError> {
-        Ok(Change::ReplicaSet(self.key, Some(self.object?)))
+    fn into_update(self) -> Result<CacheUpdate, ModelError> {
+        Ok(CacheUpdate::ReplicaSet(self.key, Some(self.object?)))
     }
 
-    fn gone(key: Key) -> Change {
-        Change::ReplicaSet(key, None)
-    }
-}
-
-impl Wire for Pod {
-    const RESOURCE: Resource = Resource::Pods;
-    type Change = Change;
-
-    fn place(&self) -> (Key, String) {
-        (Key::new(&self.namespace, &self.name), self.resource_version.clone())
-    }
-
-    fn read(self) -> Result<Change, ModelError> {
-        Ok(Change::Pod(Key::new(&self.namespace, &self.name), Some(Arc::new(self))))
-    }
-
-    fn gone(key: Key) -> Change {
-        Change::Pod(key, None)
+    fn deletion(key: NamespacedName) -> CacheUpdate {
+        CacheUpdate::ReplicaSet(key, None)
     }
 }
 
-impl Wire for PodWithTraits {
+impl WireObject for Pod {
     const RESOURCE: Resource = Resource::Pods;
-    type Change = Change;
+    type Update = CacheUpdate;
 
-    fn place(&self) -> (Key, String) {
-        self.0.place()
+    fn key_and_version(&self) -> (NamespacedName, String) {
+        (NamespacedName::new(&self.namespace, &self.name), self.resource_version.clone())
     }
 
-    fn read(self) -> Result<Change, ModelError> {
-        self.0.read()
+    fn into_update(self) -> Result<CacheUpdate, ModelError> {
+        Ok(CacheUpdate::Pod(NamespacedName::new(&self.namespace, &self.name), Some(Arc::new(self))))
     }
 
-    fn gone(key: Key) -> Change {
-        Pod::gone(key)
+    fn deletion(key: NamespacedName) -> CacheUpdate {
+        CacheUpdate::Pod(key, None)
+    }
+}
+
+impl WireObject for PodWithTraits {
+    const RESOURCE: Resource = Resource::Pods;
+    type Update = CacheUpdate;
+
+    fn key_and_version(&self) -> (NamespacedName, String) {
+        self.0.key_and_version()
+    }
+
+    fn into_update(self) -> Result<CacheUpdate, ModelError> {
+        self.0.into_update()
+    }
+
+    fn deletion(key: NamespacedName) -> CacheUpdate {
+        Pod::deletion(key)
     }
 }

@@ -1,10 +1,8 @@
-//! The keys for the checksums of Secrets: read from bytes, known by their ids, and what a MAC is
-//! made with.
+//! The keys for the checksums of Secrets, their ids, and the MACs made with them.
 //!
-//! What the MAC of a checksum covers, and why there is one, `restart/keyed.rs` says.
+//! `restart/keyed.rs` explains what the MAC of a checksum covers, and why there is one.
 //!
-//! Borders: nothing in here reads a file or makes a random number. A key is never shown, only its
-//! id.
+//! Nothing here reads a file or makes a random number. A key is never shown, only its id.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,48 +10,49 @@ use std::sync::Arc;
 use ring::hmac;
 use thiserror::Error;
 
-/// What an id covers: one key makes ids and checksums, and neither is taken for the other.
+/// The input of an id: it differs from all inputs of checksums, so the two cannot be confused.
 const ID: &str = "rollout-controller config-restart key id";
-/// A key has at least as many bytes.
-const SHORTEST: usize = 32;
+/// Least bytes of a key.
+const MIN_KEY_BYTES: usize = 32;
 /// Bytes of a key's id.
 const ID_BYTES: usize = 4;
 
-/// Whether Secrets restart workloads, and how their checksums are made.
+/// Whether Secrets restart workloads, and how their checksums are computed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum SecretChecksums {
-    /// They do not: only ConfigMaps restart workloads, and no Secret is read.
+    /// Secrets restart nothing, and no Secret is read.
     #[default]
     None,
-    /// Keyed; the safe profile knows no others.
+    /// Keyed; the only kind in profile safe.
     Keyed(ChecksumKeys),
-    /// Plain, as xing's controller makes them; xing's profile knows no others. Whoever may read
-    /// workloads can find out what a Secret holds if it can be guessed.
+    /// Plain, as in xing's controller and the only kind in its profile. Anyone who may read
+    /// workloads can find out a Secret's value if it can be guessed.
     Unkeyed,
 }
 
-/// The key that is in use, and the one that was before it.
+/// The current key, and the previous one.
 #[derive(Clone)]
 pub struct ChecksumKeys {
     pub(crate) current: Arc<ChecksumKey>,
     pub(crate) previous: Option<Arc<ChecksumKey>>,
 }
 
-/// One key.
 pub(crate) struct ChecksumKey {
     key: hmac::Key,
     pub(crate) id: String,
 }
 
-/// Why something cannot be a key.
+/// Why bytes cannot be a key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ChecksumKeyError {
-    /// It can be guessed.
-    #[error("{which} has {bytes} bytes; at least {SHORTEST} random ones are needed: `openssl rand 32` makes them")]
+    /// It is so short that it can be guessed.
+    #[error(
+        "{key_name} has {bytes} bytes; at least {MIN_KEY_BYTES} random ones are needed: `openssl rand 32` makes them"
+    )]
     TooShort {
-        /// Which of the two.
-        which: &'static str,
-        /// How many it has.
+        /// Which of the two keys.
+        key_name: &'static str,
+        /// Its length.
         bytes: usize,
     },
 }
@@ -69,29 +68,29 @@ impl ChecksumKeys {
         Ok(Self { current: Arc::new(ChecksumKey::new("the key", current)?), previous })
     }
 
-    /// The id of the key in use.
+    /// The id of the current key.
     pub fn id(&self) -> &str {
         &self.current.id
     }
 }
 
 impl ChecksumKey {
-    fn new(which: &'static str, bytes: &[u8]) -> Result<Self, ChecksumKeyError> {
-        if bytes.len() < SHORTEST {
-            return Err(ChecksumKeyError::TooShort { which, bytes: bytes.len() });
+    fn new(key_name: &'static str, bytes: &[u8]) -> Result<Self, ChecksumKeyError> {
+        if bytes.len() < MIN_KEY_BYTES {
+            return Err(ChecksumKeyError::TooShort { key_name, bytes: bytes.len() });
         }
         let key = hmac::Key::new(hmac::HMAC_SHA256, bytes);
         let id = mac(&key, &[ID], ID_BYTES);
         Ok(Self { key, id })
     }
 
-    /// The MAC of these parts, cut off after so many bytes, in hexadecimal.
+    /// The first `bytes` bytes of the MAC of these parts, in hexadecimal.
     pub(crate) fn mac(&self, parts: &[&str], bytes: usize) -> String {
         mac(&self.key, parts, bytes)
     }
 }
 
-/// Over each part with its length, so that none runs into the next.
+/// Each part is preceded by its length, so that parts cannot run into each other.
 fn mac(key: &hmac::Key, parts: &[&str], bytes: usize) -> String {
     let mut context = hmac::Context::with_key(key);
     for part in parts {
@@ -108,7 +107,7 @@ impl fmt::Debug for ChecksumKeys {
     }
 }
 
-/// By their ids, which are no secret.
+/// Compares the ids, which are not secret.
 impl PartialEq for ChecksumKeys {
     fn eq(&self, other: &Self) -> bool {
         let ids = |keys: &Self| (keys.current.id.clone(), keys.previous.as_ref().map(|key| key.id.clone()));

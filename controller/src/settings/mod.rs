@@ -1,8 +1,7 @@
-//! What an operator can choose: plain data with its defaults, for all rooms alike.
+//! An operator's settings: plain data with defaults, for all modules.
 //!
-//! Choices come in, by field; the rooms read them. Borders: nothing in here says what a choice
-//! leads to. That is for the room whose rules are chosen: `settings.rs`, `window.rs`, `budget.rs`
-//! and `keyed.rs` of `restart/` add to the types of restarts what they mean.
+//! Nothing here interprets a setting. The modules whose rules it concerns do: `settings.rs`,
+//! `window.rs`, `budget.rs` and `keyed.rs` of `restart/` implement the settings of restarts.
 
 mod checksum_keys;
 mod reloader;
@@ -15,11 +14,11 @@ use std::time::Duration;
 
 pub(crate) use checksum_keys::ChecksumKey;
 pub use checksum_keys::{ChecksumKeyError, ChecksumKeys, SecretChecksums};
-pub(crate) use reloader::truth;
+pub(crate) use reloader::parse_go_bool;
 pub use reloader::{ReloadStrategy, ReloaderAnnotations, ReloaderFlagError, ReloaderSettings};
-pub use restart::{Budget, Limit, Profile, RestartSettings, Turns, Window};
+pub use restart::{Budget, GroupSettings, Limit, Profile, RestartSettings, Window};
 use thiserror::Error;
-pub use webhook::{Webhook, WebhookForm, WebhookUrl};
+pub use webhook::{Webhook, WebhookFormat, WebhookUrl};
 
 use crate::clock::Clock;
 use crate::hash::KubernetesMinor;
@@ -27,59 +26,59 @@ use crate::hash::KubernetesMinor;
 /// Upstream's default of `--min-resync-period`.
 pub const MIN_RESYNC_PERIOD: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// How the controller runs and what it follows.
+/// How the controller runs, and whose behaviour it follows.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Which controllers run; upstream's `--controllers`.
     pub controllers: BTreeSet<ControllerName>,
-    /// Deployments of one namespace looked after at the same time, and four times as many in all;
-    /// upstream's `--concurrent-deployment-syncs`. Never one of them twice at once.
+    /// Deployments of one namespace that are reconciled at the same time, and four times as many in
+    /// all; upstream's `--concurrent-deployment-syncs`. The same one is never reconciled twice at
+    /// once.
     pub concurrent_deployment_syncs: usize,
-    /// ReplicaSets of one namespace looked after at the same time, and four times as many in all;
-    /// upstream's `--concurrent-replicaset-syncs`.
+    /// ReplicaSets of one namespace that are reconciled at the same time, and four times as many in
+    /// all; upstream's `--concurrent-replicaset-syncs`.
     pub concurrent_replicaset_syncs: usize,
     /// Whose behaviour is followed.
     pub compatibility: Compatibility,
-    /// Which minor's pod-template-hash names new ReplicaSets: that of the kube-controller-manager
-    /// to be equal to, whatever the API server's own is. To name ReplicaSets as the controller of a
-    /// 1.33 cluster did, `"1.33".parse()?`.
+    /// The minor version whose pod-template-hash names new ReplicaSets: that of the
+    /// kube-controller-manager to follow, whatever the API server's own is. To name ReplicaSets as
+    /// the controller of a 1.33 cluster did, `"1.33".parse()?`.
     pub hash: KubernetesMinor,
     /// Whether `status.terminatingReplicas` is reported; upstream's gate
     /// `DeploymentReplicaSetTerminatingReplicas`.
     pub terminating_replicas: bool,
-    /// The one namespace that is looked after; `None`: all.
+    /// The one namespace to manage; `None` for all.
     pub namespace: Option<String>,
-    /// A limit that the controller sets to its own requests, lists and watches left out; `None`:
-    /// none.
+    /// Rate limit on the controller's requests except lists and watches; `None` for no limit.
     pub rate_limit: Option<RateLimit>,
-    /// After how long everything is looked at again, whether it changed or not; `None`: never.
-    /// Upstream draws it at random between `--min-resync-period` and twice that, once for a
-    /// process; here whoever makes the settings does.
+    /// The period after which everything is reconciled again, changed or not; `None` for never.
+    /// Upstream draws it at random between `--min-resync-period` and twice that, once per process;
+    /// here the caller does.
     pub resync_period: Option<Duration>,
-    /// How restarts for changed configs are decided.
+    /// The config-restart controller's settings.
     pub restart: RestartSettings,
-    /// Where time comes from; a simulation brings its own.
+    /// The source of time; a simulation has its own.
     pub clock: Clock,
 }
 
-/// One controller of this program.
+/// A controller of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ControllerName {
-    /// Makes, sizes and deletes ReplicaSets.
+    /// Creates, scales and deletes ReplicaSets.
     Deployment,
-    /// Makes and deletes pods.
+    /// Creates and deletes pods.
     ReplicaSet,
     /// Restarts workloads whose ConfigMaps and Secrets have changed.
     ConfigRestart,
 }
 
-/// A name that is none of a controller here.
+/// A name of no controller.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0:?} is not in the list of known controllers; use deployment, replicaset, config-restart, or * for all")]
 pub struct UnknownController(String);
 
 impl ControllerName {
-    /// All of them.
+    /// All controllers.
     pub const ALL: [Self; 3] = [Self::Deployment, Self::ReplicaSet, Self::ConfigRestart];
 
     /// Its short name, which its queue has, too.
@@ -95,7 +94,7 @@ impl ControllerName {
 impl FromStr for ControllerName {
     type Err = UnknownController;
 
-    /// Reads a short name, or the one that kube-controller-manager has used since 1.28:
+    /// Parses a short name, or the name in kube-controller-manager since 1.28:
     /// `deployment-controller`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let short = text.strip_suffix("-controller").unwrap_or(text);
@@ -104,12 +103,12 @@ impl FromStr for ControllerName {
     }
 }
 
-/// How many requests are made; upstream's `--kube-api-qps` and `--kube-api-burst`.
+/// Rate limit on requests; upstream's `--kube-api-qps` and `--kube-api-burst`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimit {
-    /// Requests a second in the long run; above zero.
+    /// Requests per second in the long run; above zero.
     pub qps: f64,
-    /// Requests that may be made at once; at least one.
+    /// Requests in a burst; at least one.
     pub burst: u32,
 }
 

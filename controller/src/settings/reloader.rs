@@ -1,5 +1,5 @@
-//! What an operator can choose in profile `reloader`: the flags of Stakater's Reloader v1.4.21,
-//! under their names and with their defaults, as far as this controller has what they choose.
+//! Settings of profile `reloader`: the flags of Stakater's Reloader v1.4.21 under their names and
+//! with their defaults, as far as this controller implements them.
 //!
 //! Cases: `config-restart/reloader-own-annotation-name`,
 //! `config-restart/reloader-labels-selected-by-flag`.
@@ -21,23 +21,23 @@ pub enum ReloadStrategy {
     Annotations,
 }
 
-/// The names of the annotations that are looked at.
+/// The names of annotations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReloaderAnnotations {
     /// On a workload: ConfigMaps that restart it, comma separated; each a regular expression.
     pub config_maps: String,
     /// On a workload: the same for Secrets.
     pub secrets: String,
-    /// On a workload: whatever it uses restarts it.
+    /// On a workload: any config that it uses restarts it.
     pub auto: String,
-    /// On a workload: whatever ConfigMap it uses restarts it.
+    /// On a workload: any ConfigMap that it uses restarts it.
     pub config_maps_auto: String,
-    /// On a workload: whatever Secret it uses restarts it.
+    /// On a workload: any Secret that it uses restarts it.
     pub secrets_auto: String,
-    /// On a workload: what it uses restarts it where that is marked.
+    /// On a workload: configs that it uses and that have the match annotation restart it.
     pub search: String,
-    /// On a config: the mark.
-    pub matched: String,
+    /// On a config: matches workloads with the search annotation.
+    pub search_match: String,
     /// On a config: it restarts nothing.
     pub ignore: String,
     /// On a Deployment: for how long it is paused with the first restart.
@@ -56,7 +56,7 @@ impl Default for ReloaderAnnotations {
             config_maps_auto: name("configmap.reloader") + "/auto",
             secrets_auto: name("secret.reloader") + "/auto",
             search: name("reloader") + "/search",
-            matched: name("reloader") + "/match",
+            search_match: name("reloader") + "/match",
             ignore: name("reloader") + "/ignore",
             pause_period: name("deployment.reloader") + "/pause-period",
             paused_at: name("deployment.reloader") + "/paused-at",
@@ -64,18 +64,19 @@ impl Default for ReloaderAnnotations {
     }
 }
 
-/// What can be chosen.
+/// Settings of profile `reloader`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReloaderSettings {
     /// `--reload-strategy`.
     pub strategy: ReloadStrategy,
-    /// `--auto-reload-all`: a workload that says nothing is restarted for whatever it uses.
+    /// `--auto-reload-all`: a workload without annotations is restarted for any config that it
+    /// uses.
     pub all: bool,
     /// `--reload-on-create`: a config that appears counts as changed.
     pub on_create: bool,
-    /// `--reload-on-delete`: a config that goes counts as changed.
+    /// `--reload-on-delete`: a deleted config counts as changed.
     pub on_delete: bool,
-    /// `--sync-after-restart`: with `on_create`, what is there at the start counts as changed.
+    /// `--sync-after-restart`: with `on_create`, every config at the start counts as changed.
     pub after_start: bool,
     /// The names of annotations.
     pub annotations: ReloaderAnnotations,
@@ -89,25 +90,25 @@ pub struct ReloaderSettings {
     pub ignores_cron_jobs: bool,
     /// `--is-Argo-Rollouts`: Rollouts of Argo Rollouts are restarted, too.
     pub rollouts: bool,
-    /// `--namespaces`: where configs are looked at; empty: everywhere.
+    /// `--namespaces`: the namespaces whose configs are watched; empty for all.
     pub namespaces: BTreeSet<String>,
-    /// `--namespaces-to-ignore`: where they are not.
+    /// `--namespaces-to-ignore`: the namespaces whose configs are ignored.
     pub namespaces_to_ignore: BTreeSet<String>,
-    /// `--namespace-selector`: labels of namespaces whose configs are looked at.
+    /// `--namespace-selector`: labels of namespaces whose configs are watched.
     pub namespace_selector: Option<LabelSelector>,
-    /// `--resource-label-selector`: labels of configs that are looked at.
+    /// `--resource-label-selector`: labels of configs that are watched.
     pub resource_selector: Option<LabelSelector>,
-    /// `--webhook-url`: where each change is reported, in place of all restarts.
+    /// `--webhook-url`: where each change is reported instead of restarting workloads.
     pub webhook: Option<WebhookUrl>,
 }
 
-/// A flag that does not fit.
+/// An invalid flag.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ReloaderFlagError {
     /// Reloader has no such flag.
     #[error("unknown flag --{0}: Reloader v1.4.21 has none of that name")]
     Unknown(String),
-    /// Reloader has it, and this controller does not have what it chooses.
+    /// Reloader has the flag, but this controller does not implement it.
     #[error("--{flag} is not supported: {instead}")]
     Unsupported {
         /// The flag.
@@ -115,26 +116,26 @@ pub enum ReloaderFlagError {
         /// What to do instead.
         instead: &'static str,
     },
-    /// It has a value that makes no sense.
+    /// Its value is invalid.
     #[error("--{flag}={value}: expected {expected}")]
     Value {
         /// The flag.
         flag: String,
         /// Its value.
         value: String,
-        /// What fits.
+        /// The expected values.
         expected: &'static str,
     },
 }
 
-/// Flags that choose nothing here: what is logged, and what answers for a profiler.
-const WITHOUT_MEANING: [&str; 4] = ["log-format", "log-level", "enable-pprof", "pprof-addr"];
+/// Flags that are ignored here: logging, and the profiler's endpoint.
+const IGNORED_FLAGS: [&str; 4] = ["log-format", "log-level", "enable-pprof", "pprof-addr"];
 
 impl ReloaderSettings {
-    /// Reads flags as Reloader has them: `--reload-strategy=annotations`.
+    /// Parses flags in Reloader's syntax: `--reload-strategy=annotations`.
     ///
     /// # Errors
-    /// [`ReloaderFlagError`] for the first that does not fit.
+    /// [`ReloaderFlagError`] for the first invalid flag.
     pub fn from_flags<'a>(flags: impl IntoIterator<Item = &'a str>) -> Result<Self, ReloaderFlagError> {
         let mut settings = Self::default();
         let (mut of_namespaces, mut of_resources) = (Vec::new(), Vec::new());
@@ -155,7 +156,7 @@ impl ReloaderSettings {
     fn set(&mut self, flag: &str, value: &str) -> Result<(), ReloaderFlagError> {
         let wrong =
             |expected| Err(ReloaderFlagError::Value { flag: flag.to_owned(), value: value.to_owned(), expected });
-        if let Some(name) = self.annotations.named(flag) {
+        if let Some(name) = self.annotations.name_set_by(flag) {
             value.clone_into(name);
             return Ok(());
         }
@@ -165,12 +166,12 @@ impl ReloaderSettings {
                 "annotations" => self.strategy = ReloadStrategy::Annotations,
                 _ => return wrong("env-vars or annotations"),
             },
-            "auto-reload-all" => self.all = truth(value),
-            // These three are texts there, and only one text means yes.
+            "auto-reload-all" => self.all = parse_go_bool(value),
+            // In Reloader these three are strings, and only "true" is true.
             "is-Argo-Rollouts" => self.rollouts = value == "true",
             "reload-on-create" => self.on_create = value == "true",
             "reload-on-delete" => self.on_delete = value == "true",
-            "sync-after-restart" => self.after_start = truth(value),
+            "sync-after-restart" => self.after_start = parse_go_bool(value),
             "resources-to-ignore" => match value.to_lowercase().as_str() {
                 "configmaps" => self.ignores_config_maps = true,
                 "secrets" => self.ignores_secrets = true,
@@ -188,35 +189,35 @@ impl ReloaderSettings {
             }
             "namespaces" => self.namespaces.extend(items(value)),
             "namespaces-to-ignore" => self.namespaces_to_ignore.extend(items(value)),
-            "enable-ha" if truth(value) => return unsupported(flag, "use --leader-elect"),
+            "enable-ha" if parse_go_bool(value) => return unsupported(flag, "use --leader-elect"),
             "webhook-url" => self.webhook = (!value.is_empty()).then(|| WebhookUrl(value.to_owned())),
-            "enable-csi-integration" if truth(value) => {
+            "enable-csi-integration" if parse_go_bool(value) => {
                 return unsupported(flag, "SecretProviderClasses are not looked at");
             }
             "enable-ha" | "enable-csi-integration" => {}
-            _ if WITHOUT_MEANING.contains(&flag) => {}
+            _ if IGNORED_FLAGS.contains(&flag) => {}
             _ => return Err(ReloaderFlagError::Unknown(flag.to_owned())),
         }
         Ok(())
     }
 
-    /// Whether configs of a namespace are looked at, as far as its name says.
-    pub(crate) fn looks_at(&self, namespace: &str) -> bool {
+    /// Whether configs of a namespace are watched, as far as its name decides.
+    pub(crate) fn includes_namespace(&self, namespace: &str) -> bool {
         match self.namespaces.is_empty() {
             true => !self.namespaces_to_ignore.contains(namespace),
-            // What is named is looked at, and what is to be ignored is not asked.
+            // Listed namespaces are watched even if they are to be ignored.
             false => self.namespaces.contains(namespace),
         }
     }
 
-    /// The labels of namespaces that are looked at, where they count: what is named needs none.
+    /// The label selector of namespaces, unless namespaces are listed by name.
     pub(crate) fn namespace_labels(&self) -> Option<&LabelSelector> {
         self.namespace_selector.as_ref().filter(|_| self.namespaces.is_empty())
     }
 }
 
 impl ReloaderAnnotations {
-    /// Whether an annotation of this name means something on a workload.
+    /// Whether an annotation of this name has a meaning on a workload.
     pub(crate) fn is_known(&self, name: &str) -> bool {
         let Self {
             config_maps, secrets, auto, config_maps_auto, secrets_auto, search, pause_period, paused_at, ..
@@ -225,8 +226,8 @@ impl ReloaderAnnotations {
         all.iter().any(|known| *known == name)
     }
 
-    /// The name that a flag sets.
-    fn named(&mut self, flag: &str) -> Option<&mut String> {
+    /// The annotation's name that a flag sets.
+    fn name_set_by(&mut self, flag: &str) -> Option<&mut String> {
         Some(match flag {
             "configmap-annotation" => &mut self.config_maps,
             "secret-annotation" => &mut self.secrets,
@@ -234,7 +235,7 @@ impl ReloaderAnnotations {
             "configmap-auto-annotation" => &mut self.config_maps_auto,
             "secret-auto-annotation" => &mut self.secrets_auto,
             "auto-search-annotation" => &mut self.search,
-            "search-match-annotation" => &mut self.matched,
+            "search-match-annotation" => &mut self.search_match,
             "ignore-annotation" => &mut self.ignore,
             "pause-deployment-annotation" => &mut self.pause_period,
             "pause-deployment-time-annotation" => &mut self.paused_at,
@@ -247,8 +248,8 @@ fn unsupported(flag: &str, instead: &'static str) -> Result<(), ReloaderFlagErro
     Err(ReloaderFlagError::Unsupported { flag: flag.to_owned(), instead })
 }
 
-/// A truth as Go reads one; what is none is no.
-pub(crate) fn truth(text: &str) -> bool {
+/// Parses a boolean as Go does; an invalid one is false.
+pub(crate) fn parse_go_bool(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
 
@@ -256,7 +257,8 @@ fn items(list: &str) -> impl Iterator<Item = String> {
     list.split(',').filter(|item| !item.is_empty()).map(str::to_owned)
 }
 
-/// A selector of its parts: `key=value`, `key:value`, `key:*` for any value, and those of kubectl.
+/// Parses a selector from its parts: `key=value`, `key:value`, `key:*` for any value, and kubectl's
+/// syntax.
 fn selector(flag: &str, parts: &[String]) -> Result<Option<LabelSelector>, ReloaderFlagError> {
     let plain = |part: &String| {
         let part = part.split_once(':').map_or_else(|| part.clone(), |(key, value)| format!("{key}={value}"));
@@ -279,13 +281,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_reloaders() {
+    fn parses_reloaders_flags() {
         let flags = ["--reload-strategy=annotations", "--auto-reload-all", "--namespaces-to-ignore=a,b"];
         let settings = ReloaderSettings::from_flags(flags).unwrap();
         assert_eq!((settings.strategy, settings.all), (ReloadStrategy::Annotations, true));
-        assert!(settings.looks_at("c") && !settings.looks_at("b"));
+        assert!(settings.includes_namespace("c") && !settings.includes_namespace("b"));
         let settings = ReloaderSettings::from_flags(["--namespaces=b", "--namespaces-to-ignore=b"]).unwrap();
-        assert!(settings.looks_at("b") && !settings.looks_at("c"));
+        assert!(settings.includes_namespace("b") && !settings.includes_namespace("c"));
         let webhook = |flag| ReloaderSettings::from_flags([flag]).unwrap().webhook.map(|url| url.0);
         assert_eq!(webhook("--webhook-url=http://x").as_deref(), Some("http://x"));
         assert_eq!(webhook("--webhook-url="), None);
@@ -301,7 +303,7 @@ mod tests {
     #[case::election("--enable-ha", "use --leader-elect")]
     #[case::classes("--enable-csi-integration=true", "SecretProviderClasses are not looked at")]
     #[case::labels("--resource-label-selector=a b", "expected labels")]
-    fn what_does_not_fit_is_refused(#[case] flag: &str, #[case] expected: &str) {
+    fn invalid_flags_are_refused(#[case] flag: &str, #[case] expected: &str) {
         let error = ReloaderSettings::from_flags([flag]).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
@@ -312,7 +314,7 @@ mod tests {
     #[case("a:b", &[("a", "c")], false)]
     #[case("a:*", &[("a", "c")], true)]
     #[case("a=*,!c", &[("a", "c"), ("c", "1")], false)]
-    fn resources_by_their_labels(#[case] text: &str, #[case] labels: &[(&str, &str)], #[case] expected: bool) {
+    fn resource_selector_matches_labels(#[case] text: &str, #[case] labels: &[(&str, &str)], #[case] expected: bool) {
         let settings = ReloaderSettings::from_flags([format!("--resource-label-selector={text}").as_str()]).unwrap();
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         assert_eq!(settings.resource_selector.unwrap().matches(&labels), Ok(expected));

@@ -1,4 +1,4 @@
-//! What an operator can choose about restarts.
+//! Settings of the config-restart controller.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,39 +11,39 @@ use crate::model::beginning;
 /// Whose choices are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
-    /// xing's controller v1.3.0, its defects included, save that it neither crashes over an
-    /// annotation that is `null` nor hangs when a write fails while it ends.
+    /// xing's controller v1.3.0 including its defects, except that it neither crashes on an
+    /// annotation that is `null` nor hangs when a write fails during shutdown.
     Xing,
     /// No restart is missed, and adopting a workload does not roll it out.
     #[default]
     Safe,
-    /// Stakater's Reloader v1.4.21, by its annotations, the changes that it loses included.
+    /// Stakater's Reloader v1.4.21, by its annotations, including the changes that it loses.
     Reloader,
 }
 
-/// How restarts are decided.
+/// Settings of the config-restart controller.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RestartSettings {
     /// Whose choices are followed.
     pub profile: Profile,
-    /// Whether Secrets restart workloads, and how their checksums are made.
+    /// Whether Secrets restart workloads, and how their checksums are computed.
     pub secrets: SecretChecksums,
     /// How long changes are gathered.
     pub window: Window,
-    /// How often one workload may be restarted; of no meaning to xing's profile.
+    /// How often one workload may be restarted; ignored in profile xing.
     pub budget: Budget,
-    /// How long a restart waits after the change, where no annotation says; the safe profile alone
-    /// knows it.
+    /// How long a restart waits after the change if no annotation decides; profile safe only.
     pub delay: Duration,
-    /// How many workloads are restarted at the same time; the safe profile alone knows it.
-    pub turns: Turns,
-    /// Parts of errors over which the controller does not end (xing), or that are no news (safe).
+    /// How many workloads of a group are restarted at the same time; profile safe only.
+    pub turns: GroupSettings,
+    /// Parts of error messages that do not end the controller (profile xing), or that are not
+    /// reported (profile safe).
     pub ignored_errors: Vec<String>,
-    /// What is chosen besides in profile `reloader`, and of no meaning to the others.
+    /// Further settings of profile `reloader`.
     pub reloader: ReloaderSettings,
-    /// Where restarts are reported to besides; not in a dry run.
+    /// Where restarts are also reported; not in a dry run.
     pub webhook: Option<Webhook>,
-    /// Whether to write nothing but reports of what would be written.
+    /// Whether to report what would be written instead of writing it.
     pub dry_run: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Window {
     pub check_period: Duration,
     /// xing's RESTART_GRACE_PERIOD.
     pub grace_period: Duration,
-    /// How long a sliding window slides.
+    /// Longest time for which a sliding window is extended.
     pub longest: Duration,
 }
 
@@ -71,7 +71,7 @@ impl Default for Window {
 /// How often one workload may be restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Restarts within the period; 0: no limit.
+    /// Restarts within the period; 0 for no limit.
     pub restarts: u32,
     /// The period.
     pub period: Duration,
@@ -85,14 +85,14 @@ impl Default for Budget {
 
 /// How many workloads of a group are restarted at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turns {
-    /// How many may be unavailable, where no annotation says; `None`: any number.
+pub struct GroupSettings {
+    /// How many workloads may be unavailable if no annotation decides; `None` for any number.
     pub limit: Option<Limit>,
-    /// After how long a rollout has failed that has no deadline of its own.
+    /// After how long a rollout without a deadline of its own has failed.
     pub deadline: Duration,
 }
 
-impl Default for Turns {
+impl Default for GroupSettings {
     fn default() -> Self {
         Self { limit: None, deadline: Duration::from_secs(600) }
     }
@@ -101,14 +101,14 @@ impl Default for Turns {
 /// How many workloads of a group may be unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
-    /// So many.
+    /// This number.
     Workloads(usize),
-    /// So many of a hundred, rounded down, and one at least.
+    /// A percentage, rounded down, at least one.
     Percent(usize),
 }
 
 impl Limit {
-    /// How many that is in a group of a size.
+    /// The number for a group of this size.
     pub fn of(self, size: usize) -> usize {
         match self {
             Self::Workloads(number) => number,
@@ -155,7 +155,7 @@ mod tests {
     #[case("%", None)]
     #[case("one", None)]
     #[case("99999999999", None)]
-    fn a_limit_of_ten(#[case] text: &str, #[case] expected: Option<usize>) {
+    fn percentage_of_a_group_of_ten(#[case] text: &str, #[case] expected: Option<usize>) {
         assert_eq!(text.parse::<Limit>().ok().map(|limit| limit.of(10)), expected);
     }
 }

@@ -1,28 +1,29 @@
-//! Where restarts are reported to, besides Events: a webhook.
+//! The webhook to which restarts are reported besides Events.
 
 use std::fmt;
 
-/// Where to, and how.
+/// A webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
     /// Its address.
     pub url: WebhookUrl,
-    /// A proxy on the way there.
+    /// The proxy to use.
     pub proxy: Option<WebhookUrl>,
-    /// What a message looks like.
-    pub form: WebhookForm,
-    /// What each text begins with, such as the name of a cluster.
+    /// The format of messages.
+    pub format: WebhookFormat,
+    /// A prefix of each text, such as the name of a cluster.
     pub prefix: Option<String>,
 }
 
 impl Webhook {
-    /// One at this address that takes JSON, with no proxy on the way.
+    /// A webhook at this address that takes JSON, without a proxy.
     pub const fn plain(url: WebhookUrl) -> Self {
-        Self { url, proxy: None, form: WebhookForm::Json, prefix: None }
+        Self { url, proxy: None, format: WebhookFormat::Json, prefix: None }
     }
 }
 
-/// An address. Whoever knows that of a chat may write there, so it is not shown anywhere.
+/// A webhook's address. It is never shown, because anyone who knows a chat's address can post
+/// there.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookUrl(pub String);
 
@@ -40,18 +41,18 @@ impl fmt::Debug for WebhookUrl {
     }
 }
 
-/// What a message looks like.
+/// The format of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WebhookForm {
+pub enum WebhookFormat {
     /// A JSON object with fields for programs.
     #[default]
     Json,
     /// Plain text.
     Raw,
-    /// As Slack takes it.
+    /// For Slack.
     Slack,
-    /// As Microsoft Teams takes it.
+    /// For Microsoft Teams.
     Teams,
-    /// As Google Chat takes it.
+    /// For Google Chat.
     GoogleChat,
 }

@@ -1,4 +1,4 @@
-//! Asks a running upstream for its hashes.
+//! Collects pod template hashes from a running kube-controller-manager.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
-use super::{Case, Seen};
+use super::{Case, UpstreamHashes};
 
-/// How often the ReplicaSet of a Deployment is looked for, with a pause after each look.
-const PATIENCE: usize = 300;
+/// How often to look for the ReplicaSet of a Deployment, with a pause after each attempt.
+const MAX_ATTEMPTS: usize = 300;
 
-/// Amounts as users write them; each becomes a cpu limit.
+/// Quantities as users write them; each becomes a cpu limit.
 const AMOUNTS: [&str; 44] = [
     "0",
     "00",
@@ -60,52 +60,52 @@ const AMOUNTS: [&str; 44] = [
     "123456789012345678",
 ];
 
-/// Writes `upstream.json` anew.
+/// Regenerates `upstream.json`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs a cluster with upstream's deployment controller; scripts/hash-fields/collect runs it"]
 async fn collect() {
-    let lab = Lab { client: Client::try_default().await.unwrap() };
+    let cluster = TestCluster { client: Client::try_default().await.unwrap() };
     let mut cases = BTreeMap::new();
     let mut refused = Vec::new();
-    lab.create_namespace("hash").await;
+    cluster.create_namespace("hash").await;
     for (name, template) in templates() {
-        match lab.case("hash", &format!("case-{}", cases.len() + refused.len()), &template).await {
+        match cluster.case("hash", &format!("case-{}", cases.len() + refused.len()), &template).await {
             Ok(case) => drop(cases.insert(name, case)),
             Err(error) => refused.push(format!("{name}: {error}")),
         }
     }
-    // Names that are taken: by a ReplicaSet that is no one's and that no selector finds.
+    // ReplicaSets that occupy these names. They have no owner, and no selector matches them.
     let mut taken: Vec<String> = Vec::new();
     for count in 0..4 {
         let namespace = format!("hash-taken-{count}");
-        lab.create_namespace(&namespace).await;
+        cluster.create_namespace(&namespace).await;
         for hash in &taken {
-            lab.take(&namespace, &format!("web-{hash}")).await;
+            cluster.create_unrelated(&namespace, &format!("web-{hash}")).await;
         }
-        let case = lab.case(&namespace, "web", &pod(Map::new())).await.unwrap();
+        let case = cluster.case(&namespace, "web", &pod(Map::new())).await.unwrap();
         assert_eq!(case.collision_count.unwrap_or(0), count);
         taken.push(case.hash.clone());
         cases.insert(format!("name taken {count} times"), case);
     }
-    let version = lab.client.apiserver_version().await.unwrap().git_version;
+    let version = cluster.client.apiserver_version().await.unwrap().git_version;
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hash/upstream.json");
-    std::fs::write(path, text(&Seen { version, cases })).unwrap();
+    std::fs::write(path, text(&UpstreamHashes { version, cases })).unwrap();
     assert!(refused.is_empty(), "refused:\n{}", refused.join("\n"));
 }
 
-/// One line a case.
-fn text(seen: &Seen) -> String {
-    let lines: Vec<String> = seen
+/// The file's text, one line per case.
+fn text(upstream: &UpstreamHashes) -> String {
+    let lines: Vec<String> = upstream
         .cases
         .iter()
         .map(|(name, case)| format!("{}: {}", json!(name), serde_json::to_string(case).unwrap()))
         .collect();
-    format!("{{\"version\": {}, \"cases\": {{\n{}\n}}}}\n", json!(seen.version), lines.join(",\n"))
+    format!("{{\"version\": {}, \"cases\": {{\n{}\n}}}}\n", json!(upstream.version), lines.join(",\n"))
 }
 
 fn templates() -> Vec<(String, Value)> {
-    let written: BTreeMap<String, Map<String, Value>> = serde_yaml::from_str(include_str!("templates.yaml")).unwrap();
-    let mut all: Vec<(String, Value)> = written.into_iter().map(|(name, spec)| (name, pod(spec))).collect();
+    let specs: BTreeMap<String, Map<String, Value>> = serde_yaml::from_str(include_str!("templates.yaml")).unwrap();
+    let mut all: Vec<(String, Value)> = specs.into_iter().map(|(name, spec)| (name, pod(spec))).collect();
     for amount in AMOUNTS {
         let container = json!({"name": "c", "image": "app:1", "resources": {"limits": {"cpu": amount}}});
         all.push((format!("amount {amount}"), pod(Map::from_iter([("containers".to_owned(), json!([container]))]))));
@@ -113,8 +113,8 @@ fn templates() -> Vec<(String, Value)> {
     all
 }
 
-/// A template from a pod spec that may leave its containers out, and that the template's metadata
-/// may stand in.
+/// Builds a template from a pod spec. The containers are optional, and `metadata` in the spec
+/// becomes the template's metadata.
 fn pod(mut spec: Map<String, Value>) -> Value {
     let mut metadata = spec.remove("metadata").unwrap_or_else(|| json!({}));
     metadata["labels"]["app"] = "web".into();
@@ -122,11 +122,11 @@ fn pod(mut spec: Map<String, Value>) -> Value {
     json!({"metadata": metadata, "spec": spec})
 }
 
-struct Lab {
+struct TestCluster {
     client: Client,
 }
 
-impl Lab {
+impl TestCluster {
     fn api(&self, kind: &str, namespace: &str) -> Api<DynamicObject> {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("apps", "v1", kind));
         Api::namespaced_with(self.client.clone(), namespace, &resource)
@@ -145,20 +145,21 @@ impl Lab {
         self.api(kind, namespace).create(&PostParams::default(), &object).await.map(drop)
     }
 
-    async fn take(&self, namespace: &str, name: &str) {
+    async fn create_unrelated(&self, namespace: &str, name: &str) {
         let labels = json!({"other": "one"});
         let template = json!({"metadata": {"labels": labels}, "spec": pod(Map::new())["spec"]});
         let spec = json!({"replicas": 0, "selector": {"matchLabels": labels}, "template": template});
         self.create("ReplicaSet", namespace, name, spec).await.unwrap();
     }
 
-    /// Creates a Deployment and waits for the hash that upstream gives its template.
+    /// Creates a Deployment and waits for the hash that kube-controller-manager computes for its
+    /// template.
     async fn case(&self, namespace: &str, name: &str, template: &Value) -> Result<Case, kube::Error> {
         let mut template = template.clone();
         template["metadata"]["labels"]["case"] = name.into();
         let spec = json!({"replicas": 0, "selector": {"matchLabels": {"case": name}}, "template": template});
         self.create("Deployment", namespace, name, spec).await?;
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ATTEMPTS {
             let all = self.api("ReplicaSet", namespace).list(&Default::default()).await?.items;
             let owned =
                 |set: &&DynamicObject| set.metadata.owner_references.iter().flatten().any(|owner| owner.name == name);

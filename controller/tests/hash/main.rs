@@ -1,9 +1,9 @@
-//! Ours against upstream's: every hash that a running kube-controller-manager was seen to give.
+//! Compares our pod template hashes with those of a running kube-controller-manager.
 //!
-//! `upstream.json` beside this file holds pod templates as a kube-apiserver gives them back,
-//! defaults and all, each with the hash that upstream put on its ReplicaSet.
-//! `scripts/hash-fields/collect` makes it, from `templates.yaml`: it runs the test below that is
-//! ignored elsewhere.
+//! `upstream.json` beside this file has pod templates as a kube-apiserver returns them, with all
+//! defaults, each with the hash that kube-controller-manager put on its ReplicaSet.
+//! `scripts/hash-fields/collect` writes it from `templates.yaml`, by running the ignored test
+//! below.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod collect;
@@ -16,10 +16,10 @@ use serde_json::Value;
 
 const UPSTREAM: &str = include_str!("upstream.json");
 
-/// What one upstream version was seen to do.
+/// The hashes of one version of Kubernetes.
 #[derive(Serialize, Deserialize)]
-struct Seen {
-    /// Of the API server and of the controller: `v1.36.3`.
+struct UpstreamHashes {
+    /// The version of the API server and the controller, such as `v1.36.3`.
     version: String,
     cases: BTreeMap<String, Case>,
 }
@@ -34,16 +34,16 @@ struct Case {
 }
 
 #[test]
-fn every_hash_is_upstream_s() {
-    let seen: Seen = serde_json::from_str(UPSTREAM).unwrap();
-    let minor: KubernetesMinor = seen.version.parse().unwrap();
+fn hashes_equal_upstreams() {
+    let upstream: UpstreamHashes = serde_json::from_str(UPSTREAM).unwrap();
+    let minor: KubernetesMinor = upstream.version.parse().unwrap();
     let ours = |case: &Case| pod_template_hash(&case.template, case.collision_count, minor);
-    let wrong: Vec<String> = seen
+    let wrong: Vec<String> = upstream
         .cases
         .iter()
         .filter(|(_, case)| ours(case) != case.hash)
         .map(|(name, case)| format!("{name}: {} instead of {}", ours(case), case.hash))
         .collect();
-    assert!(seen.cases.len() > 100);
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), seen.cases.len(), wrong.join("\n"));
+    assert!(upstream.cases.len() > 100);
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), upstream.cases.len(), wrong.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! The way to the API server, over real sockets: proxies and credentials.
+//! Connecting to the API server over real sockets: proxies and credentials.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -16,12 +16,12 @@ use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use crate::server::Server;
 
-/// A proxy that tunnels to an address, whatever it is asked for, and keeps what it was asked for.
+/// A proxy that tunnels every request to one address, and records the requests.
 #[derive(Clone, Default)]
 pub(crate) struct Proxy(Arc<Mutex<Vec<String>>>);
 
 impl Proxy {
-    /// Starts it; returns where it listens.
+    /// Starts it; returns its address.
     pub(crate) async fn to(&self, port: u16) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap().to_string();
@@ -45,8 +45,8 @@ impl Proxy {
         at
     }
 
-    /// The heads of the requests that it was sent.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    /// The heads of the requests that it received.
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 }
@@ -57,7 +57,7 @@ fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// A kubeconfig file; JSON is YAML.
+/// Writes a kubeconfig file, as JSON, which is valid YAML.
 pub(crate) fn kubeconfig(name: &str, cluster: &Value, user: &Value) -> PathBuf {
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "c",
@@ -68,25 +68,26 @@ pub(crate) fn kubeconfig(name: &str, cluster: &Value, user: &Value) -> PathBuf {
     file(&format!("{name}.kubeconfig"), &config.to_string())
 }
 
-/// Asks a first question by this kubeconfig and in this environment.
-async fn ask(kubeconfig: &Path, environment: &[(&str, &str)]) -> Result<(), RunError> {
+/// Connects with this kubeconfig and environment, and sends a first request.
+async fn connect_and_check(kubeconfig: &Path, environment: &[(&str, &str)]) -> Result<(), RunError> {
     let find = |name: &str| environment.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned());
     let config = connect::config(Some(kubeconfig), &ProxyRules::read(find)).await.unwrap();
     check(&connect::client(&config, &Metrics::default()).unwrap()).await
 }
 
 #[tokio::test]
-async fn goes_through_the_proxy_that_the_environment_names() {
+async fn uses_the_proxy_of_the_environment() {
     let (server, proxy) = (Server::default(), Proxy::default());
     let at = proxy.to(server.listen(Listen::loopback())).await;
     let path = kubeconfig("proxied", &json!({"server": "http://api.invalid:8080"}), &json!({}));
-    ask(&path, &[("HTTP_PROXY", &format!("http://u:p%40ss@{at}"))]).await.unwrap();
-    let asked = proxy.asked();
-    assert!(asked[0].starts_with("CONNECT api.invalid:8080 HTTP/1.1\r\n"), "{asked:?}");
-    assert!(asked[0].contains("\r\nProxy-Authorization: Basic dTpwQHNz\r\n"), "{asked:?}");
+    connect_and_check(&path, &[("HTTP_PROXY", &format!("http://u:p%40ss@{at}"))]).await.unwrap();
+    let requests = proxy.requests();
+    assert!(requests[0].starts_with("CONNECT api.invalid:8080 HTTP/1.1\r\n"), "{requests:?}");
+    assert!(requests[0].contains("\r\nProxy-Authorization: Basic dTpwQHNz\r\n"), "{requests:?}");
 }
 
-/// Ends TLS as `api.invalid` and forwards to a port; returns where it listens, and its certificate.
+/// Terminates TLS as `api.invalid` and forwards to a port. Returns its own port and its
+/// certificate.
 async fn tls(to: u16) -> (u16, PathBuf) {
     let made = rcgen::generate_simple_self_signed(vec!["api.invalid".to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -110,43 +111,43 @@ async fn tls(to: u16) -> (u16, PathBuf) {
     (port, file("api-invalid.crt", &made.cert.pem()))
 }
 
-/// The certificate is the API server's, not the proxy's: TLS runs through the tunnel.
+/// The client sees the API server's certificate, not the proxy's: TLS runs through the tunnel.
 #[tokio::test]
-async fn tls_goes_through_the_tunnel() {
+async fn tls_runs_through_the_proxy_tunnel() {
     let (server, proxy) = (Server::default(), Proxy::default());
     let (port, certificate) = tls(server.listen(Listen::loopback())).await;
     let at = proxy.to(port).await;
     let cluster = json!({"server": "https://api.invalid", "certificate-authority": certificate});
     let path = kubeconfig("tunnelled", &cluster, &json!({}));
-    ask(&path, &[("HTTPS_PROXY", &at), ("HTTP_PROXY", "unused.invalid:1")]).await.unwrap();
-    assert!(proxy.asked()[0].starts_with("CONNECT api.invalid:443 "), "{:?}", proxy.asked());
+    connect_and_check(&path, &[("HTTPS_PROXY", &at), ("HTTP_PROXY", "unused.invalid:1")]).await.unwrap();
+    assert!(proxy.requests()[0].starts_with("CONNECT api.invalid:443 "), "{:?}", proxy.requests());
 }
 
-/// No proxy applies to loopback, where every simulated API server is.
+/// Loopback, where every simulated API server listens, needs no proxy.
 #[tokio::test]
-async fn goes_straight_to_its_own_machine() {
+async fn uses_no_proxy_for_loopback() {
     let (server, proxy) = (Server::default(), Proxy::default());
     let port = server.listen(Listen::loopback());
     let at = proxy.to(port).await;
     let path = kubeconfig("straight", &json!({"server": format!("http://127.0.0.1:{port}")}), &json!({}));
-    ask(&path, &[("HTTP_PROXY", &at), ("HTTPS_PROXY", &at)]).await.unwrap();
-    assert_eq!(proxy.asked(), [] as [&str; 0]);
+    connect_and_check(&path, &[("HTTP_PROXY", &at), ("HTTPS_PROXY", &at)]).await.unwrap();
+    assert_eq!(proxy.requests(), [] as [&str; 0]);
 }
 
 /// `proxy-url` applies without exceptions, as in client-go.
 #[tokio::test]
-async fn goes_through_the_proxy_that_the_kubeconfig_names() {
+async fn uses_the_proxy_of_the_kubeconfig() {
     let (server, proxy) = (Server::default(), Proxy::default());
     let port = server.listen(Listen::loopback());
     let at = proxy.to(port).await;
     let cluster = json!({"server": format!("http://127.0.0.1:{port}"), "proxy-url": format!("http://{at}")});
-    ask(&kubeconfig("own-proxy", &cluster, &json!({})), &[("NO_PROXY", "*")]).await.unwrap();
-    assert!(proxy.asked()[0].starts_with(&format!("CONNECT 127.0.0.1:{port} ")), "{:?}", proxy.asked());
+    connect_and_check(&kubeconfig("own-proxy", &cluster, &json!({})), &[("NO_PROXY", "*")]).await.unwrap();
+    assert!(proxy.requests()[0].starts_with(&format!("CONNECT 127.0.0.1:{port} ")), "{:?}", proxy.requests());
 }
 
-/// A replaced token is used at once, not a minute later; an unchanged one is not sent again.
+/// A replaced token is used at once, not a minute later. An unchanged token is not sent again.
 #[tokio::test]
-async fn a_refused_token_is_read_anew() {
+async fn rejected_token_file_is_read_again() {
     let server = Server::default();
     let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen(Listen::loopback()))});
     let token = file("rotated.token", "one");
@@ -166,12 +167,12 @@ async fn a_refused_token_is_read_anew() {
     server.requests().token = Some("three");
     let error = check(&client).await.unwrap_err();
     assert!(matches!(error, RunError::Refused { .. }), "{error}");
-    assert_eq!(server.requests().refused, ["Bearer one", "Bearer two"], "asked once, since there is no other token");
+    assert_eq!(server.requests().refused, ["Bearer one", "Bearer two"], "only once, since there is no other token");
 }
 
-/// An exec plugin is run again although its token expires years later.
+/// The exec plugin runs again although its token expires only years later.
 #[tokio::test]
-async fn a_refused_token_is_asked_for_anew() {
+async fn rejected_token_runs_the_exec_plugin_again() {
     let server = Server::default();
     let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen(Listen::loopback()))});
     let token = file("exec.token", "one");

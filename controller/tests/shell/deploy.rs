@@ -1,4 +1,4 @@
-//! The manifests in `deploy/`: they give the rights that are used and no other, and fit together.
+//! The manifests in `deploy/`: they grant exactly the rights in use, and are consistent.
 
 use std::process::Command;
 
@@ -9,11 +9,10 @@ use crate::rights::Rights;
 
 const DEPLOYMENT: &str = include_str!("../../deploy/deployment.yaml");
 
-/// What the controller asks of an API server: group, resource, verbs, and the one name that it is
-/// for.
+/// The requests of the controller: group, resource, verbs, and the only allowed name, if any.
 ///
-/// `runtime/` makes all these requests; the right to `deployments/finalizers` is asked for by an
-/// admission plugin, on behalf of `blockOwnerDeletion` in owner references.
+/// `runtime/` makes all of them, except that an admission plugin checks the right to
+/// `deployments/finalizers` for `blockOwnerDeletion` in owner references.
 const USED: [(&str, &str, &str, &str); 8] = [
     ("apps", "deployments", "get list watch update", ""),
     ("apps", "deployments/status", "update", ""),
@@ -25,7 +24,7 @@ const USED: [(&str, &str, &str, &str); 8] = [
     ("coordination.k8s.io", "leases", "get update", "rollout-controller"),
 ];
 
-/// What the ReplicaSet controller asks for, in the same form; it must do alone, too.
+/// The requests of the ReplicaSet controller. It must also work alone.
 const USED_BY_REPLICA_SETS: [(&str, &str, &str, &str); 5] = [
     ("apps", "replicasets", "get list watch", ""),
     ("apps", "replicasets/status", "update", ""),
@@ -34,7 +33,7 @@ const USED_BY_REPLICA_SETS: [(&str, &str, &str, &str); 5] = [
     ("", "events", "create patch", ""),
 ];
 
-/// What the config-restart controller asks for (scenario 75).
+/// The requests of the config-restart controller (scenario 75).
 const USED_BY_RESTARTS: [(&str, &str, &str, &str); 9] = [
     ("", "configmaps", "list watch", ""),
     ("", "secrets", "list watch", ""),
@@ -47,10 +46,10 @@ const USED_BY_RESTARTS: [(&str, &str, &str, &str); 9] = [
     ("coordination.k8s.io", "leases", "get update", "rollout-controller-config-restart"),
 ];
 
-/// What profile `reloader` asks for where it restarts Rollouts.
+/// The additional requests of profile `reloader` for Rollouts.
 const USED_BY_ROLLOUTS: [(&str, &str, &str, &str); 1] = [("argoproj.io", "rollouts", "get list watch patch", "")];
 
-/// What securing the metrics takes.
+/// The requests that check access to the metrics.
 const USED_BY_METRICS: [(&str, &str, &str, &str); 2] = [
     ("authentication.k8s.io", "tokenreviews", "create", ""),
     ("authorization.k8s.io", "subjectaccessreviews", "create", ""),
@@ -69,7 +68,7 @@ fn container() -> Value {
     deployment()["spec"]["template"]["spec"]["containers"][0].clone()
 }
 
-/// As a kubelet passes them.
+/// The arguments, as a kubelet passes them.
 fn arguments() -> Vec<String> {
     let (container, deployment) = (container(), deployment());
     let namespace = deployment["metadata"]["namespace"].as_str().unwrap();
@@ -83,7 +82,7 @@ fn arguments() -> Vec<String> {
 #[case::restarts(Rights::of_restarts(), &USED_BY_RESTARTS)]
 #[case::rollouts(Rights::of_rollouts(), &USED_BY_ROLLOUTS)]
 #[case::metrics(Rights::of_metrics_auth(), &USED_BY_METRICS)]
-fn gives_the_rights_that_are_used_and_no_other(#[case] given: Rights, #[case] used: &[(&str, &str, &str, &str)]) {
+fn roles_grant_exactly_the_rights_in_use(#[case] given: Rights, #[case] used: &[(&str, &str, &str, &str)]) {
     let used = used.iter().flat_map(|(group, resource, verbs, name)| {
         let text = |text: &str| text.to_owned();
         verbs.split(' ').map(move |verb| (text(group), text(resource), text(verb), text(name)))
@@ -91,9 +90,9 @@ fn gives_the_rights_that_are_used_and_no_other(#[case] given: Rights, #[case] us
     assert_eq!(given.0, used.collect());
 }
 
-/// What the component adds to the arguments is understood with the others.
+/// The program accepts the component's arguments together with the others.
 #[test]
-fn the_component_runs_both_controllers() {
+fn replicaset_component_runs_both_controllers() {
     let component = &documents(include_str!("../../deploy/replicaset/kustomization.yaml"))[0];
     let patch: Value = serde_yaml::from_str(component["patches"][0]["patch"].as_str().unwrap()).unwrap();
     assert_eq!(patch[0]["path"], "/spec/template/spec/containers/0/args/-");
@@ -104,9 +103,9 @@ fn the_component_runs_both_controllers() {
     assert_eq!(added, "--controllers=deployment,replicaset");
 }
 
-/// The same of the config-restart controller's manifests, and that they fit together.
+/// The same checks for the config-restart controller's manifests.
 #[test]
-fn the_manifests_for_restarts_are_understood() {
+fn config_restart_manifests_fit_together() {
     let deployment = documents(include_str!("../../deploy/config-restart/deployment.yaml")).remove(0);
     let service = documents(include_str!("../../deploy/config-restart/service.yaml")).remove(0);
     let account = documents(include_str!("../../deploy/config-restart/service-account.yaml")).remove(0);
@@ -126,7 +125,7 @@ fn the_manifests_for_restarts_are_understood() {
     assert_eq!(deployment["spec"]["selector"]["matchLabels"], pod["metadata"]["labels"]);
     assert_eq!(pod["spec"]["serviceAccountName"], account["metadata"]["name"]);
     assert_eq!(pod["spec"]["securityContext"]["runAsNonRoot"], true);
-    // Two replicas, spread over nodes and zones, and evicted one at a time.
+    // Two replicas, spread over nodes and zones; only one may be evicted at a time.
     assert_eq!(deployment["spec"]["replicas"], 2);
     assert!(arguments.iter().any(|argument| argument == "--leader-elect"), "{arguments:?}");
     let spreads = pod["spec"]["topologySpreadConstraints"].as_sequence().unwrap();
@@ -137,7 +136,7 @@ fn the_manifests_for_restarts_are_understood() {
     for selector in spreads.iter().map(|spread| &spread["labelSelector"]).chain([&budget["spec"]["selector"]]) {
         assert_eq!(selector["matchLabels"], pod["metadata"]["labels"]);
     }
-    // The key: mounted where it is looked for, and readable to the one user that there is.
+    // The key is mounted at the path in the arguments, and readable to the pod's user.
     let volume = &pod["spec"]["volumes"][0];
     let mount = &container["volumeMounts"][0];
     assert_eq!((&mount["name"], &mount["readOnly"]), (&volume["name"], &true.into()));
@@ -148,9 +147,9 @@ fn the_manifests_for_restarts_are_understood() {
     assert_eq!(pod["spec"]["securityContext"]["fsGroup"], pod["spec"]["securityContext"]["runAsGroup"]);
 }
 
-/// What the components of profile `reloader` add is understood together.
+/// The program accepts the arguments of all components of profile `reloader` together.
 #[test]
-fn the_components_of_reloader_fit_together() {
+fn reloader_components_fit_together() {
     let added = [
         include_str!("../../deploy/config-restart/reloader/kustomization.yaml"),
         include_str!("../../deploy/config-restart/rollouts/kustomization.yaml"),
@@ -167,14 +166,14 @@ fn the_components_of_reloader_fit_together() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The policy selects the pods and allows the ports that they listen on, no others.
+/// The policy selects the pods and allows exactly the ports that they listen on.
 #[rstest]
 #[case(DEPLOYMENT, include_str!("../../deploy/network-policy.yaml"))]
 #[case(
     include_str!("../../deploy/config-restart/deployment.yaml"),
     include_str!("../../deploy/config-restart/network-policy.yaml")
 )]
-fn the_network_policy_fits(#[case] deployment: &str, #[case] policy: &str) {
+fn network_policy_allows_exactly_the_ports_in_use(#[case] deployment: &str, #[case] policy: &str) {
     let (deployment, policy) = (documents(deployment).remove(0), documents(policy).remove(0));
     let (pod, spec) = (&deployment["spec"]["template"], &policy["spec"]);
     assert_eq!(spec["podSelector"]["matchLabels"], pod["metadata"]["labels"]);
@@ -191,7 +190,7 @@ fn the_network_policy_fits(#[case] deployment: &str, #[case] policy: &str) {
     assert_eq!(out, [53, 53, 443, 6443, 8443]);
 }
 
-/// The program accepts the flag that the component adds, and the roles go to the pods' account.
+/// The program accepts the component's flag, and the roles are bound to the pods' service account.
 #[rstest]
 #[case("", DEPLOYMENT, include_str!("../../deploy/metrics-auth/kustomization.yaml"), include_str!("../../deploy/metrics-auth/cluster-role.yaml"))]
 #[case(
@@ -200,7 +199,7 @@ fn the_network_policy_fits(#[case] deployment: &str, #[case] policy: &str) {
     include_str!("../../deploy/config-restart/metrics-auth/kustomization.yaml"),
     include_str!("../../deploy/config-restart/metrics-auth/cluster-role.yaml")
 )]
-fn the_metrics_can_be_secured(
+fn metrics_auth_component_secures_the_metrics(
     #[case] command: &str,
     #[case] deployment: &str,
     #[case] component: &str,
@@ -224,28 +223,28 @@ fn the_metrics_can_be_secured(
     assert_eq!(reader["rules"][0]["verbs"][0], "get");
 }
 
-/// `--version` comes last, so all others have been understood before it is answered.
+/// `--version` comes last, so the program has parsed all other arguments before it.
 #[test]
-fn its_flags_are_flags() {
+fn program_accepts_the_arguments_of_the_manifest() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
     let output = program.args(arguments()).arg("--version").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
-fn runs_this_version() {
+fn manifest_runs_this_version() {
     assert_eq!(container()["image"], format!("rollout-controller:{}", env!("CARGO_PKG_VERSION")).as_str());
 }
 
 #[test]
-fn listens_where_it_is_asked() {
+fn ports_match_the_bind_address_flags() {
     let container = container();
     for port in container["ports"].as_sequence().unwrap() {
         let number = port["containerPort"].as_u64().unwrap();
         let flag = match port["name"].as_str().unwrap() {
             "metrics" => "metrics-bind-address",
             "probes" => "health-probe-bind-address",
-            other => panic!("nobody listens at {other}"),
+            other => panic!("no server listens on {other}"),
         };
         assert!(arguments().contains(&format!("--{flag}=:{number}")), "{flag}");
     }
@@ -256,7 +255,7 @@ fn listens_where_it_is_asked() {
 }
 
 #[test]
-fn gives_the_program_no_more_than_it_needs() {
+fn pod_runs_with_a_restricted_security_context() {
     let (pod, container) = (&deployment()["spec"]["template"]["spec"], &container()["securityContext"]);
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
     assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
@@ -265,9 +264,9 @@ fn gives_the_program_no_more_than_it_needs() {
     assert_eq!(container["capabilities"]["drop"][0], "ALL");
 }
 
-/// The old one goes only when another is ready, and what selects pods selects these.
+/// The old pod is deleted only when a new one is ready, and every selector matches the pods.
 #[test]
-fn fits_together() {
+fn manifests_fit_together() {
     let deployment = deployment();
     let strategy = &deployment["spec"]["strategy"]["rollingUpdate"];
     assert_eq!((&strategy["maxSurge"], &strategy["maxUnavailable"]), (&1.into(), &0.into()));
@@ -292,9 +291,9 @@ fn fits_together() {
     }
 }
 
-/// A file that nobody lists is applied by nobody.
+/// A file that no kustomization lists would never be applied.
 #[rstest]
-fn all_files_are_listed(
+fn every_manifest_is_listed_in_its_kustomization(
     #[files("deploy/*.yaml")]
     #[files("deploy/*/*.yaml")]
     #[files("deploy/*/metrics-auth/*.yaml")]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rollout_controller::{Clock, Election, Metrics, Process, ProcessError, Settings, serve};
+use rollout_controller::{Clock, Election, Metrics, ProcessError, ProcessOptions, Settings, serve};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -14,7 +14,7 @@ use crate::{deployment, pass};
 
 const LEASE: &str = "leases/rollout-controller";
 
-/// A process under a name of its own.
+/// A process with its own identity.
 struct Replica {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<(), ProcessError>>,
@@ -26,7 +26,7 @@ impl Replica {
         let (stop, stopped) = oneshot::channel::<()>();
         let metrics = Metrics::default();
         let election = Some(Election::new("default", "rollout-controller", identity));
-        let process = Process { election, metrics: metrics.clone(), ..Process::default() };
+        let process = ProcessOptions { election, metrics: metrics.clone(), ..ProcessOptions::default() };
         let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
         let client = server.client();
         let shutdown = async { stopped.await.unwrap() };
@@ -47,8 +47,8 @@ fn holder(server: &Server) -> String {
     server.get(LEASE)["spec"]["holderIdentity"].as_str().unwrap().to_owned()
 }
 
-/// Two processes, of which the first leads.
-async fn two(server: &Server) -> (Replica, Replica) {
+/// Starts two processes, of which the first leads.
+async fn start_two(server: &Server) -> (Replica, Replica) {
     let first = Replica::start(server, "first");
     seconds(1.0).await;
     let second = Replica::start(server, "second");
@@ -57,75 +57,75 @@ async fn two(server: &Server) -> (Replica, Replica) {
     (first, second)
 }
 
-/// How many ReplicaSets were made.
-fn made(server: &Server) -> usize {
+/// How many ReplicaSets have been created.
+fn creations(server: &Server) -> usize {
     server.verbs().iter().filter(|verb| *verb == "POST replicasets").count()
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_of_two_acts() {
+async fn only_the_leader_of_two_acts() {
     let server = Server::default();
     server.put(deployment());
-    let (first, second) = two(&server).await;
+    let (first, second) = start_two(&server).await;
     seconds(60.0).await;
     assert!(first.leads() && !second.leads());
-    assert_eq!((holder(&server).as_str(), made(&server)), ("first", 1));
+    assert_eq!((holder(&server).as_str(), creations(&server)), ("first", 1));
     assert_eq!(server.get(LEASE)["spec"]["leaseTransitions"], 0);
-    // After discovery, the lists and a look at the lease: each takes two milliseconds.
+    // After discovery, the lists and a read of the lease: each takes two milliseconds.
     assert_eq!(server.get(LEASE)["spec"]["acquireTime"], "2026-01-01T00:00:00.006000Z");
     let renewals = server.verbs().iter().filter(|verb| verb.starts_with("PUT leases/")).count();
     assert!((29..=31).contains(&renewals), "every two seconds, not {renewals} times");
 }
 
-/// Killed, it gives nothing back: the other waits until the lease has run out, and then acts on
-/// what it has seen meanwhile.
+/// A killed leader does not release its lease. The standby waits until the lease has expired, and
+/// then acts on the changes in between.
 #[tokio::test(start_paused = true)]
-async fn another_takes_over_when_the_lease_has_run_out() {
+async fn standby_takes_over_when_the_lease_expires() {
     let server = Server::default();
-    let (first, second) = two(&server).await;
+    let (first, second) = start_two(&server).await;
     seconds(60.0).await;
     first.task.abort();
     let lists = server.reads().len();
     server.put(deployment());
     seconds(12.9).await;
     assert_eq!(
-        (holder(&server).as_str(), made(&server)),
+        (holder(&server).as_str(), creations(&server)),
         ("first", 0),
         "it renewed at most two seconds before its end"
     );
     seconds(6.5).await;
     assert!(second.leads());
-    assert_eq!((holder(&server).as_str(), made(&server)), ("second", 1));
+    assert_eq!((holder(&server).as_str(), creations(&server)), ("second", 1));
     assert_eq!(server.get(LEASE)["spec"]["leaseTransitions"], 1);
     assert_eq!(server.reads().len(), lists, "its caches were warm");
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_stopped_finishes_and_gives_the_lease_back() {
+async fn stopped_leader_finishes_its_work_and_releases_the_lease() {
     let server = Server::default();
-    let (first, second) = two(&server).await;
+    let (first, second) = start_two(&server).await;
     server.put(deployment());
     seconds(0.01).await;
     first.stop.send(()).unwrap();
     first.task.await.unwrap().unwrap();
     let (verb, lease) = server.writes().pop().unwrap();
     assert_eq!(verb, format!("PUT {LEASE}"), "after all other writes");
-    // Two milliseconds after it was stopped: it has looked at the lease once more.
+    // Two milliseconds after the stop it has read the lease once more.
     let given_back = json!({
         "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 0,
         "acquireTime": "2026-01-01T00:00:02.012000Z", "renewTime": "2026-01-01T00:00:02.012000Z",
     });
     assert_eq!(lease["spec"], given_back);
-    assert!(!server.all("events").is_empty(), "what was to be told has been told");
+    assert!(!server.all("events").is_empty(), "pending events have been written");
     seconds(4.5).await;
     assert!(second.leads());
-    assert_eq!(made(&server), 1);
+    assert_eq!(creations(&server), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_stands_by_stops_without_a_word() {
+async fn stopped_standby_leaves_the_lease_unchanged() {
     let server = Server::default();
-    let (_first, second) = two(&server).await;
+    let (_first, second) = start_two(&server).await;
     seconds(0.5).await;
     let before = server.get(LEASE);
     second.stop.send(()).unwrap();
@@ -133,10 +133,10 @@ async fn one_that_stands_by_stops_without_a_word() {
     assert_eq!(server.get(LEASE), before);
 }
 
-/// Told to stop while it reaches for the lease, it does not know whether it has it: the answer
-/// never came.
+/// A process that is stopped while it creates the lease cannot know whether it holds it, because
+/// the response never arrived.
 #[tokio::test(start_paused = true)]
-async fn one_that_may_have_won_gives_back_too() {
+async fn releases_a_lease_whose_creation_was_not_answered() {
     let server = Server::default();
     server.requests().hangs = Some("POST leases");
     let replica = Replica::start(&server, "me");
@@ -148,12 +148,12 @@ async fn one_that_may_have_won_gives_back_too() {
     assert_eq!(holder(&server), "");
 }
 
-/// It ends by itself before the lease can have run out for the others.
+/// It exits before another process could consider the lease expired.
 #[tokio::test(start_paused = true)]
-async fn one_that_cannot_renew_ends() {
+async fn leader_that_cannot_renew_exits() {
     let server = Server::default();
     server.put(deployment());
-    let (first, second) = two(&server).await;
+    let (first, second) = start_two(&server).await;
     server.interfere(|verb, _| verb.contains("leases").then(|| failure(500, "InternalError", "no")));
     seconds(9.9).await;
     assert!(!first.task.is_finished());
@@ -172,11 +172,11 @@ async fn one_that_cannot_renew_ends() {
     assert_eq!(server.verbs(), before, "it does nothing more");
 }
 
-/// A request that hangs does not cost the lease: the next one may work.
+/// One hanging request does not lose the lease; the next attempt may work.
 #[tokio::test(start_paused = true)]
-async fn one_failure_does_not_cost_the_lease() {
+async fn leader_survives_single_failures() {
     let server = Server::default();
-    let (first, _second) = two(&server).await;
+    let (first, _second) = start_two(&server).await;
     let mut left = 3;
     server.interfere(move |verb, _| {
         left -= i32::from(verb.contains("leases"));
@@ -186,11 +186,12 @@ async fn one_failure_does_not_cost_the_lease() {
     assert!(first.leads());
 }
 
-/// Somebody took it by force: who goes on trying for ten seconds acts beside the new holder.
+/// Another process overwrote the lease. A leader that kept trying for ten seconds would act
+/// concurrently with the new holder.
 #[tokio::test(start_paused = true)]
-async fn one_whose_lease_was_taken_ends_at_once() {
+async fn leader_exits_when_another_takes_its_lease() {
     let server = Server::default();
-    let (first, _second) = two(&server).await;
+    let (first, _second) = start_two(&server).await;
     let mut lease = server.get(LEASE);
     lease["spec"]["holderIdentity"] = "usurper".into();
     server.put(lease);
@@ -200,15 +201,16 @@ async fn one_whose_lease_was_taken_ends_at_once() {
     assert_eq!(holder(&server), "usurper");
 }
 
-/// What a lease says of times is another machine's clock: it counts from when it was first seen.
+/// The times in a lease come from another machine's clock, so its age counts from when this process
+/// first observed it.
 #[tokio::test(start_paused = true)]
-async fn a_lease_is_alive_when_it_is_first_seen() {
+async fn lease_age_counts_from_the_first_observation() {
     let server = Server::default();
     let spec =
         json!({"holderIdentity": "gone", "leaseDurationSeconds": 15, "renewTime": "1999-01-01T00:00:00.000000Z"});
-    let mut kept = lease(&spec);
-    kept["metadata"]["labels"] = json!({"kept": "yes"});
-    server.put(kept);
+    let mut expired = lease(&spec);
+    expired["metadata"]["labels"] = json!({"kept": "yes"});
+    server.put(expired);
     let replica = Replica::start(&server, "me");
     seconds(14.9).await;
     assert!(!replica.leads());
@@ -217,9 +219,9 @@ async fn a_lease_is_alive_when_it_is_first_seen() {
     assert_eq!(server.get(LEASE)["metadata"]["labels"], json!({"kept": "yes"}));
 }
 
-/// A lease that somebody made and never held, and one that is deleted under its holder.
+/// A lease without a holder, and one that is deleted while it is held.
 #[tokio::test(start_paused = true)]
-async fn a_lease_may_be_empty_or_go() {
+async fn acquires_an_empty_lease_and_recreates_a_deleted_one() {
     let server = Server::default();
     server.put(lease(&json!({})));
     let replica = Replica::start(&server, "me");
@@ -233,7 +235,7 @@ async fn a_lease_may_be_empty_or_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_sees_nothing_does_not_stand() {
+async fn replica_without_caches_does_not_acquire_the_lease() {
     let server = Server::default();
     server.requests().refuses_lists = true;
     let replica = Replica::start(&server, "blind");

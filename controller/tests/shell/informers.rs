@@ -1,8 +1,8 @@
-//! Watches that fail, in virtual time: the changes are found all the same, and the failure shows.
+//! Failing watches, in virtual time: changes are still found, and the metrics show the failure.
 
 use std::time::Duration;
 
-use rollout_controller::{Clock, Metrics, Process, Settings, serve};
+use rollout_controller::{Clock, Metrics, ProcessOptions, Settings, serve};
 
 use crate::server::Server;
 use crate::{deployment, end_watches, pass};
@@ -17,13 +17,13 @@ fn value(metrics: &Metrics, name: &str, labels: &str) -> f64 {
     line.unwrap_or_else(|| panic!("{name} in {text}")).parse().unwrap()
 }
 
-/// The right to watch is withdrawn: lists go on twice a minute, and no more often, so a new
-/// Deployment is found by one.
+/// Without the right to watch, lists continue twice a minute and no more often, and find new
+/// Deployments.
 #[tokio::test(start_paused = true)]
-async fn where_nothing_can_be_watched_lists_go_on() {
+async fn lists_go_on_without_the_right_to_watch() {
     let server = Server::default();
     let metrics = Metrics::default();
-    let process = Process { metrics: metrics.clone(), ..Process::default() };
+    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
     tokio::spawn(serve(server.client(), settings(), process, std::future::pending()));
     pass(Duration::from_secs(1)).await;
     server.requests().rights.0.retain(|(_, of, verb, _)| of != "deployments" || verb != "watch");
@@ -42,10 +42,10 @@ async fn where_nothing_can_be_watched_lists_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_times_of_the_last_list_and_event_are_shown() {
+async fn metrics_show_the_times_of_the_last_list_and_event() {
     let server = Server::default();
     let metrics = Metrics::default();
-    let process = Process { metrics: metrics.clone(), ..Process::default() };
+    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
     tokio::spawn(serve(server.client(), settings(), process, std::future::pending()));
     pass(Duration::from_secs(10)).await;
     let start = 1_767_225_600.0;
@@ -58,17 +58,17 @@ async fn the_times_of_the_last_list_and_event_are_shown() {
     assert!((0.0..1.0).contains(&since("last_list_timestamp_seconds")));
 }
 
-/// 60 s after one that came soon there must be another bookmark, so 90 s of silence are too many; a
-/// server that sends none so soon is given all the time for which it keeps a watch open.
+/// A server that sent a bookmark early must send one every 60 s, so 90 s of silence are too long. A
+/// server that sends none early gets as long as it may keep a watch open.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_shows_nothing_for_its_time_is_begun_anew() {
+async fn silent_watch_is_restarted() {
     let server = Server::default();
-    tokio::spawn(serve(server.client(), settings(), Process::default(), std::future::pending()));
+    tokio::spawn(serve(server.client(), settings(), ProcessOptions::default(), std::future::pending()));
     let watches = |kind: &str| server.reads().iter().filter(|read| **read == format!("WATCH {kind}")).count();
     pass(Duration::from_secs(60)).await;
     server.api.watches("deployments").unwrap().send_bookmarks();
     pass(Duration::from_millis(1)).await;
-    // From here on nothing arrives, not even the end of a watch whose time is up.
+    // From here on nothing arrives, not even the end of an expired watch.
     for resource in ["deployments", "pods"] {
         server.api.watches(resource).unwrap().pause();
     }

@@ -1,8 +1,6 @@
-//! The shell against a server in this process, in virtual time: what each answer of the server
-//! leads to.
+//! Tests of the controllers against a simulated API server in this process, in virtual time.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
-mod again;
 mod connect;
 mod deploy;
 mod election;
@@ -15,10 +13,11 @@ mod replica_sets;
 mod requests;
 mod restart_program;
 mod restarts;
+mod resync;
 mod rights;
-mod secured;
+mod secure_metrics;
 mod server;
-mod silence;
+mod silent_connections;
 mod webhook;
 
 use std::sync::{Arc, Mutex};
@@ -31,7 +30,7 @@ use serde_json::{Value, json};
 use server::Server;
 use tokio::task::JoinHandle;
 
-/// Starts the controller and lets it come to rest.
+/// Starts the controller and waits until it is idle.
 async fn start(server: &Server) -> JoinHandle<()> {
     let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
     let settings = Settings { clock, ..Settings::default() };
@@ -46,7 +45,7 @@ async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-/// Ends the watches of what a Deployment controller looks at.
+/// Ends the watches of a Deployment controller.
 fn end_watches(server: &Server) {
     for resource in ["deployments", "replicasets", "pods"] {
         server.api.watches(resource).unwrap().end();
@@ -59,14 +58,14 @@ fn events(server: &Server) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn makes_a_replica_set_and_says_so() {
+async fn creates_a_replica_set_and_records_an_event() {
     let server = Server::default();
     server.put(deployment());
     start(&server).await;
     let rs = server.all("replicasets").remove(0);
     let name = rs["metadata"]["name"].as_str().unwrap();
-    // How many more depends on which watch is faster: a status made from an older Deployment is
-    // refused.
+    // The number of further writes depends on which watch is faster: a status computed from an
+    // older Deployment is rejected.
     assert_eq!(server.verbs()[..2], ["POST replicasets", "PUT deployments/web/status"]);
     assert!(server.verbs()[2..].iter().all(|verb| verb == "PUT deployments/web/status"));
     let web = server.get("deployments/web");
@@ -82,7 +81,7 @@ async fn makes_a_replica_set_and_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conflict_is_tried_again_quietly() {
+async fn conflict_is_retried_without_an_event() {
     let server = Server::default();
     server.put(deployment());
     start(&server).await;
@@ -104,10 +103,10 @@ async fn a_conflict_is_tried_again_quietly() {
     assert_eq!(events(&server).len(), 2, "one for making, one for the size that was taken");
 }
 
-/// The status that tells of a new ReplicaSet meets a conflict: it is told of what the Deployment is
-/// by now, or the deadline of this rollout would never count.
+/// The status update after a ReplicaSet creation meets a conflict. It is repeated on the latest
+/// Deployment, or this rollout's deadline would never start.
 #[tokio::test(start_paused = true)]
-async fn a_new_replica_set_is_told_of_in_spite_of_a_conflict() {
+async fn new_replica_set_is_reported_despite_a_conflict() {
     let server = Server::default();
     let mut before = deployment();
     let complete = json!({"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"});
@@ -128,12 +127,11 @@ async fn a_new_replica_set_is_told_of_in_spite_of_a_conflict() {
     assert_eq!(progressing[0]["reason"], "NewReplicaSetCreated");
 }
 
-/// The same conflict, because the user was quicker: what follows goes by what the user wants now. A
-/// step of the time before would be one too many (case `during/scaled-after-creation`), and so
-/// would be the revision of a template that nobody wants any more (case
-/// `during/retemplated-after-creation`).
+/// The same conflict, caused by a user's change. The controller then acts on the new spec: a
+/// scale-up for the old spec would be one too many (case `during/scaled-after-creation`), and so
+/// would a revision for the old template (case `during/retemplated-after-creation`).
 #[tokio::test(start_paused = true)]
-async fn what_changes_while_a_new_replica_set_is_told_of_counts_at_once() {
+async fn change_during_the_status_conflict_takes_effect_at_once() {
     for image in ["app:2", "app:3"] {
         let server = Server::default();
         server.put(deployment());
@@ -168,11 +166,10 @@ async fn what_changes_while_a_new_replica_set_is_told_of_counts_at_once() {
     }
 }
 
-/// What it has itself written it looks for in its watches before it decides anew: a decision on
-/// older sizes would be made twice (cases `during/retemplated-after-creation`,
-/// `during/new-replicaset-deleted`).
+/// The controller waits until its caches show its own writes. A decision on stale sizes would be
+/// made twice (cases `during/retemplated-after-creation`, `during/new-replicaset-deleted`).
 #[tokio::test(start_paused = true)]
-async fn its_own_writes_are_waited_for_but_not_for_ever() {
+async fn waits_a_limited_time_for_its_own_writes() {
     let server = Server::default();
     server.put(deployment());
     start(&server).await;
@@ -190,13 +187,13 @@ async fn its_own_writes_are_waited_for_but_not_for_ever() {
     let creations = || server.verbs().iter().filter(|verb| *verb == "POST replicasets").count();
     assert_eq!(creations(), 2);
     let before = server.verbs().len();
-    // It is woken, and still knows of one ReplicaSet only.
+    // A sync starts, and the cache still has one ReplicaSet only.
     let mut web = server.get("deployments/web");
     web["metadata"]["labels"] = json!({"touched": "yes"});
     server.put(web);
     pass(Duration::from_millis(100)).await;
     assert_eq!(server.verbs()[before..], [] as [&str; 0]);
-    // Upstream would have gone on by now: it asks for the ReplicaSet again, which is there.
+    // Upstream would have continued by now: it tries to create the ReplicaSet again, and finds it.
     pass(Duration::from_secs(1)).await;
     assert_eq!(server.verbs().get(before).map(String::as_str), Some("POST replicasets"));
     assert_eq!(server.all("replicasets").len(), 2);
@@ -210,7 +207,7 @@ async fn its_own_writes_are_waited_for_but_not_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_taken_name_counts_as_a_collision() {
+async fn name_in_use_counts_as_a_collision() {
     let server = Server::default();
     server.put(deployment());
     let name = format!("web-{}", pod_template_hash(&template("app:1"), None, KubernetesMinor::default()));
@@ -227,7 +224,7 @@ async fn a_taken_name_counts_as_a_collision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_replica_set_is_told_and_tried_sixteen_times() {
+async fn refused_replica_set_is_reported_and_tried_sixteen_times() {
     let server = Server::default();
     server.put(deployment());
     server.interfere(|verb, _| (verb == "POST replicasets").then(|| failure(403, "Forbidden", "exceeded quota")));
@@ -245,7 +242,7 @@ async fn a_refused_replica_set_is_told_and_tried_sixteen_times() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_goes_away_is_left_alone() {
+async fn terminating_namespace_is_not_retried() {
     let server = Server::default();
     server.put(deployment());
     server.interfere(|verb, _| {
@@ -260,7 +257,7 @@ async fn a_namespace_that_goes_away_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn adopts_after_a_live_look() {
+async fn adopts_after_reading_the_live_object() {
     let server = Server::default();
     server.put(deployment());
     server.put(orphan());
@@ -277,9 +274,9 @@ async fn adopts_after_a_live_look() {
     assert_eq!(server.all("replicasets").len(), 2);
 }
 
-/// TestSyncDeploymentDeletionRace: the cache says alive, the server says going.
+/// TestSyncDeploymentDeletionRace: the live object is being deleted, and the cached one is not.
 #[tokio::test(start_paused = true)]
-async fn adopts_nothing_for_a_deployment_that_is_going() {
+async fn deployment_being_deleted_adopts_nothing() {
     let server = Server::default();
     server.put(deployment());
     server.put(orphan());
@@ -293,7 +290,7 @@ async fn adopts_nothing_for_a_deployment_that_is_going() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn releases_what_matches_no_more() {
+async fn releases_replica_set_that_no_longer_matches() {
     let server = Server::default();
     server.put(deployment());
     start(&server).await;
@@ -304,16 +301,16 @@ async fn releases_what_matches_no_more() {
     pass(Duration::from_secs(1)).await;
     let (verb, patch) = server.writes().remove(before);
     assert_eq!(verb, format!("PATCH replicasets/{}", rs["metadata"]["name"].as_str().unwrap()));
-    let wanted = json!({"uid": rs["metadata"]["uid"], "ownerReferences": [{"$patch": "delete", "uid": "d"}]});
-    assert_eq!(patch["metadata"], wanted);
-    // Its name is taken by what is no longer its own, so another hash has to do.
+    let expected = json!({"uid": rs["metadata"]["uid"], "ownerReferences": [{"$patch": "delete", "uid": "d"}]});
+    assert_eq!(patch["metadata"], expected);
+    // The released ReplicaSet keeps the name, so the controller uses another hash.
     assert_eq!(server.get("deployments/web")["status"]["collisionCount"], 1);
     assert_eq!(server.all("replicasets").len(), 2);
 }
 
-/// What fails while old ReplicaSets shrink is forgiven: the status is written all the same.
+/// A failed scale-down of an old ReplicaSet is ignored; the status is written all the same.
 #[tokio::test(start_paused = true)]
-async fn a_failed_reduction_does_not_keep_the_status_back() {
+async fn failed_scale_down_does_not_hold_back_the_status() {
     let server = Server::default();
     server.put(deployment());
     start(&server).await;
@@ -333,7 +330,7 @@ async fn a_failed_reduction_does_not_keep_the_status_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_passes_in_virtual_time() {
+async fn progress_deadline_passes_in_virtual_time() {
     let server = Server::default();
     server.put(deployment());
     start(&server).await;
@@ -348,9 +345,9 @@ async fn a_deadline_passes_in_virtual_time() {
     assert_eq!(progressing(&server), "ProgressDeadlineExceeded");
 }
 
-/// 410: what came and went meanwhile is found by a new list.
+/// 410 Gone: a new list finds the changes in between.
 #[tokio::test(start_paused = true)]
-async fn a_forgotten_watch_starts_over() {
+async fn expired_watch_lists_again() {
     let server = Server::default();
     server.put(deployment());
     start(&server).await;
@@ -361,12 +358,12 @@ async fn a_forgotten_watch_starts_over() {
     pass(Duration::from_secs(2)).await;
     let lists = server.reads().iter().filter(|read| *read == "LIST replicasets").count();
     assert_eq!(lists, 2);
-    assert_eq!(server.all("replicasets").len(), 1, "it was made anew");
+    assert_eq!(server.all("replicasets").len(), 1, "it was created again");
 }
 
-/// A watch that merely ends goes on where it was.
+/// A watch that ends normally resumes at its last version.
 #[tokio::test(start_paused = true)]
-async fn a_cut_watch_goes_on() {
+async fn closed_watch_resumes_at_its_version() {
     let server = Server::default();
     server.put(deployment());
     start(&server).await;
@@ -380,9 +377,9 @@ async fn a_cut_watch_goes_on() {
     assert_eq!(server.all("replicasets")[0]["spec"]["replicas"], 4);
 }
 
-/// Dropped, it does nothing more, though the server goes on.
+/// Once dropped, it makes no more requests, though the server is still there.
 #[tokio::test(start_paused = true)]
-async fn nothing_outlives_the_run() {
+async fn dropped_run_makes_no_more_requests() {
     let server = Server::default();
     start(&server).await.abort();
     pass(Duration::from_millis(10)).await;
@@ -392,9 +389,9 @@ async fn nothing_outlives_the_run() {
     assert_eq!(server.reads().len(), 6, "three lists, three watches, and then none");
 }
 
-/// Asked to stop, it returns, and what was decided has been written.
+/// When stopped, it returns after writing what it had decided.
 #[tokio::test(start_paused = true)]
-async fn stops_when_asked_to() {
+async fn shutdown_writes_what_was_decided() {
     let server = Server::default();
     server.put(deployment());
     let shutdown = pass(Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! Objects as an API server stores them: valid, with all defaults, and with UIDs that a test knows.
+//! Objects as an API server stores them: valid, with all defaults and known UIDs.
 
 use kube::Client;
 use kube_apiserver_sim::ApiServer;
@@ -13,8 +13,8 @@ pub(crate) fn object(api_version: &str, kind: &str, name: &str) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": metadata})
 }
 
-/// The spec of a pod with one container of these fields. Its grace period is 0: there is no kubelet
-/// that ends it.
+/// A pod spec with one container of these fields. Its grace period is 0, because no kubelet ends
+/// the pod.
 pub(crate) fn pod_spec(fields: &Value) -> Value {
     let mut container = json!({
         "name": "c", "image": "app:1", "imagePullPolicy": "IfNotPresent", "resources": {},
@@ -31,7 +31,7 @@ pub(crate) fn template(image: &str) -> Value {
     json!({"metadata": {"labels": {"app": "web"}}, "spec": pod_spec(&json!({"image": image}))})
 }
 
-/// A Deployment of so many, with these labels and this template.
+/// A Deployment with this many replicas and this template.
 pub(crate) fn deployment_of(name: &str, replicas: i32, template: &Value) -> Value {
     let mut deployment = object("apps/v1", "Deployment", name);
     deployment["metadata"]["generation"] = 1.into();
@@ -46,14 +46,14 @@ pub(crate) fn deployment_of(name: &str, replicas: i32, template: &Value) -> Valu
     deployment
 }
 
-/// A Deployment of three.
+/// A Deployment with three replicas.
 pub(crate) fn deployment() -> Value {
     let mut web = deployment_of("web", 3, &template("app:1"));
     web["metadata"]["uid"] = "d".into();
     web
 }
 
-/// A ReplicaSet of so many, without an owner.
+/// A ReplicaSet with this many replicas and without an owner.
 pub(crate) fn replica_set(name: &str, uid: &str, replicas: i32, image: &str) -> Value {
     let mut set = object("apps/v1", "ReplicaSet", name);
     set["metadata"]["uid"] = uid.into();
@@ -65,14 +65,14 @@ pub(crate) fn replica_set(name: &str, uid: &str, replicas: i32, image: &str) -> 
     set
 }
 
-/// A ReplicaSet of none that a Deployment `web` adopts.
+/// A ReplicaSet without replicas that a Deployment `web` adopts.
 pub(crate) fn orphan() -> Value {
     let mut orphan = replica_set("orphan", "o", 0, "app:0");
     orphan["status"]["observedGeneration"] = 1.into();
     orphan
 }
 
-/// A pod that is ready, and owned by the ReplicaSet `web` of the UID `rs` if that is said.
+/// A ready pod, optionally owned by the ReplicaSet `web` with the UID `rs`.
 pub(crate) fn pod(name: &str, owned: bool) -> Value {
     let mut pod = object("v1", "Pod", name);
     pod["metadata"]["generation"] = 1.into();
@@ -85,7 +85,7 @@ pub(crate) fn pod(name: &str, owned: bool) -> Value {
     pod["spec"] = template("app:1")["spec"].clone();
     pod["spec"]["nodeName"] = "n".into();
     pod["spec"]["enableServiceLinks"] = true.into();
-    // By admission.
+    // Set by admission.
     pod["spec"]["tolerations"] = ["not-ready", "unreachable"]
         .map(|taint| {
             let key = format!("node.kubernetes.io/{taint}");
@@ -104,14 +104,14 @@ pub(crate) fn lease(spec: &Value) -> Value {
     lease
 }
 
-/// What is written back as it was read changes nothing: the objects are valid and lack no default.
+/// Writing an object back unchanged is a no-op: the objects are valid and have all defaults.
 #[tokio::test(start_paused = true)]
-async fn objects_are_as_a_server_stores_them() {
+async fn objects_equal_their_stored_form() {
     let server = ApiServer::new();
     let client = Client::new(server.clone(), "default");
     let objects = [deployment(), orphan(), replica_set("web", "rs", 1, "app:1"), pod("a", true), pod("b", false)];
     let restarts = [config("c", "1"), workload("w", "c"), mounts("m"), secret("NDkzODE3"), lease(&json!({}))];
-    // The owner before its pod.
+    // The owner precedes its pod.
     for object in objects.into_iter().chain(restarts) {
         let stored = server.put_stored(object).unwrap();
         let text = |of: &Value| of.as_str().unwrap().to_lowercase();

@@ -1,11 +1,10 @@
-//! What a process has around the controller: metrics, probes, limits, and the namespace that it
-//! keeps to.
+//! The process around the controllers: metrics, probes, limits, and the restriction to a namespace.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rollout_controller::{Election, Endpoint, Metrics, Pages, Process, RateLimit, Settings, run, serve};
+use rollout_controller::{Election, Endpoint, Metrics, Pages, ProcessOptions, RateLimit, Settings, run, serve};
 use rstest::rstest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -47,7 +46,7 @@ async fn answers_metrics_and_probes() {
     else {
         panic!("{endpoints:?}")
     };
-    let process = Process { endpoints, ..Process::default() };
+    let process = ProcessOptions { endpoints, ..ProcessOptions::default() };
     let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
 
     let answer = get(probes, "GET /readyz").await;
@@ -81,7 +80,7 @@ async fn answers_metrics_and_probes() {
     task.abort();
 }
 
-/// One endpoint for metrics and probes, and where it is.
+/// One endpoint for metrics and probes, and its address.
 async fn one_endpoint() -> (Vec<Endpoint>, SocketAddr) {
     let at = "127.0.0.1:0".parse().unwrap();
     let endpoints = Endpoint::open(at, at).await.unwrap();
@@ -89,17 +88,17 @@ async fn one_endpoint() -> (Vec<Endpoint>, SocketAddr) {
     (endpoints, at)
 }
 
-/// The runtime of probes and of the lease, for as long as the tests run.
-fn aside() -> Handle {
+/// The runtime of the probes and the lease, for all tests.
+fn probe_runtime() -> Handle {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let handle = runtime.handle().clone();
     std::thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
     handle
 }
 
-/// The runtime of the controllers has one thread here, and the test blocks it.
+/// The controllers' runtime has one thread here, and the test blocks it.
 #[tokio::test]
-async fn probes_metrics_and_the_lease_go_on_while_decisions_block_their_thread() {
+async fn probes_and_lease_renewal_continue_while_decisions_block_their_thread() {
     let server = Server::default();
     let (endpoints, at) = one_endpoint().await;
     let election = Election {
@@ -108,13 +107,19 @@ async fn probes_metrics_and_the_lease_go_on_while_decisions_block_their_thread()
         retry_period: Duration::from_millis(5),
         ..Election::new("default", "rollout-controller", "me")
     };
-    let aside = aside();
-    // A client has a task of its own, in the runtime in which it is made.
+    let probe_runtime = probe_runtime();
+    // A client's background task runs in the runtime that created the client.
     let lease = Some({
-        let _within = aside.enter();
+        let _within = probe_runtime.enter();
         server.client()
     });
-    let process = Process { endpoints, election: Some(election), lease, aside: Some(aside), ..Process::default() };
+    let process = ProcessOptions {
+        endpoints,
+        election: Some(election),
+        lease,
+        runtime: Some(probe_runtime),
+        ..ProcessOptions::default()
+    };
     let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
     until(at, "GET /metrics", "leader_election_master_status{name=\"rollout-controller\"} 1").await;
 
@@ -140,18 +145,18 @@ async fn probes_metrics_and_the_lease_go_on_while_decisions_block_their_thread()
     task.abort();
 }
 
-/// More idle connections than fit, and none of them times out within this time.
+/// More idle connections than the limit, none of which times out during the test.
 #[tokio::test]
-async fn connections_that_say_nothing_keep_nobody_out() {
+async fn idle_connections_do_not_lock_out_probes() {
     let server = Server::default();
     let (endpoints, at) = one_endpoint().await;
-    let process = Process { endpoints, ..Process::default() };
+    let process = ProcessOptions { endpoints, ..ProcessOptions::default() };
     let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
     let mut silent = Vec::new();
     for _ in 0..400 {
         silent.push(TcpStream::connect(at).await.unwrap());
     }
-    // Each may be idle for five seconds; in turns of 32 that took over a minute.
+    // Each may be idle for five seconds. Served 32 at a time, that took over a minute.
     for probe in ["/livez", "/readyz", "/metrics"] {
         let answer = timeout(Duration::from_secs(30), get(at, &format!("GET {probe}"))).await.expect(probe);
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
@@ -160,37 +165,38 @@ async fn connections_that_say_nothing_keep_nobody_out() {
     task.abort();
 }
 
-/// Waits, with a back-off, for an API server that rejects it: roles and tokens may come later.
+/// It retries with a back-off while the API server rejects it: roles and tokens may come later.
 #[tokio::test(start_paused = true)]
-async fn waits_until_it_is_let_in() {
+async fn waits_until_the_api_server_accepts_its_token() {
     let server = Server::default();
     server.put(deployment());
     server.requests().token = Some("another's");
-    let task = tokio::spawn(serve(server.client(), Settings::default(), Process::default(), std::future::pending()));
+    let task =
+        tokio::spawn(serve(server.client(), Settings::default(), ProcessOptions::default(), std::future::pending()));
     pass(Duration::from_secs(120)).await;
     assert!(!task.is_finished());
-    let asked = server.requests().refused.len();
-    assert!((10..=20).contains(&asked), "asked {asked} times in two minutes");
+    let attempts = server.requests().refused.len();
+    assert!((10..=20).contains(&attempts), "{attempts} attempts in two minutes");
     server.requests().token = None;
     pass(Duration::from_secs(11)).await;
     assert_eq!(server.all("replicasets").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn stops_at_once_while_it_waits() {
+async fn stops_at_once_while_waiting_for_the_api_server() {
     let server = Server::default();
     server.requests().token = Some("another's");
-    let ends = serve(server.client(), Settings::default(), Process::default(), pass(Duration::from_secs(4)));
+    let ends = serve(server.client(), Settings::default(), ProcessOptions::default(), pass(Duration::from_secs(4)));
     timeout(Duration::from_secs(5), ends).await.expect("it goes on waiting").unwrap();
 }
 
-/// Live while it waits, or the kubelet would restart it; but not ready.
+/// It is live while it waits, or the kubelet would restart it, but not ready.
 #[tokio::test]
-async fn answers_probes_while_it_waits() {
+async fn answers_probes_while_waiting_for_the_api_server() {
     let server = Server::default();
     server.requests().token = Some("another's");
     let (endpoints, at) = one_endpoint().await;
-    let process = Process { endpoints, ..Process::default() };
+    let process = ProcessOptions { endpoints, ..ProcessOptions::default() };
     let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
     assert!(get(at, "GET /livez").await.starts_with("HTTP/1.1 200 "));
     assert!(get(at, "GET /readyz").await.starts_with("HTTP/1.1 500 "));
@@ -200,7 +206,7 @@ async fn answers_probes_while_it_waits() {
 }
 
 #[tokio::test]
-async fn one_address_may_answer_all() {
+async fn one_address_can_serve_metrics_and_probes() {
     let at = format!("127.0.0.1:{}", free_port());
     let endpoints = Endpoint::open(at.parse().unwrap(), at.parse().unwrap()).await.unwrap();
     assert_eq!(endpoints.len(), 1);
@@ -213,12 +219,12 @@ fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// One write a second; lists and watches need no turn, so the first one comes at once.
+/// One write per second. Lists and watches are not limited, so the first list is immediate.
 #[rstest]
 #[case::unlimited(None, 0)]
 #[case::one_a_second(Some(RateLimit { qps: 1.0, burst: 1 }), 4)]
 #[tokio::test(start_paused = true)]
-async fn keeps_to_its_limit(#[case] rate_limit: Option<RateLimit>, #[case] expected: u64) {
+async fn requests_stay_within_the_rate_limit(#[case] rate_limit: Option<RateLimit>, #[case] expected: u64) {
     let server = Server::default();
     let mut web = deployment();
     for name in ["a", "b", "c", "d", "e"] {
@@ -239,7 +245,7 @@ async fn keeps_to_its_limit(#[case] rate_limit: Option<RateLimit>, #[case] expec
 }
 
 #[tokio::test(start_paused = true)]
-async fn keeps_to_its_namespace() {
+async fn requests_stay_within_the_namespace() {
     let server = Server::default();
     server.put(deployment());
     let settings = Settings { namespace: Some("default".to_owned()), ..Settings::default() };
@@ -252,13 +258,13 @@ async fn keeps_to_its_namespace() {
     }
 }
 
-/// What a controller at work counts.
+/// Metrics of a controller with work to do.
 #[tokio::test(start_paused = true)]
-async fn counts_its_work() {
+async fn metrics_count_adds_retries_and_syncs() {
     let server = Server::default();
     server.put(deployment());
     let metrics = Metrics::default();
-    let process = Process { metrics: metrics.clone(), ..Process::default() };
+    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
     serve(server.client(), Settings::default(), process, pass(Duration::from_secs(1))).await.unwrap();
     let text = metrics.text();
     let value = |name: &str| -> u64 {

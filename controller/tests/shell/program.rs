@@ -1,5 +1,5 @@
-//! The program itself, in real time, against a server in this process: signals, logs, and the way
-//! out.
+//! The program as a process, in real time, against a server in this process: signals, logs, and
+//! exit codes.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::{deployment, pass};
 
 const LEASE: &str = "leases/rollout-controller";
 
-/// Starts the program and lets it win the lease.
+/// Starts the program and waits until it holds the lease.
 async fn start(server: &Server, test: &str) -> Child {
     let path = server.kubeconfig(test);
     let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
@@ -43,8 +43,8 @@ fn terminate(child: &Child) {
     assert!(status.success());
 }
 
-/// Its exit code, and what it said.
-async fn ended(mut child: Child) -> (Option<i32>, Vec<Value>) {
+/// Its exit code and its log.
+async fn wait_for_exit(mut child: Child) -> (Option<i32>, Vec<Value>) {
     until(|| child.try_wait().unwrap().is_some()).await;
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
@@ -52,24 +52,24 @@ async fn ended(mut child: Child) -> (Option<i32>, Vec<Value>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn terminated_it_gives_the_lease_back_and_succeeds() {
+async fn sigterm_releases_the_lease_and_exits_with_zero() {
     let server = Server::default();
     server.put(deployment());
     let child = start(&server, "terminated").await;
     until(|| !server.all("replicasets").is_empty()).await;
     assert!(holder(&server).contains('_'), "a host and something of its own");
     terminate(&child);
-    let (code, log) = ended(child).await;
+    let (code, log) = wait_for_exit(child).await;
     assert_eq!(code, Some(0), "{log:?}");
     assert_eq!(holder(&server), "");
-    let said: Vec<_> = log.iter().map(|line| line["message"].as_str().unwrap()).collect();
-    assert_eq!(said.last(), Some(&"Stopped."));
-    assert!(said.contains(&"Gave the lease back."), "{said:?}");
+    let messages: Vec<_> = log.iter().map(|line| line["message"].as_str().unwrap()).collect();
+    assert_eq!(messages.last(), Some(&"Stopped."));
+    assert!(messages.contains(&"Gave the lease back."), "{messages:?}");
 }
 
-/// The first one waits for what is under way, and holds on to the lease meanwhile.
+/// The first SIGTERM waits for running work and keeps the lease meanwhile.
 #[tokio::test(flavor = "multi_thread")]
-async fn terminated_twice_it_ends_at_once() {
+async fn second_sigterm_exits_at_once() {
     let server = Server::default();
     server.requests().hangs = Some("POST replicasets");
     server.put(deployment());
@@ -79,17 +79,17 @@ async fn terminated_twice_it_ends_at_once() {
     pass(Duration::from_millis(500)).await;
     assert!(child.try_wait().unwrap().is_none(), "it finishes its work");
     terminate(&child);
-    let (code, log) = ended(child).await;
+    let (code, log) = wait_for_exit(child).await;
     assert_eq!(code, Some(1), "{log:?}");
     assert_ne!(holder(&server), "", "there was no time to give it back");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_its_lease_it_fails() {
+async fn lost_lease_exits_with_an_error() {
     let server = Server::default();
     let child = start(&server, "lost").await;
     server.interfere(|verb, _| verb.contains("leases").then(|| failure(500, "InternalError", "no")));
-    let (code, log) = ended(child).await;
+    let (code, log) = wait_for_exit(child).await;
     assert_eq!(code, Some(1));
     let last = log.last().unwrap();
     assert!(last["error"].as_str().unwrap().starts_with("leaderelection lost: "), "{last}");

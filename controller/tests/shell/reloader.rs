@@ -1,5 +1,5 @@
-//! Profile `reloader` against a server in this process: the requests that no timeline shows, and
-//! what it means to take over.
+//! Profile `reloader` against a server in this process: requests that timelines do not show, and
+//! migration reports.
 
 use std::time::Duration;
 
@@ -73,13 +73,13 @@ fn variable(job: &Value) -> &Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_cron_job_a_job_is_made_and_a_job_is_made_again() {
+async fn change_creates_a_job_from_a_cron_job_and_recreates_a_job() {
     let server = Server::granting(Rights::of_reloader());
     server.put(config("c", "red"));
     server.put(job());
     server.put(cron_job());
     let _task = start(&server, &[]).await;
-    assert_eq!(server.verbs(), [""; 0], "what is there at the start is no change");
+    assert_eq!(server.verbs(), [""; 0], "existing configs do not count as changes");
     server.put(config("c", "blue"));
     pass(Duration::from_secs(1)).await;
     assert_eq!(server.verbs(), ["POST jobs", "DELETE jobs/load", "POST jobs"]);
@@ -96,7 +96,7 @@ async fn of_a_cron_job_a_job_is_made_and_a_job_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kinds_that_are_ignored_are_neither_watched_nor_restarted() {
+async fn ignored_workload_types_are_neither_watched_nor_restarted() {
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "red"));
     server.put(job());
@@ -134,10 +134,10 @@ fn rollout(name: &str, annotations: Value) -> Value {
 
 const ROLLOUTS: &str = "--is-Argo-Rollouts=true";
 
-/// Its containers are a list that a patch replaces, so somebody else's write in between is one to
-/// be read first.
+/// A patch replaces the whole list of containers, so after another client's write the controller
+/// must read the Rollout again.
 #[tokio::test(start_paused = true)]
-async fn a_rollout_keeps_what_it_has() {
+async fn restarted_rollout_keeps_its_containers() {
     let server = Server::granting(Rights::of_reloader_with_rollouts());
     server.put(rollouts());
     server.put(config("c", "red"));
@@ -145,8 +145,8 @@ async fn a_rollout_keeps_what_it_has() {
     server.put(rollout("api", json!({AUTO: "true", "reloader.stakater.com/rollout-strategy": "restart"})));
     let _task = start(&server, &[ROLLOUTS]).await;
     let mut conflicts = 2;
-    server.interfere(move |what, _| {
-        let is_first = what == "PATCH rollouts/web" && conflicts > 0;
+    server.interfere(move |operation, _| {
+        let is_first = operation == "PATCH rollouts/web" && conflicts > 0;
         conflicts -= i32::from(is_first);
         is_first.then(|| failure(409, "Conflict", "it has been modified"))
     });
@@ -166,9 +166,9 @@ async fn a_rollout_keeps_what_it_has() {
     assert_eq!(versions, ["argoproj.io/v1alpha1", "argoproj.io/v1alpha1"]);
 }
 
-/// Other workloads are restarted, and Rollouts as soon as there are any.
+/// Other workloads are restarted at once, and Rollouts as soon as the cluster serves the kind.
 #[tokio::test(start_paused = true)]
-async fn a_cluster_may_get_rollouts_later() {
+async fn rollouts_restart_once_the_cluster_serves_them() {
     let server = Server::granting(Rights::of_reloader_with_rollouts());
     server.put(config("c", "red"));
     let mut web = workload("web", "c");
@@ -186,26 +186,26 @@ async fn a_cluster_may_get_rollouts_later() {
     assert_eq!(server.verbs(), ["PATCH deployments/web", "PATCH deployments/web", "PATCH rollouts/late"]);
 }
 
-/// Reloader looks after them with its flag only, and so does this one.
+/// Reloader handles Rollouts only with its flag, and so does this controller.
 #[tokio::test(start_paused = true)]
-async fn rollouts_are_taken_over() {
+async fn migration_report_covers_rollouts() {
     let server = cluster();
     server.requests().rights = Rights::of_reloader_with_rollouts();
-    let said = report(&server, settings(Profile::Safe, &[ROLLOUTS]), Source::Reloader).await;
-    assert!(said.contains("Not read: rollouts, which the cluster does not have"), "{said}");
+    let text = report(&server, settings(Profile::Safe, &[ROLLOUTS]), Source::Reloader).await;
+    assert!(text.contains("Not read: rollouts, which the cluster does not have"), "{text}");
     server.put(rollouts());
     server.put(rollout("late", json!({AUTO: "true"})));
-    let said = report(&server, settings(Profile::Reloader, &[ROLLOUTS]), Source::Reloader).await;
-    assert!(said.starts_with("From Reloader to profile reloader: 5 workloads."), "{said}");
-    assert!(said.contains("rollout/default/late\n  restarted for   configmap/c\n\n"), "{said}");
-    let said = report(&server, settings(Profile::Safe, &[ROLLOUTS]), Source::Reloader).await;
+    let text = report(&server, settings(Profile::Reloader, &[ROLLOUTS]), Source::Reloader).await;
+    assert!(text.starts_with("From Reloader to profile reloader: 5 workloads."), "{text}");
+    assert!(text.contains("rollout/default/late\n  restarted for   configmap/c\n\n"), "{text}");
+    let text = report(&server, settings(Profile::Safe, &[ROLLOUTS]), Source::Reloader).await;
     let lacks = "rollout/default/late\n  restarted for   nothing\n  no equivalent   a Rollout is not restarted\n";
-    assert!(said.contains(lacks), "{said}");
-    let said = report(&server, settings(Profile::Reloader, &[]), Source::Reloader).await;
-    assert!(!said.contains("rollout/"), "{said}");
+    assert!(text.contains(lacks), "{text}");
+    let text = report(&server, settings(Profile::Reloader, &[]), Source::Reloader).await;
+    assert!(!text.contains("rollout/"), "{text}");
 }
 
-/// A cluster of Reloader's: what its own manifests' annotations look like.
+/// A cluster with annotations as in Reloader's own manifests.
 fn cluster() -> Server {
     let server = Server::granting(Rights::of_reloader());
     server.put(config("c", "red"));
@@ -230,10 +230,10 @@ async fn report(server: &Server, settings: Settings, from: Source) -> String {
     migration.to_string()
 }
 
-/// The Secret is a volume that no container mounts, and to Reloader that is no use of it.
+/// No container mounts the Secret's volume, which Reloader does not count as use.
 #[tokio::test(start_paused = true)]
-async fn from_reloader_to_profile_safe() {
-    let said = report(&cluster(), settings(Profile::Safe, &[]), Source::Reloader).await;
+async fn reports_migration_from_reloader_to_profile_safe() {
+    let text = report(&cluster(), settings(Profile::Safe, &[]), Source::Reloader).await;
     let expected = "\
 From Reloader to profile safe: 4 workloads.
 
@@ -259,26 +259,26 @@ cronjob/default/backup
 
 Taking over restarts nothing: with these annotations the controller would change no pod template.
 ";
-    assert_eq!(said, expected);
+    assert_eq!(text, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn from_reloader_to_its_own_profile() {
-    let said = report(&cluster(), settings(Profile::Reloader, &[]), Source::Reloader).await;
-    assert!(said.starts_with("From Reloader to profile reloader: 4 workloads."), "{said}");
-    assert!(said.contains("cronjob/default/backup\n  restarted for   configmap/c\n"), "{said}");
-    assert!(!said.contains("annotate") && said.contains("Taking over restarts nothing"), "{said}");
-    let said = report(&cluster(), settings(Profile::Reloader, &["--webhook-url=http://x"]), Source::Reloader).await;
-    assert_eq!(said.matches("restarted for   nothing").count(), 4, "changes are told, and restart nothing: {said}");
-    let said = report(&cluster(), settings(Profile::Safe, &["--webhook-url=http://x"]), Source::Reloader).await;
-    assert_eq!(said.matches("a webhook in place of restarts").count(), 3, "{said}");
+async fn reports_migration_from_reloader_to_profile_reloader() {
+    let text = report(&cluster(), settings(Profile::Reloader, &[]), Source::Reloader).await;
+    assert!(text.starts_with("From Reloader to profile reloader: 4 workloads."), "{text}");
+    assert!(text.contains("cronjob/default/backup\n  restarted for   configmap/c\n"), "{text}");
+    assert!(!text.contains("annotate") && text.contains("Taking over restarts nothing"), "{text}");
+    let text = report(&cluster(), settings(Profile::Reloader, &["--webhook-url=http://x"]), Source::Reloader).await;
+    assert_eq!(text.matches("restarted for   nothing").count(), 4, "changes are reported and restart nothing: {text}");
+    let text = report(&cluster(), settings(Profile::Safe, &["--webhook-url=http://x"]), Source::Reloader).await;
+    assert_eq!(text.matches("a webhook in place of restarts").count(), 3, "{text}");
     let flags = ["--reload-on-create=true", "--sync-after-restart=true"];
-    let said = report(&cluster(), settings(Profile::Reloader, &flags), Source::Reloader).await;
-    assert!(said.contains("Taking over restarts 4 workloads:"), "its start counts as a change of everything: {said}");
+    let text = report(&cluster(), settings(Profile::Reloader, &flags), Source::Reloader).await;
+    assert!(text.contains("Taking over restarts 4 workloads:"), "its start counts as a change of everything: {text}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn from_xing() {
+async fn reports_migration_from_xing() {
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "red"));
     server.put(workload("web", "c"));
@@ -286,18 +286,18 @@ async fn from_xing() {
     missed["metadata"]["annotations"]["com.xing.deployment-restart.applied-config-checksums"] =
         r#"{"configmap/default/c":"0000000000000000"}"#.into();
     server.put(missed);
-    let said = report(&server, settings(Profile::Safe, &[]), Source::Xing).await;
-    assert!(said.starts_with("From xing's controller to profile safe: 2 workloads."), "{said}");
+    let text = report(&server, settings(Profile::Safe, &[]), Source::Xing).await;
+    assert!(text.starts_with("From xing's controller to profile safe: 2 workloads."), "{text}");
     assert!(
-        said.contains("Taking over restarts 1 workload:\n  deployment/default/missed for configmap/default/c"),
-        "{said}"
+        text.contains("Taking over restarts 1 workload:\n  deployment/default/missed for configmap/default/c"),
+        "{text}"
     );
 }
 
-/// Rights that are missing leave something out, and that is reported.
+/// The report names the kinds that it lacks the rights to list.
 #[tokio::test(start_paused = true)]
-async fn what_may_not_be_listed_is_named() {
+async fn migration_report_names_kinds_that_may_not_be_listed() {
     let server = Server::granting(Rights::of_restarts());
-    let said = report(&server, settings(Profile::Safe, &[]), Source::Reloader).await;
-    assert!(said.contains("Not read: cronjobs, which may not be listed"), "{said}");
+    let text = report(&server, settings(Profile::Safe, &[]), Source::Reloader).await;
+    assert!(text.contains("Not read: cronjobs, which may not be listed"), "{text}");
 }

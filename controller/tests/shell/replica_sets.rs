@@ -1,10 +1,10 @@
-//! The ReplicaSet controller against a server in this process, in virtual time: what each answer of
-//! the server leads to.
+//! Tests of the ReplicaSet controller against a simulated API server in this process, in virtual
+//! time.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rollout_controller::{Clock, ControllerName, Metrics, Process, Settings, run, serve};
+use rollout_controller::{Clock, ControllerName, Metrics, ProcessOptions, Settings, run, serve};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -15,7 +15,7 @@ use crate::rights::Rights;
 use crate::server::Server;
 use crate::{deployment, events, pass, template};
 
-/// A ReplicaSet `web` of so many.
+/// A ReplicaSet `web` with this many replicas.
 fn replica_set(replicas: i32) -> Value {
     objects::replica_set("web", "rs", replicas, "app:1")
 }
@@ -25,7 +25,7 @@ fn settings(controllers: &[ControllerName]) -> Settings {
     Settings { clock, controllers: controllers.iter().copied().collect(), ..Settings::default() }
 }
 
-/// Starts the ReplicaSet controller alone and lets it come to rest.
+/// Starts the ReplicaSet controller alone and waits until it is idle.
 async fn start(server: &Server) -> JoinHandle<()> {
     let (client, settings) = (server.client(), settings(&[ControllerName::ReplicaSet]));
     let task = tokio::spawn(async move { run(client, settings, std::future::pending()).await.unwrap() });
@@ -33,7 +33,7 @@ async fn start(server: &Server) -> JoinHandle<()> {
     task
 }
 
-/// Changes the size, as a user would.
+/// Changes the number of replicas, as a user would.
 fn scale(server: &Server, replicas: i32) {
     let mut rs = server.get("replicasets/web");
     rs["spec"]["replicas"] = replicas.into();
@@ -54,7 +54,7 @@ fn status(server: &Server) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn makes_pods_and_says_so() {
+async fn creates_pods_and_records_events() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(3));
     start(&server).await;
@@ -69,23 +69,23 @@ async fn makes_pods_and_says_so() {
     assert_eq!(made, json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}));
     let expected = json!({"replicas": 3, "fullyLabeledReplicas": 3, "terminatingReplicas": 0, "observedGeneration": 1});
     assert_eq!(status(&server), expected);
-    let mut told = events(&server);
-    told.sort();
+    let mut recorded = events(&server);
+    recorded.sort();
     let mut expected: Vec<_> =
         names(&server).iter().map(|name| format!("SuccessfulCreate Created pod: {name}")).collect();
     expected.sort();
-    assert_eq!(told, expected);
+    assert_eq!(recorded, expected);
     let event = server.all("events").remove(0);
     assert_eq!(event["source"]["component"], "replicaset-controller");
     assert_eq!(
         (&event["involvedObject"]["kind"], &event["involvedObject"]["uid"]),
         (&json!("ReplicaSet"), &json!("rs"))
     );
-    assert!(server.reads().iter().all(|read| !read.contains("deployments")), "nobody asks for those");
+    assert!(server.reads().iter().all(|read| !read.contains("deployments")), "no controller reads Deployments");
 }
 
 #[tokio::test(start_paused = true)]
-async fn takes_pods_down_and_says_so() {
+async fn deletes_pods_and_records_events() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(2));
     for name in ["a", "b", "c"] {
@@ -103,9 +103,9 @@ async fn takes_pods_down_and_says_so() {
     assert_eq!(status(&server), json!({"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 2}));
 }
 
-/// A pod on its way out counts no more: its successor is made at once, and it is told of.
+/// A terminating pod does not count: its replacement is created at once, and an event is recorded.
 #[tokio::test(start_paused = true)]
-async fn does_not_wait_for_pods_to_go() {
+async fn replaces_a_terminating_pod_at_once() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(1));
     server.put(pod("a", true));
@@ -119,14 +119,14 @@ async fn does_not_wait_for_pods_to_go() {
     assert_eq!((&status(&server)["replicas"], &status(&server)["terminatingReplicas"]), (&json!(1), &json!(1)));
 }
 
-/// Refused, whatever for: one request, not a hundred; the words of the server in condition and
-/// event; tried again, for ever; and all forgotten when it goes well.
+/// A refused creation leads to one request instead of a hundred. The condition and the event have
+/// the server's message, it is retried forever, and success clears it.
 #[rstest]
 #[case::a_quota(403, "Forbidden", "exceeded quota: q")]
 #[case::no_such_pod_may_be(422, "Invalid", "spec.containers: Required value")]
 #[case::no_answer_in_time(504, "Timeout", "request did not complete within requested timeout")]
 #[tokio::test(start_paused = true)]
-async fn a_refused_pod_is_told_and_tried_again(
+async fn refused_pod_is_reported_and_retried(
     #[case] code: u16,
     #[case] reason: &'static str,
     #[case] message: &'static str,
@@ -152,10 +152,10 @@ async fn a_refused_pod_is_told_and_tried_again(
     assert_eq!(status(&server)["conditions"], Value::Null);
 }
 
-/// The first batch goes well and part of the third does not: the rest is not tried, and what is
-/// missing is made up for.
+/// The first batch succeeds and part of the third fails: the rest is not tried, and the missing
+/// pods are created later.
 #[tokio::test(start_paused = true)]
-async fn a_failure_in_a_batch_ends_the_batches() {
+async fn failed_creation_ends_the_burst() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(100));
     let mut calls = 0;
@@ -164,7 +164,7 @@ async fn a_failure_in_a_batch_ends_the_batches() {
         (verb == "POST pods" && calls == 5).then(|| failure(500, "InternalError", "no"))
     });
     start(&server).await;
-    // One, two and four; then the status, of what was there before them.
+    // Batches of one, two and four; then the status, computed from the pods before them.
     let writes: Vec<_> = server.writes().into_iter().filter(|(verb, _)| !verb.contains("events")).collect();
     assert!(writes[..7].iter().all(|(verb, _)| verb == "POST pods"));
     let (verb, body) = &writes[7];
@@ -179,7 +179,7 @@ async fn a_failure_in_a_batch_ends_the_batches() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_goes_away_is_no_failure() {
+async fn terminating_namespace_is_not_reported_as_a_failure() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(3));
     server.interfere(|verb, _| {
@@ -193,14 +193,18 @@ async fn a_namespace_that_goes_away_is_no_failure() {
     assert!(events(&server).is_empty() && status(&server)["conditions"].is_null());
 }
 
-/// 404: it is gone already, which is as good and not worth a word. Anything else is told and tried
-/// again.
+/// 404 means that the pod is already deleted, which counts as success. Any other error is recorded
+/// and retried.
 #[rstest]
 #[case::gone_already(404, "NotFound", None)]
 #[case::in_the_way_of_another(409, "Conflict", Some("FailedDelete"))]
 #[case::not_allowed(403, "Forbidden", Some("FailedDelete"))]
 #[tokio::test(start_paused = true)]
-async fn a_refused_deletion(#[case] code: u16, #[case] reason: &'static str, #[case] told: Option<&str>) {
+async fn refused_deletion_is_reported_and_retried_unless_the_pod_is_gone(
+    #[case] code: u16,
+    #[case] reason: &'static str,
+    #[case] event: Option<&str>,
+) {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(1));
     server.put(pod("a", true));
@@ -208,10 +212,11 @@ async fn a_refused_deletion(#[case] code: u16, #[case] reason: &'static str, #[c
     server.interfere(move |verb, _| verb.starts_with("DELETE pods").then(|| failure(code, reason, "not so")));
     start(&server).await;
     let condition = &status(&server)["conditions"][0];
-    match told {
+    match event {
         None => {
             assert!(condition.is_null() && events(&server).is_empty());
-            // Nothing is expected any more, so the next look tries again; nothing has woken it.
+            // No expectation is left, so the next sync tries again; but nothing has triggered a
+            // sync.
             assert_eq!(count(&server, "DELETE pods"), 2, "the status is news");
         }
         Some(reason) => {
@@ -223,10 +228,10 @@ async fn a_refused_deletion(#[case] code: u16, #[case] reason: &'static str, #[c
     }
 }
 
-/// The server says that pods are made, and no watch ever shows them: for five minutes nothing is
-/// made in their place.
+/// The server accepts the pods, but no watch ever shows them: for five minutes none is created in
+/// their place.
 #[tokio::test(start_paused = true)]
-async fn what_never_shows_is_expected_for_five_minutes() {
+async fn expectations_expire_after_five_minutes() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(3));
     server.interfere(|verb, _| (verb == "POST pods").then(|| (201, json!({"metadata": {"name": "lost"}}))));
@@ -243,9 +248,9 @@ async fn what_never_shows_is_expected_for_five_minutes() {
     assert_eq!(look(2).await, 6);
 }
 
-/// TestAdoption: after a live look, and no look is taken where there is nobody to adopt.
+/// TestAdoption: it reads the live object first, and only if there is a pod to adopt.
 #[tokio::test(start_paused = true)]
-async fn adopts_after_a_live_look() {
+async fn adopts_after_reading_the_live_object() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(1));
     server.put(pod("orphan", false));
@@ -260,13 +265,13 @@ async fn adopts_after_a_live_look() {
     assert!(server.paths().contains(&"GET /apis/apps/v1/namespaces/default/replicasets/web".to_owned()));
 }
 
-/// TestDoNotAdoptOrCreateIfBeingDeletedRace: the cache says alive, the server says going, or
-/// another.
+/// TestDoNotAdoptOrCreateIfBeingDeletedRace: the live object is being deleted, or is another one,
+/// and the cached one is not.
 #[rstest]
 #[case::going(json!({"metadata": {"uid": "rs", "deletionTimestamp": "2026-01-01T00:00:00Z"}}))]
-#[case::made_anew(json!({"metadata": {"uid": "another"}}))]
+#[case::recreated(json!({"metadata": {"uid": "another"}}))]
 #[tokio::test(start_paused = true)]
-async fn adopts_nothing_for_one_that_is_going(#[case] live: Value) {
+async fn replica_set_being_deleted_adopts_nothing(#[case] live: Value) {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(1));
     server.put(pod("orphan", false));
@@ -275,9 +280,10 @@ async fn adopts_nothing_for_one_that_is_going(#[case] live: Value) {
     assert!(server.writes().is_empty());
 }
 
-/// One that was gone before it was adopted does not count: another is made in the same sync.
+/// An orphan that was deleted before its adoption does not count: another pod is created in the
+/// same sync.
 #[tokio::test(start_paused = true)]
-async fn an_orphan_that_is_gone_is_made_up_for() {
+async fn deleted_orphan_is_replaced_in_the_same_sync() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(1));
     server.put(pod("orphan", false));
@@ -286,9 +292,9 @@ async fn an_orphan_that_is_gone_is_made_up_for() {
     assert_eq!(server.verbs()[..2], ["PATCH pods/orphan", "POST pods"]);
 }
 
-/// TestPatchPodFails: nothing else is done in that sync, and it is tried again.
+/// TestPatchPodFails: the sync does nothing else, and is retried.
 #[tokio::test(start_paused = true)]
-async fn a_failed_adoption_ends_the_sync() {
+async fn failed_adoption_ends_the_sync() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(2));
     server.put(pod("orphan", false));
@@ -297,13 +303,14 @@ async fn a_failed_adoption_ends_the_sync() {
     assert_eq!(server.verbs(), ["PATCH pods/orphan"; 5]);
 }
 
-/// Released, and replaced in the same sync; that it was no longer there to be released is as good.
+/// The pod is released and replaced in the same sync, even if it was already deleted when it was to
+/// be released.
 #[rstest]
 #[case::there(None)]
 #[case::gone(Some(404))]
 #[case::not_ours(Some(422))]
 #[tokio::test(start_paused = true)]
-async fn releases_what_matches_no_more(#[case] refused: Option<u16>) {
+async fn releases_and_replaces_pod_that_no_longer_matches(#[case] refused: Option<u16>) {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(1));
     let mut stray = pod("stray", true);
@@ -320,9 +327,9 @@ async fn releases_what_matches_no_more(#[case] refused: Option<u16>) {
     assert_eq!(count(&server, "POST pods"), 1);
 }
 
-/// Available at the exact moment, and not a look before it.
+/// It becomes available at the exact moment, without earlier syncs.
 #[tokio::test(start_paused = true)]
-async fn a_pod_becomes_available_at_the_exact_moment() {
+async fn pod_becomes_available_exactly_after_min_ready_seconds() {
     let server = Server::granting(Rights::of_replica_sets());
     let mut rs = replica_set(1);
     rs["spec"]["minReadySeconds"] = 10.into();
@@ -339,13 +346,13 @@ async fn a_pod_becomes_available_at_the_exact_moment() {
     assert_eq!(count(&server, "PUT"), 2);
 }
 
-/// TestUpdateStatusWithFailure's kin: refused for whatever reason, it is written once more on what
-/// the ReplicaSet is by now; its generation stays the one that was acted upon.
+/// Like TestUpdateStatusWithFailure: after any refusal the status is written once more on the
+/// latest ReplicaSet; its observed generation stays the one that was acted upon.
 #[rstest]
 #[case::once(1, 2)]
 #[case::twice(2, 4)]
 #[tokio::test(start_paused = true)]
-async fn a_status_is_written_once_more(#[case] refused: i32, #[case] puts: usize) {
+async fn refused_status_is_written_once_more(#[case] refused: i32, #[case] puts: usize) {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(0));
     let left = Mutex::new(refused);
@@ -357,19 +364,19 @@ async fn a_status_is_written_once_more(#[case] refused: i32, #[case] puts: usize
     });
     start(&server).await;
     assert_eq!(status(&server)["observedGeneration"], 1);
-    // Refused twice, the sync fails, and the next one needs one more.
+    // After two refusals the sync fails, and the next one needs one more request.
     assert_eq!(count(&server, "PUT"), puts.min(3));
     assert!(server.paths().contains(&"GET /apis/apps/v1/namespaces/default/replicasets/web".to_owned()));
 }
 
-/// Its own last write has not come back yet: it does not look, and counts that; then it looks.
+/// While the cache lacks its own last write, it skips the sync and counts that; then it syncs.
 #[tokio::test(start_paused = true)]
-async fn does_not_look_at_caches_that_are_behind_its_own_writes() {
+async fn skips_syncs_while_caches_are_behind_its_own_writes() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(1));
     let (client, settings) = (server.client(), settings(&[ControllerName::ReplicaSet]));
     let metrics = Metrics::default();
-    let process = Process { metrics: metrics.clone(), ..Process::default() };
+    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
     tokio::spawn(serve(client, settings, process, std::future::pending()));
     pass(Duration::from_millis(100)).await;
     server.api.watches("replicasets").unwrap().pause();
@@ -397,9 +404,10 @@ async fn does_not_look_at_caches_that_are_behind_its_own_writes() {
     );
 }
 
-/// More than five hundred are made in two goes, the second when the first have shown.
+/// More than five hundred pods are created in two bursts, the second when the caches show the
+/// first.
 #[tokio::test(start_paused = true)]
-async fn bursts_are_of_five_hundred() {
+async fn creates_at_most_five_hundred_pods_in_one_burst() {
     let server = Server::granting(Rights::of_replica_sets());
     server.put(replica_set(1200));
     server.api.watches("pods").unwrap().pause();
@@ -411,10 +419,10 @@ async fn bursts_are_of_five_hundred() {
     assert_eq!((count(&server, "POST pods"), &status(&server)["replicas"]), (1200, &json!(1200)));
 }
 
-/// Both controllers in one process: a Deployment gets pods, rolls out as they become ready, and
-/// goes.
+/// Both controllers in one process: a Deployment gets pods, rolls out as they become ready, and is
+/// deleted.
 #[tokio::test(start_paused = true)]
-async fn both_roll_a_deployment_out() {
+async fn both_controllers_roll_out_a_deployment() {
     let server = Server::granting(Rights::of_both());
     server.put(deployment());
     let (client, settings) = (server.client(), settings(&ControllerName::ALL));

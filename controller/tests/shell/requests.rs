@@ -1,7 +1,7 @@
-//! What the simulated API server was asked, and what it refuses.
+//! The requests to the simulated API server, and which of them it refuses.
 //!
-//! It grants what the manifests in `deploy/` grant, and nothing else: a request that they forget
-//! fails here as in a cluster. A test may answer a request in the server's place.
+//! It grants exactly what the manifests in `deploy/` grant, so a request that they lack fails here
+//! as in a cluster. A test may also answer a request in the server's place.
 
 use bytes::Bytes;
 use http::{Request, StatusCode, Version, header};
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::rights::Rights;
 
-/// What a test answers in the server's place: status and body.
+/// A test's answer in the server's place: status and body.
 pub(crate) type Answer = Option<(u16, Value)>;
-/// The test's own answer to a `VERB path` and a body.
-type Interfere = Box<dyn FnMut(&str, &Value) -> Answer + Send>;
+/// The test's answer to a `VERB path` and a body.
+type Substitute = Box<dyn FnMut(&str, &Value) -> Answer + Send>;
 
-/// What the server was asked so far, and what a test has it refuse.
+/// The requests so far, and which requests the test refuses.
 #[derive(Default)]
 pub(crate) struct Requests {
     /// `VERB path`, such as `PUT deployments/web/status`, and the body.
@@ -24,21 +24,21 @@ pub(crate) struct Requests {
     pub(crate) reads: Vec<String>,
     /// Method and path of all requests.
     pub(crate) paths: Vec<String>,
-    /// What clients speak.
+    /// The HTTP versions of the clients.
     pub(crate) versions: Vec<Version>,
-    /// The credentials that were refused, one entry a request.
+    /// The credentials of refused requests.
     pub(crate) refused: Vec<String>,
     pub(crate) rights: Rights,
-    /// The token without which a request is refused, if there is one.
+    /// The token that requests must have, if any.
     pub(crate) token: Option<&'static str>,
     pub(crate) refuses_lists: bool,
-    /// Writes whose `VERB path` begins so get no answer.
+    /// Writes whose `VERB path` begins with this get no response.
     pub(crate) hangs: Option<&'static str>,
-    pub(crate) interfere: Option<Interfere>,
+    pub(crate) interfere: Option<Substitute>,
 }
 
 impl Requests {
-    /// Keeps a request, and decides what becomes of it.
+    /// Records a request and decides how to react to it.
     pub(crate) fn react(&mut self, request: &Request<Bytes>) -> Reaction {
         self.versions.push(request.version());
         let given = request.headers().get(header::AUTHORIZATION).map_or("", |value| value.to_str().unwrap());
@@ -61,14 +61,14 @@ impl Requests {
             let refuses = self.refuses_lists && *verb == Verb::List;
             return if refuses { answer(failure(500, "InternalError", "not now")) } else { Reaction::Pass };
         }
-        let what = format!("{method} {resource}/{name}/{subresource}").trim_end_matches('/').to_owned();
-        if self.hangs.is_some_and(|hangs| what.starts_with(hangs)) {
+        let operation = format!("{method} {resource}/{name}/{subresource}").trim_end_matches('/').to_owned();
+        if self.hangs.is_some_and(|hangs| operation.starts_with(hangs)) {
             return Reaction::Hang;
         }
         let body = serde_json::from_slice(request.body()).unwrap_or_default();
-        let interfered = self.interfere.as_mut().and_then(|interfere| interfere(&what, &body));
-        self.writes.extend(verb.is_write().then_some((what, body)));
-        interfered.map_or(Reaction::Pass, answer)
+        let substitute = self.interfere.as_mut().and_then(|interfere| interfere(&operation, &body));
+        self.writes.extend(verb.is_write().then_some((operation, body)));
+        substitute.map_or(Reaction::Pass, answer)
     }
 }
 
@@ -76,7 +76,7 @@ fn answer((code, body): (u16, Value)) -> Reaction {
     Reaction::json(StatusCode::from_u16(code).unwrap(), &body)
 }
 
-/// A refusal.
+/// A `Status` of a failure.
 pub(crate) fn failure(code: u16, reason: &str, message: &str) -> (u16, Value) {
     (code, json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}))
 }

@@ -1,5 +1,5 @@
-//! `rollout-controller config-restart` as a process, in real time: xing's environment, its metrics
-//! over HTTP, its memory, its end, and what it logs of Secrets and of the key to their checksums.
+//! `rollout-controller config-restart` as a process, in real time: xing's environment variables,
+//! metrics over HTTP, memory, exit, and no Secrets or keys in its logs.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::restarts::{self, fill, secret, workload};
 use crate::rights::Rights;
 use crate::server::Server;
 
-/// Bytes of each config's value: 1,000 of them are ten megabytes.
+/// Bytes of each config's value: 1,000 configs have ten megabytes.
 const SIZE: usize = 10_000;
 
 fn config(name: &str, value: &str) -> Value {
@@ -23,9 +23,9 @@ fn config(name: &str, value: &str) -> Value {
     config
 }
 
-/// Starts it as xing's would be; returns where it answers metrics, too.
+/// Starts it as xing's controller is started; returns the metrics port as well.
 async fn start(server: &Server) -> (Child, u16) {
-    // Bound and let go of, so that nobody is there.
+    // Bound and released, so that no process listens there.
     let metrics = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let path = server.kubeconfig("restarts");
     let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
@@ -43,10 +43,10 @@ async fn scrape(port: u16) -> Option<String> {
     Some(answer)
 }
 
-/// The text of the metrics once a line is among them.
+/// The metrics, once they contain a line.
 async fn until(port: u16, line: &str) -> String {
     for _ in 0..1000 {
-        if let Some(text) = scrape(port).await.filter(|text| text.lines().any(|shown| shown == line)) {
+        if let Some(text) = scrape(port).await.filter(|text| text.lines().any(|text| text == line)) {
             return text;
         }
         pass(Duration::from_millis(20)).await;
@@ -62,13 +62,13 @@ fn value(text: &str, name: &str) -> String {
 /// Scenarios 68 and 74.
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::disallowed_methods, reason = "this is about real time")]
-async fn a_thousand_configs_and_two_hundred_workloads() {
+async fn thousand_configs_and_two_hundred_workloads_are_adopted_and_restarted() {
     let server = Server::granting(Rights::of_restarts());
     fill(&server, config, workload);
-    let began = Instant::now();
+    let start_time = Instant::now();
     let (mut child, port) = start(&server).await;
     let text = until(port, "deployment_restart_controller_deployment_annotation_updates_total 200").await;
-    let adopted = began.elapsed();
+    let adopted = start_time.elapsed();
     assert_eq!(value(&text, "deployment_restart_controller_deployment_restarts_total"), "0");
     assert_eq!(value(&text, "deployment_restart_controller_configs_total"), "1000");
 
@@ -91,14 +91,15 @@ async fn a_thousand_configs_and_two_hundred_workloads() {
     assert!(child.wait().unwrap().success(), "an orderly end is a success");
 }
 
-/// A folder for one test, under the build's own.
+/// A folder for one test, within the build folder.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// Starts it with these arguments and all logs in a file, and waits until they say something.
+/// Starts it with these arguments and full logging into a file, and waits until the log satisfies a
+/// condition.
 async fn logs_until(server: &Server, name: &str, arguments: &[&str], done: impl Fn(&str) -> bool) -> String {
     let log = folder(name).join("log");
     let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
@@ -121,7 +122,7 @@ async fn logs_until(server: &Server, name: &str, arguments: &[&str], done: impl 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_key_it_says_so_at_start() {
+async fn warns_at_start_without_a_key() {
     let server = Server::granting(Rights::of_restarts());
     let text = logs_until(&server, "no-key", &[], |text| text.contains("Started.") && text.contains("no key")).await;
     let warning = text.lines().find(|line| line.contains("no key")).unwrap();
@@ -133,9 +134,10 @@ async fn without_a_key_it_says_so_at_start() {
     }
 }
 
-/// With everything logged that can be: neither the key, nor what a Secret holds, nor its checksum.
+/// Even at the most verbose level the log has neither the key, nor a Secret's content, nor its
+/// checksum.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_log_has_the_key_or_a_secret() {
+async fn logs_contain_neither_keys_nor_secrets() {
     let server = Server::granting(Rights::of_restarts());
     let from = json!([{"secretRef": {"name": "s"}}]);
     let mut web = workload("web", "c");
@@ -165,13 +167,13 @@ async fn no_log_has_the_key_or_a_secret() {
     let (before, after) = (mac(first.get().unwrap()), mac(&annotation()));
     let plain = ["a788ed0012e95e75", "ea91f6819069c70d"];
     let hidden = [key, "NDkzODE3", "MDAwMDAx", &before, &after, plain[0], plain[1]];
-    let shown: Vec<_> = hidden.into_iter().filter(|hidden| text.contains(hidden)).collect();
-    assert_eq!(shown, [""; 0]);
+    let leaks: Vec<_> = hidden.into_iter().filter(|hidden| text.contains(hidden)).collect();
+    assert_eq!(leaks, [""; 0]);
 }
 
-/// What is made for an installation is a key that the controller takes.
+/// The controller accepts the key that is printed.
 #[test]
-fn a_new_key_is_printed_and_each_is_another() {
+fn prints_a_new_key_each_time() {
     let make = |arguments: &[&str]| {
         let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
         let output = program.arg("config-restart-key").args(arguments).output().unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rollout_controller::{
-    ChecksumKeys, Clock, ControllerName, Metrics, Process, Profile, RateLimit, RestartSettings, RunError,
+    ChecksumKeys, Clock, ControllerName, Metrics, ProcessOptions, Profile, RateLimit, RestartSettings, RunError,
     SecretChecksums, Settings, run, serve,
 };
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ pub(crate) fn workload(name: &str, config: &str) -> Value {
     workload
 }
 
-/// The same, and it mounts the Secret `s`.
+/// The same workload, which also mounts the Secret `s`.
 pub(crate) fn mounts(name: &str) -> Value {
     let mut workload = workload(name, "c");
     workload["spec"]["template"]["spec"]["volumes"] =
@@ -67,10 +67,10 @@ fn profile(profile: Profile) -> RestartSettings {
     RestartSettings { profile, secrets, ..RestartSettings::default() }
 }
 
-/// Starts it, and lets it come to rest.
+/// Starts it and waits until it is idle.
 async fn start(server: &Server, restart: RestartSettings) -> (JoinHandle<Result<(), RunError>>, Metrics) {
     let (client, settings, metrics) = (server.client(), settings(restart), Metrics::new("server"));
-    let process = Process { metrics: metrics.clone(), ..Process::default() };
+    let process = ProcessOptions { metrics: metrics.clone(), ..ProcessOptions::default() };
     let task = tokio::spawn(async move {
         serve(client, settings, process, std::future::pending()).await.map_err(|error| match error {
             rollout_controller::ProcessError::Run(error) => error,
@@ -81,7 +81,7 @@ async fn start(server: &Server, restart: RestartSettings) -> (JoinHandle<Result<
     (task, metrics)
 }
 
-/// Values of xing's metrics, in the order of their table, and of the stuck gauge.
+/// The values of xing's metrics in the order of their table, and of the stuck gauge.
 fn numbers(metrics: &Metrics) -> Vec<f64> {
     let text = metrics.text();
     let value = |name: &str| -> f64 {
@@ -105,14 +105,14 @@ fn numbers(metrics: &Metrics) -> Vec<f64> {
 
 /// Scenarios 2, 9, 68, 69 and 72.
 #[tokio::test(start_paused = true)]
-async fn one_patch_one_event_and_the_metrics() {
+async fn change_leads_to_one_patch_and_one_event() {
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "very-secret-red"));
     server.put(workload("web", "c"));
     let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
     assert_eq!(server.verbs(), ["PATCH deployments/web"]);
     assert_eq!(numbers(&metrics), [1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0]);
-    assert_eq!(events(&server), [""; 0], "nothing is said of what is only remembered");
+    assert_eq!(events(&server), [""; 0], "nothing is recorded of what is only remembered");
 
     server.put(config("c", "very-secret-blue"));
     pass(Duration::from_secs(1)).await;
@@ -123,19 +123,19 @@ async fn one_patch_one_event_and_the_metrics() {
     let (_, patch) = server.writes().into_iter().rfind(|(verb, _)| verb.starts_with("PATCH deployments")).unwrap();
     assert!(patch["metadata"]["annotations"][CHECKSUMS].is_string());
     assert!(patch["spec"]["template"]["metadata"]["annotations"].is_object(), "both in one write");
-    let said = events(&server);
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].starts_with("ConfigRestart Restarting: ConfigMap c changed (key colour; "), "{said:?}");
+    let recorded = events(&server);
+    assert_eq!(recorded.len(), 1, "{recorded:?}");
+    assert!(recorded[0].starts_with("ConfigRestart Restarting: ConfigMap c changed (key colour; "), "{recorded:?}");
     let event = server.all("events").remove(0);
     assert_eq!(event["source"]["component"], "config-restart-controller");
     assert_eq!((&event["involvedObject"]["kind"], &event["type"]), (&json!("Deployment"), &json!("Normal")));
-    let told: String = server.writes().iter().map(|(_, body)| body.to_string()).collect();
-    assert!(!told.contains("very-secret") && !metrics.text().contains("very-secret"), "no value leaves");
+    let bodies: String = server.writes().iter().map(|(_, body)| body.to_string()).collect();
+    assert!(!bodies.contains("very-secret") && !metrics.text().contains("very-secret"), "no value leaves");
 }
 
 /// Scenario 68 in xing's profile: the same numbers.
 #[tokio::test(start_paused = true)]
-async fn xings_metrics() {
+async fn profile_xing_counts_as_xings_controller_does() {
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "1"));
     server.put(workload("web", "c"));
@@ -146,17 +146,17 @@ async fn xings_metrics() {
     server.put(config("c", "2"));
     pass(Duration::from_secs(10)).await;
     assert_eq!(numbers(&metrics)[..6], [1.0, 1.0, 2.0, 1.0, 3.0, 0.0]);
-    assert_eq!(events(&server), [""; 0], "it tells nobody");
+    assert_eq!(events(&server), [""; 0], "it records no event");
 }
 
 /// Scenario 59 (X6), and 64.
 #[tokio::test(start_paused = true)]
-async fn an_error_ends_xings_profile_and_not_the_safe_one() {
-    for of in [Profile::Xing, Profile::Safe] {
+async fn failed_write_ends_profile_xing_but_not_safe() {
+    for tested in [Profile::Xing, Profile::Safe] {
         let server = Server::granting(Rights::of_restarts());
         server.put(config("c", "1"));
         server.put(workload("web", "c"));
-        let (task, metrics) = start(&server, profile(of)).await;
+        let (task, metrics) = start(&server, profile(tested)).await;
         pass(Duration::from_secs(10)).await;
         let left = Arc::new(Mutex::new(2));
         server.interfere(move |verb, _| {
@@ -167,11 +167,11 @@ async fn an_error_ends_xings_profile_and_not_the_safe_one() {
         });
         server.put(config("c", "2"));
         pass(Duration::from_millis(5600)).await;
-        if of == Profile::Safe {
+        if tested == Profile::Safe {
             pass(Duration::from_secs(5)).await;
             assert_eq!(numbers(&metrics)[3], 1.0);
-            let said = events(&server);
-            assert!(said.iter().any(|event| event.starts_with("ConfigRestartFailed")), "{said:?}");
+            let recorded = events(&server);
+            assert!(recorded.iter().any(|event| event.starts_with("ConfigRestartFailed")), "{recorded:?}");
         } else {
             pass(Duration::from_secs(1)).await;
             let error = task.await.unwrap().unwrap_err().to_string();
@@ -182,7 +182,7 @@ async fn an_error_ends_xings_profile_and_not_the_safe_one() {
 
 /// Scenario 60.
 #[tokio::test(start_paused = true)]
-async fn an_error_that_is_to_be_ignored_ends_nobody() {
+async fn ignored_error_does_not_end_profile_xing() {
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "1"));
     for name in ["a", "b"] {
@@ -200,9 +200,10 @@ async fn an_error_that_is_to_be_ignored_ends_nobody() {
     assert_eq!(numbers(&metrics)[2..4], [4.0, 1.0], "an attempt counts as an update there, and no restart does");
 }
 
-/// Scenarios 54 and 56: what waits is written at once, and a refusal does not hold the end up (X8).
+/// Scenarios 54 and 56: pending changes are written at once, and a refusal does not delay the
+/// shutdown (X8).
 #[tokio::test(start_paused = true)]
-async fn an_orderly_end() {
+async fn shutdown_writes_pending_changes() {
     for refuses in [false, true] {
         let server = Server::granting(Rights::of_restarts());
         server.put(workload("web", "c"));
@@ -222,7 +223,7 @@ async fn an_orderly_end() {
     }
 }
 
-/// What was written into a workload's template, each time.
+/// The trigger values written into a workload's template.
 fn triggers(server: &Server, workload: &str) -> Vec<Value> {
     let patch = format!("PATCH {workload}");
     let written = server.writes().into_iter().filter(|(verb, _)| *verb == patch);
@@ -232,10 +233,10 @@ fn triggers(server: &Server, workload: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The window of a namespace, as the controller is installed, and without the right to look at
+/// The restart window of a namespace, with the installed rights, and without the right to read
 /// namespaces. It is Thursday.
 #[tokio::test(start_paused = true)]
-async fn a_namespace_has_a_restart_window() {
+async fn restart_window_of_a_namespace_defers_the_restart() {
     for may_list in [true, false] {
         let mut rights = Rights::of_restarts();
         rights.0.retain(|(_, resource, ..)| may_list || resource != "namespaces");
@@ -250,16 +251,16 @@ async fn a_namespace_has_a_restart_window() {
         assert_eq!(triggers(&server, "deployments/web").len(), usize::from(!may_list));
         let pending = format!("rollout_controller_config_restart_pending {}", usize::from(may_list));
         assert!(metrics.text().contains(&pending), "{}", metrics.text());
-        let said = events(&server);
-        let is_said = said.iter().any(|event| event.starts_with("ConfigRestartPending"));
-        assert_eq!(is_said, may_list, "{said:?}");
+        let recorded = events(&server);
+        let is_pending = recorded.iter().any(|event| event.starts_with("ConfigRestartPending"));
+        assert_eq!(is_pending, may_list, "{recorded:?}");
     }
 }
 
-/// Scenario 58: whoever takes over in the middle of the grace period misses nothing, and restarts
+/// Scenario 58: a new leader that takes over within the grace period misses no change, and restarts
 /// once.
 #[tokio::test(start_paused = true)]
-async fn another_leader_takes_over() {
+async fn new_leader_restarts_once_for_a_change_before_it() {
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "1"));
     server.put(workload("web", "c"));
@@ -273,9 +274,9 @@ async fn another_leader_takes_over() {
     assert_eq!(triggers(&server, "deployments/web").len(), 1);
 }
 
-/// Scenario 58: two at once write the same, so the workload is rolled out once.
+/// Scenario 58: two simultaneous leaders write the same trigger, so the workload rolls out once.
 #[tokio::test(start_paused = true)]
-async fn two_leaders_write_the_same() {
+async fn two_leaders_write_the_same_trigger() {
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "1"));
     server.put(workload("web", "c"));
@@ -287,9 +288,9 @@ async fn two_leaders_write_the_same() {
     assert!(!written.is_empty() && written.iter().all(|trigger| *trigger == written[0]), "{written:?}");
 }
 
-/// Bad input: Secrets may not be read, and what does not use them goes on.
+/// Without the right to read Secrets, workloads that use none are still handled.
 #[tokio::test(start_paused = true)]
-async fn forbidden_secrets_hold_nobody_up() {
+async fn forbidden_secrets_do_not_block_other_workloads() {
     let server = Server::granting(Rights::of_restarts());
     server.requests().rights.0.retain(|(_, of, ..)| of != "secrets");
     server.put(config("c", "1"));
@@ -302,15 +303,15 @@ async fn forbidden_secrets_hold_nobody_up() {
     server.put(config("c", "2"));
     pass(Duration::from_secs(10)).await;
     assert_eq!(numbers(&metrics)[3], 2.0);
-    let kept = server.get("deployments/other")["metadata"]["annotations"][CHECKSUMS].as_str().unwrap().to_owned();
-    assert!(kept.contains(remembered), "{kept}");
+    let applied = server.get("deployments/other")["metadata"]["annotations"][CHECKSUMS].as_str().unwrap().to_owned();
+    assert!(applied.contains(remembered), "{applied}");
     assert!(metrics.text().contains("rollout_controller_config_restart_forbidden_kinds 1"));
     assert!(!task.is_finished());
 }
 
-/// No write, event or metric has it, save the one annotation, and there it is keyed.
+/// Only one annotation has the checksum, keyed; no other write, event or metric has it.
 #[tokio::test(start_paused = true)]
-async fn the_checksum_of_a_secret_is_in_the_annotation_alone() {
+async fn only_the_annotation_contains_a_secrets_checksum() {
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "1"));
     server.put(secret("NDkzODE3"));
@@ -329,7 +330,7 @@ async fn the_checksum_of_a_secret_is_in_the_annotation_alone() {
     assert_eq!(checksums.len(), 2, "{checksums:?}");
     assert!(checksums.iter().all(|checksum| checksum.starts_with("hmac-sha256:ec8c24c5:")), "{checksums:?}");
     let others: String = written.iter().map(|(_, body)| body.to_string()).chain([metrics.text()]).collect();
-    // As xing's controller has them.
+    // Unkeyed, as in xing's controller.
     let plain = ["a788ed0012e95e75", "ea91f6819069c70d"];
     let leaks: Vec<_> = [plain[0], plain[1], "hmac-sha256", &checksums[0][21..], &checksums[1][21..]]
         .into_iter()
@@ -339,9 +340,9 @@ async fn the_checksum_of_a_secret_is_in_the_annotation_alone() {
     assert!(!plain.iter().any(|plain| server.get("deployments/web").to_string().contains(plain)));
 }
 
-/// What is not followed is not read either.
+/// Without a key the controller does not follow Secrets, and does not read them.
 #[tokio::test(start_paused = true)]
-async fn no_secret_is_read_without_a_key() {
+async fn reads_no_secret_without_a_key() {
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "1"));
     server.put(secret("NDkzODE3"));
@@ -356,7 +357,7 @@ async fn no_secret_is_read_without_a_key() {
     assert!(applied.contains("configmap/default/c") && !applied.contains("secret/"), "{applied}");
 }
 
-/// Puts 1,000 configs there, and 200 workloads, of which 50 share the first config.
+/// Creates 1,000 configs and 200 workloads, of which 50 share the first config.
 pub(crate) fn fill(server: &Server, config: fn(&str, &str) -> Value, workload: fn(&str, &str) -> Value) {
     for n in 0..1000 {
         server.put(config(&format!("c{n}"), "1"));
@@ -369,7 +370,7 @@ pub(crate) fn fill(server: &Server, config: fn(&str, &str) -> Value, workload: f
 
 /// Scenario 74: 1,000 configs, 200 workloads, one config that 50 of them share.
 #[tokio::test(start_paused = true)]
-async fn a_config_that_fifty_share_costs_fifty_patches() {
+async fn change_of_a_shared_config_patches_its_workloads_only() {
     let server = Server::granting(Rights::of_restarts());
     fill(&server, config, workload);
     let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
@@ -382,9 +383,9 @@ async fn a_config_that_fifty_share_costs_fifty_patches() {
     assert_eq!(server.all("events").len(), 50);
 }
 
-/// The limit on requests makes it slower, and nothing else.
+/// The rate limit delays writes and changes nothing else.
 #[tokio::test(start_paused = true)]
-async fn a_limit_on_requests_only_delays() {
+async fn rate_limit_only_delays_writes() {
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "1"));
     for n in 0..20 {

@@ -1,4 +1,4 @@
-//! What the roles in `deploy/` allow.
+//! The rights that the roles in `deploy/` grant.
 
 use std::collections::BTreeSet;
 
@@ -7,81 +7,81 @@ use serde_yaml::Value;
 
 const ROLES: [&str; 2] =
     [include_str!("../../deploy/cluster-role.yaml"), include_str!("../../deploy/leader-election-role.yaml")];
-/// What the component `deploy/replicaset` adds.
+/// The role of the component `deploy/replicaset`.
 const REPLICA_SET_ROLE: &str = include_str!("../../deploy/replicaset/cluster-role.yaml");
 
-/// What the component `deploy/config-restart/reloader` adds.
+/// The role of the component `deploy/config-restart/reloader`.
 const RELOADER_ROLE: &str = include_str!("../../deploy/config-restart/reloader/cluster-role.yaml");
 
-/// What the component `deploy/config-restart/rollouts` adds.
+/// The role of the component `deploy/config-restart/rollouts`.
 const ROLLOUTS_ROLE: &str = include_str!("../../deploy/config-restart/rollouts/cluster-role.yaml");
 
-/// What the components `metrics-auth` add, to either controller.
+/// The roles of the components `metrics-auth` of both controllers.
 const METRICS_ROLES: [&str; 2] = [
     include_str!("../../deploy/metrics-auth/cluster-role.yaml"),
     include_str!("../../deploy/config-restart/metrics-auth/cluster-role.yaml"),
 ];
 
-/// What `deploy/config-restart` gives.
+/// The roles of `deploy/config-restart`.
 const RESTART_ROLES: [&str; 2] = [
     include_str!("../../deploy/config-restart/cluster-role.yaml"),
     include_str!("../../deploy/config-restart/leader-election-role.yaml"),
 ];
 
-/// One right: API group, resource (with its subresource), verb, and the one name that it is for;
-/// empty: all.
+/// One right: API group, resource (with its subresource), verb, and the only allowed name, or empty
+/// for all names.
 pub(crate) type Right = (String, String, String, String);
 
-/// All rights.
+/// A set of rights.
 pub(crate) struct Rights(pub(crate) BTreeSet<Right>);
 
 impl Default for Rights {
-    /// Those that the manifests give.
+    /// The rights of the Deployment controller's manifests.
     fn default() -> Self {
         Self::given_by(&ROLES)
     }
 }
 
 impl Rights {
-    /// Those of a process with both controllers.
+    /// The rights of a process with both controllers.
     pub(crate) fn of_both() -> Self {
         Self::default().and(Self::of_replica_sets())
     }
 
-    /// Those that the component for the ReplicaSet controller gives, and no other.
+    /// The rights of the ReplicaSet component alone.
     pub(crate) fn of_replica_sets() -> Self {
         Self::given_by(&[REPLICA_SET_ROLE])
     }
 
-    /// Those of the config-restart controller.
+    /// The rights of the config-restart controller.
     pub(crate) fn of_restarts() -> Self {
         Self::given_by(&RESTART_ROLES)
     }
 
-    /// Those of the config-restart controller in profile `reloader`.
+    /// The rights of the config-restart controller in profile `reloader`.
     pub(crate) fn of_reloader() -> Self {
         Self::of_restarts().and(Self::given_by(&[RELOADER_ROLE]))
     }
 
-    /// The same with Rollouts.
+    /// The same with the right to Rollouts.
     pub(crate) fn of_reloader_with_rollouts() -> Self {
         Self::of_reloader().and(Self::of_rollouts())
     }
 
-    /// Those that the component for Rollouts gives, and no other.
+    /// The rights of the Rollouts component alone.
     pub(crate) fn of_rollouts() -> Self {
         Self::given_by(&[ROLLOUTS_ROLE])
     }
 
-    /// Those that securing the metrics takes, whichever controller's they are.
+    /// The rights to check access to the metrics.
     pub(crate) fn of_metrics_auth() -> Self {
         let [first, second] = METRICS_ROLES.map(|role| Self::given_by(&[role]));
         assert_eq!(first.0, second.0);
         first
     }
 
-    fn and(mut self, others: Self) -> Self {
-        self.0.extend(others.0);
+    fn and(mut self, added_rights: Self) -> Self {
+        self.0.extend(added_rights.0);
         self
     }
 

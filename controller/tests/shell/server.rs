@@ -1,5 +1,5 @@
-//! The simulated API server with a hook that records and refuses requests, and short names for what
-//! tests read and write.
+//! The simulated API server with a hook that records and refuses requests, and accessors for the
+//! tests.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,7 +12,7 @@ use crate::connect::kubeconfig;
 use crate::requests::{Answer, Requests};
 use crate::rights::Rights;
 
-/// The server. When it is dropped, all that it was asked must have been supported.
+/// The server. Dropping it checks that it supported all requests.
 pub(crate) struct Server {
     pub(crate) api: ApiServer,
     requests: Arc<Mutex<Requests>>,
@@ -20,7 +20,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// One that grants these rights and no others, on 1 January 2026.
+    /// A server that grants exactly these rights, on 1 January 2026.
     pub(crate) fn granting(rights: Rights) -> Self {
         let api = ApiServer::builder().epoch("2026-01-01T00:00:00Z".parse().unwrap()).build();
         let requests = Arc::new(Mutex::new(Requests { rights, ..Requests::default() }));
@@ -38,7 +38,7 @@ impl Server {
         self.requests().writes.clone()
     }
 
-    /// `VERB path` of the writes so far, events left out.
+    /// `VERB path` of the writes so far, without events.
     pub(crate) fn verbs(&self) -> Vec<String> {
         self.requests().writes.iter().map(|(verb, _)| verb.clone()).filter(|verb| !verb.contains(" events")).collect()
     }
@@ -78,13 +78,13 @@ impl Server {
         Client::new(self.api.clone(), "default")
     }
 
-    /// Listens on a port of this machine, and writes a kubeconfig of this name; returns the file.
+    /// Listens on a local port and writes a kubeconfig with this name; returns the file.
     pub(crate) fn kubeconfig(&self, name: &str) -> PathBuf {
         let url = format!("http://127.0.0.1:{}", self.listen(Listen::loopback()));
         kubeconfig(name, &json!({"server": url}), &json!({}))
     }
 
-    /// Listens on a port of this machine; returns the port.
+    /// Listens on a local port; returns it.
     pub(crate) fn listen(&self, how: Listen) -> u16 {
         let listening = self.api.listen(how).unwrap();
         let port = listening.address().port();

@@ -1,10 +1,10 @@
-//! What a webhook receives about restarts, over a connection and in real time.
+//! The messages that a webhook receives about restarts, over a connection and in real time.
 
 use std::time::Duration;
 
 use rollout_controller::{
-    ChecksumKeys, ControllerName, Process, Profile, RestartSettings, SecretChecksums, Settings, Webhook, WebhookForm,
-    WebhookUrl, Window, serve,
+    ChecksumKeys, ControllerName, ProcessOptions, Profile, RestartSettings, SecretChecksums, Settings, Webhook,
+    WebhookFormat, WebhookUrl, Window, serve,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,10 +16,10 @@ use crate::restarts::{config, mounts, secret, workload};
 use crate::rights::Rights;
 use crate::server::Server;
 
-/// A request: its head and its body.
-type Asked = (String, String);
+/// The head and the body of a request.
+type HookRequest = (String, String);
 
-async fn request(stream: &mut TcpStream) -> Asked {
+async fn request(stream: &mut TcpStream) -> HookRequest {
     let mut bytes = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -37,27 +37,26 @@ async fn request(stream: &mut TcpStream) -> Asked {
     }
 }
 
-/// A webhook that answers with these words one after the other, and then always with the last. It
-/// closes each connection.
-async fn listen(answers: &'static [&'static str]) -> (String, mpsc::UnboundedReceiver<Asked>) {
+/// A webhook that gives these responses in turn, and repeats the last. It closes each connection.
+async fn listen(answers: &'static [&'static str]) -> (String, mpsc::UnboundedReceiver<HookRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook?token=t0ken", listener.local_addr().unwrap());
-    let (told, asked) = mpsc::unbounded_channel();
+    let (sender, requests) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         for number in 0.. {
             let (mut stream, _) = listener.accept().await.unwrap();
             let last: &str = answers.get(number).or(answers.last()).unwrap();
-            told.send(request(&mut stream).await).unwrap();
+            sender.send(request(&mut stream).await).unwrap();
             let text = format!("HTTP/1.1 {last}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
             stream.write_all(text.as_bytes()).await.unwrap();
         }
     });
-    (url, asked)
+    (url, requests)
 }
 
-fn settings(url: &str, form: WebhookForm, profile: Profile) -> Settings {
+fn settings(url: &str, format: WebhookFormat, profile: Profile) -> Settings {
     let keys = ChecksumKeys::new(b"the key of these tests, long enough", None).unwrap();
-    let webhook = Webhook { url: WebhookUrl(url.to_owned()), proxy: None, form, prefix: None };
+    let webhook = Webhook { url: WebhookUrl(url.to_owned()), proxy: None, format, prefix: None };
     let window = Window { check_period: Duration::from_millis(10), grace_period: Duration::ZERO, ..Window::default() };
     let secrets = match profile {
         Profile::Safe => SecretChecksums::Keyed(keys),
@@ -69,11 +68,11 @@ fn settings(url: &str, form: WebhookForm, profile: Profile) -> Settings {
 
 fn run(server: &Server, settings: Settings) {
     let client = server.client();
-    tokio::spawn(async move { drop(serve(client, settings, Process::default(), std::future::pending()).await) });
+    tokio::spawn(async move { drop(serve(client, settings, ProcessOptions::default(), std::future::pending()).await) });
 }
 
 /// Waits until the workload has its checksums.
-async fn known(server: &Server, path: &str) {
+async fn until_adopted(server: &Server, path: &str) {
     for _ in 0..500 {
         let has = server.get(path)["metadata"]["annotations"].to_string().contains("applied-config-checksums");
         if has {
@@ -85,22 +84,22 @@ async fn known(server: &Server, path: &str) {
 }
 
 #[tokio::test]
-async fn a_restart_is_told_by_names_and_without_values() {
-    let (url, mut asked) = listen(&["204 No Content"]).await;
+async fn webhook_receives_names_but_no_values() {
+    let (url, mut requests) = listen(&["204 No Content"]).await;
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "very-secret-red"));
     server.put(secret("MTIzNA=="));
     server.put(mounts("web"));
-    run(&server, settings(&url, WebhookForm::Json, Profile::Safe));
-    known(&server, "deployments/web").await;
+    run(&server, settings(&url, WebhookFormat::Json, Profile::Safe));
+    until_adopted(&server, "deployments/web").await;
     server.put(secret("NDMyMQ=="));
-    let (head, body) = asked.recv().await.unwrap();
+    let (head, body) = requests.recv().await.unwrap();
     assert!(
         head.starts_with("POST /hook?token=t0ken HTTP/1.1") && head.contains("content-type: application/json"),
         "{head}"
     );
-    let mut told: Value = serde_json::from_str(&body).unwrap();
-    assert!(told["time"].take().as_str().unwrap().ends_with('Z'));
+    let mut message: Value = serde_json::from_str(&body).unwrap();
+    assert!(message["time"].take().as_str().unwrap().ends_with('Z'));
     let expected = json!({
         "event": "restarted",
         "workload": {"kind": "Deployment", "namespace": "default", "name": "web"},
@@ -108,39 +107,39 @@ async fn a_restart_is_told_by_names_and_without_values() {
         "message": "Restarting: Secret s changed (key pin)",
         "time": null,
     });
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }
 
 #[tokio::test]
-async fn what_is_refused_is_tried_again_and_what_is_wrong_is_not() {
-    let (url, mut asked) = listen(&["503 Service Unavailable", "200 OK", "400 Bad Request", "200 OK"]).await;
+async fn webhook_messages_are_retried_unless_rejected_as_invalid() {
+    let (url, mut requests) = listen(&["503 Service Unavailable", "200 OK", "400 Bad Request", "200 OK"]).await;
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "1"));
     server.put(workload("web", "c"));
-    run(&server, settings(&url, WebhookForm::Slack, Profile::Safe));
-    known(&server, "deployments/web").await;
-    let text = |(_, body): Asked| serde_json::from_str::<Value>(&body).unwrap()["attachments"][0]["text"].clone();
+    run(&server, settings(&url, WebhookFormat::Slack, Profile::Safe));
+    until_adopted(&server, "deployments/web").await;
+    let text = |(_, body): HookRequest| serde_json::from_str::<Value>(&body).unwrap()["attachments"][0]["text"].clone();
     server.put(config("c", "2"));
-    let first = text(asked.recv().await.unwrap());
+    let first = text(requests.recv().await.unwrap());
     assert!(first.as_str().unwrap().starts_with("deployment/default/web: Restarting: ConfigMap c changed"), "{first}");
-    assert_eq!(text(asked.recv().await.unwrap()), first);
+    assert_eq!(text(requests.recv().await.unwrap()), first);
     server.put(config("c", "3"));
-    let second = text(asked.recv().await.unwrap());
+    let second = text(requests.recv().await.unwrap());
     assert_ne!(second, first);
     server.put(config("c", "4"));
-    assert_ne!(text(asked.recv().await.unwrap()), second, "what was refused with 400 is not sent again");
+    assert_ne!(text(requests.recv().await.unwrap()), second, "what was refused with 400 is not sent again");
 }
 
-/// A listener that takes connections and never answers.
+/// The webhook accepts connections and never responds.
 #[tokio::test]
-async fn restarts_do_not_wait_for_it() {
+async fn restarts_do_not_wait_for_the_webhook() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let server = Server::granting(Rights::of_restarts());
     server.put(config("c", "1"));
     server.put(workload("web", "c"));
-    run(&server, settings(&url, WebhookForm::Json, Profile::Safe));
-    known(&server, "deployments/web").await;
+    run(&server, settings(&url, WebhookFormat::Json, Profile::Safe));
+    until_adopted(&server, "deployments/web").await;
     let trigger =
         |server: &Server| server.get("deployments/web")["spec"]["template"]["metadata"]["annotations"].clone();
     for value in ["2", "3", "4"] {

@@ -1,4 +1,4 @@
-//! What is read from others: one function for each kind of input.
+//! The readers of untrusted input: one function for each kind.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,11 +17,11 @@ use rollout_controller::restart::{self, ConfigKind, ConfigName, Linked, Present,
 use rollout_controller::{Profile, ReloaderSettings, Settings};
 use serde_json::{Value, json};
 
-/// The most requests of an input.
+/// The maximum number of requests in an input.
 const REQUESTS: usize = 12;
 
-/// Requests to the simulated server, one after the other. Between lines of `---`: `METHOD PATH
-/// [CONTENT-TYPE]`, and the body below.
+/// Requests to the simulated server, separated by lines of `---`: `METHOD PATH [CONTENT-TYPE]`, and
+/// the body below.
 pub fn requests(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime of this thread needs nothing that can fail");
@@ -44,7 +44,7 @@ pub fn requests(data: &[u8]) {
             }
             let Ok(request) = request.body(Full::new(Bytes::copy_from_slice(body))) else { continue };
             let mut answer = server.handle(request).await.into_body();
-            // A watch ends when its server does.
+            // A watch ends with its server.
             let _ = tokio::time::timeout(Duration::from_millis(10), answer.frame()).await;
         }
     });
@@ -109,7 +109,7 @@ pub fn audit(data: &[u8]) {
     }
 }
 
-/// Results files, between lines of `---`, as `merge` reads them.
+/// Results files, separated by lines of `---`, as `merge` reads them.
 pub fn results(data: &[u8]) {
     let path = Path::new("out/run.shard.ndjson");
     let files: Result<Vec<_>, _> = split(data, b"\n---\n").map(|file| Results::parse(path, file)).collect();
@@ -147,8 +147,8 @@ pub fn results(data: &[u8]) {
     }
 }
 
-/// Annotations of a workload, a line each: `KEY VALUE`. They are read, and decided by in every
-/// profile.
+/// Annotations of a workload, one `KEY VALUE` per line. They are read, and used for decisions in
+/// every profile.
 pub fn annotations(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let pairs = text.split('\n').filter_map(|line| line.split_once(' '));
@@ -201,7 +201,7 @@ pub fn annotations(data: &[u8]) {
     }
 }
 
-/// The parts between separators.
+/// Splits at separators.
 fn split<'a>(data: &'a [u8], separator: &'static [u8]) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = Some(data);
     std::iter::from_fn(move || {

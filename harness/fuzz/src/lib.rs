@@ -1,9 +1,8 @@
-//! What each fuzz target does with its bytes. A panic is a finding, and so is an input that takes
-//! long or much memory.
+//! The functions of the fuzz targets. A panic is a finding, and so is an input that takes much time
+//! or memory.
 //!
-//! Inputs are text, so that seeds can be written by hand, and so that a mutation of one stays
-//! nearly valid. The test `harness/tests/fuzz_corpus.rs` includes `inputs` and plays all kept
-//! inputs again.
+//! Inputs are text, so that seeds can be written by hand and most mutations stay nearly valid. The
+//! test `harness/tests/fuzz_corpus.rs` includes `inputs` and runs all stored inputs.
 
 mod inputs;
 

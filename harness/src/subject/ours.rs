@@ -137,15 +137,15 @@ fn restart_settings(options: &RestartOptions) -> Result<rollout_controller::Rest
 
 /// The webhook that a case observes.
 fn webhook(of: RestartWebhook) -> rollout_controller::Webhook {
-    let form = match of {
-        RestartWebhook::Json | RestartWebhook::Instead => rollout_controller::WebhookForm::Json,
-        RestartWebhook::Raw => rollout_controller::WebhookForm::Raw,
-        RestartWebhook::Slack => rollout_controller::WebhookForm::Slack,
-        RestartWebhook::Teams => rollout_controller::WebhookForm::Teams,
-        RestartWebhook::GoogleChat => rollout_controller::WebhookForm::GoogleChat,
+    let format = match of {
+        RestartWebhook::Json | RestartWebhook::Instead => rollout_controller::WebhookFormat::Json,
+        RestartWebhook::Raw => rollout_controller::WebhookFormat::Raw,
+        RestartWebhook::Slack => rollout_controller::WebhookFormat::Slack,
+        RestartWebhook::Teams => rollout_controller::WebhookFormat::Teams,
+        RestartWebhook::GoogleChat => rollout_controller::WebhookFormat::GoogleChat,
     };
     let plain = rollout_controller::Webhook::plain(rollout_controller::WebhookUrl(WEBHOOK.to_owned()));
-    rollout_controller::Webhook { form, ..plain }
+    rollout_controller::Webhook { format, ..plain }
 }
 
 /// What a case's flags of Reloader choose.

@@ -1,14 +1,14 @@
-//! Links between pages, and what pages name.
+//! Checks links between pages, and names of files.
 //!
-//! A page of the book links to the book alone, so that it reads the same as a built book and in a
-//! repository browser; files outside of it are named as code.
+//! A page of the book links only to pages of the book, so that it works both as a built book and in
+//! a repository browser. Other files are named as code.
 
 use std::collections::BTreeSet;
 
 use super::pages::Page;
 use super::root;
 
-/// Links of a page that lead nowhere.
+/// The broken links of a page.
 pub(crate) fn broken(page: &Page, pages: &[Page]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (number, line) in page.prose() {
@@ -35,7 +35,7 @@ pub(crate) fn broken(page: &Page, pages: &[Page]) -> Vec<String> {
     wrong
 }
 
-/// Files and cases that a page names as code and that are not there.
+/// Files and cases that a page names as code and that do not exist.
 pub(crate) fn missing(page: &Page) -> Vec<String> {
     const FOLDERS: [&str; 8] =
         ["cases/", "harness/", "controller/", "scripts/", "docs/", ".cargo/", ".github/", ".ci/"];
@@ -44,11 +44,11 @@ pub(crate) fn missing(page: &Page) -> Vec<String> {
     let own: Vec<String> = page.blocks().into_iter().filter_map(|block| Some(stem(&block.file?).to_owned())).collect();
     let mut wrong = Vec::new();
     for (number, line) in page.prose() {
-        // The parts between back-ticks are every second one.
+        // Every second part is between backticks.
         for code in line.split('`').skip(1).step_by(2) {
             let named =
                 code.chars().all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit() || "._/-".contains(sign));
-            // What a page makes itself, and what is made of it.
+            // Files that the page's commands create.
             if !named || own.iter().any(|own| own == stem(code)) {
                 continue;
             }
@@ -71,7 +71,7 @@ fn stem(path: &str) -> &str {
     path[name..].find('.').map_or(path, |dot| &path[..name + dot])
 }
 
-/// Where `](…)`, `src="…"` and `srcset="…"` lead; what is code is left out.
+/// The targets of `](…)`, `src="…"` and `srcset="…"`, without code.
 fn targets(line: &str) -> Vec<String> {
     let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("code");
     let mut targets = Vec::new();
@@ -82,7 +82,7 @@ fn targets(line: &str) -> Vec<String> {
     targets
 }
 
-/// `../cases` seen from `docs` is `cases`.
+/// Resolves a relative path: `../cases` in `docs` is `cases`.
 fn resolved(folder: &str, path: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
@@ -97,7 +97,7 @@ fn resolved(folder: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// The anchors of a page's headings, as repository browsers and mdBook make them.
+/// The anchors of a page's headings, as GitHub and mdBook generate them.
 fn anchors(page: &Page) -> BTreeSet<String> {
     let headings = page.prose().into_iter().filter(|(_, line)| line.starts_with('#'));
     headings.map(|(_, line)| anchor(line.trim_start_matches('#').trim())).collect()

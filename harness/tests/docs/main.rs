@@ -1,20 +1,18 @@
-//! The documentation is true: README.md, the book in `docs/`, and the other pages at the root.
+//! Tests the documentation: README.md, the book in `docs/`, and the other pages at the root.
 //!
-//! * A `console` block is run, on the simulated cluster, and must print what it shows (`console`).
+//! * A `console` block runs on the simulated cluster and must print what it shows (`console`).
 //! * A `sh` block is not run, but each `lockstep` command in it must parse.
-//! * A `yaml` block that has a description must be a valid case. After `<!-- file: PATH -->` it is
-//!   that file: the repository's where it has one, else one that the page's commands find.
-//! * Links lead somewhere, and files and cases that a page names are there (`links`).
+//! * A `yaml` block with a description must be a valid case. After `<!-- file: PATH -->` it is that
+//!   file: it must equal the repository's file, or else the page's commands can use it.
+//! * Links resolve, and named files and cases exist (`links`).
 //! * Options and metrics that a page names exist (`names`).
-//! * `docs/commands.md`, `tests/messages.txt` and the pictures are what the program makes
-//!   (`reference`).
+//! * `docs/commands.md` and the pictures are up to date (`reference`).
 //!
-//! `LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'` writes what is generated anew, and
-//! the output of every block that leaves nothing out. The rest is for an editor.
+//! `LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'` regenerates these files, and the
+//! output of every block that omits no lines. Edit the rest by hand.
 
 mod console;
 mod links;
-mod messages;
 mod names;
 mod pages;
 mod reference;
@@ -26,10 +24,10 @@ use lockstep::case;
 use pages::{Page, pages};
 use sandbox::Sandbox;
 
-/// Writes what is generated.
+/// The command that regenerates files.
 const OVERWRITE: &str = "LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'";
 
-/// The repository.
+/// The repository's root.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository is there")
 }
@@ -39,7 +37,7 @@ fn overwrite() -> bool {
     std::env::var_os("LOCKSTEP_DOCS").is_some_and(|value| value == "overwrite")
 }
 
-/// Fails with all that is wrong at once.
+/// Fails with all problems at once.
 fn none(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n\n"));
 }
@@ -73,7 +71,7 @@ fn console_blocks_print_what_they_show() {
 }
 
 #[test]
-fn commands_that_are_not_run_can_be_typed() {
+fn commands_in_sh_blocks_parse() {
     let mut wrong = Vec::new();
     let mut commands = 0;
     for page in pages() {
@@ -94,7 +92,7 @@ fn commands_that_are_not_run_can_be_typed() {
 }
 
 #[test]
-fn cases_on_pages_are_cases() {
+fn yaml_blocks_are_valid_cases() {
     let mut wrong = Vec::new();
     for page in pages() {
         for block in page.blocks().iter().filter(|block| block.language == "yaml") {
@@ -117,24 +115,24 @@ fn cases_on_pages_are_cases() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_resolve() {
     let pages = pages();
     none(&pages.iter().flat_map(|page| links::broken(page, &pages)).collect::<Vec<_>>());
 }
 
 #[test]
-fn files_and_cases_that_are_named_are_there() {
+fn named_files_and_cases_exist() {
     none(&pages().iter().flat_map(links::missing).collect::<Vec<_>>());
 }
 
 #[test]
-fn options_and_metrics_that_are_named_exist() {
+fn named_options_and_metrics_exist() {
     let names = names::Names::read();
     none(&pages().iter().flat_map(|page| names.unknown(page)).collect::<Vec<_>>());
 }
 
 #[test]
-fn the_book_has_every_page() {
+fn summary_lists_every_page() {
     let pages = pages();
     let summary = &pages.iter().find(|page| page.path == "docs/SUMMARY.md").expect("the book has a summary").text;
     let left_out = |page: &&Page| {
@@ -151,13 +149,13 @@ fn the_book_has_every_page() {
 }
 
 #[test]
-fn the_readme_is_short() {
+fn readme_is_short() {
     let text = std::fs::read_to_string(root().join("README.md")).expect("there is a README");
     let (lines, columns) = (text.lines().count(), text.lines().map(|line| line.chars().count()).max().unwrap_or(0));
     assert!(lines <= 150 && columns <= 100, "{lines} lines of up to {columns} columns; 150 of 100 are the most");
 }
 
 #[test]
-fn generated_pages_are_fresh() {
+fn generated_pages_are_up_to_date() {
     none(&reference::stale());
 }

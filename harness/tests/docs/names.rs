@@ -1,4 +1,4 @@
-//! Names that pages use as code: options of both programs, and metrics of the controller.
+//! Names that pages use as code: options of both programs, and the controller's metrics.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,12 +10,12 @@ use lockstep::cli::Cli;
 use super::pages::Page;
 use super::{console, root, sandbox};
 
-/// Options of other programs that pages speak of.
-const OTHERS: [&str; 5] = ["--kustomize", "--namespace", "--offline", "--reload-on-create", "--version"];
-/// How the names of the controller's own metrics begin.
+/// Options of other programs that pages mention.
+const OTHER_PROGRAMS: [&str; 5] = ["--kustomize", "--namespace", "--offline", "--reload-on-create", "--version"];
+/// The prefixes of the controller's metrics.
 const METRICS: [&str; 3] = ["rollout_controller_", "deployment_restart_controller_", "replicaset_controller_"];
 
-/// All that exists.
+/// The names that exist.
 #[derive(Debug)]
 pub(crate) struct Names {
     options: BTreeSet<String>,
@@ -24,9 +24,9 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// From both programs and from the controller's sources.
+    /// Reads the names from both programs and the controller's sources.
     pub(crate) fn read() -> Self {
-        let mut options: BTreeSet<String> = OTHERS.map(str::to_owned).into();
+        let mut options: BTreeSet<String> = OTHER_PROGRAMS.map(str::to_owned).into();
         let mut commands = vec![Cli::command()];
         while let Some(command) = commands.pop() {
             options.extend(command.get_arguments().filter_map(|it| Some(format!("--{}", it.get_long()?))));
@@ -40,7 +40,7 @@ impl Names {
         Self { options, sources }
     }
 
-    /// What a page names and what does not exist.
+    /// The names on a page that do not exist.
     pub(crate) fn unknown(&self, page: &Page) -> Vec<String> {
         let mut wrong = Vec::new();
         for (number, line) in page.prose() {
@@ -69,7 +69,7 @@ impl Names {
     }
 }
 
-/// What the controller's program says of itself.
+/// The controller's `--help`.
 fn help(command: Option<&str>) -> String {
     let program = sandbox::built().join("rollout-controller");
     let output = Command::new(&program).args(command).arg("--help").output();
@@ -77,7 +77,7 @@ fn help(command: Option<&str>) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// `--controllers` of `--controllers=*,-deployment`.
+/// The options in a text: `--controllers` of `--controllers=*,-deployment`.
 fn options_in(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|sign: char| !(sign.is_ascii_alphanumeric() || sign == '-'));
     words.filter(|word| word.len() > 2 && word.starts_with("--")).map(str::to_owned)

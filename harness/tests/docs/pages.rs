@@ -5,7 +5,7 @@ use super::root;
 /// A Markdown file.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// Seen from the repository.
+    /// The path from the repository's root.
     pub(crate) path: String,
     pub(crate) text: String,
 }
@@ -15,15 +15,15 @@ pub(crate) struct Page {
 pub(crate) struct Block {
     /// The first word after the fence.
     pub(crate) language: String,
-    /// What `<!-- file: PATH -->` in the line before it says.
+    /// The path in `<!-- file: PATH -->` in the line before.
     pub(crate) file: Option<String>,
-    /// The line of the fence, from 1.
+    /// The line number of the fence.
     pub(crate) line: usize,
-    /// What stands between the fences.
+    /// The text between the fences.
     pub(crate) text: String,
 }
 
-/// Every page, in order of path.
+/// All pages, sorted by path.
 pub(crate) fn pages() -> Vec<Page> {
     let markdown = |folder: &str| {
         let entries = root().join(folder).read_dir().into_iter().flatten().flatten();
@@ -63,7 +63,7 @@ impl Page {
         blocks
     }
 
-    /// Its lines outside of blocks, with their numbers.
+    /// Its lines outside of blocks, with line numbers.
     pub(crate) fn prose(&self) -> Vec<(usize, &str)> {
         let mut inside = false;
         let mut lines = Vec::new();

@@ -1,5 +1,5 @@
-//! What is generated: the page of commands, from clap, the messages of all errors, and the
-//! pictures, by `lockstep explain`.
+//! The generated documentation: the page of commands, from clap, and the pictures, by `lockstep
+//! explain`.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -7,20 +7,17 @@ use std::process::Command;
 use clap::{Arg, CommandFactory};
 use lockstep::cli::Cli;
 
-use super::{OVERWRITE, messages, overwrite, root};
+use super::{OVERWRITE, overwrite, root};
 
-/// Where the page of commands is.
+/// The page of commands.
 const PAGE: &str = "docs/commands.md";
-/// The pictures, and the cases that they are of.
+/// The pictures and their cases.
 const PICTURES: [(&str, &str); 1] = [("docs/images/rollout.svg", "cases/rolling/rollover.yaml")];
-/// Where the messages of all errors are.
-const MESSAGES: &str = "harness/tests/messages.txt";
 const COLUMNS: usize = 100;
 
-/// What is not as the program makes it; nothing after an overwrite.
+/// Generated files that are out of date; empty after an overwrite.
 pub(crate) fn stale() -> Vec<String> {
     let mut files = vec![(PAGE, page())];
-    files.push((MESSAGES, messages::page()));
     files.extend(PICTURES.map(|(file, case)| (file, picture(case))));
     let mut stale = Vec::new();
     for (path, fresh) in files {
@@ -59,25 +56,27 @@ fn page() -> String {
         let _ = writeln!(out, "{}", filled(&line, "  "));
     }
     let run = commands.iter().find(|command| command.get_name() == "run").expect("there is a command `run`");
-    let of_run: Vec<String> = shown(run).map(item).collect();
+    let of_run: Vec<String> = visible_arguments(run).map(item).collect();
     for command in &commands {
-        let said = if command.get_name() == "run" { &[] } else { of_run.as_slice() };
-        section(&mut out, command, &format!("lockstep {}", command.get_name()), said);
+        let known_items = if command.get_name() == "run" { &[] } else { of_run.as_slice() };
+        section(&mut out, command, &format!("lockstep {}", command.get_name()), known_items);
     }
     let _ = write!(out, "\n## Exit codes\n\n```text\n{}\n```\n", text(cli.get_after_help()));
     out
 }
 
-/// The arguments that help shows.
-fn shown(command: &clap::Command) -> impl Iterator<Item = &Arg> {
+/// The arguments that `--help` shows.
+fn visible_arguments(command: &clap::Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|argument| !argument.is_hide_set() && argument.get_id() != "help")
 }
 
-/// A command; what `lockstep run` says in the same words is only named.
-fn section(out: &mut String, command: &clap::Command, name: &str, said: &[String]) {
+/// Writes the section of a command. Options that `lockstep run` describes in the same words are
+/// only named.
+fn section(out: &mut String, command: &clap::Command, name: &str, known_items: &[String]) {
     let about = command.get_long_about().or(command.get_about());
     let _ = write!(out, "\n## {name}\n\n{}\n", filled(&text(about), ""));
-    let (known, own): (Vec<&Arg>, Vec<&Arg>) = shown(command).partition(|argument| said.contains(&item(argument)));
+    let (known, own): (Vec<&Arg>, Vec<&Arg>) =
+        visible_arguments(command).partition(|argument| known_items.contains(&item(argument)));
     if !own.is_empty() {
         let _ = write!(out, "\n{}\n", own.into_iter().map(item).collect::<Vec<_>>().join("\n"));
     }
@@ -90,11 +89,11 @@ fn section(out: &mut String, command: &clap::Command, name: &str, said: &[String
         );
     }
     for below in command.get_subcommands().filter(|command| command.get_name() != "help") {
-        section(out, below, &format!("{name} {}", below.get_name()), said);
+        section(out, below, &format!("{name} {}", below.get_name()), known_items);
     }
 }
 
-/// `-E, --filter FILTER`.
+/// An option's heading: `-E, --filter FILTER`.
 fn flag(argument: &Arg) -> String {
     let value = argument.get_value_names().filter(|_| argument.get_action().takes_values());
     let value =
@@ -135,7 +134,7 @@ fn text(styled: Option<&clap::builder::StyledStr>) -> String {
     styled.map(ToString::to_string).unwrap_or_default()
 }
 
-/// Lines of at most a hundred columns, all but the first indented.
+/// Fills lines of at most 100 columns and indents all but the first.
 fn filled(text: &str, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,5 +1,5 @@
-//! A folder that looks like the repository and can be written to: `cases` is a copy, what commands
-//! only read is a link. Pages add their own files to it.
+//! A writable folder like the repository: `cases` is a copy, and read-only inputs are links. Pages
+//! add files to it.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use std::process::Command;
 use super::pages::Page;
 use super::root;
 
-/// The folder, removed when this is dropped.
+/// The folder; dropping this removes it.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
     folder: tempfile::TempDir,
 }
 
 impl Sandbox {
-    /// With the files that a page has.
+    /// Creates the sandbox with a page's files.
     pub(crate) fn of(page: &Page) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
@@ -37,8 +37,8 @@ impl Sandbox {
         Self { folder }
     }
 
-    /// What a command of the page prints, and its exit code. Where standard output stays empty,
-    /// it is what standard error has.
+    /// Runs a command of the page; returns standard output (or, if empty, standard error) and the
+    /// exit code.
     pub(crate) fn run(&self, words: &[String]) -> Result<(String, i32), String> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
@@ -56,7 +56,7 @@ impl Sandbox {
         }
     }
 
-    /// As cargo's alias starts it.
+    /// Runs `lockstep`, as cargo's alias does.
     fn lockstep(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
         command.current_dir(self.folder.path()).args(arguments);
@@ -69,7 +69,7 @@ impl Sandbox {
     }
 }
 
-/// Where this build's programs are: a test stands in target/PROFILE/deps.
+/// The folder of this build's programs: tests are in target/PROFILE/deps.
 pub(crate) fn built() -> PathBuf {
     let me = std::env::current_exe().expect("a test has a file");
     me.ancestors().nth(2).expect("it is two folders deep").to_owned()

@@ -1,21 +1,20 @@
-//! kubectl itself on the simulated cluster: every verb that works there, what it prints beside a
-//! real server, and that the operations of a case do the same.
+//! kubectl on the simulated cluster: every verb that works there, its output compared with a real
+//! server, and a comparison with the operations of a case.
 //!
-//! Trials `sim::kubectl::<verb>`, each with a server of its own; at the end the server must have
-//! refused nothing as unsupported. `sim::kubectl::operation::<name>` compares what kubectl makes of
-//! an object with what the operations of a case make of it. kubectl is that of `LOCKSTEP_BIN`, else
-//! that of `PATH`; without one the trials are listed as ignored.
-//! `control-plane::kubectl::prints-what-a-real-server-gives` compares with a real server and needs
-//! upstream's programs too:
+//! Trials `sim::kubectl::<verb>` each have their own server, which must not have refused a request
+//! as unsupported. `sim::kubectl::operation::<name>` compares objects made by kubectl and by the
+//! operations of a case. kubectl is taken from `LOCKSTEP_BIN`, else from `PATH`; without it the
+//! trials are listed as ignored. `control-plane::kubectl::output-equals-real-server` compares with
+//! a real server and also needs upstream's programs:
 //!
 //! ```text
 //! cargo test -p lockstep --test kubectl
 //! cargo test -p lockstep --test kubectl -- --ignored
 //! ```
 
-mod beside;
 mod operations;
 mod program;
+mod real_server;
 mod rollouts;
 mod rows;
 mod verbs;
@@ -25,14 +24,14 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::cluster::{DEFAULT_VERSION, available};
 
-use program::{Kubectl, found};
+use program::{Kubectl, find_kubectl};
 
-/// The outcome of a step.
+/// The result of a step.
 pub(crate) type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 type Play = fn(&Kubectl) -> Checked;
 
-/// Every verb, by the name of its trial.
+/// All verbs by the names of their trials.
 const VERBS: [(&str, Play); 26] = [
     ("get", verbs::get),
     ("get-wide", verbs::get_wide),
@@ -65,7 +64,7 @@ const VERBS: [(&str, Play); 26] = [
 fn main() -> ExitCode {
     lockstep::runner::main_if_asked();
     let arguments = Arguments::from_args();
-    let kubectl = found();
+    let kubectl = find_kubectl();
     if kubectl.is_none() {
         eprintln!("ignored: sim::kubectl::*: there is no kubectl in LOCKSTEP_BIN or PATH");
     }
@@ -93,11 +92,11 @@ fn main() -> ExitCode {
     if let Err(why) = available(DEFAULT_VERSION) {
         eprintln!("ignored: control-plane::kubectl::*: {why}");
     }
-    let beside = move || {
+    let real_server = move || {
         let program = kubectl.ok_or("there is no kubectl")?;
-        beside::compare(&program).map_err(failed)
+        real_server::compare(&program).map_err(failed)
     };
-    let name = "control-plane::kubectl::prints-what-a-real-server-gives";
-    trials.push(Trial::test(name, beside).with_ignored_flag(true));
+    let name = "control-plane::kubectl::output-equals-real-server";
+    trials.push(Trial::test(name, real_server).with_ignored_flag(true));
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -1,8 +1,8 @@
-//! The operations of a case beside kubectl: the same commands on two simulated clusters, one by
-//! kubectl and one by the driver, make equal objects.
+//! Compares the operations of a case with kubectl: the same commands on two simulated clusters, one
+//! by kubectl and one by the driver, make equal objects.
 //!
-//! A row is one trial, `sim::kubectl::operation::<name>`. Compared are whole objects with their
-//! `managedFields`, without what every cluster makes anew: UIDs, versions and times.
+//! Each row is one trial, `sim::kubectl::operation::<name>`. Whole objects are compared, with
+//! `managedFields` and without UIDs, versions and times.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,33 +16,33 @@ use serde_json::Value;
 use super::Checked;
 use super::program::Kubectl;
 
-/// What is done on both clusters.
+/// A command on both clusters.
 pub(crate) enum Command {
-    /// A manifest is applied, with these flags: an `apply` step.
+    /// Applies a manifest with these flags: an `apply` step.
     Apply(&'static str, String),
-    /// A step in its short form, and the manifest that it stands for.
+    /// A step in its short form, and the equivalent manifest.
     ShortForm(&'static str, String),
-    /// A manifest that the server or kubectl refuses with this message.
+    /// A manifest that is rejected with this message.
     ApplyRefused(&'static str, String, &'static str),
-    /// A command and the step that stands for it.
+    /// A command and the equivalent step.
     Run(&'static str, String),
-    /// The same, refused with this message; kubectl may end well where it does nothing.
+    /// The same, rejected with this message; kubectl may succeed where it does nothing.
     Refused(&'static str, String, &'static str),
-    /// A command with an input, of which there is no step, by kubectl on both. `$UID` is that of
-    /// the Deployment.
+    /// A command with an input and without an equivalent step, run by kubectl on both clusters.
+    /// `$UID` is the Deployment's.
     Both(&'static str, String),
 }
 
-/// Commands whose results are compared.
+/// A comparison of commands.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) commands: Vec<Command>,
-    /// What is compared.
+    /// The objects to compare.
     pub(crate) objects: &'static [&'static str],
 }
 
 impl Command {
-    /// The step of a case.
+    /// The equivalent step of a case.
     fn step(&self) -> Option<String> {
         let apply = |flags: &str, manifest: &str| {
             let server_side = if flags.contains("--server-side") { "serverSide: true, " } else { "" };
@@ -59,11 +59,13 @@ impl Command {
         }
     }
 
-    /// By kubectl.
+    /// Runs the command with kubectl.
     fn run(&self, kubectl: &Kubectl) -> Checked {
         match self {
-            Self::Apply(flags, manifest) => drop(kubectl.fed(&format!("apply {flags} -f -"), &as_sent(manifest)?)?),
-            Self::ShortForm(_, manifest) => drop(kubectl.fed("apply -f -", &as_sent(manifest)?)?),
+            Self::Apply(flags, manifest) => {
+                drop(kubectl.run_with_input(&format!("apply {flags} -f -"), &as_sent(manifest)?)?);
+            }
+            Self::ShortForm(_, manifest) => drop(kubectl.run_with_input("apply -f -", &as_sent(manifest)?)?),
             Self::ApplyRefused(flags, manifest, message) => {
                 kubectl.fails(&format!("apply {flags} -f -"), &as_sent(manifest)?, message)?;
             }
@@ -81,19 +83,19 @@ impl Command {
                 if input.contains("$UID") {
                     input = input.replace("$UID", &kubectl.field("deploy web", ".metadata.uid")?);
                 }
-                kubectl.fed(line, &input)?;
+                kubectl.run_with_input(line, &input)?;
             }
         }
         Ok(())
     }
 }
 
-/// A manifest: kubectl takes what begins with a brace for JSON.
+/// A manifest as JSON: kubectl parses text that begins with a brace as JSON.
 fn as_json(manifest: &str) -> Checked<Value> {
     Ok(serde_yaml::from_str(manifest)?)
 }
 
-/// A manifest as the driver sends it, which chooses a scheduler of its own.
+/// A manifest as the driver sends it, with the driver's scheduler.
 fn as_sent(manifest: &str) -> Checked<String> {
     let mut manifest = as_json(manifest)?;
     if let Some(pod) = manifest.pointer_mut("/spec/template/spec").and_then(Value::as_object_mut) {
@@ -151,8 +153,8 @@ pub(crate) fn compare(program: &Path, row: &Row) -> Checked {
     if differences.is_empty() { Ok(()) } else { Err(differences.into()) }
 }
 
-/// The steps of a row as a case. What is given is not done: it lets the steps speak of a Deployment
-/// with a history.
+/// The steps of a row as a case. Its `given` is not run; it only lets the steps refer to a
+/// Deployment with a history.
 fn case(row: &Row) -> Checked<Case> {
     let mut text = String::from(
         "description: x\ngiven:\n- deployment: {name: web, image: 'app:1'}\n- set: {image: 'app:2'}\nsteps:\n- advance: 1s\n",
@@ -165,7 +167,7 @@ fn case(row: &Row) -> Checked<Case> {
     Ok(case)
 }
 
-/// An object's text without what every cluster makes anew; nothing where there is no object.
+/// An object's text without the server's fields; empty if the object does not exist.
 fn normal(kubectl: &Kubectl, object: &str) -> Checked<String> {
     let mut words: Vec<&str> = object.split(' ').collect();
     words.insert(0, "get");
@@ -176,7 +178,7 @@ fn normal(kubectl: &Kubectl, object: &str) -> Checked<String> {
     }
     let mut value: Value = serde_json::from_str(&text).map_err(|_| text)?;
     clear(&mut value);
-    // The server sorts them by time, in seconds.
+    // The server sorts them by time in seconds.
     if let Some(managers) = value.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut) {
         managers.sort_by_key(Value::to_string);
     }
@@ -184,7 +186,7 @@ fn normal(kubectl: &Kubectl, object: &str) -> Checked<String> {
 }
 
 fn clear(value: &mut Value) {
-    const ANEW: [&str; 6] = [
+    const SERVER_FIELDS: [&str; 6] = [
         "uid",
         "resourceVersion",
         "creationTimestamp",
@@ -195,7 +197,11 @@ fn clear(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                if ANEW.contains(&name.as_str()) && value.is_string() { *value = "…".into() } else { clear(value) }
+                if SERVER_FIELDS.contains(&name.as_str()) && value.is_string() {
+                    *value = "…".into();
+                } else {
+                    clear(value);
+                }
             }
         }
         Value::Array(items) => items.iter_mut().for_each(clear),

@@ -1,4 +1,4 @@
-//! kubectl as a program, and the cluster that it is to reach.
+//! The kubectl program with a cluster.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -10,15 +10,15 @@ use tempfile::TempDir;
 
 use super::{Checked, Play};
 
-/// kubectl, with what it needs to reach a cluster.
+/// kubectl with a kubeconfig.
 pub(crate) struct Kubectl {
     program: PathBuf,
     reach: Vec<OsString>,
     folder: TempDir,
 }
 
-/// The program, where there is one.
-pub(crate) fn found() -> Option<PathBuf> {
+/// The path of kubectl, if installed.
+pub(crate) fn find_kubectl() -> Option<PathBuf> {
     let beside = std::env::var_os("LOCKSTEP_BIN").map(|folder| Path::new(&folder).join("kubectl"));
     let beside = beside.filter(|program| program.is_file());
     let program = beside.unwrap_or_else(|| PathBuf::from("kubectl"));
@@ -26,7 +26,7 @@ pub(crate) fn found() -> Option<PathBuf> {
     asked.is_ok_and(|asked| asked.status.success()).then_some(program)
 }
 
-/// Runs a play on a simulated cluster of its own.
+/// Runs a trial on a new simulated cluster.
 pub(crate) fn on_simulated(program: &Path, play: Play) -> Checked {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let cluster = runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim)))?;
@@ -37,7 +37,7 @@ pub(crate) fn on_simulated(program: &Path, play: Play) -> Checked {
 }
 
 impl Kubectl {
-    /// With a token.
+    /// kubectl with a token.
     pub(crate) fn to(program: &Path, access: &Access) -> Checked<Self> {
         let folder = tempfile::tempdir()?;
         let ca = folder.path().join("ca.crt");
@@ -48,7 +48,7 @@ impl Kubectl {
         Ok(Self { program: program.to_owned(), reach, folder })
     }
 
-    /// With a kubeconfig.
+    /// kubectl with a kubeconfig.
     pub(crate) fn with(program: &Path, kubeconfig: &Path) -> Checked<Self> {
         let reach = vec![format!("--kubeconfig={}", kubeconfig.display()).into()];
         Ok(Self { program: program.to_owned(), reach, folder: tempfile::tempdir()? })
@@ -56,14 +56,14 @@ impl Kubectl {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        // Nothing of the user's own is read or written.
+        // It does not use the user's files.
         command.env("HOME", self.folder.path()).env_remove("KUBECONFIG");
         command.env("KUBECACHEDIR", self.folder.path().join("cache"));
         command.args(&self.reach).args(words);
         command
     }
 
-    /// Runs it to its end, with this as its input and these variables; what it prints.
+    /// Runs it with this input and environment; returns its success and output.
     pub(crate) fn run(&self, words: &[&str], input: &str, variables: &[(&str, &str)]) -> Checked<(bool, String)> {
         let mut command = self.command(words);
         command.envs(variables.iter().copied());
@@ -75,8 +75,8 @@ impl Kubectl {
         Ok((output.status.success(), text))
     }
 
-    /// Runs it with this input; it must succeed.
-    pub(crate) fn fed(&self, line: &str, input: &str) -> Checked<String> {
+    /// Runs it with this input; it must succeed. Returns its output.
+    pub(crate) fn run_with_input(&self, line: &str, input: &str) -> Checked<String> {
         let words = shlex::split(line).ok_or("unbalanced quotes")?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match self.run(&words, input, &[])? {
@@ -85,31 +85,31 @@ impl Kubectl {
         }
     }
 
-    /// Runs it; it must succeed.
+    /// Runs it; it must succeed. Returns its output.
     pub(crate) fn ok(&self, line: &str) -> Checked<String> {
-        self.fed(line, "")
+        self.run_with_input(line, "")
     }
 
     /// Runs it; it must succeed and print this.
-    pub(crate) fn says(&self, line: &str, what: &str) -> Checked {
+    pub(crate) fn prints(&self, line: &str, expected_text: &str) -> Checked {
         let text = self.ok(line)?;
-        if text.contains(what) {
+        if text.contains(expected_text) {
             return Ok(());
         }
-        Err(format!("`kubectl {line}` did not print `{what}`:\n{text}").into())
+        Err(format!("`kubectl {line}` did not print `{expected_text}`:\n{text}").into())
     }
 
     /// Runs it; it must fail and print this.
-    pub(crate) fn fails(&self, line: &str, input: &str, what: &str) -> Checked<String> {
+    pub(crate) fn fails(&self, line: &str, input: &str, expected_text: &str) -> Checked<String> {
         let words = shlex::split(line).ok_or("unbalanced quotes")?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match self.run(&words, input, &[])? {
-            (false, text) if text.contains(what) => Ok(text),
-            (_, text) => Err(format!("`kubectl {line}` did not fail with `{what}`:\n{text}").into()),
+            (false, text) if text.contains(expected_text) => Ok(text),
+            (_, text) => Err(format!("`kubectl {line}` did not fail with `{expected_text}`:\n{text}").into()),
         }
     }
 
-    /// Edits by this command, which gets the file's name as its last word.
+    /// Runs `edit` with this editor command, which gets the file's name as its last argument.
     pub(crate) fn edits(&self, line: &str, editor: &str) -> Checked<String> {
         let words: Vec<&str> = line.split(' ').collect();
         match self.run(&words, "", &[("KUBE_EDITOR", editor)])? {
@@ -118,20 +118,24 @@ impl Kubectl {
         }
     }
 
-    /// Starts it, to be read while it runs.
+    /// Starts it; the caller reads its output while it runs.
     pub(crate) fn start(&self, line: &str) -> Checked<Child> {
         let words: Vec<&str> = line.split(' ').collect();
         Ok(self.command(&words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?)
     }
 
-    /// What a field of an object is.
+    /// The value of an object's field.
     pub(crate) fn field(&self, object: &str, path: &str) -> Checked<String> {
         self.ok(&format!("get {object} -o 'jsonpath={{{path}}}'"))
     }
 
-    /// Fails unless a field of an object is this.
-    pub(crate) fn has(&self, object: &str, path: &str, wanted: &str) -> Checked {
-        let found = self.field(object, path)?;
-        if found == wanted { Ok(()) } else { Err(format!("{path} of {object} is {found:?}, not {wanted:?}").into()) }
+    /// Checks the value of an object's field.
+    pub(crate) fn has(&self, object: &str, path: &str, expected_value: &str) -> Checked {
+        let value = self.field(object, path)?;
+        if value == expected_value {
+            Ok(())
+        } else {
+            Err(format!("{path} of {object} is {value:?}, not {expected_value:?}").into())
+        }
     }
 }

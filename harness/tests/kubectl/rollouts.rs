@@ -1,10 +1,10 @@
-//! `kubectl rollout`. No controller runs: what one would write is written here.
+//! `kubectl rollout`. No controller runs; the trials write what one would.
 
 use super::Checked;
 use super::program::Kubectl;
 use super::verbs::WEB;
 
-/// A status in which all of so many replicas are up to date.
+/// Writes a status in which this many replicas are up to date.
 fn complete(kubectl: &Kubectl, replicas: u32) -> Checked {
     let generation = kubectl.field("deploy web", ".metadata.generation")?;
     kubectl.ok(&format!(
@@ -13,7 +13,7 @@ fn complete(kubectl: &Kubectl, replicas: u32) -> Checked {
     Ok(())
 }
 
-/// The ReplicaSet of a revision of the Deployment.
+/// Creates the ReplicaSet of a revision of the Deployment.
 fn replica_set(kubectl: &Kubectl, revision: u32) -> Checked {
     let uid = kubectl.field("deploy web", ".metadata.uid")?;
     let set = format!(
@@ -32,33 +32,33 @@ spec:
     spec: {{containers: [{{name: app, image: 'app:{revision}'}}]}}
 "
     );
-    kubectl.fed("create -f -", &set)?;
+    kubectl.run_with_input("create -f -", &set)?;
     Ok(())
 }
 
 pub(crate) fn status(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     kubectl.fails("rollout status deploy/web --timeout=1s", "", "Waiting for deployment")?;
     complete(kubectl, 2)?;
-    kubectl.says("rollout status deploy/web --timeout=20s", "successfully rolled out")
+    kubectl.prints("rollout status deploy/web --timeout=20s", "successfully rolled out")
 }
 
 pub(crate) fn history_and_undo(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", &WEB.replace("app:1", "app:2"))?;
+    kubectl.run_with_input("create -f -", &WEB.replace("app:1", "app:2"))?;
     kubectl.ok("annotate deploy web deployment.kubernetes.io/revision=2")?;
     replica_set(kubectl, 1)?;
     replica_set(kubectl, 2)?;
-    kubectl.says("rollout history deploy/web", "1         image 1")?;
-    kubectl.says("rollout history deploy/web --revision=2", "Image:\tapp:2")?;
-    kubectl.says("rollout undo deploy/web", "rolled back")?;
+    kubectl.prints("rollout history deploy/web", "1         image 1")?;
+    kubectl.prints("rollout history deploy/web --revision=2", "Image:\tapp:2")?;
+    kubectl.prints("rollout undo deploy/web", "rolled back")?;
     kubectl.has("deploy web", ".spec.template.spec.containers[0].image", "app:1")?;
-    kubectl.says("rollout undo deploy/web --to-revision=2", "rolled back")?;
+    kubectl.prints("rollout undo deploy/web --to-revision=2", "rolled back")?;
     kubectl.has("deploy web", ".spec.template.spec.containers[0].image", "app:2")?;
     kubectl.fails("rollout undo deploy/web --to-revision=7", "", "unable to find specified revision 7").map(drop)
 }
 
 pub(crate) fn pause_resume_restart(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("rollout pause deploy/web")?;
     kubectl.has("deploy web", ".spec.paused", "true")?;
     kubectl.fails("rollout restart deploy/web", "", "paused")?;

@@ -1,4 +1,4 @@
-//! The table of commands that are compared.
+//! The table of compared commands.
 
 use super::operations::{Command, Row};
 
@@ -8,8 +8,8 @@ fn row(name: &'static str, commands: impl IntoIterator<Item = Command>) -> Row {
     Row { name, commands: commands.into_iter().collect(), objects: WEB }
 }
 
-/// A Deployment with more in its metadata, its spec, its pods and its container; each text ends in
-/// a comma.
+/// A Deployment with additions to its metadata, spec, pod spec and container; each text ends in a
+/// comma.
 fn more(metadata: &str, spec: &str, pod: &str, container: &str) -> String {
     format!(
         "{{apiVersion: apps/v1, kind: Deployment, metadata: {{{metadata}name: web}}, spec: {{{spec}selector: {{matchLabels: {{app: web}}}}, \
@@ -17,12 +17,12 @@ fn more(metadata: &str, spec: &str, pod: &str, container: &str) -> String {
     )
 }
 
-/// One with this in its spec.
+/// A Deployment with an addition to its spec.
 fn spec(spec: &str) -> String {
     more("", spec, "", "")
 }
 
-/// One with these containers.
+/// A Deployment with these containers.
 fn containers(containers: &str) -> String {
     spec("").replace("{name: app, image: 'app:1'}", containers)
 }
@@ -43,13 +43,12 @@ fn refused(line: &'static str, step: &str, message: &'static str) -> Command {
     Command::Refused(line, step.to_owned(), message)
 }
 
-fn both(line: &'static str, input: &str) -> Command {
+fn raw_command(line: &'static str, input: &str) -> Command {
     Command::Both(line, input.to_owned())
 }
 
-/// All of them.
 pub(crate) fn all() -> Vec<Row> {
-    [applied(), lists(), other_kinds(), server_side_applied(), set(), rollouts(), undone(), others()]
+    [applied(), lists(), other_kinds(), server_side_applied(), set(), rollouts(), undone(), other_rows()]
         .into_iter()
         .flatten()
         .collect()
@@ -116,8 +115,8 @@ fn applied() -> Vec<Row> {
             "apply-keeps-annotations-of-others",
             [
                 apply(more("annotations: {x: '1'}, ", "", "", "")),
-                both("annotate deploy web team=blue", ""),
-                both("label deploy web tier=front", ""),
+                raw_command("annotate deploy web team=blue", ""),
+                raw_command("label deploy web tier=front", ""),
                 apply(more("labels: {a: '1'}, ", "", "", "")),
             ],
         ),
@@ -141,7 +140,7 @@ fn applied() -> Vec<Row> {
         row(
             "apply-over-created",
             [
-                both(
+                raw_command(
                     "create -f -",
                     &spec("replicas: 3, minReadySeconds: 7, ")
                         .replace("spec: {containers", "spec: {schedulerName: lockstep, containers"),
@@ -401,7 +400,7 @@ fn other_kinds() -> Vec<Row> {
         )
     };
     let definition = || {
-        both(
+        raw_command(
             "create -f -",
             "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com}, spec: {group: example.com, \
              scope: Namespaced, names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}, versions: [{name: v1, served: true, \
@@ -426,16 +425,16 @@ fn other_kinds() -> Vec<Row> {
         ])),
         of(&["widgets w"], row("apply-of-a-custom-resource", [
             definition(),
-            both("wait --for=condition=Established crd/widgets.example.com --timeout=20s", ""),
+            raw_command("wait --for=condition=Established crd/widgets.example.com --timeout=20s", ""),
             apply(widget("size: 3, colours: [red, blue], nested: {a: 1, b: {c: 2}}, none: null")),
             apply(widget("size: 3, colours: [red, blue], nested: {a: 1, b: {c: 2}}, none: null")),
-            both(r#"patch widget w --type=merge -p '{"spec":{"none":5,"theirs":6,"nested":{"theirs":7}}}'"#, ""),
+            raw_command(r#"patch widget w --type=merge -p '{"spec":{"none":5,"theirs":6,"nested":{"theirs":7}}}'"#, ""),
             apply(widget("colours: [blue], nested: {b: {}}, none: null, more: {x: null, y: 1}")),
             apply(widget("theirs: null, empty: {}")),
         ])),
         of(&["widgets w"], row("apply-of-a-custom-resource-with-an-unknown-field-is-refused", [
             definition(),
-            both("wait --for=condition=Established crd/widgets.example.com --timeout=20s", ""),
+            raw_command("wait --for=condition=Established crd/widgets.example.com --timeout=20s", ""),
             apply(widget("size: 3")),
             Command::ApplyRefused(
                 "",
@@ -464,7 +463,10 @@ fn server_side_applied() -> Vec<Row> {
             [
                 server_side(spec("replicas: 2, ")),
                 run("scale deploy web --replicas=5", "scale: 5"),
-                both("apply --server-side --field-manager=other --force-conflicts -f -", &spec("minReadySeconds: 3, ")),
+                raw_command(
+                    "apply --server-side --field-manager=other --force-conflicts -f -",
+                    &spec("minReadySeconds: 3, "),
+                ),
                 Command::ApplyRefused("--server-side", spec("replicas: 2, minReadySeconds: 4, "), "conflict"),
             ],
         ),
@@ -595,9 +597,9 @@ fn rollouts() -> Vec<Row> {
     ]
 }
 
-/// The ReplicaSet of a revision, as a controller makes it.
+/// Creates the ReplicaSet of a revision as a controller does.
 fn replica_set(name: &str, revision: &str, image: &str) -> Command {
-    both(
+    raw_command(
         "create -f -",
         &format!(
             "{{apiVersion: apps/v1, kind: ReplicaSet, metadata: {{name: {name}, labels: {{app: web, pod-template-hash: {name}}}, annotations: {{{revision}team: {name}}}, \
@@ -693,7 +695,7 @@ fn undone() -> Vec<Row> {
     ]
 }
 
-fn others() -> Vec<Row> {
+fn other_rows() -> Vec<Row> {
     vec![
         row(
             "patch-with-a-directive",

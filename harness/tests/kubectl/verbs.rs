@@ -28,37 +28,38 @@ fn check(holds: bool, text: &str) -> Checked {
 }
 
 pub(crate) fn get(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     let text = kubectl.ok("get deploy")?;
     let rows = lines(&text);
     check(
         rows[0] == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"] && rows[1][..4] == ["web", "0/2", "0", "0"],
         &text,
     )?;
-    // By its singular, its full name, a category and a label.
-    kubectl.says("get deployment web -o name", "deployment.apps/web")?;
-    kubectl.says("get deployments.v1.apps web", "web")?;
-    kubectl.says("get all -A", "deployment.apps/web")?;
-    kubectl.says("get deploy -l app=web --show-labels", "app=web")?;
-    kubectl.says("get deploy -o custom-columns=N:.metadata.name,I:.spec.template.spec.containers[*].image", "app:1")?;
-    kubectl.says("get ns --sort-by=.metadata.name", "kube-system")?;
-    kubectl.says("get --raw /version", "v1.36")?;
+    // By singular name, full name, category and label.
+    kubectl.prints("get deployment web -o name", "deployment.apps/web")?;
+    kubectl.prints("get deployments.v1.apps web", "web")?;
+    kubectl.prints("get all -A", "deployment.apps/web")?;
+    kubectl.prints("get deploy -l app=web --show-labels", "app=web")?;
+    kubectl
+        .prints("get deploy -o custom-columns=N:.metadata.name,I:.spec.template.spec.containers[*].image", "app:1")?;
+    kubectl.prints("get ns --sort-by=.metadata.name", "kube-system")?;
+    kubectl.prints("get --raw /version", "v1.36")?;
     kubectl.fails("get deploy nothing", "", "deployments.apps \"nothing\" not found").map(drop)
 }
 
 pub(crate) fn get_wide(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     let text = kubectl.ok("get deploy -o wide")?;
     let rows = lines(&text);
     check(rows[0][5..] == ["CONTAINERS", "IMAGES", "SELECTOR"] && rows[1][5..] == ["app", "app:1", "app=web"], &text)
 }
 
 pub(crate) fn get_yaml(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     let text = kubectl.ok("get deploy web -o yaml")?;
     check(text.contains("containerPort: 80") && text.contains("strategy:\n    rollingUpdate:"), &text)?;
-    // What it prints can be written again.
-    kubectl.fed("replace -f -", &text).map(drop)
+    // Its output can be applied.
+    kubectl.run_with_input("replace -f -", &text).map(drop)
 }
 
 pub(crate) fn get_watch(kubectl: &Kubectl) -> Checked {
@@ -73,30 +74,30 @@ pub(crate) fn get_watch(kubectl: &Kubectl) -> Checked {
         }
         Err(format!("the watch ended without {what}").into())
     };
-    let seen = until("NAME").and_then(|()| until("one")).and_then(|()| {
+    let result = until("NAME").and_then(|()| until("one")).and_then(|()| {
         kubectl.ok("create configmap two")?;
         until("two")?;
-        // Without a second line of headers.
+        // No second header line.
         kubectl.ok("patch configmap two -p '{\"data\":{\"a\":\"1\"}}'")?;
         until("two    1")
     });
     watch.kill()?;
     watch.wait()?;
-    seen
+    result
 }
 
 pub(crate) fn describe(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
-    kubectl.says("describe deploy web", "StrategyType:           RollingUpdate")?;
-    kubectl.fed("create -f -", &pod("p"))?;
-    kubectl.says("describe pod p", "Image:        app:1")?;
+    kubectl.run_with_input("create -f -", WEB)?;
+    kubectl.prints("describe deploy web", "StrategyType:           RollingUpdate")?;
+    kubectl.run_with_input("create -f -", &pod("p"))?;
+    kubectl.prints("describe pod p", "Image:        app:1")?;
     kubectl.ok("create configmap settings --from-literal=colour=red")?;
-    kubectl.says("describe cm settings", "colour:\n----\nred")?;
+    kubectl.prints("describe cm settings", "colour:\n----\nred")?;
     kubectl.ok("create quota few --hard=pods=3")?;
-    kubectl.says("describe quota few", "pods")
+    kubectl.prints("describe quota few", "pods")
 }
 
-/// A pod that needs no account.
+/// A pod without a service account.
 fn pod(name: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  containers: [{{name: app, image: 'app:1'}}]\n"
@@ -104,26 +105,29 @@ fn pod(name: &str) -> String {
 }
 
 pub(crate) fn apply_client_side(kubectl: &Kubectl) -> Checked {
-    check(kubectl.fed("apply -f -", WEB)?.contains("web created"), "created")?;
-    check(kubectl.fed("apply -f -", WEB)?.contains("web unchanged"), "unchanged")?;
+    check(kubectl.run_with_input("apply -f -", WEB)?.contains("web created"), "created")?;
+    check(kubectl.run_with_input("apply -f -", WEB)?.contains("web unchanged"), "unchanged")?;
     let changed = WEB.replace("app:1", "app:2");
-    check(kubectl.fed("apply -f -", &changed)?.contains("web configured"), "configured")?;
+    check(kubectl.run_with_input("apply -f -", &changed)?.contains("web configured"), "configured")?;
     kubectl.has("deploy web", ".spec.template.spec.containers[0].image", "app:2")?;
-    kubectl.says("apply view-last-applied deploy/web", "app:2")?;
-    // What is no field is refused before it is sent, or by the server.
+    kubectl.prints("apply view-last-applied deploy/web", "app:2")?;
+    // kubectl or the server rejects unknown fields.
     kubectl.fails("apply -f -", &WEB.replace("replicas: 2", "replica: 2"), "unknown field \"spec.replica\"")?;
     let pruned = format!("{WEB}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: two, labels: {{app: web}}}}\n");
     let prune = "apply -f - --prune -l app=web --prune-allowlist=core/v1/ConfigMap";
-    kubectl.fed(prune, &pruned)?;
-    check(kubectl.fed(prune, WEB)?.contains("configmap/two pruned"), "pruned")
+    kubectl.run_with_input(prune, &pruned)?;
+    check(kubectl.run_with_input(prune, WEB)?.contains("configmap/two pruned"), "pruned")
 }
 
 pub(crate) fn apply_server_side(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("apply --server-side -f -", WEB)?;
+    kubectl.run_with_input("apply --server-side -f -", WEB)?;
     kubectl.fails("apply --server-side --field-manager=other -f -", &WEB.replace("app:1", "app:2"), "conflict")?;
-    kubectl.fed("apply --server-side --field-manager=other --force-conflicts -f -", &WEB.replace("app:1", "app:2"))?;
+    kubectl.run_with_input(
+        "apply --server-side --field-manager=other --force-conflicts -f -",
+        &WEB.replace("app:1", "app:2"),
+    )?;
     kubectl.has("deploy web", ".spec.template.spec.containers[0].image", "app:2")?;
-    kubectl.says("get deploy web -o yaml --show-managed-fields", "manager: other")
+    kubectl.prints("get deploy web -o yaml --show-managed-fields", "manager: other")
 }
 
 pub(crate) fn create(kubectl: &Kubectl) -> Checked {
@@ -143,22 +147,22 @@ pub(crate) fn create(kubectl: &Kubectl) -> Checked {
 }
 
 pub(crate) fn edit(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     let said = kubectl.edits("edit deploy web", "sed -i s/app:1/app:9/")?;
     check(said.contains("web edited"), &said)?;
     kubectl.has("deploy web", ".spec.template.spec.containers[0].image", "app:9")
 }
 
 pub(crate) fn replace(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
-    kubectl.fed("replace -f -", &WEB.replace("replicas: 2", "replicas: 5"))?;
+    kubectl.run_with_input("create -f -", WEB)?;
+    kubectl.run_with_input("replace -f -", &WEB.replace("replicas: 2", "replicas: 5"))?;
     kubectl.has("deploy web", ".spec.replicas", "5")?;
-    kubectl.fed("replace --force -f -", WEB)?;
+    kubectl.run_with_input("replace --force -f -", WEB)?;
     kubectl.has("deploy web", ".metadata.generation", "1")
 }
 
 pub(crate) fn patch(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     let container =
         r#"patch deploy web -p '{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"side:1"}]}}}}'"#;
     kubectl.ok(container)?;
@@ -172,17 +176,17 @@ pub(crate) fn patch(kubectl: &Kubectl) -> Checked {
 }
 
 pub(crate) fn scale(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("scale deploy/web --replicas=7")?;
     kubectl.has("deploy web", ".spec.replicas", "7")?;
-    kubectl.says("get deploy web --subresource=scale", "web")?;
+    kubectl.prints("get deploy web --subresource=scale", "web")?;
     kubectl
         .fails("scale deploy/web --current-replicas=1 --replicas=2", "", "Expected replicas to be 1, was 7")
         .map(drop)
 }
 
 pub(crate) fn set(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("set image deploy/web app=app:3")?;
     kubectl.ok("set env deploy/web COLOUR=red")?;
     kubectl.ok("set resources deploy/web --limits=cpu=1")?;
@@ -194,7 +198,7 @@ pub(crate) fn set(kubectl: &Kubectl) -> Checked {
 }
 
 pub(crate) fn label_and_annotate(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("label deploy web tier=front")?;
     kubectl.fails("label deploy web tier=back", "", "already has a value")?;
     kubectl.ok("label deploy web tier=back --overwrite")?;
@@ -205,8 +209,8 @@ pub(crate) fn label_and_annotate(kubectl: &Kubectl) -> Checked {
 }
 
 pub(crate) fn delete(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
-    kubectl.says("delete deploy web", "deleted")?;
+    kubectl.run_with_input("create -f -", WEB)?;
+    kubectl.prints("delete deploy web", "deleted")?;
     kubectl.fails("delete deploy web", "", "not found")?;
     kubectl.ok("delete deploy web --ignore-not-found")?;
     kubectl.ok("create configmap a")?;
@@ -216,29 +220,29 @@ pub(crate) fn delete(kubectl: &Kubectl) -> Checked {
     kubectl.ok("create configmap a -n team")?;
     kubectl.ok("delete namespace team --timeout=20s")?;
     kubectl.fails("get namespace team", "", "not found")?;
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("delete deploy web --cascade=orphan")?;
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("delete deploy web --cascade=foreground --timeout=20s").map(drop)
 }
 
 pub(crate) fn wait(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     let condition = r#"[{"type":"Available","status":"True","lastUpdateTime":"2030-01-01T00:00:00Z","lastTransitionTime":"2030-01-01T00:00:00Z"}]"#;
     kubectl.fails("wait --for=condition=Available deploy/web --timeout=1s", "", "timed out")?;
     kubectl.ok(&format!(
         r#"patch deploy web --subresource=status --type=merge -p '{{"status":{{"conditions":{condition}}}}}'"#
     ))?;
-    kubectl.says("wait --for=condition=Available deploy/web --timeout=20s", "condition met")?;
-    kubectl.says("wait '--for=jsonpath={.spec.replicas}=2' deploy/web --timeout=20s", "condition met")?;
+    kubectl.prints("wait --for=condition=Available deploy/web --timeout=20s", "condition met")?;
+    kubectl.prints("wait '--for=jsonpath={.spec.replicas}=2' deploy/web --timeout=20s", "condition met")?;
     let mut gone = kubectl.start("wait --for=delete deploy/web --timeout=20s")?;
     kubectl.ok("delete deploy web")?;
     check(gone.wait()?.success(), "it waits for the deletion")
 }
 
 pub(crate) fn diff(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("apply -f -", WEB)?;
-    kubectl.fed("diff -f -", WEB)?;
+    kubectl.run_with_input("apply -f -", WEB)?;
+    kubectl.run_with_input("diff -f -", WEB)?;
     let text = kubectl.fails("diff -f -", &WEB.replace("app:1", "app:2"), "image: app:2")?;
     check(text.contains("generation: 2"), &text)?;
     kubectl.fails("diff --server-side --force-conflicts -f -", &WEB.replace("app:1", "app:2"), "image: app:2")?;
@@ -246,31 +250,31 @@ pub(crate) fn diff(kubectl: &Kubectl) -> Checked {
 }
 
 pub(crate) fn auth_can_i(kubectl: &Kubectl) -> Checked {
-    kubectl.says("auth can-i create deployments.apps", "yes")?;
-    kubectl.says("auth can-i get /healthz", "yes")?;
-    kubectl.says("auth can-i '*' '*' --all-namespaces", "yes")?;
-    kubectl.says("auth can-i --list", "*.*")
+    kubectl.prints("auth can-i create deployments.apps", "yes")?;
+    kubectl.prints("auth can-i get /healthz", "yes")?;
+    kubectl.prints("auth can-i '*' '*' --all-namespaces", "yes")?;
+    kubectl.prints("auth can-i --list", "*.*")
 }
 
 pub(crate) fn api_resources(kubectl: &Kubectl) -> Checked {
     let text = kubectl.ok("api-resources --no-headers")?;
     let rows = lines(&text);
     check(rows.iter().any(|row| row[..] == ["deployments", "deploy", "apps/v1", "true", "Deployment"]), &text)?;
-    kubectl.says("api-resources --categories=all -o name", "statefulsets.apps")?;
-    kubectl.says("api-resources --api-group=coordination.k8s.io -o wide", "create,delete,deletecollection,get")?;
-    kubectl.says("api-versions", "authorization.k8s.io/v1")
+    kubectl.prints("api-resources --categories=all -o name", "statefulsets.apps")?;
+    kubectl.prints("api-resources --api-group=coordination.k8s.io -o wide", "create,delete,deletecollection,get")?;
+    kubectl.prints("api-versions", "authorization.k8s.io/v1")
 }
 
 pub(crate) fn explain(kubectl: &Kubectl) -> Checked {
-    kubectl.says("explain deploy", "KIND:       Deployment")?;
-    kubectl.says("explain deployment.spec", "selector\t<LabelSelector> -required-")?;
-    kubectl.says("explain pod.spec.containers.ports.protocol", "FIELD: protocol <string>")?;
-    kubectl.says("explain sts --recursive", "volumeClaimTemplates")?;
+    kubectl.prints("explain deploy", "KIND:       Deployment")?;
+    kubectl.prints("explain deployment.spec", "selector\t<LabelSelector> -required-")?;
+    kubectl.prints("explain pod.spec.containers.ports.protocol", "FIELD: protocol <string>")?;
+    kubectl.prints("explain sts --recursive", "volumeClaimTemplates")?;
     kubectl.fails("explain deployment.spec.nothing", "", "does not exist").map(drop)
 }
 
 pub(crate) fn autoscale(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     // Before v1.34 the flag had another name.
     let cpu = if kubectl.ok("autoscale --help")?.contains("--cpu=") { "--cpu=50%" } else { "--cpu-percent=50" };
     kubectl.ok(&format!("autoscale deploy web --min=1 --max=3 {cpu}"))?;
@@ -278,28 +282,28 @@ pub(crate) fn autoscale(kubectl: &Kubectl) -> Checked {
     let rows = lines(&text);
     check(rows[0][..4] == ["NAME", "REFERENCE", "TARGETS", "MINPODS"] && rows[1][1] == "Deployment/web", &text)?;
     check(text.contains("cpu: <unknown>/50%"), &text)?;
-    // The same in the other version.
+    // The same object in the other version.
     let first = "horizontalpodautoscalers.v1.autoscaling";
-    kubectl.says(&format!("get {first} web -o jsonpath={{.spec.targetCPUUtilizationPercentage}}"), "50")?;
-    kubectl.says(&format!("get {first}"), "cpu: <unknown>/50%")?;
+    kubectl.prints(&format!("get {first} web -o jsonpath={{.spec.targetCPUUtilizationPercentage}}"), "50")?;
+    kubectl.prints(&format!("get {first}"), "cpu: <unknown>/50%")?;
     kubectl.ok(&format!("patch {first} web -p '{{\"spec\":{{\"targetCPUUtilizationPercentage\":70}}}}'"))?;
-    kubectl.says("get hpa web -o jsonpath={.spec.metrics[0].resource.target.averageUtilization}", "70")?;
-    kubectl.says("explain hpa.spec --api-version=autoscaling/v1", "targetCPUUtilizationPercentage")?;
-    kubectl.says("explain hpa.spec.behavior", "scaleDown")?;
-    kubectl.says("describe hpa web", "Deployment/web")
+    kubectl.prints("get hpa web -o jsonpath={.spec.metrics[0].resource.target.averageUtilization}", "70")?;
+    kubectl.prints("explain hpa.spec --api-version=autoscaling/v1", "targetCPUUtilizationPercentage")?;
+    kubectl.prints("explain hpa.spec.behavior", "scaleDown")?;
+    kubectl.prints("describe hpa web", "Deployment/web")
 }
 
 pub(crate) fn dry_run(kubectl: &Kubectl) -> Checked {
-    kubectl.fed("create --dry-run=server -f -", WEB)?;
+    kubectl.run_with_input("create --dry-run=server -f -", WEB)?;
     kubectl.fails("get deploy web", "", "not found")?;
-    kubectl.fed("apply --dry-run=server -f -", WEB)?;
-    kubectl.fed("apply --dry-run=client -f -", WEB)?;
-    kubectl.fed("create -f -", WEB)?;
+    kubectl.run_with_input("apply --dry-run=server -f -", WEB)?;
+    kubectl.run_with_input("apply --dry-run=client -f -", WEB)?;
+    kubectl.run_with_input("create -f -", WEB)?;
     kubectl.ok("scale deploy/web --replicas=9 --dry-run=server")?;
     kubectl.ok("label deploy web a=b --dry-run=server")?;
     kubectl.ok("set image deploy/web app=app:9 --dry-run=server")?;
     kubectl.ok(r#"patch deploy web --type=merge -p '{"spec":{"replicas":9}}' --dry-run=server"#)?;
-    kubectl.fed("replace --dry-run=server -f -", &WEB.replace("replicas: 2", "replicas: 9"))?;
+    kubectl.run_with_input("replace --dry-run=server -f -", &WEB.replace("replicas: 2", "replicas: 9"))?;
     kubectl.ok("delete deploy web --dry-run=server")?;
     kubectl.ok("delete deploy --all --dry-run=server")?;
     kubectl.has("deploy web", ".spec.replicas", "2")?;
@@ -324,12 +328,12 @@ spec:
         properties: {spec: {type: object, properties: {size: {type: integer}}}}
     additionalPrinterColumns: [{name: Size, type: integer, jsonPath: .spec.size}]
 ";
-    kubectl.fed("apply -f -", definition)?;
+    kubectl.run_with_input("apply -f -", definition)?;
     kubectl.ok("wait --for=condition=Established crd/widgets.example.com --timeout=20s")?;
     let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 3}\n";
-    kubectl.fed("apply -f -", widget)?;
-    kubectl.fed("apply --server-side --force-conflicts -f -", widget)?;
+    kubectl.run_with_input("apply -f -", widget)?;
+    kubectl.run_with_input("apply --server-side --force-conflicts -f -", widget)?;
     let text = kubectl.ok("get wd")?;
     check(lines(&text)[..2] == [vec!["NAME", "SIZE"], vec!["w", "3"]], &text)?;
-    kubectl.says("explain widget.spec.size", "FIELD: size <integer>")
+    kubectl.prints("explain widget.spec.size", "FIELD: size <integer>")
 }

@@ -1,13 +1,13 @@
-//! Reads what a Rust file imports: `use` declarations, and paths in expressions and types that
+//! Reads the imports of a Rust file: `use` declarations, and paths in expressions and types that
 //! begin with `crate`, `self`, `super` or a module that the file declares. Comments, strings and
 //! everything under `#[cfg(test)]` are left out.
 //!
-//! A reader of tokens, not a parser: what a macro writes is not seen, and a path of another crate
-//! is of no interest.
+//! It reads tokens and does not parse: imports in macro output are not seen, and paths of other
+//! crates are ignored.
 
 use std::collections::BTreeSet;
 
-/// What one file has to say about modules.
+/// The imports and module declarations of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Imports {
     pub(crate) all: Vec<Import>,
@@ -19,12 +19,11 @@ pub(crate) struct Imports {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Import {
     pub(crate) line: usize,
-    /// From the root of the crate.
+    /// The path from the crate's root.
     pub(crate) path: Vec<String>,
-    /// The name under which a `use` makes it known here; `None`: a path in an expression, or a
-    /// glob.
+    /// The local name from a `use`; `None` for a path in an expression, or a glob.
     pub(crate) name: Option<String>,
-    /// Whether that is for others.
+    /// Whether it is a re-export.
     pub(crate) is_public: bool,
 }
 
@@ -36,17 +35,17 @@ enum Token {
     Sign(char),
 }
 
-/// Reads the file that is the module of this path.
+/// Reads the imports of a module.
 pub(crate) fn imports(module: &[String], text: &str) -> Imports {
     let mut tests = BTreeSet::new();
     let tokens = without_tests(&tokens(text), &mut tests);
     let mut reader =
-        Reader { tokens: &tokens, at: 0, module: module.to_vec(), children: children(&tokens), found: Vec::new() };
+        Reader { tokens: &tokens, at: 0, module: module.to_vec(), children: children(&tokens), collected: Vec::new() };
     reader.read();
-    Imports { all: reader.found, tests }
+    Imports { all: reader.collected, tests }
 }
 
-/// The tokens, each with its line.
+/// The tokens with their line numbers.
 fn tokens(text: &str) -> Vec<(Token, usize)> {
     let signs: Vec<char> = text.chars().collect();
     let is_word = |sign: char| sign.is_alphanumeric() || sign == '_';
@@ -122,8 +121,8 @@ fn end_of_raw_string(signs: &[char], mut at: usize, hashes: usize) -> usize {
     at + 1 + hashes
 }
 
-/// The tokens without items, fields and statements under `#[cfg(test)]`; modules among these are
-/// noted by name.
+/// The tokens without items, fields and statements under `#[cfg(test)]`. Adds the names of test
+/// modules to `tests`.
 fn without_tests(tokens: &[(Token, usize)], tests: &mut BTreeSet<String>) -> Vec<(Token, usize)> {
     let (mut kept, mut at) = (Vec::new(), 0);
     while at < tokens.len() {
@@ -162,7 +161,7 @@ fn is_sign(tokens: &[(Token, usize)], at: usize, sign: char) -> bool {
     tokens.get(at).is_some_and(|(token, _)| *token == Token::Sign(sign))
 }
 
-/// Behind the bracket that closes the one here.
+/// The index after the closing bracket of the one at `at`.
 fn end_of_group(tokens: &[(Token, usize)], mut at: usize) -> usize {
     let mut depth = 0;
     while at < tokens.len() {
@@ -179,7 +178,7 @@ fn end_of_group(tokens: &[(Token, usize)], mut at: usize) -> usize {
     at
 }
 
-/// Behind an item or statement (`;` or its block), or a field or arm (`,`).
+/// The index after an item or statement (`;` or its block), or a field or arm (`,`).
 fn end_of_item(tokens: &[(Token, usize)], mut at: usize) -> usize {
     const ITEMS: [&str; 15] = [
         "pub", "fn", "mod", "use", "impl", "struct", "enum", "const", "static", "type", "trait", "async", "unsafe",
@@ -192,7 +191,7 @@ fn end_of_item(tokens: &[(Token, usize)], mut at: usize) -> usize {
             Token::Sign(',') if !is_item => return at + 1,
             Token::Sign('{') => return end_of_group(tokens, at),
             Token::Sign('(' | '[') => at = end_of_group(tokens, at),
-            // What it stands in ends.
+            // The enclosing group ends.
             Token::Sign(')' | ']' | '}') => return at,
             _ => at += 1,
         }
@@ -200,7 +199,7 @@ fn end_of_item(tokens: &[(Token, usize)], mut at: usize) -> usize {
     at
 }
 
-/// Modules that the file declares.
+/// The modules that the file declares.
 fn children(tokens: &[(Token, usize)]) -> BTreeSet<String> {
     let declared = |at: &usize| word(tokens, *at) == Some("mod") && is_sign(tokens, at + 2, ';');
     (0..tokens.len()).filter(declared).filter_map(|at| word(tokens, at + 1)).map(ToOwned::to_owned).collect()
@@ -209,15 +208,15 @@ fn children(tokens: &[(Token, usize)]) -> BTreeSet<String> {
 struct Reader<'a> {
     tokens: &'a [(Token, usize)],
     at: usize,
-    /// Where the reader is: the file's module, and modules written out in it.
+    /// The current module: the file's module and inline modules in it.
     module: Vec<String>,
     children: BTreeSet<String>,
-    found: Vec<Import>,
+    collected: Vec<Import>,
 }
 
 impl Reader<'_> {
     fn read(&mut self) {
-        // How deep each module began that is written out in the file.
+        // The depth at which each inline module began.
         let (mut depth, mut inner) = (0, Vec::new());
         while self.at < self.tokens.len() {
             let follows_path = self.at > 0 && self.tokens[self.at - 1].0 == Token::Path;
@@ -250,17 +249,17 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the `use` here is for others.
+    /// Whether the `use` at this position is a re-export.
     fn is_public(&self) -> bool {
         self.at > 0 && (word(self.tokens, self.at - 1) == Some("pub") || is_sign(self.tokens, self.at - 1, ')'))
     }
 
-    /// Reads one path from here on; in a `use`, the tree that it may be.
+    /// Reads one path from this position; in a `use`, possibly a tree.
     fn tree(&mut self, before: &[String], is_public: bool, is_use: bool) {
         let mut path = before.to_vec();
         let line = self.tokens.get(self.at).map_or(0, |(_, line)| *line);
         if self.tokens.get(self.at).is_some_and(|t| t.0 == Token::Path) {
-            // `::name`: another crate's.
+            // `::name` is in another crate.
             self.at += 1;
         }
         loop {
@@ -306,7 +305,7 @@ impl Reader<'_> {
         self.at += 1;
     }
 
-    /// Adds an import, if it is of this crate.
+    /// Adds an import of this crate.
     fn add(&mut self, line: usize, path: Vec<String>, name: Option<String>, is_public: bool) {
         let mut from = match path.first().map(String::as_str) {
             Some("crate") => Vec::new(),
@@ -321,6 +320,6 @@ impl Reader<'_> {
                 _ => from.push(part),
             }
         }
-        self.found.push(Import { line, path: from, name, is_public });
+        self.collected.push(Import { line, path: from, name, is_public });
     }
 }

@@ -1,10 +1,10 @@
-//! Objects of each kind, as random as cases are, and ways to spoil them.
+//! Random objects of each kind, and mutations that make them invalid.
 
 use serde_json::{Value, json};
 
-use super::lots::Lots;
+use super::rng::Rng;
 
-/// A kind as a path and a body name it.
+/// A kind with its names in paths and bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) kind: &'static str,
@@ -19,7 +19,7 @@ const fn kind(kind: &'static str, plural: &'static str, version: &'static str, p
     Kind { kind, plural, version, namespaced: true, status: parts.0, scale: parts.1 }
 }
 
-/// All that are tried.
+/// All kinds under test.
 pub(crate) const KINDS: [Kind; 24] = [
     kind("Deployment", "deployments", "apps/v1", (true, true)),
     kind("ReplicaSet", "replicasets", "apps/v1", (true, true)),
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// Whether its kind is declared by a definition.
+    /// Whether it is a custom resource.
     pub(crate) fn custom(&self) -> bool {
         self.kind == "Widget"
     }
@@ -68,8 +68,8 @@ impl Kind {
         self.version == "events.k8s.io/v1"
     }
 
-    /// Whether it is the autoscaler of v1.
-    pub(crate) fn first_autoscaler(&self) -> bool {
+    /// Whether it is the HorizontalPodAutoscaler of v1.
+    pub(crate) fn is_autoscaler_v1(&self) -> bool {
         self.version == "autoscaling/v1"
     }
 
@@ -77,17 +77,17 @@ impl Kind {
         matches!(self.kind, "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")
     }
 
-    /// A name of the pool; those of what has no namespace are the sequence's own.
-    pub(crate) fn name(&self, lots: &mut Lots) -> String {
-        let name = lots.one(&["a", "a", "b", "b", "c"]);
+    /// A name from the pool. Names of cluster-scoped objects are unique to the sequence.
+    pub(crate) fn name(&self, rng: &mut Rng) -> String {
+        let name = rng.one(&["a", "a", "b", "b", "c"]);
         if self.namespaced { name.to_owned() } else { format!("$NS-{name}") }
     }
 }
 
-fn labels(kind: &Kind, lots: &mut Lots) -> Value {
-    let mut labels = json!({"app": lots.one(&["a", "b"])});
-    if lots.percent(30) {
-        labels["tier"] = lots.one(&["x", "y", ""]).into();
+fn labels(kind: &Kind, rng: &mut Rng) -> Value {
+    let mut labels = json!({"app": rng.one(&["a", "b"])});
+    if rng.percent(30) {
+        labels["tier"] = rng.one(&["x", "y", ""]).into();
     }
     if !kind.namespaced {
         labels["seq"] = "$NS".into();
@@ -96,28 +96,28 @@ fn labels(kind: &Kind, lots: &mut Lots) -> Value {
 }
 
 /// A pod's spec.
-pub(crate) fn pod_spec(lots: &mut Lots) -> Value {
+pub(crate) fn pod_spec(rng: &mut Rng) -> Value {
     let mut container =
-        json!({"name": "app", "image": lots.one(&["app:1", "app:2", "app", "app:latest", "host:5000/app"])});
-    if lots.percent(20) {
-        container["env"] = lots.one(&[
+        json!({"name": "app", "image": rng.one(&["app:1", "app:2", "app", "app:latest", "host:5000/app"])});
+    if rng.percent(20) {
+        container["env"] = rng.one(&[
             json!([{"name": "A", "value": "1"}, {"name": "B"}]),
             json!([{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]),
             json!([{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]),
             json!([{"name": "A", "valueFrom": {"secretKeyRef": {"name": "c", "key": "k", "optional": true}}}]),
         ]);
     }
-    if lots.percent(10) {
+    if rng.percent(10) {
         container["envFrom"] = json!([{"configMapRef": {"name": "c"}}, {"prefix": "X_", "secretRef": {"name": "s"}}]);
     }
-    if lots.percent(15) {
-        container["ports"] = lots.one(&[
+    if rng.percent(15) {
+        container["ports"] = rng.one(&[
             json!([{"containerPort": 80}]),
             json!([{"containerPort": 80, "name": "web"}, {"containerPort": 81, "protocol": "UDP"}]),
         ]);
     }
-    if lots.percent(15) {
-        container["resources"] = lots.one(&[
+    if rng.percent(15) {
+        container["resources"] = rng.one(&[
             json!({"requests": {"cpu": "100m", "memory": "64Mi"}}),
             json!({"limits": {"cpu": "1", "memory": "64Mi"}}),
             json!({"limits": {"cpu": "1"}, "requests": {"cpu": "500m"}}),
@@ -126,129 +126,129 @@ pub(crate) fn pod_spec(lots: &mut Lots) -> Value {
             json!({"requests": {"cpu": "1000m", "memory": "1e3"}, "limits": {"cpu": "2000m", "memory": "1024Mi"}}),
         ]);
     }
-    if lots.percent(15) {
-        container["readinessProbe"] = lots.one(&[
+    if rng.percent(15) {
+        container["readinessProbe"] = rng.one(&[
             json!({"httpGet": {"port": 80}}),
             json!({"exec": {"command": ["true"]}, "periodSeconds": 5}),
             json!({"tcpSocket": {"port": 80}, "initialDelaySeconds": 3}),
         ]);
     }
     let mut spec = json!({"containers": [container]});
-    if lots.percent(20) {
-        spec["volumes"] = lots.one(&[
+    if rng.percent(20) {
+        spec["volumes"] = rng.one(&[
             json!([{"name": "v"}]),
             json!([{"name": "v", "configMap": {"name": "c"}}]),
             json!([{"name": "v", "secret": {"secretName": "s"}}]),
             json!([{"name": "v", "emptyDir": {}}]),
             json!([{"name": "v", "projected": {"sources": [{"configMap": {"name": "c"}}, {"secret": {"name": "s"}}]}}]),
         ]);
-        if lots.percent(60) {
+        if rng.percent(60) {
             spec["containers"][0]["volumeMounts"] = json!([{"name": "v", "mountPath": "/v"}]);
         }
     }
-    if lots.percent(15) {
-        spec["initContainers"] = lots.one(&[
+    if rng.percent(15) {
+        spec["initContainers"] = rng.one(&[
             json!([{"name": "init", "image": "init:1"}]),
             json!([{"name": "side", "image": "s:1", "restartPolicy": "Always"}]),
         ]);
     }
-    if lots.percent(15) {
+    if rng.percent(15) {
         spec["containers"].as_array_mut().expect("it is one").push(json!({"name": "two", "image": "two:1"}));
     }
-    if lots.percent(20) {
-        spec["terminationGracePeriodSeconds"] = lots.one(&[json!(0), json!(5), json!(60)]);
+    if rng.percent(20) {
+        spec["terminationGracePeriodSeconds"] = rng.one(&[json!(0), json!(5), json!(60)]);
     }
-    if lots.percent(10) {
+    if rng.percent(10) {
         spec["schedulerName"] = "lockstep".into();
     }
-    if lots.percent(10) {
+    if rng.percent(10) {
         spec["nodeSelector"] = json!({"zone": "a"});
     }
-    if lots.percent(10) {
+    if rng.percent(10) {
         spec["tolerations"] = json!([{"key": "k", "operator": "Exists", "effect": "NoSchedule"}]);
     }
-    if lots.percent(5) {
+    if rng.percent(5) {
         spec["readinessGates"] = json!([{"conditionType": "example.com/gate"}]);
     }
     spec
 }
 
 /// A valid new object.
-pub(crate) fn object(kind: &Kind, name: &str, lots: &mut Lots) -> Value {
-    let labels = labels(kind, lots);
+pub(crate) fn object(kind: &Kind, name: &str, rng: &mut Rng) -> Value {
+    let labels = labels(kind, rng);
     let mut body = json!({"apiVersion": kind.version, "kind": kind.kind, "metadata": {"name": name, "labels": labels}});
-    if lots.percent(15) {
-        body["metadata"]["annotations"] = json!({"note": lots.one(&["1", "2"])});
+    if rng.percent(15) {
+        body["metadata"]["annotations"] = json!({"note": rng.one(&["1", "2"])});
     }
-    if lots.percent(8) {
+    if rng.percent(8) {
         body["metadata"]["finalizers"] = json!(["example.com/keep"]);
     }
-    if lots.percent(8) && kind.namespaced {
+    if rng.percent(8) && kind.namespaced {
         let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "${uid:configmaps/a}"});
         body["metadata"]["ownerReferences"] = json!([owner]);
     }
     let app = labels_app(&body);
     match kind.kind {
         "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => {
-            let mut template = json!({"metadata": {"labels": {"app": app}}, "spec": pod_spec(lots)});
-            if lots.percent(10) {
+            let mut template = json!({"metadata": {"labels": {"app": app}}, "spec": pod_spec(rng)});
+            if rng.percent(10) {
                 template["metadata"]["annotations"] = json!({"t": "1"});
             }
-            let selector = if lots.percent(85) {
+            let selector = if rng.percent(85) {
                 json!({"matchLabels": {"app": app}})
             } else {
                 json!({"matchExpressions": [{"key": "app", "operator": "In", "values": [app, "z"]}]})
             };
             body["spec"] = json!({"selector": selector, "template": template});
-            workload(kind, &mut body["spec"], lots);
+            workload(kind, &mut body["spec"], rng);
         }
         "Pod" => {
-            body["spec"] = pod_spec(lots);
-            if lots.percent(15) {
-                body["spec"]["restartPolicy"] = lots.one(&["Never", "OnFailure"]).into();
+            body["spec"] = pod_spec(rng);
+            if rng.percent(15) {
+                body["spec"]["restartPolicy"] = rng.one(&["Never", "OnFailure"]).into();
             }
-            if lots.percent(10) {
+            if rng.percent(10) {
                 body["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] =
-                    lots.one(&["5", "-3", "x", "+1"]).into();
+                    rng.one(&["5", "-3", "x", "+1"]).into();
             }
-            if lots.percent(15) {
+            if rng.percent(15) {
                 body["spec"]["nodeName"] = "n1".into();
             }
         }
         "ConfigMap" => {
-            body["data"] = lots.one(&[json!({"k": "1"}), json!({"k": "2", "l.m": "x"}), json!({})]);
-            if lots.percent(10) {
+            body["data"] = rng.one(&[json!({"k": "1"}), json!({"k": "2", "l.m": "x"}), json!({})]);
+            if rng.percent(10) {
                 body["immutable"] = true.into();
             }
-            if lots.percent(10) {
+            if rng.percent(10) {
                 body["binaryData"] = json!({"b": "aGk="});
             }
         }
         "Secret" => {
-            body["data"] = lots.one(&[json!({"k": "MQ=="}), json!({"k": "Mg=="})]);
-            if lots.percent(20) {
+            body["data"] = rng.one(&[json!({"k": "MQ=="}), json!({"k": "Mg=="})]);
+            if rng.percent(20) {
                 body["stringData"] = json!({"s": "plain"});
             }
-            if lots.percent(10) {
+            if rng.percent(10) {
                 body["immutable"] = true.into();
             }
         }
         "Event" if kind.new_event() => {
             body["regarding"] = json!({"kind": "Pod", "namespace": "$NS", "name": "a", "apiVersion": "v1"});
-            body["reason"] = lots.one(&["Made", "Scaled"]).into();
+            body["reason"] = rng.one(&["Made", "Scaled"]).into();
             body["action"] = "Making".into();
             body["note"] = "something".into();
-            body["type"] = lots.one(&["Normal", "Warning"]).into();
+            body["type"] = rng.one(&["Normal", "Warning"]).into();
             body["reportingController"] = "example.com/parity".into();
             body["reportingInstance"] = "parity-1".into();
             body["eventTime"] = "1999-01-01T00:00:00.000000Z".into();
-            if lots.percent(30) {
+            if rng.percent(30) {
                 body["series"] = json!({"count": 2, "lastObservedTime": "1999-01-01T00:00:05.000000Z"});
             }
         }
         "Ingress" => {
             let backend = json!({"service": {"name": "web", "port": {"number": 80}}});
-            body["spec"] = lots.one(&[
+            body["spec"] = rng.one(&[
                 json!({"defaultBackend": backend}),
                 json!({"rules": [{"host": "a.example.com", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]}),
                 json!({"ingressClassName": "nginx", "rules": [{"host": "*.example.com"}, {"http": {"paths": [
@@ -257,35 +257,35 @@ pub(crate) fn object(kind: &Kind, name: &str, lots: &mut Lots) -> Value {
                     "tls": [{"hosts": ["a.example.com"], "secretName": "s"}]}),
                 json!({"rules": [{"host": "a.b"}, {"host": "c.d"}, {"host": "e.f"}, {"host": "g.h"}]}),
             ]);
-            if lots.percent(10) {
+            if rng.percent(10) {
                 body["metadata"]["annotations"] = json!({"kubernetes.io/ingress.class": "nginx"});
             }
         }
         "Event" => {
             body["involvedObject"] = json!({"kind": "Pod", "namespace": "$NS", "name": "a", "apiVersion": "v1"});
-            body["reason"] = lots.one(&["Made", "Scaled"]).into();
+            body["reason"] = rng.one(&["Made", "Scaled"]).into();
             body["message"] = "something".into();
-            body["type"] = lots.one(&["Normal", "Warning"]).into();
+            body["type"] = rng.one(&["Normal", "Warning"]).into();
             body["source"] = json!({"component": "parity"});
             body["count"] = 1.into();
             body["firstTimestamp"] = "1999-01-01T00:00:00Z".into();
             body["lastTimestamp"] = "1999-01-01T00:00:00Z".into();
         }
-        "ServiceAccount" if lots.percent(30) => body["automountServiceAccountToken"] = false.into(),
-        // Nobody makes services, so that nobody is refused one.
-        "ResourceQuota" => body["spec"] = json!({"hard": {"replicationcontrollers": lots.one(&["5", "0", "10"])}}),
+        "ServiceAccount" if rng.percent(30) => body["automountServiceAccountToken"] = false.into(),
+        // No request creates ReplicationControllers, so this quota refuses none.
+        "ResourceQuota" => body["spec"] = json!({"hard": {"replicationcontrollers": rng.one(&["5", "0", "10"])}}),
         "Lease" => {
-            body["spec"] = json!({"holderIdentity": lots.one(&["me", "you"]), "leaseDurationSeconds": 15,
+            body["spec"] = json!({"holderIdentity": rng.one(&["me", "you"]), "leaseDurationSeconds": 15,
                 "renewTime": "1999-01-01T00:00:00.000000Z"});
         }
-        "Widget" => body["spec"] = widget(lots),
-        "Job" => body["spec"] = job(lots),
+        "Widget" => body["spec"] = widget(rng),
+        "Job" => body["spec"] = job(rng),
         "CronJob" => {
-            body["spec"] = json!({"schedule": lots.one(&["* * * * *", "*/5 1-3 * * 0,6", "@daily"]),
-                "jobTemplate": {"spec": job(lots)}});
+            body["spec"] = json!({"schedule": rng.one(&["* * * * *", "*/5 1-3 * * 0,6", "@daily"]),
+                "jobTemplate": {"spec": job(rng)}});
         }
         "Service" => {
-            body["spec"] = lots.one(&[
+            body["spec"] = rng.one(&[
                 json!({"selector": {"app": app}, "ports": [{"port": 80}]}),
                 json!({"selector": {"app": app}, "ports": [{"port": 80, "name": "a", "targetPort": "web"}, {"port": 81, "name": "b", "protocol": "UDP"}]}),
                 json!({"clusterIP": "None", "selector": {"app": app}}),
@@ -297,16 +297,16 @@ pub(crate) fn object(kind: &Kind, name: &str, lots: &mut Lots) -> Value {
         }
         "EndpointSlice" => {
             body["addressType"] = "IPv4".into();
-            body["endpoints"] = lots.one(&[
+            body["endpoints"] = rng.one(&[
                 json!([]),
                 json!([{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}]),
                 json!([{"addresses": ["10.0.0.2"], "targetRef": {"kind": "Pod", "name": "a"}}]),
             ]);
             body["ports"] =
-                lots.one(&[json!([]), json!([{"port": 80}]), json!([{"name": "a", "port": 80, "protocol": "UDP"}])]);
+                rng.one(&[json!([]), json!([{"port": 80}]), json!([{"name": "a", "port": 80, "protocol": "UDP"}])]);
         }
         "LimitRange" => {
-            body["spec"] = json!({"limits": [lots.one(&[
+            body["spec"] = json!({"limits": [rng.one(&[
                 json!({"type": "Container", "default": {"cpu": "1"}}),
                 json!({"type": "Container", "default": {"cpu": "0.25"}}),
                 json!({"type": "Container", "defaultRequest": {"cpu": "100m", "memory": "32Mi"}}),
@@ -315,36 +315,36 @@ pub(crate) fn object(kind: &Kind, name: &str, lots: &mut Lots) -> Value {
             ])]});
         }
         "PodDisruptionBudget" => {
-            body["spec"] = lots.one(&[
+            body["spec"] = rng.one(&[
                 json!({"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}),
                 json!({"maxUnavailable": "50%", "selector": {"matchLabels": {"app": app}}}),
                 json!({"selector": {}}),
             ]);
         }
         "HorizontalPodAutoscaler" => {
-            body["spec"] = json!({"maxReplicas": lots.one(&[3, 5]),
+            body["spec"] = json!({"maxReplicas": rng.one(&[3, 5]),
                 "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}});
-            if lots.percent(30) {
+            if rng.percent(30) {
                 body["spec"]["minReplicas"] = 2.into();
             }
-            if kind.first_autoscaler() {
-                if lots.percent(40) {
-                    body["spec"]["targetCPUUtilizationPercentage"] = lots.one(&[50, 80]).into();
+            if kind.is_autoscaler_v1() {
+                if rng.percent(40) {
+                    body["spec"]["targetCPUUtilizationPercentage"] = rng.one(&[50, 80]).into();
                 }
-                if lots.percent(40) {
-                    let (name, text) = autoscaling_note(lots);
+                if rng.percent(40) {
+                    let (name, text) = autoscaling_annotation(rng);
                     body["metadata"]["annotations"][name] = text.into();
                 }
             } else {
-                if lots.percent(50) {
-                    let first = autoscaling_metric(lots);
+                if rng.percent(50) {
+                    let first = autoscaling_metric(rng);
                     body["spec"]["metrics"] = json!([first]);
-                    if lots.percent(40) {
-                        body["spec"]["metrics"] = json!([first, autoscaling_metric(lots)]);
+                    if rng.percent(40) {
+                        body["spec"]["metrics"] = json!([first, autoscaling_metric(rng)]);
                     }
                 }
-                if lots.percent(25) {
-                    body["spec"]["behavior"] = lots.one(&[
+                if rng.percent(25) {
+                    body["spec"]["behavior"] = rng.one(&[
                         json!({}),
                         json!({"scaleUp": {"selectPolicy": "Min"}}),
                         json!({"scaleDown": {"stabilizationWindowSeconds": 60, "tolerance": "50m",
@@ -354,16 +354,16 @@ pub(crate) fn object(kind: &Kind, name: &str, lots: &mut Lots) -> Value {
                 }
             }
         }
-        "Node" if lots.percent(30) => body["spec"] = json!({"unschedulable": true}),
+        "Node" if rng.percent(30) => body["spec"] = json!({"unschedulable": true}),
         _ => {}
     }
     body
 }
 
-/// A metric of an autoscaler of v2.
-fn autoscaling_metric(lots: &mut Lots) -> Value {
+/// A metric of an autoscaling/v2 HorizontalPodAutoscaler.
+fn autoscaling_metric(rng: &mut Rng) -> Value {
     let named = json!({"name": "hits", "selector": {"matchLabels": {"b": "1", "a": "2"}}});
-    lots.one(&[
+    rng.one(&[
         json!({"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "100Mi"}}}),
         json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}),
         json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "500m"}}}),
@@ -379,9 +379,10 @@ fn autoscaling_metric(lots: &mut Lots) -> Value {
     ])
 }
 
-/// An annotation of an autoscaler that stands for a field of v2, or fails to.
-fn autoscaling_note(lots: &mut Lots) -> (&'static str, &'static str) {
-    lots.one(&[
+/// An annotation of an autoscaling/v1 HorizontalPodAutoscaler that represents a v2 field, possibly
+/// invalid.
+fn autoscaling_annotation(rng: &mut Rng) -> (&'static str, &'static str) {
+    rng.one(&[
         ("autoscaling.alpha.kubernetes.io/metrics", r#"[{"type":"Resource","resource":{"name":"memory","targetAverageValue":"1Mi"}}]"#),
         ("autoscaling.alpha.kubernetes.io/metrics", r#"[{"type":"Pods","pods":{"metricName":"q","targetAverageValue":"2"}}]"#),
         ("autoscaling.alpha.kubernetes.io/metrics", r#"[{"type":"Object","object":{"target":{"kind":"Service","name":"s"},"metricName":"q","averageValue":"4"}}]"#),
@@ -400,33 +401,33 @@ fn autoscaling_note(lots: &mut Lots) -> (&'static str, &'static str) {
 }
 
 /// The spec of a Job.
-fn job(lots: &mut Lots) -> Value {
-    let mut template = json!({"spec": pod_spec(lots)});
-    template["spec"]["restartPolicy"] = lots.one(&["Never", "OnFailure"]).into();
-    if lots.percent(30) {
+fn job(rng: &mut Rng) -> Value {
+    let mut template = json!({"spec": pod_spec(rng)});
+    template["spec"]["restartPolicy"] = rng.one(&["Never", "OnFailure"]).into();
+    if rng.percent(30) {
         template["metadata"] = json!({"labels": {"job": "x"}});
     }
-    // A container that always restarts is a sidecar: it may stay one.
+    // A container with restartPolicy Always is a sidecar: it may keep that policy.
     let mut spec = json!({"template": template});
-    if lots.percent(30) {
+    if rng.percent(30) {
         spec["parallelism"] = 2.into();
     }
-    if lots.percent(20) {
+    if rng.percent(20) {
         spec["completions"] = 3.into();
     }
-    if lots.percent(10) {
+    if rng.percent(10) {
         spec["completionMode"] = "Indexed".into();
         spec["completions"] = 3.into();
     }
-    if lots.percent(20) {
+    if rng.percent(20) {
         spec["backoffLimit"] = 0.into();
     }
     spec
 }
 
-/// The spec of a custom resource, as its schema wants it.
-fn widget(lots: &mut Lots) -> Value {
-    let mut spec = json!({"size": lots.one(&[1, 5, 99])});
+/// A custom resource's spec that is valid by its schema.
+fn widget(rng: &mut Rng) -> Value {
+    let mut spec = json!({"size": rng.one(&[1, 5, 99])});
     let parts = [
         ("replicas", json!(2)),
         ("colour", json!("green")),
@@ -459,8 +460,8 @@ fn widget(lots: &mut Lots) -> Value {
         ("whole", json!({"p": "1"})),
         ("whole", json!({"q": "1"})),
     ];
-    for _ in 0..lots.next() % 5 {
-        let (name, value) = lots.one(&parts);
+    for _ in 0..rng.next() % 5 {
+        let (name, value) = rng.one(&parts);
         spec[name] = value;
     }
     spec
@@ -470,23 +471,23 @@ fn labels_app(body: &Value) -> String {
     body["metadata"]["labels"]["app"].as_str().unwrap_or_default().to_owned()
 }
 
-fn workload(kind: &Kind, spec: &mut Value, lots: &mut Lots) {
-    if kind.kind != "DaemonSet" && lots.percent(70) {
-        // None that a scale asks for.
-        spec["replicas"] = lots.one(&[1, 2, 3, 10]).into();
+fn workload(kind: &Kind, spec: &mut Value, rng: &mut Rng) {
+    if kind.kind != "DaemonSet" && rng.percent(70) {
+        // None of the sizes that scale requests use.
+        spec["replicas"] = rng.one(&[1, 2, 3, 10]).into();
     }
     if kind.kind == "StatefulSet" {
         spec["serviceName"] = "web".into();
     }
-    if lots.percent(20) {
-        spec["minReadySeconds"] = lots.one(&[0, 5, 30]).into();
+    if rng.percent(20) {
+        spec["minReadySeconds"] = rng.one(&[0, 5, 30]).into();
     }
-    if kind.kind != "ReplicaSet" && lots.percent(15) {
-        spec["revisionHistoryLimit"] = lots.one(&[0, 2]).into();
+    if kind.kind != "ReplicaSet" && rng.percent(15) {
+        spec["revisionHistoryLimit"] = rng.one(&[0, 2]).into();
     }
     if kind.kind == "Deployment" {
-        if lots.percent(40) {
-            spec["strategy"] = lots.one(&[
+        if rng.percent(40) {
+            spec["strategy"] = rng.one(&[
                 json!({"type": "Recreate"}),
                 json!({"type": "RollingUpdate"}),
                 json!({"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}),
@@ -495,28 +496,28 @@ fn workload(kind: &Kind, spec: &mut Value, lots: &mut Lots) {
                 json!({"rollingUpdate": {"maxUnavailable": "100%"}}),
             ]);
         }
-        if lots.percent(15) {
-            spec["progressDeadlineSeconds"] = lots.one(&[60, 31, 600]).into();
+        if rng.percent(15) {
+            spec["progressDeadlineSeconds"] = rng.one(&[60, 31, 600]).into();
         }
-        if lots.percent(10) {
+        if rng.percent(10) {
             spec["paused"] = true.into();
         }
     }
-    if kind.kind == "DaemonSet" && lots.percent(20) {
+    if kind.kind == "DaemonSet" && rng.percent(20) {
         spec["updateStrategy"] = json!({"type": "OnDelete"});
     }
-    if kind.kind == "StatefulSet" && lots.percent(20) {
-        spec["updateStrategy"] = lots
+    if kind.kind == "StatefulSet" && rng.percent(20) {
+        spec["updateStrategy"] = rng
             .one(&[json!({"type": "OnDelete"}), json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 1}})]);
     }
 }
 
-/// A change of one place in an object: a pointer's last part is made, and null takes it away.
-type Spoil = (&'static str, Value);
+/// A change at a JSON pointer: missing parents are created, and null removes the value.
+type Mutation = (&'static str, Value);
 
-/// One thing that may be wrong with an object of this kind.
-pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
-    let mut all: Vec<Spoil> = vec![
+/// A random mutation of an object of this kind, which may make it invalid.
+pub(crate) fn mutation(kind: &Kind, rng: &mut Rng) -> (String, Value) {
+    let mut all: Vec<Mutation> = vec![
         ("/metadata/name", json!("Upper")),
         ("/metadata/name", json!("")),
         ("/metadata/name", json!("-dash")),
@@ -563,7 +564,7 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
         ("/spec", json!([])),
     ];
     if kind.workload() || kind.kind == "Pod" {
-        let template: &[Spoil] = &[
+        let template: &[Mutation] = &[
             ("/containers", json!([])),
             ("/containers", json!({})),
             ("/containers", json!([{"name": "app"}])),
@@ -622,8 +623,8 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
             ("/unknown", json!(true)),
         ];
         let at = if kind.kind == "Pod" { "/spec" } else { "/spec/template/spec" };
-        if lots.percent(50) {
-            let (path, value) = lots.one(template);
+        if rng.percent(50) {
+            let (path, value) = rng.one(template);
             return (format!("{at}{path}"), value);
         }
     }
@@ -836,7 +837,7 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
             ("/spec/selector", json!({"matchLabels": {"a b": "c"}})),
             ("/spec/unhealthyPodEvictionPolicy", json!("Odd")),
         ]),
-        "HorizontalPodAutoscaler" if kind.first_autoscaler() => all.extend([
+        "HorizontalPodAutoscaler" if kind.is_autoscaler_v1() => all.extend([
             ("/spec/minReplicas", json!(9)),
             ("/spec/maxReplicas", json!(0)),
             ("/spec/targetCPUUtilizationPercentage", json!(0)),
@@ -845,12 +846,12 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
             ("/spec/targetCPUUtilizationPercentage", json!(70)),
             ("/spec/metrics", json!([])),
             ("/apiVersion", json!("autoscaling/v2")),
-            ("/metadata/annotations", json!({autoscaling_note(lots).0: autoscaling_note(lots).1})),
+            ("/metadata/annotations", json!({autoscaling_annotation(rng).0: autoscaling_annotation(rng).1})),
             ("/spec/scaleTargetRef", json!({"kind": "a/b", "name": "x", "apiVersion": "a/b/c"})),
         ]),
         "HorizontalPodAutoscaler" => all.extend([
             ("/apiVersion", json!("autoscaling/v1")),
-            ("/metadata/annotations", json!({autoscaling_note(lots).0: autoscaling_note(lots).1})),
+            ("/metadata/annotations", json!({autoscaling_annotation(rng).0: autoscaling_annotation(rng).1})),
             ("/spec/metrics", json!([{"type": "Pods", "pods": {"metric": {"name": "a/b"}, "target": {"type": "Value", "value": "0"}}}])),
             ("/spec/metrics", json!([{"type": "Object", "object": {"metric": {"name": "q"}, "target": {"type": "Value"},
                 "describedObject": {"kind": "", "name": "x", "apiVersion": "a/b/c"}}}])),
@@ -930,8 +931,8 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
                 ("/spec", json!(null)),
                 ("/spec", json!({})),
             ];
-            if lots.percent(60) {
-                let (path, value) = lots.one(&own);
+            if rng.percent(60) {
+                let (path, value) = rng.one(&own);
                 return (path.to_owned(), value);
             }
         }
@@ -943,11 +944,11 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
         ]),
         _ => {}
     }
-    let (path, value) = lots.one(&all);
+    let (path, value) = rng.one(&all);
     (path.to_owned(), value)
 }
 
-/// Put a value at a pointer, making what is missing on the way.
+/// Sets the value at a pointer and creates missing parents.
 pub(crate) fn put(object: &mut Value, path: &str, value: Value) {
     let mut at = object;
     for part in path.trim_start_matches('/').split('/') {
@@ -959,11 +960,11 @@ pub(crate) fn put(object: &mut Value, path: &str, value: Value) {
     *at = value;
 }
 
-/// A status that may be written.
-pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
+/// A random status.
+pub(crate) fn status(kind: &Kind, rng: &mut Rng) -> Value {
     let condition = |what: &str, is: &str| json!({"type": what, "status": is, "lastTransitionTime": "1999-01-01T00:00:00Z", "reason": "R", "message": "m"});
     match kind.kind {
-        "Deployment" => lots.one(&[
+        "Deployment" => rng.one(&[
             json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "unavailableReplicas": 1}),
             json!({"replicas": 0, "conditions": [condition("Available", "True")]}),
             json!({"replicas": 1, "readyReplicas": 2}),
@@ -974,7 +975,7 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
             json!({"replicas": "x"}),
             json!({"observedGeneration": -1}),
         ]),
-        "ReplicaSet" => lots.one(&[
+        "ReplicaSet" => rng.one(&[
             json!({"replicas": 2, "fullyLabeledReplicas": 2, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1}),
             json!({"replicas": 2, "conditions": [condition("ReplicaFailure", "True")]}),
             json!({"replicas": 1, "readyReplicas": 2}),
@@ -982,16 +983,16 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
             json!({"replicas": -1}),
             json!({}),
         ]),
-        "StatefulSet" => lots.one(&[
+        "StatefulSet" => rng.one(&[
             json!({"replicas": 2, "readyReplicas": 1, "availableReplicas": 1}),
             json!({"replicas": 1, "readyReplicas": 2}),
             json!({"replicas": -1}),
         ]),
-        "DaemonSet" => lots.one(&[
+        "DaemonSet" => rng.one(&[
             json!({"currentNumberScheduled": 1, "numberMisscheduled": 0, "desiredNumberScheduled": 1, "numberReady": 1}),
             json!({"currentNumberScheduled": -1, "numberMisscheduled": 0, "desiredNumberScheduled": 1, "numberReady": 1}),
         ]),
-        "Pod" => lots.one(&[
+        "Pod" => rng.one(&[
             json!({"phase": "Running", "conditions": [condition("Ready", "True")], "startTime": "1999-01-01T00:00:00Z"}),
             json!({"phase": "Running", "conditions": [condition("Ready", "False"), condition("ContainersReady", "False")]}),
             json!({"phase": "Failed", "reason": "Evicted"}),
@@ -1002,23 +1003,23 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
             json!({"qosClass": "Guaranteed"}),
             json!({"phase": 1}),
         ]),
-        "Node" => lots.one(&[
+        "Node" => rng.one(&[
             json!({"conditions": [{"type": "Ready", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "1999-01-01T00:00:00Z", "lastHeartbeatTime": "1999-01-01T00:00:00Z"}]}),
             json!({"capacity": {"cpu": "4", "pods": "110"}}),
             json!({"allocatable": {"cpu": "4"}}),
         ]),
         "Namespace" => json!({"phase": "Active"}),
-        "Job" => lots.one(&[json!({"active": 1}), json!({"active": -1}), json!({})]),
-        "CronJob" => lots.one(&[json!({"lastScheduleTime": "1999-01-01T00:00:00Z"}), json!({})]),
-        "Ingress" => lots.one(&[
+        "Job" => rng.one(&[json!({"active": 1}), json!({"active": -1}), json!({})]),
+        "CronJob" => rng.one(&[json!({"lastScheduleTime": "1999-01-01T00:00:00Z"}), json!({})]),
+        "Ingress" => rng.one(&[
             json!({}),
             json!({"loadBalancer": {"ingress": [{"hostname": "a.example.com"}, {"ip": "10.0.0.1"}]}}),
             json!({"loadBalancer": {"ingress": [{"hostname": "Bad!"}]}}),
             json!({"loadBalancer": {"ingress": [{"hostname": "10.0.0.1"}]}}),
             json!({"loadBalancer": {"ingress": [{"ip": "10.0.0.2", "ports": [{"port": 80, "protocol": "TCP"}]}]}}),
         ]),
-        "Service" => lots.one(&[json!({}), json!({"loadBalancer": {"ingress": [{"hostname": "a.example.com"}]}})]),
-        "PodDisruptionBudget" => lots.one(&[
+        "Service" => rng.one(&[json!({}), json!({"loadBalancer": {"ingress": [{"hostname": "a.example.com"}]}})]),
+        "PodDisruptionBudget" => rng.one(&[
             json!({"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}),
             json!({"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}),
             json!({"observedGeneration": 9, "disruptionsAllowed": 2, "currentHealthy": 3, "desiredHealthy": 1, "expectedPods": 3}),
@@ -1028,13 +1029,13 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
                     "lastTransitionTime": "1999-01-01T00:00:00Z"}]}),
             json!({"disruptionsAllowed": -1}),
         ]),
-        "HorizontalPodAutoscaler" if kind.first_autoscaler() => lots.one(&[
+        "HorizontalPodAutoscaler" if kind.is_autoscaler_v1() => rng.one(&[
             json!({"currentReplicas": 2, "desiredReplicas": 3, "currentCPUUtilizationPercentage": 40}),
             json!({"currentReplicas": 2, "desiredReplicas": 2, "observedGeneration": 1, "lastScaleTime": "1999-01-01T00:00:00Z"}),
             json!({"desiredReplicas": -1}),
             json!({"currentMetrics": []}),
         ]),
-        "HorizontalPodAutoscaler" => lots.one(&[
+        "HorizontalPodAutoscaler" => rng.one(&[
             json!({"currentReplicas": 2, "desiredReplicas": 3, "conditions": [{"type": "AbleToScale", "status": "True",
                 "reason": "Ready", "message": "1 < 2", "lastTransitionTime": "1999-01-01T00:00:00Z"}]}),
             json!({"currentReplicas": 2, "desiredReplicas": 3, "currentMetrics": [
@@ -1043,7 +1044,7 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
             json!({"currentReplicas": 2, "desiredReplicas": 3, "currentMetrics": null}),
             json!({"currentReplicas": -1}),
         ]),
-        "Widget" => lots.one(&[
+        "Widget" => rng.one(&[
             json!({"replicas": 2, "selector": "app=a", "phase": "A"}),
             json!({"replicas": 1, "phase": "B"}),
             json!({"replicas": -1}),
@@ -1053,6 +1054,6 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
             json!({"odd": 1, "phase": "A"}),
             json!({}),
         ]),
-        _ => lots.one(&[json!({"hard": {"replicationcontrollers": "5"}, "used": {"replicationcontrollers": "1"}}), json!({"used": {"replicationcontrollers": "x"}}), json!({})]),
+        _ => rng.one(&[json!({"hard": {"replicationcontrollers": "5"}, "used": {"replicationcontrollers": "1"}}), json!({"used": {"replicationcontrollers": "x"}}), json!({})]),
     }
 }

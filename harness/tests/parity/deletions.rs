@@ -1,14 +1,14 @@
-//! Whole deletions, with the cluster's own controllers at work: what watches show of each object
-//! until all is over.
+//! Complete deletions with the cluster's controllers: what watches show of each object until
+//! everything is deleted.
 //!
-//! A Deployment with a ReplicaSet and pods is deleted in each way that there is, with owners that
-//! are waited for and that are not, and with a finalizer on one of them or on none; then what nodes
-//! and users have to do is done, and last the namespace goes. No Deployment or ReplicaSet
-//! controller runs. Which object goes first is up to chance on the real cluster: so what is
-//! compared is what happened to each object, step by step, and of the namespace's own end only how
-//! it ended for each, as its content goes all at once there.
+//! A Deployment with a ReplicaSet and pods is deleted with each propagation policy, with owners
+//! that block and do not, and with a finalizer on one of them or none. Then the trial acts as nodes
+//! and users, and finally deletes the namespace. No Deployment or ReplicaSet controller runs. The
+//! order between objects is random on the real cluster, so the history of each object is compared
+//! by itself. Of the namespace's deletion only each object's last event is compared, as a real
+//! cluster deletes the content all at once.
 //!
-//! Of a namespace itself its conditions are left out, which only the real cluster writes.
+//! A namespace's conditions are left out, as only the real cluster writes them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,13 +21,13 @@ use lockstep::cluster::{self, Plan};
 use serde_json::{Value, json};
 
 use super::Error;
-use super::play::{Server, settled, whole};
+use super::play::{Server, send_and_collect, without_server_values};
 use super::step::Step;
 
-/// How long nothing must come for all to be done.
-const QUIET: Duration = Duration::from_secs(5);
-/// How long a namespace may take to go: upstream looks again after half of what its pods are given.
-const LONGEST: u32 = 120;
+/// How long no event may arrive before a deletion is complete.
+const QUIET_PERIOD: Duration = Duration::from_secs(5);
+/// The timeout of a namespace's deletion. Upstream retries after half of the pods' grace period.
+const DELETION_TIMEOUT: u32 = 120;
 const KEEP: &str = "example.com/keep";
 const WATCHED: [(&str, &str); 5] = [
     ("Deployment", "/apis/apps/v1/deployments"),
@@ -37,55 +37,56 @@ const WATCHED: [(&str, &str); 5] = [
     ("Namespace", "/api/v1/namespaces"),
 ];
 
-/// One way to delete, in a namespace of its own.
+/// One way to delete, in its own namespace.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct DeletionCase {
     policy: Option<&'static str>,
-    /// Whose deletion a finalizer holds up.
-    kept: Option<&'static str>,
+    /// The object with a finalizer.
+    blocked_object: Option<&'static str>,
     /// Whether dependents block their owner's deletion.
     blocks: bool,
 }
 
-fn ways() -> Vec<Way> {
-    let mut ways = Vec::new();
+fn deletion_cases() -> Vec<DeletionCase> {
+    let mut deletion_cases = Vec::new();
     for policy in [None, Some("Background"), Some("Foreground"), Some("Orphan")] {
-        for kept in [None, Some("web"), Some("web-1"), Some("bound")] {
-            ways.extend([true, false].map(|blocks| Way { policy, kept, blocks }));
+        for blocked_object in [None, Some("web"), Some("web-1"), Some("bound")] {
+            deletion_cases.extend([true, false].map(|blocks| DeletionCase { policy, blocked_object, blocks }));
         }
     }
-    ways
+    deletion_cases
 }
 
-/// What happened to one object: the way's number, kind and name; each event, and whether it came
-/// before the namespace's end.
-type Story = BTreeMap<(usize, String, String), Vec<(bool, Value)>>;
+/// The events of each object, by number of the deletion case, kind and name, and whether each came
+/// before the namespace's deletion.
+type History = BTreeMap<(usize, String, String), Vec<(bool, Value)>>;
 type Events = Arc<Mutex<Vec<Value>>>;
 
-/// All ways on both, object by object.
+/// Runs all deletion cases on both servers and compares them by object.
 pub(crate) fn compare() -> Result<(), Error> {
     let virtual_time = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     let simulated = virtual_time.block_on(async {
         let _simulated = clock::simulate("2026-11-21T10:00:00Z".parse().expect("a time"));
-        played(&Server::Sim(ApiServer::builder().clock(clock::now).build())).await
+        play_deletions(&Server::Sim(ApiServer::builder().clock(clock::now).build())).await
     })?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let plan = Plan::new(cluster::DEFAULT_VERSION).without("deployment,replicaset".parse()?);
     let cluster = runtime.block_on(cluster::boot(&plan))?;
-    let real = runtime.block_on(async { played(&Server::Real(cluster.client().await?)).await });
+    let real = runtime.block_on(async { play_deletions(&Server::Real(cluster.client().await?)).await });
     runtime.block_on(cluster.end());
     let real = real?;
-    let ways = ways();
+    let deletion_cases = deletion_cases();
     let (mut objects, mut events, mut wrong) = (0, 0, 0);
     let none = Vec::new();
     let keys: std::collections::BTreeSet<_> = real.keys().chain(simulated.keys()).collect();
     for key in keys {
-        let (one, other) = (told(real.get(key).unwrap_or(&none)), told(simulated.get(key).unwrap_or(&none)));
+        let (one, other) =
+            (history_lines(real.get(key).unwrap_or(&none)), history_lines(simulated.get(key).unwrap_or(&none)));
         objects += 1;
         events += one.len();
         if one != other {
             wrong += 1;
-            println!("{:?}: {} {}\n  real:", ways[key.0], key.1, key.2);
+            println!("{:?}: {} {}\n  real:", deletion_cases[key.0], key.1, key.2);
             one.iter().for_each(|line| println!("    {line}"));
             println!("  simulated:");
             other.iter().for_each(|line| println!("    {line}"));
@@ -93,63 +94,63 @@ pub(crate) fn compare() -> Result<(), Error> {
     }
     println!(
         "{} ways to delete, {objects} objects, {events} events; {wrong} objects of which the clusters do not tell the same",
-        ways.len()
+        deletion_cases.len()
     );
     if wrong == 0 && events > 0 { Ok(()) } else { Err(format!("{wrong} of {objects} objects").into()) }
 }
 
-/// The events as lines; of the namespace's end the last alone.
-fn told(story: &[(bool, Value)]) -> Vec<String> {
+/// The events as lines; of the namespace's deletion only the last.
+fn history_lines(history: &[(bool, Value)]) -> Vec<String> {
     let mut lines: Vec<String> =
-        story.iter().filter(|(before, _)| *before).map(|(_, event)| event.to_string()).collect();
+        history.iter().filter(|(before, _)| *before).map(|(_, event)| event.to_string()).collect();
     lines.dedup();
-    lines.extend(story.iter().rfind(|(before, _)| !before).map(|(_, event)| format!("at the end {}", event["type"])));
+    lines.extend(history.iter().rfind(|(before, _)| !before).map(|(_, event)| format!("at the end {}", event["type"])));
     lines
 }
 
-async fn played(server: &Server) -> Result<Story, Error> {
+async fn play_deletions(server: &Server) -> Result<History, Error> {
     let events = Events::default();
     let mut readers = Vec::new();
     for (_, path) in WATCHED {
         readers.push(read(server, path, &events).await?);
     }
-    let ways = ways();
-    for (number, way) in ways.iter().enumerate() {
-        made(server, number, way).await?;
+    let deletion_cases = deletion_cases();
+    for (number, deletion_case) in deletion_cases.iter().enumerate() {
+        create_objects(server, number, deletion_case).await?;
     }
     quiet(&events).await;
-    for (number, way) in ways.iter().enumerate() {
-        let options = way.policy.map(|policy| json!({"propagationPolicy": policy}));
+    for (number, deletion_case) in deletion_cases.iter().enumerate() {
+        let options = deletion_case.policy.map(|policy| json!({"propagationPolicy": policy}));
         ask(server, "DELETE", &deployment(number, "web"), options).await?;
     }
     quiet(&events).await;
-    // The node is done with the pod, and whoever held something up lets it go. A collector on a
-    // busy machine may come to an owner only after all was quiet, and then to its pod.
+    // The node has stopped the pod, and finalizers are removed. On a busy machine the garbage
+    // collector may process an owner only after the quiet period, and then its pod.
     let mut some = true;
     while some {
         some = false;
-        for number in 0..ways.len() {
-            some |= finished(server, number).await?;
+        for number in 0..deletion_cases.len() {
+            some |= finish_pods(server, number).await?;
         }
         quiet(&events).await;
     }
-    for (number, way) in ways.iter().enumerate() {
-        if let Some(kept) = way.kept {
-            released(server, number, kept).await?;
+    for (number, deletion_case) in deletion_cases.iter().enumerate() {
+        if let Some(blocked_object) = deletion_case.blocked_object {
+            remove_finalizers(server, number, blocked_object).await?;
         }
     }
     quiet(&events).await;
     let before = locked(&events).len();
-    for number in 0..ways.len() {
+    for number in 0..deletion_cases.len() {
         ask(server, "DELETE", &format!("/api/v1/namespaces/del-{number}"), None).await?;
     }
-    for _ in 0..LONGEST {
+    for _ in 0..DELETION_TIMEOUT {
         pause(Duration::from_secs(1)).await;
         let mut gone = true;
-        for (number, way) in ways.iter().enumerate() {
-            finished(server, number).await?;
-            if let Some(kept) = way.kept {
-                released(server, number, kept).await?;
+        for (number, deletion_case) in deletion_cases.iter().enumerate() {
+            finish_pods(server, number).await?;
+            if let Some(blocked_object) = deletion_case.blocked_object {
+                remove_finalizers(server, number, blocked_object).await?;
             }
             gone &= ask(server, "GET", &format!("/api/v1/namespaces/del-{number}"), None).await?.0 == 404;
         }
@@ -159,29 +160,29 @@ async fn played(server: &Server) -> Result<Story, Error> {
     }
     quiet(&events).await;
     readers.iter().for_each(tokio::task::JoinHandle::abort);
-    Ok(story(&locked(&events), before))
+    Ok(history(&locked(&events), before))
 }
 
-fn story(events: &[Value], before: usize) -> Story {
-    let mut story = Story::new();
+fn history(events: &[Value], before: usize) -> History {
+    let mut history = History::new();
     for (at, event) in events.iter().enumerate() {
         let meta = &event["object"]["metadata"];
         let text = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();
         let kind = event["object"]["kind"].as_str().unwrap_or_default().to_owned();
         let space = if kind == "Namespace" { text("name") } else { text("namespace") };
         let Some(number) = space.strip_prefix("del-").and_then(|number| number.parse().ok()) else { continue };
-        // What every namespace is given is of no deletion.
+        // Objects that every namespace has are not part of the deletion.
         if text("name") == "kube-root-ca.crt" {
             continue;
         }
-        let mut event = settled(&space, event.clone());
+        let mut event = without_server_values(&space, event.clone());
         if kind == "Namespace" {
             event["object"]["status"].as_object_mut().and_then(|status| status.remove("conditions"));
         }
         let name = if kind == "Namespace" { String::new() } else { text("name") };
-        story.entry((number, kind, name)).or_default().push((at < before, event));
+        history.entry((number, kind, name)).or_default().push((at < before, event));
     }
-    story
+    history
 }
 
 fn deployment(number: usize, name: &str) -> String {
@@ -192,16 +193,16 @@ fn pods(number: usize) -> String {
     format!("/api/v1/namespaces/del-{number}/pods")
 }
 
-async fn made(server: &Server, number: usize, way: &Way) -> Result<(), Error> {
+async fn create_objects(server: &Server, number: usize, deletion_case: &DeletionCase) -> Result<(), Error> {
     let space = format!("del-{number}");
     ask(server, "POST", "/api/v1/namespaces", Some(json!({"metadata": {"name": space}}))).await?;
     let account = format!("/api/v1/namespaces/{space}/serviceaccounts/default");
     while ask(server, "GET", &account, None).await?.0 != 200 {
         pause(Duration::from_millis(100)).await;
     }
-    let finalizers = |name: &str| if way.kept == Some(name) { json!([KEEP]) } else { json!([]) };
+    let finalizers = |name: &str| if deletion_case.blocked_object == Some(name) { json!([KEEP]) } else { json!([]) };
     let meta = |name: &str, owners: Value| json!({"name": name, "labels": {"app": "web"}, "finalizers": finalizers(name), "ownerReferences": owners});
-    let owner = |version: &str, kind: &str, name: &str, uid: &str, controls: bool| json!({"apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": controls, "blockOwnerDeletion": way.blocks});
+    let owner = |version: &str, kind: &str, name: &str, uid: &str, controls: bool| json!({"apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": controls, "blockOwnerDeletion": deletion_case.blocks});
     let spec = json!({"containers": [{"name": "app", "image": "app:1"}]});
     let template = json!({"metadata": {"labels": {"app": "web"}}, "spec": spec});
     let workload = json!({"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template});
@@ -228,8 +229,8 @@ async fn made(server: &Server, number: usize, way: &Way) -> Result<(), Error> {
     Ok(())
 }
 
-/// Pods that were told to go are gone; whether one was still there.
-async fn finished(server: &Server, number: usize) -> Result<bool, Error> {
+/// Removes terminating pods; returns whether there was one.
+async fn finish_pods(server: &Server, number: usize) -> Result<bool, Error> {
     let (_, pod) = ask(server, "GET", &format!("{}/bound", pods(number)), None).await?;
     let going = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
     if going {
@@ -238,12 +239,12 @@ async fn finished(server: &Server, number: usize) -> Result<bool, Error> {
     Ok(going)
 }
 
-/// Nobody holds up what goes.
-async fn released(server: &Server, number: usize, kept: &str) -> Result<(), Error> {
-    let path = match kept {
-        "web" => deployment(number, kept),
-        "web-1" => format!("/apis/apps/v1/namespaces/del-{number}/replicasets/{kept}"),
-        _ => format!("{}/{kept}", pods(number)),
+/// Removes the finalizers of objects being deleted.
+async fn remove_finalizers(server: &Server, number: usize, blocked_object: &str) -> Result<(), Error> {
+    let path = match blocked_object {
+        "web" => deployment(number, blocked_object),
+        "web-1" => format!("/apis/apps/v1/namespaces/del-{number}/replicasets/{blocked_object}"),
+        _ => format!("{}/{blocked_object}", pods(number)),
     };
     let (code, object) = ask(server, "GET", &path, None).await?;
     let names = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
@@ -251,7 +252,7 @@ async fn released(server: &Server, number: usize, kept: &str) -> Result<(), Erro
     if code == 200 && rest.len() < names.len() && !object["metadata"]["deletionTimestamp"].is_null() {
         let version = &object["metadata"]["resourceVersion"];
         let patch = json!({"metadata": {"finalizers": rest, "resourceVersion": version}});
-        // Where something else came first it is tried again.
+        // After a conflict it tries again.
         ask(server, "PATCH", &path, Some(patch)).await?;
     }
     Ok(())
@@ -279,11 +280,11 @@ async fn ask(server: &Server, method: &str, path: &str, body: Option<Value>) -> 
         accept: String::new(),
         body,
     };
-    let (code, _, body) = whole(server, &step).await?;
+    let (code, _, body) = send_and_collect(server, &step).await?;
     Ok((code, body))
 }
 
-/// Keep what a watch shows from now on.
+/// Records a watch's events from now on.
 async fn read(server: &Server, path: &str, events: &Events) -> Result<tokio::task::JoinHandle<()>, Error> {
     let (_, list) = ask(server, "GET", path, None).await?;
     let from = list["metadata"]["resourceVersion"].as_str().unwrap_or_default();
@@ -307,7 +308,7 @@ async fn read(server: &Server, path: &str, events: &Events) -> Result<tokio::tas
     }))
 }
 
-/// Wait until nothing comes any more.
+/// Waits until no more events arrive.
 async fn quiet(events: &Events) {
     let mut known = usize::MAX;
     loop {
@@ -316,7 +317,7 @@ async fn quiet(events: &Events) {
             return;
         }
         known = now;
-        pause(QUIET).await;
+        pause(QUIET_PERIOD).await;
     }
 }
 

@@ -1,20 +1,20 @@
-//! Discovery on both servers, in each of its forms: what the simulated server says of what it
-//! serves is what the real one says of that. Of the real server's answer only that is looked at
-//! which the simulated one has too, as it serves fewer kinds and parts of them.
+//! Compares discovery on both servers in all formats: for what the simulated server serves, its
+//! discovery must equal the real one's. The real server serves more kinds and fields, which are
+//! left out.
 
 use kube_apiserver_sim::{ApiServer, protobuf};
 use lockstep::cluster::{self, Plan};
 use serde_json::Value;
 
 use super::Error;
-use super::play::{Server, define, whole};
+use super::play::{Server, define, send_and_collect};
 use super::step::Step;
 
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-/// By which an item of a list is known, the first that it has.
+/// The fields that identify list items; the first present one counts.
 const NAMES: [&str; 7] = ["groupVersion", "subresource", "resource", "name", "version", "metadata", "clientCIDR"];
 
-/// Every path of the simulated server's discovery, in every form.
+/// Compares every path of the simulated server's discovery in every format.
 pub(crate) fn compare() -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cluster = runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)))?;
@@ -24,7 +24,7 @@ pub(crate) fn compare() -> Result<(), Error> {
         for server in [&real, &simulated] {
             define(server).await?;
         }
-        both(&real, &simulated).await
+        compare_servers(&real, &simulated).await
     });
     runtime.block_on(cluster.end());
     let (answers, wrong) = compared?;
@@ -32,7 +32,7 @@ pub(crate) fn compare() -> Result<(), Error> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-async fn both(real: &Server, simulated: &Server) -> Result<(usize, Vec<String>), Error> {
+async fn compare_servers(real: &Server, simulated: &Server) -> Result<(usize, Vec<String>), Error> {
     let mut paths = vec!["/api".to_owned(), "/apis".to_owned(), "/api/v1".to_owned()];
     let (_, groups) = ask(simulated, "/apis", "application/json").await?;
     for group in groups["groups"].as_array().into_iter().flatten() {
@@ -53,7 +53,7 @@ async fn both(real: &Server, simulated: &Server) -> Result<(usize, Vec<String>),
             let ((one, real), (other, simulated)) =
                 (ask(real, &path, &accept).await?, ask(simulated, &path, &accept).await?);
             answers += 1;
-            let real = narrowed(real, &simulated);
+            let real = restrict(real, &simulated);
             if (one, &real) != (other, &simulated) {
                 let lines = super::differences(&real, &simulated, "").join("\n  ");
                 wrong.push(format!("{path}, {accept}: {one} / {other}\n  {lines}"));
@@ -63,17 +63,17 @@ async fn both(real: &Server, simulated: &Server) -> Result<(usize, Vec<String>),
     Ok((answers, wrong))
 }
 
-/// The real server's answer without what the simulated one does not have.
-fn narrowed(real: Value, simulated: &Value) -> Value {
+/// The real server's response without what the simulated one does not serve.
+fn restrict(real: Value, simulated: &Value) -> Value {
     match (real, simulated) {
         (Value::Object(fields), Value::Object(others)) => {
-            // Of a kind that has no parts here the other has some.
+            // The real server has subresources for kinds without any here.
             let known = |name: &str| name != "subresources" || others.contains_key(name);
             let fields = fields.into_iter().filter(|(name, _)| known(name)).map(|(name, value)| {
                 let value = match name.as_str() {
-                    // Where each listens.
+                    // The servers' addresses.
                     "serverAddress" => others.get(&name).cloned().unwrap_or_default(),
-                    _ => narrowed(value, others.get(&name).unwrap_or(&Value::Null)),
+                    _ => restrict(value, others.get(&name).unwrap_or(&Value::Null)),
                 };
                 (name, value)
             });
@@ -82,7 +82,7 @@ fn narrowed(real: Value, simulated: &Value) -> Value {
         (Value::Array(items), Value::Array(others)) if others.iter().any(Value::is_object) => {
             let found = |item: Value| {
                 let same = others.iter().find(|other| name_of(other) == name_of(&item))?;
-                Some(narrowed(item, same))
+                Some(restrict(item, same))
             };
             Value::Array(items.into_iter().filter_map(found).collect())
         }
@@ -105,7 +105,7 @@ async fn ask(server: &Server, path: &str, accept: &str) -> Result<(u16, Value), 
         accept: owned(accept),
         body: String::new(),
     };
-    let (code, _, body) = whole(server, &step).await?;
+    let (code, _, body) = send_and_collect(server, &step).await?;
     Ok((code, body))
 }
 

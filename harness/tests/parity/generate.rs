@@ -3,11 +3,11 @@
 use kube_apiserver_sim::protobuf;
 use serde_json::{Value, json};
 
-use super::bodies::{KINDS, Kind, object, put, spoil, status};
-use super::lots::Lots;
-use super::refused;
+use super::bodies::{KINDS, Kind, mutation, object, put, status};
+use super::rng::Rng;
 use super::spell::text;
 use super::step::Step;
+use super::unsupported;
 
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
@@ -15,10 +15,10 @@ const PATCH: &str = "application/json-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
-/// How many requests a sequence has, those that make its namespace not counted.
+/// The number of requests in a sequence, not counting those that create its namespace.
 const LENGTH: usize = 36;
 
-/// What every sequence begins with: its namespace, and what pods need in it.
+/// The first steps of every sequence: its namespace, and what pods need in it.
 pub(crate) fn beginning() -> Vec<Step> {
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "$NS", "labels": {"seq": "$NS"}}});
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
@@ -35,71 +35,71 @@ pub(crate) fn beginning() -> Vec<Step> {
     ]
 }
 
-/// A sequence: mostly about two or three kinds, so that its requests meet.
+/// A sequence, mostly about two or three kinds, so that its requests affect the same objects.
 pub(crate) fn sequence(seed: u64) -> Vec<Step> {
-    let mut lots = Lots::new(seed);
+    let mut rng = Rng::new(seed);
     let mut steps = beginning();
-    let mut favourites = [lots.one(&KINDS), lots.one(&KINDS[..7]), lots.one(&KINDS)];
-    // In some pods are evicted, which their budgets may not allow.
-    if lots.percent(4) {
+    let mut favourites = [rng.one(&KINDS), rng.one(&KINDS[..7]), rng.one(&KINDS)];
+    // Some sequences evict pods, which disruption budgets may forbid.
+    if rng.percent(4) {
         let named = |name: &str| *KINDS.iter().find(|kind| kind.kind == name).expect("it is one of them");
         favourites = [named("Pod"), named("PodDisruptionBudget"), named("Pod")];
     }
-    // In some autoscalers are written in both versions.
-    if lots.percent(4) {
+    // Some sequences write HorizontalPodAutoscalers in both versions.
+    if rng.percent(4) {
         let of = |version: &str| *KINDS.iter().find(|kind| kind.version == version).expect("it is one of them");
         favourites = [of("autoscaling/v1"), of("autoscaling/v2"), of("autoscaling/v1")];
     }
     for kind in &favourites {
         for name in ["a", "b"] {
-            // Mostly there is something to act on.
+            // Most sequences begin by creating objects.
             let limited = kind.kind == "Pod" && favourites.iter().any(|one| one.kind == "LimitRange");
-            if lots.percent(75) && !limited {
+            if rng.percent(75) && !limited {
                 let name = if kind.namespaced { name.to_owned() } else { format!("$NS-{name}") };
-                let body = object(kind, &name, &mut lots);
+                let body = object(kind, &name, &mut rng);
                 steps.push(step("create", kind.kind, "POST", kind.collection(), JSON, &body.to_string()));
             }
         }
     }
-    // In some the namespace itself is to go before all is done.
-    let ends = if lots.percent(10) { LENGTH / 2 } else { LENGTH };
+    // Some sequences delete the namespace in the middle.
+    let ends = if rng.percent(10) { LENGTH / 2 } else { LENGTH };
     for number in 0..LENGTH {
-        let kind = if lots.percent(85) { lots.one(&favourites) } else { lots.one(&KINDS) };
+        let kind = if rng.percent(85) { rng.one(&favourites) } else { rng.one(&KINDS) };
         if number == ends {
             steps.push(step("delete", "Namespace", "DELETE", "/api/v1/namespaces/$NS".to_owned(), "", ""));
         }
         let mut next =
-            if number > ends && lots.percent(50) { create(&kind, &mut lots) } else { request(&kind, &mut lots) };
-        dry(&mut next, &mut lots);
-        in_other_forms(&mut next, &mut lots);
-        // Which of several LimitRanges is first, and when the plugin knows of one, is up to chance.
+            if number > ends && rng.percent(50) { create(&kind, &mut rng) } else { request(&kind, &mut rng) };
+        maybe_dry_run(&mut next, &mut rng);
+        maybe_use_other_formats(&mut next, &mut rng);
+        // The order of several LimitRanges, and when the plugin sees one, is random.
         let limited = steps.iter().any(|step| step.kind == "LimitRange" && step.method != "GET");
         let makes = matches!(next.method.as_str(), "POST" | "PUT" | "PATCH") && next.kind == "Pod";
         if limited && makes && next.verb != "bind" {
             continue;
         }
-        // How much is remembered of each kind may not be the same: one is enough.
+        // The servers may keep histories of different lengths: one such watch is enough.
         if next.verb == "watch-old" && steps.iter().any(|step| step.verb == "watch-old") {
             continue;
         }
         steps.push(next);
     }
-    // What ends a watch is made last, and is a pod where pods are watched.
+    // The object that ends a watch is created last, and is a pod for watches of pods.
     if steps.iter().any(|step| step.kind == "LimitRange" && step.method != "GET") {
         steps.retain(|step| step.kind != "Pod" || !step.is_watch());
     }
-    if lots.percent(50) {
-        let kind = lots.one(&KINDS);
-        steps.push(refused::last(&kind, &mut lots));
+    if rng.percent(50) {
+        let kind = rng.one(&KINDS);
+        steps.push(unsupported::last(&kind, &mut rng));
     }
     steps
 }
 
-/// Sends and asks for protobuf, YAML and tables, now and then.
-fn in_other_forms(step: &mut Step, lots: &mut Lots) {
-    // A name that is generated is learned from the object; a watch ends at one, too.
+/// Sometimes sends or requests protobuf, YAML or tables.
+fn maybe_use_other_formats(step: &mut Step, rng: &mut Rng) {
+    // A generated name is read from the response's object, and a watch ends at an object.
     let whole = step.verb == "generate" || (step.is_watch() && step.path.contains("sendInitialEvents"));
-    if step.verb != "odd" && !whole && lots.percent(10) {
+    if step.verb != "odd" && !whole && rng.percent(10) {
         let forms = [
             "application/yaml",
             "application/yaml;as=Table;v=v1;g=meta.k8s.io",
@@ -109,16 +109,17 @@ fn in_other_forms(step: &mut Step, lots: &mut Lots) {
             "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
             "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io,application/yaml;q=0.5",
         ];
-        lots.one(&forms).clone_into(&mut step.accept);
-        if step.accept.contains("Table") && !step.is_watch() && lots.percent(40) {
+        rng.one(&forms).clone_into(&mut step.accept);
+        if step.accept.contains("Table") && !step.is_watch() && rng.percent(40) {
             let and = if step.path.contains('?') { '&' } else { '?' };
-            let include = lots.one(&["None", "Object", "Metadata", "", "All"]);
+            let include = rng.one(&["None", "Object", "Metadata", "", "All"]);
             step.path += &format!("{and}includeObject={include}");
         }
     }
-    let sends = matches!(step.method.as_str(), "POST" | "PUT") && step.form == JSON && lots.percent(5);
+    let sends = matches!(step.method.as_str(), "POST" | "PUT") && step.form == JSON && rng.percent(5);
     if sends && let Ok(body) = serde_json::from_str::<Value>(&step.body) {
-        // A watch reads its own body, to end it; what is filled in later may need quotes in YAML.
+        // A watch's step has the ending object as its body. Values that are filled in later may
+        // need quotes in YAML.
         if let Ok(text) = serde_yaml::to_string(&body)
             && !step.is_watch()
             && !step.body.contains('$')
@@ -126,16 +127,18 @@ fn in_other_forms(step: &mut Step, lots: &mut Lots) {
             (step.form, step.body) = ("application/yaml".to_owned(), text);
         }
     }
-    if lots.percent(15) {
-        let json = lots.one(&["", ",application/json", ";q=0.9,application/json;q=0.8"]);
+    if rng.percent(15) {
+        let json = rng.one(&["", ",application/json", ";q=0.9,application/json;q=0.8"]);
         step.accept = format!("{}{json}", protobuf::MEDIA_TYPE);
     }
-    let sends = matches!(step.method.as_str(), "POST" | "PUT") && step.form == JSON && lots.percent(20);
-    // Without its version an Event's bytes are those of core, which no server reads as another; and
-    // so of an autoscaler.
+    let sends = matches!(step.method.as_str(), "POST" | "PUT") && step.form == JSON && rng.percent(20);
+    // Without its version an Event's protobuf is read as core's, and never as the other version's;
+    // the same holds for HorizontalPodAutoscalers.
     let has_forms = matches!(step.kind.as_str(), "Event" | "HorizontalPodAutoscaler");
-    let told = |body: &Value| !has_forms || body["apiVersion"].as_str().is_some_and(|text| !text.is_empty());
-    if sends && serde_json::from_str(&step.body).is_ok_and(|body: Value| told(&body) && protobuf::encode(&body).is_ok())
+    let is_encodable = |body: &Value| !has_forms || body["apiVersion"].as_str().is_some_and(|text| !text.is_empty());
+    if sends
+        && serde_json::from_str(&step.body)
+            .is_ok_and(|body: Value| is_encodable(&body) && protobuf::encode(&body).is_ok())
     {
         step.form = protobuf::MEDIA_TYPE.to_owned();
     }
@@ -147,8 +150,8 @@ fn step(verb: &str, kind: &str, method: &str, path: String, form: &str, body: &s
     Step { verb: text(verb), kind: text(kind), method: text(method), path, form: text(form), accept, body: text(body) }
 }
 
-/// Make a write a dry run, now and then.
-fn dry(step: &mut Step, lots: &mut Lots) {
+/// Sometimes makes a write a dry run.
+fn maybe_dry_run(step: &mut Step, rng: &mut Rng) {
     let verb = match step.verb.as_str() {
         "create" | "create-strict" | "generate" => "dry-create",
         "replace" => "dry-replace",
@@ -159,14 +162,14 @@ fn dry(step: &mut Step, lots: &mut Lots) {
         verb if (verb.ends_with("-status") || verb.ends_with("-scale")) && !verb.starts_with("get") => "dry-part",
         _ => return,
     };
-    if !lots.percent(10) {
+    if !rng.percent(10) {
         return;
     }
-    let how = if lots.percent(90) { "All" } else { lots.one(&["", "all", "Some"]) };
+    let how = if rng.percent(90) { "All" } else { rng.one(&["", "all", "Some"]) };
     if how == "All" {
         step.verb = verb.to_owned();
     }
-    // A deletion's body says all that there is to say.
+    // A deletion has all options in its body.
     match (step.method.as_str(), serde_json::from_str::<Value>(&step.body)) {
         ("DELETE", Ok(Value::Object(mut options))) => {
             options.insert("dryRun".to_owned(), json!([how]));
@@ -180,54 +183,54 @@ fn dry(step: &mut Step, lots: &mut Lots) {
     }
 }
 
-fn request(kind: &Kind, lots: &mut Lots) -> Step {
-    let roll = lots.next() % 100;
+fn request(kind: &Kind, rng: &mut Rng) -> Step {
+    let roll = rng.next() % 100;
     match roll {
-        0..21 => create(kind, lots),
+        0..21 => create(kind, rng),
         21..26 => {
-            let path = format!("{}/{}", kind.collection(), kind.name(lots));
+            let path = format!("{}/{}", kind.collection(), kind.name(rng));
             step("get", kind.kind, "GET", path, "", "")
         }
-        26..33 => list(kind, lots),
-        33..38 => watch(kind, lots),
-        38..49 => replace(kind, lots),
-        49..62 => patch(kind, lots),
-        62..80 => parts(kind, lots),
-        80..90 => delete(kind, lots),
-        90..97 => collection(kind, lots),
-        _ => odd(kind, lots),
+        26..33 => list(kind, rng),
+        33..38 => watch(kind, rng),
+        38..49 => replace(kind, rng),
+        49..62 => patch(kind, rng),
+        62..80 => parts(kind, rng),
+        80..90 => delete(kind, rng),
+        90..97 => collection(kind, rng),
+        _ => unusual_request(kind, rng),
     }
 }
 
-fn validation(lots: &mut Lots) -> &'static str {
-    let rare = lots.one(&["?fieldManager=parity", "?fieldValidation=Loose"]);
-    lots.one(&["", "", "?fieldValidation=Strict", "?fieldValidation=Warn", "?fieldValidation=Ignore", rare])
+fn validation(rng: &mut Rng) -> &'static str {
+    let rare = rng.one(&["?fieldManager=parity", "?fieldValidation=Loose"]);
+    rng.one(&["", "", "?fieldValidation=Strict", "?fieldValidation=Warn", "?fieldValidation=Ignore", rare])
 }
 
-fn create(kind: &Kind, lots: &mut Lots) -> Step {
-    let name = kind.name(lots);
-    let mut body = object(kind, &name, lots);
-    let generate = lots.percent(10);
+fn create(kind: &Kind, rng: &mut Rng) -> Step {
+    let name = kind.name(rng);
+    let mut body = object(kind, &name, rng);
+    let generate = rng.percent(10);
     if generate {
         body["metadata"]["name"] = Value::Null;
-        // A base of its own for each, or their order would be left to chance.
-        let number = lots.next() % 10_000;
-        let base = if kind.namespaced { lots.one(&["g", "made", "Bad"]) } else { "$NS-g" };
+        // Each has its own base name, or their order would be random.
+        let number = rng.next() % 10_000;
+        let base = if kind.namespaced { rng.one(&["g", "made", "Bad"]) } else { "$NS-g" };
         body["metadata"]["generateName"] = format!("{base}-{number}-").into();
     }
-    if lots.percent(45) {
-        let (path, value) = spoil(kind, lots);
+    if rng.percent(45) {
+        let (path, value) = mutation(kind, rng);
         put(&mut body, &path, value);
-        // What has no namespace keeps to the sequence's names.
+        // Cluster-scoped objects use the sequence's names.
         keep_apart(kind, &mut body);
     }
     let mut path = kind.collection();
-    if kind.namespaced && lots.percent(2) {
-        path = path.replace("$NS", lots.one(&["$NS-a", "$NS-none"]));
+    if kind.namespaced && rng.percent(2) {
+        path = path.replace("$NS", rng.one(&["$NS-a", "$NS-none"]));
     }
-    let validation = validation(lots);
-    if validation.contains("Strict") && lots.percent(30) {
-        put(&mut body, lots.one(&["/zeta", "/metadata/zeta", "/spec/alpha", "/Kind", "/metadata/Name"]), json!(1));
+    let validation = validation(rng);
+    if validation.contains("Strict") && rng.percent(30) {
+        put(&mut body, rng.one(&["/zeta", "/metadata/zeta", "/spec/alpha", "/Kind", "/metadata/Name"]), json!(1));
     }
     let strict = validation.contains("Strict");
     let verb = if generate {
@@ -237,7 +240,7 @@ fn create(kind: &Kind, lots: &mut Lots) -> Step {
     } else {
         "create"
     };
-    step(verb, kind.kind, "POST", path + validation, JSON, &text(&body, lots))
+    step(verb, kind.kind, "POST", path + validation, JSON, &text(&body, rng))
 }
 
 fn keep_apart(kind: &Kind, body: &mut Value) {
@@ -252,11 +255,11 @@ fn keep_apart(kind: &Kind, body: &mut Value) {
     }
 }
 
-fn list(kind: &Kind, lots: &mut Lots) -> Step {
+fn list(kind: &Kind, rng: &mut Rng) -> Step {
     let mut query = Vec::new();
     let own = if kind.namespaced { "" } else { "seq=$NS" };
-    let labels = if lots.percent(50) {
-        lots.one(&[
+    let labels = if rng.percent(50) {
+        rng.one(&[
             "app=a",
             "app==b",
             "app!=a",
@@ -279,7 +282,7 @@ fn list(kind: &Kind, lots: &mut Lots) -> Step {
     if !labels.is_empty() {
         query.push(format!("labelSelector={}", escape(&labels.join(","))));
     }
-    if lots.percent(20) {
+    if rng.percent(20) {
         let fields = [
             "metadata.name=a",
             "metadata.name!=a",
@@ -298,24 +301,24 @@ fn list(kind: &Kind, lots: &mut Lots) -> Step {
             "regarding.name=a",
             "reportingController=example.com/parity",
         ];
-        query.push(format!("fieldSelector={}", escape(lots.one(&fields))));
+        query.push(format!("fieldSelector={}", escape(rng.one(&fields))));
     }
     let mut verb = "list";
     let mut limited = false;
-    if lots.percent(20) && kind.namespaced {
-        query.push(format!("limit={}", lots.one(&["1", "2", "100"])));
+    if rng.percent(20) && kind.namespaced {
+        query.push(format!("limit={}", rng.one(&["1", "2", "100"])));
         limited = true;
         verb = "list-page";
-        if lots.percent(40) {
-            query.push(lots.one(&["continue=${continue}", "continue=bogus"]).to_owned());
+        if rng.percent(40) {
+            query.push(rng.one(&["continue=${continue}", "continue=bogus"]).to_owned());
         }
     }
-    if lots.percent(20) {
+    if rng.percent(20) {
         if !limited {
             verb = "list-at";
         }
         query.push(
-            lots.one(&[
+            rng.one(&[
                 "resourceVersion=0&resourceVersionMatch=Exact",
                 "resourceVersion=$here",
                 "resourceVersion=$here&resourceVersionMatch=NotOlderThan",
@@ -346,8 +349,8 @@ fn escape(text: &str) -> String {
         .replace('>', "%3E")
 }
 
-fn watch(kind: &Kind, lots: &mut Lots) -> Step {
-    let mut marker = object(kind, if kind.namespaced { "zz" } else { "$NS-zz" }, &mut Lots::new(1));
+fn watch(kind: &Kind, rng: &mut Rng) -> Step {
+    let mut marker = object(kind, if kind.namespaced { "zz" } else { "$NS-zz" }, &mut Rng::new(1));
     let mut labels = json!({"app": "a"});
     if !kind.namespaced {
         labels["seq"] = "$NS".into();
@@ -358,12 +361,12 @@ fn watch(kind: &Kind, lots: &mut Lots) -> Step {
         marker["spec"]["template"]["metadata"]["labels"] = json!({"app": "a"});
     }
     marker["metadata"]["name"] =
-        format!("{}-{}", marker["metadata"]["name"].as_str().unwrap_or_default(), lots.next() % 1000).into();
+        format!("{}-{}", marker["metadata"]["name"].as_str().unwrap_or_default(), rng.next() % 1000).into();
     let own = if kind.namespaced { "" } else { "seq=$NS," };
-    let selector = lots.one(&["", "", "app=a", "app in (a,b)", "app!=b"]);
+    let selector = rng.one(&["", "", "app=a", "app in (a,b)", "app!=b"]);
     let selector = format!("{own}{selector}");
     let selector = escape(selector.trim_end_matches(','));
-    let (verb, from) = lots.one(&[
+    let (verb, from) = rng.one(&[
         ("watch", "resourceVersion=$here"),
         ("watch", "resourceVersion=$here"),
         ("watch", "resourceVersion=$here&allowWatchBookmarks=true"),
@@ -387,61 +390,61 @@ fn watch(kind: &Kind, lots: &mut Lots) -> Step {
     step(verb, kind.kind, "GET", path, JSON, &marker.to_string())
 }
 
-fn replace(kind: &Kind, lots: &mut Lots) -> Step {
-    let name = kind.name(lots);
-    let mut body = object(kind, &name, lots);
-    if lots.percent(25) {
+fn replace(kind: &Kind, rng: &mut Rng) -> Step {
+    let name = kind.name(rng);
+    let mut body = object(kind, &name, rng);
+    if rng.percent(25) {
         let key = format!("{}/{name}", kind.plural);
-        let version = lots.one(&["${rv:", "${rv:", "${rv0:"]);
+        let version = rng.one(&["${rv:", "${rv:", "${rv0:"]);
         body["metadata"]["resourceVersion"] = format!("{version}{key}}}").into();
     }
-    if lots.percent(15) {
+    if rng.percent(15) {
         body["metadata"]["uid"] = format!("${{uid:{}/{name}}}", kind.plural).into();
     }
-    if lots.percent(40) {
-        let (path, value) = spoil(kind, lots);
+    if rng.percent(40) {
+        let (path, value) = mutation(kind, rng);
         put(&mut body, &path, value);
         keep_apart(kind, &mut body);
     }
-    let path = format!("{}/{name}{}", kind.collection(), validation(lots));
-    step("replace", kind.kind, "PUT", path, JSON, &text(&body, lots))
+    let path = format!("{}/{name}{}", kind.collection(), validation(rng));
+    step("replace", kind.kind, "PUT", path, JSON, &text(&body, rng))
 }
 
-fn patch(kind: &Kind, lots: &mut Lots) -> Step {
-    if lots.percent(30) {
-        return apply(kind, lots);
+fn patch(kind: &Kind, rng: &mut Rng) -> Step {
+    if rng.percent(30) {
+        return apply(kind, rng);
     }
-    let path = format!("{}/{}{}", kind.collection(), kind.name(lots), validation(lots));
-    let (verb, form) = lots.one(&[("json-patch", PATCH), ("merge-patch", MERGE), ("strategic-patch", STRATEGIC)]);
-    let body = if form == PATCH { json_patch(kind, lots) } else { merge(kind, lots, form == STRATEGIC) };
-    step(verb, kind.kind, "PATCH", path, form, &text(&body, lots))
+    let path = format!("{}/{}{}", kind.collection(), kind.name(rng), validation(rng));
+    let (verb, form) = rng.one(&[("json-patch", PATCH), ("merge-patch", MERGE), ("strategic-patch", STRATEGIC)]);
+    let body = if form == PATCH { json_patch(kind, rng) } else { merge(kind, rng, form == STRATEGIC) };
+    step(verb, kind.kind, "PATCH", path, form, &text(&body, rng))
 }
 
-/// Server-side apply, by one of three managers, of a whole object or a part of one.
-fn apply(kind: &Kind, lots: &mut Lots) -> Step {
-    let name = kind.name(lots);
-    let manager = lots.one(&["?fieldManager=one", "?fieldManager=two", "?fieldManager=kubectl", ""]);
-    let force = if manager.is_empty() { "" } else { lots.one(&["", "", "&force=true", "&force=false"]) };
-    let mut body = object(kind, &name, lots);
-    match lots.next() % 6 {
+/// Server-side apply of a whole object or a part, by one of three managers.
+fn apply(kind: &Kind, rng: &mut Rng) -> Step {
+    let name = kind.name(rng);
+    let manager = rng.one(&["?fieldManager=one", "?fieldManager=two", "?fieldManager=kubectl", ""]);
+    let force = if manager.is_empty() { "" } else { rng.one(&["", "", "&force=true", "&force=false"]) };
+    let mut body = object(kind, &name, rng);
+    match rng.next() % 6 {
         0 => drop(body.as_object_mut().and_then(|body| body.remove("spec"))),
         1 => put(
             &mut body,
             "/metadata/labels",
-            lots.one(&[json!({"app": "b"}), json!({}), json!({"app": "a", "two": "2"})]),
+            rng.one(&[json!({"app": "b"}), json!({}), json!({"app": "a", "two": "2"})]),
         ),
-        2 if kind.workload() || kind.custom() => put(&mut body, "/spec/replicas", lots.one(&[json!(1), json!(7)])),
-        3 => put(&mut body, lots.one(&["/metadata/zeta", "/spec/alpha"]), json!(1)),
-        4 => put(&mut body, "/metadata/finalizers", json!([lots.one(&["x.io/a", "x.io/b"])])),
+        2 if kind.workload() || kind.custom() => put(&mut body, "/spec/replicas", rng.one(&[json!(1), json!(7)])),
+        3 => put(&mut body, rng.one(&["/metadata/zeta", "/spec/alpha"]), json!(1)),
+        4 => put(&mut body, "/metadata/finalizers", json!([rng.one(&["x.io/a", "x.io/b"])])),
         _ => {}
     }
-    if lots.percent(5) {
+    if rng.percent(5) {
         body["apiVersion"] = "apps/v2".into();
     }
     step("apply", kind.kind, "PATCH", format!("{}/{name}{manager}{force}", kind.collection()), APPLY, &body.to_string())
 }
 
-fn json_patch(kind: &Kind, lots: &mut Lots) -> Value {
+fn json_patch(kind: &Kind, rng: &mut Rng) -> Value {
     let mut operations = vec![
         json!({"op": "add", "path": "/metadata/labels/app", "value": "b"}),
         json!({"op": "replace", "path": "/metadata/labels/app", "value": "a"}),
@@ -483,16 +486,16 @@ fn json_patch(kind: &Kind, lots: &mut Lots) -> Value {
         operations.push(json!({"op": "add", "path": "/data/new", "value": "1"}));
         operations.push(json!({"op": "remove", "path": "/data/k"}));
     }
-    let mut patch = vec![lots.one(&operations)];
-    if lots.percent(25) {
-        patch.push(lots.one(&operations));
+    let mut patch = vec![rng.one(&operations)];
+    if rng.percent(25) {
+        patch.push(rng.one(&operations));
     }
-    if lots.percent(4) { patch.remove(0) } else { Value::Array(patch) }
+    if rng.percent(4) { patch.remove(0) } else { Value::Array(patch) }
 }
 
-fn merge(kind: &Kind, lots: &mut Lots, strategic: bool) -> Value {
-    if lots.percent(35) {
-        let (path, value) = spoil(kind, lots);
+fn merge(kind: &Kind, rng: &mut Rng, strategic: bool) -> Value {
+    if rng.percent(35) {
+        let (path, value) = mutation(kind, rng);
         let mut patch = json!({});
         put(&mut patch, &path, value);
         return patch;
@@ -593,7 +596,7 @@ fn merge(kind: &Kind, lots: &mut Lots, strategic: bool) -> Value {
             json!({"spec": {"nested": {"inner": "y"}}}),
             json!({"status": {"phase": "A"}}),
         ]),
-        "HorizontalPodAutoscaler" if kind.first_autoscaler() => patches.extend([
+        "HorizontalPodAutoscaler" if kind.is_autoscaler_v1() => patches.extend([
             json!({"spec": {"targetCPUUtilizationPercentage": 60}}),
             json!({"spec": {"targetCPUUtilizationPercentage": null}}),
             json!({"spec": {"maxReplicas": 7}}),
@@ -611,43 +614,43 @@ fn merge(kind: &Kind, lots: &mut Lots, strategic: bool) -> Value {
         "ResourceQuota" => patches.push(json!({"spec": {"hard": {"replicationcontrollers": "7"}}})),
         _ => {}
     }
-    lots.one(&patches)
+    rng.one(&patches)
 }
 
-/// Status, scale and binding.
-fn parts(kind: &Kind, lots: &mut Lots) -> Step {
-    let name = kind.name(lots);
+/// Requests to status, scale and binding.
+fn parts(kind: &Kind, rng: &mut Rng) -> Step {
+    let name = kind.name(rng);
     let at = format!("{}/{name}", kind.collection());
-    if kind.kind == "Pod" && lots.percent(40) {
-        let target = lots.one(&[
+    if kind.kind == "Pod" && rng.percent(40) {
+        let target = rng.one(&[
             json!({"kind": "Node", "name": "n1"}),
             json!({"name": "n2"}),
             json!({"kind": "Pod", "name": "n1"}),
             json!({}),
             json!({"kind": "Node", "name": ""}),
         ]);
-        let named = if lots.percent(90) { name } else { "c".to_owned() };
+        let named = if rng.percent(90) { name } else { "c".to_owned() };
         let mut body = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": named}, "target": target});
-        if lots.percent(15) {
+        if rng.percent(15) {
             body["metadata"]["annotations"] = json!({"bound": "1"});
         }
-        if lots.percent(10) {
-            body["metadata"]["uid"] = lots.one(&["${uid:pods/a}", "00000000-0000-4000-8000-000000000000"]).into();
+        if rng.percent(10) {
+            body["metadata"]["uid"] = rng.one(&["${uid:pods/a}", "00000000-0000-4000-8000-000000000000"]).into();
         }
-        return step("bind", kind.kind, "POST", format!("{at}/binding"), JSON, &text(&body, lots));
+        return step("bind", kind.kind, "POST", format!("{at}/binding"), JSON, &text(&body, rng));
     }
-    if kind.kind == "Pod" && lots.percent(30) {
-        return evict(kind, &at, &name, lots);
+    if kind.kind == "Pod" && rng.percent(30) {
+        return evict(kind, &at, &name, rng);
     }
-    if kind.scale && lots.percent(50) {
-        if lots.percent(20) {
-            return apply_scale(kind, &at, &name, lots);
+    if kind.scale && rng.percent(50) {
+        if rng.percent(20) {
+            return apply_scale(kind, &at, &name, rng);
         }
-        let path = format!("{at}/scale{}", validation(lots));
-        return match lots.next() % 3 {
+        let path = format!("{at}/scale{}", validation(rng));
+        return match rng.next() % 3 {
             0 => step("get-scale", kind.kind, "GET", path, "", ""),
             1 => {
-                let spec = lots.one(&[
+                let spec = rng.one(&[
                     json!({"replicas": 4}),
                     json!({"replicas": 0}),
                     json!({}),
@@ -655,17 +658,17 @@ fn parts(kind: &Kind, lots: &mut Lots) -> Step {
                     json!({"replicas": "x"}),
                 ]);
                 let mut body = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name, "namespace": "$NS"}, "spec": spec});
-                if lots.percent(25) {
-                    let version = lots.one(&["${rv:", "${rv0:"]);
+                if rng.percent(25) {
+                    let version = rng.one(&["${rv:", "${rv0:"]);
                     body["metadata"]["resourceVersion"] = format!("{version}{}/{name}}}", kind.plural).into();
                 }
-                if lots.percent(10) {
-                    body["metadata"]["name"] = lots.one(&["other", ""]).into();
+                if rng.percent(10) {
+                    body["metadata"]["name"] = rng.one(&["other", ""]).into();
                 }
-                step("replace-scale", kind.kind, "PUT", path, JSON, &text(&body, lots))
+                step("replace-scale", kind.kind, "PUT", path, JSON, &text(&body, rng))
             }
             _ => {
-                if lots.percent(33) {
+                if rng.percent(33) {
                     let operations = [
                         json!([{"op": "replace", "path": "/spec/replicas", "value": 6}]),
                         json!([{"op": "replace", "path": "/spec/replicas", "value": -1}]),
@@ -673,12 +676,12 @@ fn parts(kind: &Kind, lots: &mut Lots) -> Step {
                         json!([{"op": "remove", "path": "/spec/replicas"}]),
                         json!([{"op": "add", "path": "/spec/odd", "value": 1}, {"op": "replace", "path": "/spec/replicas", "value": 8}]),
                     ];
-                    let body = text(&lots.one(&operations), lots);
-                    // Patches that change nothing are among what managedFields alone tell.
+                    let body = text(&rng.one(&operations), rng);
+                    // Only managedFields show patches that change nothing.
                     let body = if matches!(body.as_str(), "[]" | "null") { "[{}]".to_owned() } else { body };
                     return step("json-patch-scale", kind.kind, "PATCH", path, PATCH, &body);
                 }
-                let body = lots.one(&[
+                let body = rng.one(&[
                     json!({"spec": {"replicas": 6}}),
                     json!({"spec": {"replicas": -1}}),
                     json!({"spec": {"replicas": null}}),
@@ -686,8 +689,8 @@ fn parts(kind: &Kind, lots: &mut Lots) -> Step {
                     json!({"spec": {"replicas": 5, "odd": 1}}),
                     json!({"metadata": {"resourceVersion": "1"}}),
                 ]);
-                let (verb, form) = lots.one(&[("merge-patch-scale", MERGE), ("strategic-patch-scale", STRATEGIC)]);
-                let body = text(&body, lots);
+                let (verb, form) = rng.one(&[("merge-patch-scale", MERGE), ("strategic-patch-scale", STRATEGIC)]);
+                let body = text(&body, rng);
                 let body = if body == "null" { "[]".to_owned() } else { body };
                 step(verb, kind.kind, "PATCH", path, form, &body)
             }
@@ -696,54 +699,54 @@ fn parts(kind: &Kind, lots: &mut Lots) -> Step {
     if !kind.status {
         return step("get", kind.kind, "GET", at, "", "");
     }
-    let path = format!("{at}/status{}", validation(lots));
-    let status = status(kind, lots);
-    match lots.next() % 5 {
+    let path = format!("{at}/status{}", validation(rng));
+    let status = status(kind, rng);
+    match rng.next() % 5 {
         0 => step("get-status", kind.kind, "GET", format!("{at}/status"), "", ""),
         1 | 2 => {
-            let mut body = object(kind, &name, lots);
+            let mut body = object(kind, &name, rng);
             body["status"] = status;
-            if lots.percent(30) {
-                let version = lots.one(&["${rv:", "${rv0:"]);
+            if rng.percent(30) {
+                let version = rng.one(&["${rv:", "${rv0:"]);
                 body["metadata"]["resourceVersion"] = format!("{version}{}/{name}}}", kind.plural).into();
             }
-            step("replace-status", kind.kind, "PUT", path, JSON, &text(&body, lots))
+            step("replace-status", kind.kind, "PUT", path, JSON, &text(&body, rng))
         }
         _ => {
             let mut body = json!({"status": status});
-            if lots.percent(15) {
-                body["metadata"] = lots.one(&[
+            if rng.percent(15) {
+                body["metadata"] = rng.one(&[
                     json!({"annotations": {"s": "1"}}),
                     json!({"labels": {"s": "1"}}),
                     json!({"finalizers": ["example.com/s"]}),
                 ]);
             }
-            if lots.percent(10) && kind.workload() {
+            if rng.percent(10) && kind.workload() {
                 body["spec"] = json!({"replicas": 8});
             }
-            if lots.percent(33) {
-                let operation = lots.one(&["add", "replace", "add", "test"]);
+            if rng.percent(33) {
+                let operation = rng.one(&["add", "replace", "add", "test"]);
                 let mut operations = json!([{"op": operation, "path": "/status", "value": status}]);
-                if lots.percent(20) {
+                if rng.percent(20) {
                     operations[0]["path"] = "/status/odd".into();
                 }
-                return step("json-patch-status", kind.kind, "PATCH", path, PATCH, &text(&operations, lots));
+                return step("json-patch-status", kind.kind, "PATCH", path, PATCH, &text(&operations, rng));
             }
-            let (verb, form) = lots.one(&[("merge-patch-status", MERGE), ("strategic-patch-status", STRATEGIC)]);
-            step(verb, kind.kind, "PATCH", path, form, &text(&body, lots))
+            let (verb, form) = rng.one(&[("merge-patch-status", MERGE), ("strategic-patch-status", STRATEGIC)]);
+            step(verb, kind.kind, "PATCH", path, form, &text(&body, rng))
         }
     }
 }
 
-/// An eviction. None with another pod's UID: the real server tries that for ten seconds.
-fn evict(kind: &Kind, at: &str, name: &str, lots: &mut Lots) -> Step {
-    let named = if lots.percent(95) { name } else { "other" };
+/// An eviction. Never with another pod's UID, as the real server retries that for ten seconds.
+fn evict(kind: &Kind, at: &str, name: &str, rng: &mut Rng) -> Step {
+    let named = if rng.percent(95) { name } else { "other" };
     let mut body = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": named}});
-    if lots.percent(20) {
-        body["metadata"]["namespace"] = lots.one(&["$NS", "other"]).into();
+    if rng.percent(20) {
+        body["metadata"]["namespace"] = rng.one(&["$NS", "other"]).into();
     }
-    if lots.percent(50) {
-        body["deleteOptions"] = lots.one(&[
+    if rng.percent(50) {
+        body["deleteOptions"] = rng.one(&[
             json!({"gracePeriodSeconds": 0}),
             json!({"gracePeriodSeconds": 5}),
             json!({"propagationPolicy": "Foreground"}),
@@ -755,16 +758,16 @@ fn evict(kind: &Kind, at: &str, name: &str, lots: &mut Lots) -> Step {
             json!({}),
         ]);
     }
-    let path = format!("{at}/eviction{}", validation(lots));
-    step("evict", kind.kind, "POST", path, JSON, &text(&body, lots))
+    let path = format!("{at}/eviction{}", validation(rng));
+    step("evict", kind.kind, "POST", path, JSON, &text(&body, rng))
 }
 
-/// Server-side apply of a scale, by one of three managers.
-fn apply_scale(kind: &Kind, at: &str, name: &str, lots: &mut Lots) -> Step {
-    let manager = lots.one(&["?fieldManager=one", "?fieldManager=two", "?fieldManager=kubectl", ""]);
-    let force = if manager.is_empty() { "" } else { lots.one(&["", "", "&force=true", "&force=false"]) };
+/// Server-side apply of a scale by one of three managers.
+fn apply_scale(kind: &Kind, at: &str, name: &str, rng: &mut Rng) -> Step {
+    let manager = rng.one(&["?fieldManager=one", "?fieldManager=two", "?fieldManager=kubectl", ""]);
+    let force = if manager.is_empty() { "" } else { rng.one(&["", "", "&force=true", "&force=false"]) };
     let mut body = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name}});
-    let spec = lots.one(&[
+    let spec = rng.one(&[
         json!({"replicas": 1}),
         json!({"replicas": 3}),
         json!({"replicas": 3}),
@@ -777,26 +780,26 @@ fn apply_scale(kind: &Kind, at: &str, name: &str, lots: &mut Lots) -> Step {
     if !spec.is_null() {
         body["spec"] = spec;
     }
-    if lots.percent(10) {
+    if rng.percent(10) {
         body["metadata"]["name"] = "other".into();
     }
-    if lots.percent(5) {
+    if rng.percent(5) {
         body["apiVersion"] = "apps/v1".into();
     }
     step("apply-scale", kind.kind, "PATCH", format!("{at}/scale{manager}{force}"), APPLY, &body.to_string())
 }
 
-fn options(kind: &Kind, name: &str, lots: &mut Lots) -> (String, String) {
+fn options(kind: &Kind, name: &str, rng: &mut Rng) -> (String, String) {
     let key = format!("{}/{name}", kind.plural);
     let mut body = json!({});
-    if lots.percent(30) {
-        body["gracePeriodSeconds"] = lots.one(&[0, 0, 5, 1, -1]).into();
+    if rng.percent(30) {
+        body["gracePeriodSeconds"] = rng.one(&[0, 0, 5, 1, -1]).into();
     }
-    if lots.percent(35) {
-        body["propagationPolicy"] = lots.one(&["Background", "Foreground", "Orphan", "Sometime"]).into();
+    if rng.percent(35) {
+        body["propagationPolicy"] = rng.one(&["Background", "Foreground", "Orphan", "Sometime"]).into();
     }
-    if lots.percent(15) {
-        body["preconditions"] = lots.one(&[
+    if rng.percent(15) {
+        body["preconditions"] = rng.one(&[
             json!({"uid": format!("${{uid:{key}}}")}),
             json!({"uid": "00000000-0000-4000-8000-000000000000"}),
             json!({"resourceVersion": format!("${{rv:{key}}}")}),
@@ -804,8 +807,8 @@ fn options(kind: &Kind, name: &str, lots: &mut Lots) -> (String, String) {
             json!({"resourceVersion": "1"}),
         ]);
     }
-    if lots.percent(5) {
-        let (name, value) = lots.one(&[
+    if rng.percent(5) {
+        let (name, value) = rng.one(&[
             ("unknown", json!(1)),
             ("gracePeriodSeconds", json!("x")),
             ("apiVersion", json!(1)),
@@ -813,8 +816,8 @@ fn options(kind: &Kind, name: &str, lots: &mut Lots) -> (String, String) {
         ]);
         body[name] = value;
     }
-    if lots.percent(8) {
-        let query = lots.one(&[
+    if rng.percent(8) {
+        let query = rng.one(&[
             "?gracePeriodSeconds=0",
             "?propagationPolicy=Orphan",
             "?propagationPolicy=Odd",
@@ -824,42 +827,42 @@ fn options(kind: &Kind, name: &str, lots: &mut Lots) -> (String, String) {
         return (query.to_owned(), String::new());
     }
     let empty = body.as_object().is_some_and(serde_json::Map::is_empty);
-    (String::new(), if empty && lots.percent(80) { String::new() } else { text(&body, lots) })
+    (String::new(), if empty && rng.percent(80) { String::new() } else { text(&body, rng) })
 }
 
-fn delete(kind: &Kind, lots: &mut Lots) -> Step {
-    let name = kind.name(lots);
-    let (query, body) = options(kind, &name, lots);
+fn delete(kind: &Kind, rng: &mut Rng) -> Step {
+    let name = kind.name(rng);
+    let (query, body) = options(kind, &name, rng);
     let form = if body.is_empty() { "" } else { JSON };
     step("delete", kind.kind, "DELETE", format!("{}/{name}{query}", kind.collection()), form, &body)
 }
 
-fn collection(kind: &Kind, lots: &mut Lots) -> Step {
-    let (query, mut body) = options(kind, "a", lots);
-    if lots.percent(15) {
+fn collection(kind: &Kind, rng: &mut Rng) -> Step {
+    let (query, mut body) = options(kind, "a", rng);
+    if rng.percent(15) {
         body = json!({"propagationPolicy": "Sometime"}).to_string();
     }
     let own = if kind.namespaced { "" } else { "seq=$NS," };
-    let selector = lots.one(&["app=a", "app=b", "app", "app in (a", ""]);
-    // Nor is everything taken that this sequence stands on.
+    let selector = rng.one(&["app=a", "app=b", "app", "app in (a", ""]);
+    // The objects of the sequence's beginning are not deleted.
     let selector =
         if matches!(kind.kind, "ServiceAccount" | "Namespace") && selector.is_empty() { "app=a" } else { selector };
     let selector = escape(format!("{own}{selector}").trim_end_matches(','));
     let query = if query.is_empty() { "?".to_owned() } else { format!("{query}&") };
     let form = if body.is_empty() { "" } else { JSON };
     let fields =
-        if lots.percent(15) { lots.one(&["&fieldSelector=metadata.name%3Da", "&fieldSelector=bogus%3Da"]) } else { "" };
+        if rng.percent(15) { rng.one(&["&fieldSelector=metadata.name%3Da", "&fieldSelector=bogus%3Da"]) } else { "" };
     let path = format!("{}{query}labelSelector={selector}{fields}", kind.collection());
-    // A namespace goes by its name alone.
+    // Namespaces cannot be deleted as a collection.
     let verb = if kind.kind == "Namespace" { "odd" } else { "deletecollection" };
     step(verb, kind.kind, "DELETE", path, form, &body)
 }
 
-/// What is no ordinary request.
-fn odd(kind: &Kind, lots: &mut Lots) -> Step {
-    let at = format!("{}/{}", kind.collection(), kind.name(lots));
-    let any = object(kind, "a", lots).to_string();
-    match lots.next() % 9 {
+/// An unusual request.
+fn unusual_request(kind: &Kind, rng: &mut Rng) -> Step {
+    let at = format!("{}/{}", kind.collection(), kind.name(rng));
+    let any = object(kind, "a", rng).to_string();
+    match rng.next() % 9 {
         0 => step("odd", kind.kind, "POST", at, JSON, &any),
         1 => step("odd", kind.kind, "PUT", kind.collection(), JSON, &any),
         2 => step("odd", kind.kind, "PATCH", at, JSON, "{}"),
@@ -872,7 +875,7 @@ fn odd(kind: &Kind, lots: &mut Lots) -> Step {
             "odd",
             "-",
             "GET",
-            lots.one(&["/apis/apps", "/nothing", "/apis/none.example.com/v1", "/healthz", "/apis/apps/v2"]).to_owned(),
+            rng.one(&["/apis/apps", "/nothing", "/apis/none.example.com/v1", "/healthz", "/apis/apps/v2"]).to_owned(),
             "",
             "",
         ),

@@ -1,14 +1,14 @@
 //! The simulated API server and a real one, request by request.
 //!
-//! A seed makes sequences of requests ([`generate`]), valid and not, over all kinds and verbs that
-//! cases use. Both servers get them, and must answer alike: status codes, reasons, messages and
-//! causes with their fields, bodies, generations, which writes change nothing, and what watches
-//! show; only uids, times, versions and generated names are taken out first ([`play`]). What the
-//! simulated server says that it does not know is counted apart, and is no agreement. Every cell of
-//! verb, kind and outcome that can be reached must be ([`table`]).
+//! A seed gives sequences of requests ([`generate`]), valid and invalid, over all kinds and verbs
+//! that cases use. Both servers get them and must respond equally: status codes, reasons, messages
+//! and causes with their fields, bodies, generations, no-op writes, and watch events. Only uids,
+//! times, versions and generated names are replaced before ([`play`]). Requests that the simulated
+//! server does not support are counted separately, not as agreement. Every reachable cell of verb,
+//! kind and outcome must be reached ([`table`]).
 //!
-//! A disagreement is shrunk to the requests that it needs, and kept beside this file with the real
-//! server's answers. Those are replayed on the simulated server as ordinary trials,
+//! A disagreement is shrunk to the necessary requests and stored in the folder `kept` with the real
+//! server's responses. Stored sequences are replayed on the simulated server as ordinary trials,
 //! `sim::parity::<name>`, without the real one:
 //!
 //! ```text
@@ -19,30 +19,29 @@
 //! LOCKSTEP_KEEP=1 cargo test -p lockstep --test parity -- --ignored           # keep what is found, with the real server's answers
 //! ```
 //!
-//! Left out, because it is up to chance on the real server: what a list of any version
-//! (`resourceVersion=0`) shows, which its cache may not have yet, what it warns of where a patch
-//! finds nothing, which its cache may still have, how far the bookmark after all that there was
-//! says that a watch is (the server's own writes count, too), and which of several LimitRanges a
-//! pod meets first, if its plugin knows of them yet: where a sequence has one, pods are made before
-//! it. What the simulated server is known to refuse each sequence may end with ([`refused`]), so
-//! that it is seen to refuse it.
+//! Left out, because it is random on the real server: lists of any version (`resourceVersion=0`),
+//! which come from a cache that may be behind; warnings of patches that find nothing, for the same
+//! reason; the version of the bookmark after initial events, as the server's own writes advance it;
+//! and which of several LimitRanges a pod is checked against first, so sequences create pods before
+//! LimitRanges. A sequence may end with a request that the simulated server refuses as unsupported
+//! ([`unsupported`]), to check that it does.
 //!
-//! The real server stands alone, as the simulated one does: no controller works between two
-//! requests. What the cluster's own controllers do is compared by itself, deletion by deletion
-//! ([`deletions`]); so is what discovery says of the kinds that both serve ([`discovery`]); and
-//! that the simulated server's table of types is upstream's, by printing it anew ([`shapes`]).
+//! The real server runs without controllers, like the simulated one, so nothing happens between two
+//! requests. Three other trials compare the cluster's controllers by whole deletions
+//! ([`deletions`]), discovery ([`discovery`]), and the simulated server's table of types with
+//! upstream's, by generating it again ([`shapes`]).
 
 mod bodies;
 mod deletions;
 mod discovery;
 mod generate;
-mod lots;
 mod play;
-mod refused;
+mod rng;
 mod shapes;
 mod spell;
 mod step;
 mod table;
+mod unsupported;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -56,21 +55,21 @@ use lockstep::supervise::ProcessId;
 use serde_json::Value;
 
 use play::{Server, play};
-use step::{Answer, Kept, Step};
+use step::{Answer, Step, StoredSequence};
 use table::Table;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// How many different disagreements are looked into before the rest is left for the next run.
-const MOST: usize = 60;
-/// How many sequences are made at most in search of cells that are rare.
-const FURTHEST: u64 = 20_000;
+/// The number of different disagreements to shrink before the run ends.
+const MAX_DISAGREEMENTS: usize = 60;
+/// The number of sequences to generate at most in search of rare cells.
+const MAX_SEQUENCES: u64 = 20_000;
 
 fn main() -> ExitCode {
     lockstep::runner::main_if_asked();
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
-    for path in kept_files() {
+    for path in stored_files() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         trials.push(Trial::test(format!("sim::parity::{name}"), move || replay(&path).map_err(Failed::from)));
     }
@@ -81,7 +80,7 @@ fn main() -> ExitCode {
     let discovery = || discovery::compare().map_err(|error| Failed::from(error.to_string()));
     trials.push(Trial::test("control-plane::parity::discovery", discovery).with_ignored_flag(true));
     let fresh = || shapes::fresh().map_err(|error| Failed::from(error.to_string()));
-    // Where there is no Go it cannot be told, and that is no pass.
+    // Without Go this cannot be checked; the trial is ignored, not passed.
     let unavailable = std::process::Command::new("go").arg("version").output().is_err();
     trials.push(Trial::test("control-plane::parity::table-of-types", fresh).with_ignored_flag(unavailable));
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -91,28 +90,29 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity/kept")
 }
 
-fn kept_files() -> BTreeSet<PathBuf> {
+fn stored_files() -> BTreeSet<PathBuf> {
     let files = std::fs::read_dir(folder()).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
     files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect()
 }
 
-/// What was kept, on the simulated server.
+/// Replays a stored sequence on the simulated server.
 fn replay(path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let kept: Kept = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let mut simulated = simulated("p-kept", &kept.steps, forgets(&kept.answers)).map_err(|error| error.to_string())?;
-    if !kept.managers {
+    let stored: StoredSequence = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let mut simulated =
+        simulated("p-kept", &stored.steps, forgets(&stored.answers)).map_err(|error| error.to_string())?;
+    if !stored.managers {
         simulated.iter_mut().for_each(|answer| without_managers(&mut answer.body));
     }
-    if kept.answers.len() != kept.steps.len() {
+    if stored.answers.len() != stored.steps.len() {
         return Err("not as many answers as requests".to_owned());
     }
-    let wrong = kept.steps.iter().zip(kept.answers.iter().zip(&simulated)).filter(|(_, (real, sim))| real != sim);
-    let told: Vec<String> = wrong.map(|(step, (real, sim))| tell(step, real, sim)).collect();
-    if told.is_empty() { Ok(()) } else { Err(told.join("\n")) }
+    let wrong = stored.steps.iter().zip(stored.answers.iter().zip(&simulated)).filter(|(_, (real, sim))| real != sim);
+    let description: Vec<String> = wrong.map(|(step, (real, sim))| describe(step, real, sim)).collect();
+    if description.is_empty() { Ok(()) } else { Err(description.join("\n")) }
 }
 
-/// Takes managedFields out, which older answers do not have.
+/// Removes managedFields, which older stored responses lack.
 fn without_managers(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -124,13 +124,13 @@ fn without_managers(value: &mut Value) {
     }
 }
 
-/// How much the real server had forgotten, which depends on all that it ever did: a watch from its
-/// beginning was refused.
+/// Whether the real server had compacted the history, which depends on all earlier requests: it
+/// refused a watch from the beginning.
 fn forgets(real: &[Answer]) -> bool {
     real.iter().any(|answer| answer.body["events"][0]["object"]["reason"] == "Expired")
 }
 
-/// All answers of a new simulated server, in virtual time.
+/// All responses of a new simulated server, in virtual time.
 fn simulated(namespace: &str, steps: &[Step], forgets: bool) -> Result<Vec<Answer>, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     runtime.block_on(async {
@@ -146,8 +146,8 @@ fn simulated(namespace: &str, steps: &[Step], forgets: bool) -> Result<Vec<Answe
     })
 }
 
-/// The first step on which two servers do not agree; a watch, which shows what came later, only if
-/// all else is alike.
+/// The first step with different responses. A watch, which shows later events, counts only if all
+/// else is equal.
 fn first_difference(steps: &[Step], real: &[Answer], simulated: &[Answer]) -> Option<usize> {
     let compared = compared(steps, simulated);
     let different = |watches: bool| {
@@ -156,12 +156,12 @@ fn first_difference(steps: &[Step], real: &[Answer], simulated: &[Answer]) -> Op
     different(false).or_else(|| different(true))
 }
 
-/// Which answers can be compared: after one that the simulated server does not know nothing can be
-/// believed, nor what a watch has seen that was read at the end.
+/// Which responses can be compared: none after an unsupported request, nor those of watches that
+/// were read after it.
 fn compared(steps: &[Step], simulated: &[Answer]) -> Vec<bool> {
     let unknown = simulated.iter().position(|sim| sim.outcome() == "unsupported");
     let until = unknown.unwrap_or(steps.len());
-    let whole = unknown.is_none_or(|at| steps[at].is_refused());
+    let whole = unknown.is_none_or(|at| steps[at].is_unsupported());
     steps.iter().enumerate().map(|(at, step)| at < until && (whole || !step.is_watch())).collect()
 }
 
@@ -173,7 +173,7 @@ fn random() -> Result<(), Error> {
     let (seed, wanted) = (variable("LOCKSTEP_SEED", 1), variable("LOCKSTEP_REQUESTS", 10_000));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cluster = runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)))?;
-    // Only the server is asked; its controllers would act between two requests.
+    // Without controllers, which would act between two requests.
     if let Some(environment) = cluster.pid("kube-controller-manager") {
         ProcessId::of(environment).kill_group();
     }
@@ -183,25 +183,25 @@ fn random() -> Result<(), Error> {
     let (mut table, mut found, mut requests, mut disagreements) = (Table::default(), BTreeSet::new(), 0, 0);
     let mut namespaces = 0_u64;
     let mut number = variable("LOCKSTEP_FIRST", 1).saturating_sub(1);
-    // Then on for cells that are rare: with those sequences alone in which the simulated server
+    // Then it continues for rare cells, with only the sequences in which the simulated server
     // reaches one.
     let mut empty = BTreeSet::new();
-    while requests < wanted || (!empty.is_empty() && number < FURTHEST) {
+    while requests < wanted || (!empty.is_empty() && number < MAX_SEQUENCES) {
         number += 1;
         let steps = generate::sequence(seed * 1_000_000 + number);
         let alone = simulated("alone", &steps, false)?;
         if requests >= wanted && !steps.iter().zip(&alone).any(|(step, sim)| Table::is_among(&empty, step, sim)) {
             continue;
         }
-        let mut both = |steps: &[Step]| -> Result<(Vec<Answer>, Vec<Answer>), Error> {
+        let mut run_both = |steps: &[Step]| -> Result<(Vec<Answer>, Vec<Answer>), Error> {
             namespaces += 1;
-            // Of the same name, as some messages show so many letters of a body.
+            // A name of the same length, as some messages cut bodies after a number of characters.
             let namespace = format!("p{seed}-{namespaces}");
             let real = real(&namespace, steps)?;
             let simulated = simulated(&namespace, steps, forgets(&real))?;
             Ok((real, simulated))
         };
-        let (one, other) = both(&steps)?;
+        let (one, other) = run_both(&steps)?;
         let compared = compared(&steps, &other);
         for (at, (real, sim)) in one.iter().zip(&other).enumerate() {
             if compared[at] {
@@ -219,27 +219,27 @@ fn random() -> Result<(), Error> {
             }
         }
         let Some(at) = first_difference(&steps, &one, &other) else {
-            // Some that agree, whole: what the simulated server can do is not to be lost.
+            // Stores some sequences without disagreement as regression tests.
             if number <= variable("LOCKSTEP_SAMPLE", 0) && compared.iter().all(|compared| *compared) {
-                keep(&steps, one, steps.len())?;
+                store(&steps, one, steps.len())?;
             }
             continue;
         };
         disagreements += 1;
         if std::env::var_os("LOCKSTEP_KEEP").is_none() {
-            // What follows the first may follow from it.
-            if found.insert(sign(&steps[at], &one[at], &other[at])) {
-                println!("seed {seed}, sequence {number}: {}\n", tell(&steps[at], &one[at], &other[at]));
+            // Later differences may result from the first.
+            if found.insert(signature(&steps[at], &one[at], &other[at])) {
+                println!("seed {seed}, sequence {number}: {}\n", describe(&steps[at], &one[at], &other[at]));
             }
             continue;
         }
-        if found.len() >= MOST || !found.insert(sign(&steps[at], &one[at], &other[at])) {
+        if found.len() >= MAX_DISAGREEMENTS || !found.insert(signature(&steps[at], &one[at], &other[at])) {
             continue;
         }
-        let (steps, one, other, at) = shrink(steps, at, &mut both)?;
+        let (steps, one, other, at) = shrink(steps, at, &mut run_both)?;
         println!("seed {seed}, sequence {number}: {} requests are enough", steps.len());
-        println!("{}\n", tell(&steps[at], &one[at], &other[at]));
-        keep(&steps, one, at)?;
+        println!("{}\n", describe(&steps[at], &one[at], &other[at]));
+        store(&steps, one, at)?;
     }
     runtime.block_on(cluster.end());
     println!("{table}");
@@ -252,8 +252,8 @@ fn random() -> Result<(), Error> {
     }
 }
 
-/// What makes one disagreement like another.
-fn sign(step: &Step, real: &Answer, sim: &Answer) -> String {
+/// A signature; disagreements with equal signatures count as the same.
+fn signature(step: &Step, real: &Answer, sim: &Answer) -> String {
     let place = differences(&real.body, &sim.body, "");
     let place = place.first().map(|line| line.split(':').next().unwrap_or_default().to_owned()).unwrap_or_default();
     let message: String =
@@ -262,50 +262,50 @@ fn sign(step: &Step, real: &Answer, sim: &Answer) -> String {
     format!("{} {} {} {} {place} {end}", step.verb, step.kind, real.code, sim.code)
 }
 
-type Both<'a> = dyn FnMut(&[Step]) -> Result<(Vec<Answer>, Vec<Answer>), Error> + 'a;
+type BothServers<'a> = dyn FnMut(&[Step]) -> Result<(Vec<Answer>, Vec<Answer>), Error> + 'a;
 
-/// The steps, what both servers answer, and where they do not agree.
-type Least = (Vec<Step>, Vec<Answer>, Vec<Answer>, usize);
+/// The steps, the responses of both servers, and the index of the disagreement.
+type Reproduction = (Vec<Step>, Vec<Answer>, Vec<Answer>, usize);
 
-/// The fewest steps that still come to such a disagreement.
-fn shrink(steps: Vec<Step>, at: usize, both: &mut Both<'_>) -> Result<Least, Error> {
-    // A watch is read when all is done.
-    let mut least = if steps[at].is_watch() { steps } else { steps[..=at].to_vec() };
-    let mut known = both(&least)?;
-    let mut drop = least.len();
-    // What every sequence begins with stays.
+/// Shrinks the steps to the fewest that still disagree.
+fn shrink(steps: Vec<Step>, at: usize, run_both: &mut BothServers<'_>) -> Result<Reproduction, Error> {
+    // Watches are read at the end.
+    let mut shortest = if steps[at].is_watch() { steps } else { steps[..=at].to_vec() };
+    let mut known = run_both(&shortest)?;
+    let mut drop = shortest.len();
+    // The beginning of the sequence stays.
     while drop > generate::beginning().len() {
         drop -= 1;
-        let mut fewer = least.clone();
+        let mut fewer = shortest.clone();
         fewer.remove(drop);
-        let tried = both(&fewer)?;
+        let tried = run_both(&fewer)?;
         if first_difference(&fewer, &tried.0, &tried.1).is_some() {
-            (least, known) = (fewer, tried);
-            drop = drop.min(least.len());
+            (shortest, known) = (fewer, tried);
+            drop = drop.min(shortest.len());
         }
     }
-    let at = first_difference(&least, &known.0, &known.1).ok_or("a disagreement that does not come again")?;
-    Ok((least, known.0, known.1, at))
+    let at = first_difference(&shortest, &known.0, &known.1).ok_or("a disagreement that does not come again")?;
+    Ok((shortest, known.0, known.1, at))
 }
 
-fn keep(steps: &[Step], answers: Vec<Answer>, at: usize) -> Result<(), Error> {
-    let kept = Kept {
+fn store(steps: &[Step], answers: Vec<Answer>, at: usize) -> Result<(), Error> {
+    let stored = StoredSequence {
         server: format!("kube-apiserver {}", cluster::DEFAULT_VERSION),
         steps: steps.to_vec(),
         answers,
         managers: true,
     };
-    // A line for each, so that a change shows where it is.
+    // One line each, for readable diffs.
     let lines = |all: Result<Vec<String>, serde_json::Error>| all.map(|all| all.join(",\n"));
-    let steps = lines(kept.steps.iter().map(serde_json::to_string).collect())?;
-    let answers = lines(kept.answers.iter().map(serde_json::to_string).collect())?;
+    let steps = lines(stored.steps.iter().map(serde_json::to_string).collect())?;
+    let answers = lines(stored.answers.iter().map(serde_json::to_string).collect())?;
     let text = format!(
         "{{\"server\":\"{}\",\n\"managers\":true,\n\"steps\":[\n{steps}\n],\n\"answers\":[\n{answers}\n]}}\n",
-        kept.server
+        stored.server
     );
     let digest =
         text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    let name = match kept.steps.get(at) {
+    let name = match stored.steps.get(at) {
         Some(step) => format!("{}-{}-{:06x}", step.verb, step.kind.to_lowercase(), digest >> 40),
         None => format!("sequence-{:06x}", digest >> 40),
     };
@@ -313,22 +313,22 @@ fn keep(steps: &[Step], answers: Vec<Answer>, at: usize) -> Result<(), Error> {
     Ok(std::fs::write(folder().join(format!("{name}.json")), text)?)
 }
 
-/// A disagreement for people.
-fn tell(step: &Step, real: &Answer, sim: &Answer) -> String {
-    let mut told = format!("{} {} {}\n  {}", step.method, step.path, step.form, step.body);
+/// A readable description of a disagreement.
+fn describe(step: &Step, real: &Answer, sim: &Answer) -> String {
+    let mut description = format!("{} {} {}\n  {}", step.method, step.path, step.form, step.body);
     if real.code != sim.code {
-        told += &format!("\n  code: {} / {}", real.code, sim.code);
+        description += &format!("\n  code: {} / {}", real.code, sim.code);
     }
     if real.warnings != sim.warnings {
-        told += &format!("\n  warnings: {:?} / {:?}", real.warnings, sim.warnings);
+        description += &format!("\n  warnings: {:?} / {:?}", real.warnings, sim.warnings);
     }
     for line in differences(&real.body, &sim.body, "").into_iter().take(12) {
-        told += &format!("\n  {line}");
+        description += &format!("\n  {line}");
     }
-    told
+    description
 }
 
-/// Place by place: what the real server says, and what the simulated one.
+/// The differing places with the values of the real and the simulated server.
 fn differences(real: &Value, sim: &Value, path: &str) -> Vec<String> {
     match (real, sim) {
         (a, b) if a == b => Vec::new(),

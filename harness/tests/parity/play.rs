@@ -1,4 +1,4 @@
-//! Playing a sequence on one server, and taking out of the answers what no two servers share.
+//! Plays a sequence on one server and replaces the values in responses that differ between servers.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use super::step::{Answer, Step};
 
-/// How long a watch may keep back what has happened.
+/// How long a watch may delay an event.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whom the requests go to.
+/// The target of the requests.
 pub(crate) enum Server {
     Real(kube::Client),
     Sim(ApiServer),
@@ -58,35 +58,35 @@ where
     (code, warnings, Box::pin(frames))
 }
 
-/// What one server has said so far.
+/// Values from one server's responses that steps use and that are replaced in responses.
 #[derive(Default)]
-struct Memory {
+struct Placeholders {
     namespace: String,
     /// By `plural/name`: uid, first and latest version.
     objects: BTreeMap<String, (String, String, String)>,
     generated: Vec<String>,
-    /// What names were to be made of.
+    /// The `generateName`s of requests.
     bases: Vec<String>,
     place: String,
     uids: Vec<String>,
     versions: Vec<String>,
 }
 
-/// Play the steps in this namespace, which they make themselves. An answer for each; those of
-/// watches come last, when all is done.
+/// Plays the steps in a namespace that they create. Returns a response for each; watches are read
+/// at the end.
 pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Result<Vec<Answer>, Error> {
-    let mut memory = Memory { namespace: namespace.to_owned(), ..Memory::default() };
+    let mut placeholders = Placeholders { namespace: namespace.to_owned(), ..Placeholders::default() };
     let mut answers: Vec<Answer> = Vec::new();
     let mut watches: Vec<(usize, Step)> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
-        let mut step = memory.filled(step);
+        let mut step = placeholders.filled(step);
         if step.path.contains("$here") {
-            step.path = step.path.replace("$here", &here(server, namespace).await?);
+            step.path = step.path.replace("$here", &current_version(server, namespace).await?);
         }
-        if step.is_refused() {
-            // What only the real server does of it is not for them.
+        if step.is_unsupported() {
+            // Watches must not see an effect that only the real server has.
             for (index, step) in watches.drain(..) {
-                answers[index] = watched(server, &step, &mut memory).await?;
+                answers[index] = run_watch(server, &step, &mut placeholders).await?;
             }
         }
         if step.is_watch() {
@@ -96,38 +96,38 @@ pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Re
         }
         let sent = serde_yaml::from_str::<Value>(&step.body).unwrap_or_default();
         if let Some(base) = sent["metadata"]["generateName"].as_str() {
-            memory.bases.push(base.replace(namespace, "$NS"));
+            placeholders.bases.push(base.replace(namespace, "$NS"));
         }
-        let (code, warnings, body) = whole(server, &step).await?;
-        memory.learn(&body);
-        // What is not there any more the real server may have patched all the same in its cache,
-        // before it looked: of that it warns.
-        let known = step.method != "PATCH" || code != 404;
-        let warnings = warnings.iter().filter(|_| known).map(|text| memory.text(text)).collect();
-        let body = memory.normal(body);
+        let (code, warnings, body) = send_and_collect(server, &step).await?;
+        placeholders.learn(&body);
+        // The real server may warn about a deleted object, which it patched in its cache before it
+        // found out.
+        let is_comparable = step.method != "PATCH" || code != 404;
+        let warnings = warnings.iter().filter(|_| is_comparable).map(|text| placeholders.text(text)).collect();
+        let body = placeholders.normal(body);
         answers.push(Answer { code, warnings, body });
     }
     for (index, step) in watches {
-        answers[index] = watched(server, &step, &mut memory).await?;
+        answers[index] = run_watch(server, &step, &mut placeholders).await?;
     }
     Ok(answers)
 }
 
-/// The definition of the custom resource that sequences are about.
+/// The definition of the custom resource in sequences.
 const DEFINITION: &str = include_str!("widgets.json");
 
-/// Has the custom resource served.
+/// Creates the definition and waits until the resource is served.
 pub(crate) async fn define(server: &Server) -> Result<(), Error> {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned();
     let form = "application/json".to_owned();
     let make = Step { method: "POST".to_owned(), path, form, body: DEFINITION.to_owned(), ..get() };
-    let (code, _, body) = whole(server, &make).await?;
+    let (code, _, body) = send_and_collect(server, &make).await?;
     if !matches!(code, 201 | 409) {
         return Err(format!("the definition of widgets: {body}").into());
     }
     for _ in 0..100 {
         let list = Step { path: "/apis/parity.example.com/v1/widgets".to_owned(), ..get() };
-        if whole(server, &list).await?.0 == 200 {
+        if send_and_collect(server, &list).await?.0 == 200 {
             return Ok(());
         }
         lockstep::clock::pause(Duration::from_millis(100)).await;
@@ -135,9 +135,9 @@ pub(crate) async fn define(server: &Server) -> Result<(), Error> {
     Err("widgets are not served".into())
 }
 
-/// An object or an event without what is a server's own.
-pub(crate) fn settled(namespace: &str, body: Value) -> Value {
-    Memory { namespace: namespace.to_owned(), ..Memory::default() }.normal(body)
+/// An object or event without server-specific values.
+pub(crate) fn without_server_values(namespace: &str, body: Value) -> Value {
+    Placeholders { namespace: namespace.to_owned(), ..Placeholders::default() }.normal(body)
 }
 
 fn get() -> Step {
@@ -153,7 +153,7 @@ fn get() -> Step {
     }
 }
 
-pub(crate) async fn whole(server: &Server, step: &Step) -> Result<(u16, Vec<String>, Value), Error> {
+pub(crate) async fn send_and_collect(server: &Server, step: &Step) -> Result<(u16, Vec<String>, Value), Error> {
     let (code, warnings, mut frames) = server.send(step).await?;
     let mut bytes = Vec::new();
     while let Some(frame) = frames.next().await {
@@ -169,7 +169,7 @@ pub(crate) async fn whole(server: &Server, step: &Step) -> Result<(u16, Vec<Stri
     Ok((code, warnings, body))
 }
 
-/// Takes out of a table what is told for people, and how long ago something was.
+/// Removes descriptions and ages from a table.
 fn without_prose(table: &mut Value) {
     for column in table["columnDefinitions"].as_array_mut().into_iter().flatten() {
         column["description"] = Value::Null;
@@ -182,16 +182,15 @@ fn without_prose(table: &mut Value) {
             if cell.as_str().and_then(|text| text.strip_suffix('s')).is_some_and(|age| age.parse::<u64>().is_ok()) {
                 *cell = "$AGE".into();
             }
-            if let Some(drawn) = cell.as_str().and_then(drawn) {
-                *cell = drawn.into();
+            if let Some(without_random_values) = cell.as_str().and_then(without_random_values) {
+                *cell = without_random_values.into();
             }
         }
     }
 }
 
-/// A Service's address, or its ports with node ports, as a table shows them: each server draws
-/// them.
-fn drawn(cell: &str) -> Option<String> {
+/// Replaces a Service's address or node ports in a table cell, which each server assigns randomly.
+fn without_random_values(cell: &str) -> Option<String> {
     if cell.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.octets()[..2] >= [10, 96][..]) {
         return Some("<address>".to_owned());
     }
@@ -203,20 +202,20 @@ fn drawn(cell: &str) -> Option<String> {
     };
     let ports: Vec<Option<String>> = cell.split(',').map(port).collect();
     let some = ports.iter().any(Option::is_some);
-    let shown =
+    let parts =
         ports.into_iter().zip(cell.split(',')).map(|(port, as_it_is)| port.unwrap_or_else(|| as_it_is.to_owned()));
-    some.then(|| shown.collect::<Vec<_>>().join(","))
+    some.then(|| parts.collect::<Vec<_>>().join(","))
 }
 
-/// An Event of the real server's own: when its look at all addresses meets a Service that is being
-/// made.
+/// Whether this is an Event of the real server's IP repair loop, which may run while a Service is
+/// being created.
 fn is_repair(object: &Value) -> bool {
     object["kind"] != "Status" && object["action"] == "ClusterIPAllocation"
 }
 
-/// Puts the items of a list whose names the server drew last, as they were made.
-fn in_order(list: &mut Value) {
-    let drawn = |item: &Value| {
+/// Sorts list items with generated names last, in order of creation.
+fn sort_generated_last(list: &mut Value) {
+    let without_random_values = |item: &Value| {
         let object = if item["object"].is_object() { &item["object"] } else { item };
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let version = || object["metadata"]["resourceVersion"].as_str()?.parse::<u64>().ok();
@@ -225,32 +224,32 @@ fn in_order(list: &mut Value) {
     for name in ["items", "rows"] {
         if let Some(items) = list.get_mut(name).and_then(Value::as_array_mut) {
             items.retain(|item| !is_repair(if item["object"].is_object() { &item["object"] } else { item }));
-            items.sort_by_key(drawn);
+            items.sort_by_key(without_random_values);
         }
     }
 }
 
-/// A place between two requests: that of a list of nothing.
-async fn here(server: &Server, namespace: &str) -> Result<String, Error> {
+/// The current resourceVersion, from an empty list.
+async fn current_version(server: &Server, namespace: &str) -> Result<String, Error> {
     let list = Step { path: format!("/api/v1/namespaces/{namespace}/configmaps?labelSelector=no=no"), ..get() };
-    let (_, _, body) = whole(server, &list).await?;
+    let (_, _, body) = send_and_collect(server, &list).await?;
     Ok(body["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Open a watch, make an object that ends it, and read until that.
-async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<Answer, Error> {
+/// Opens a watch, creates an object that ends it, and reads until that object.
+async fn run_watch(server: &Server, step: &Step, placeholders: &mut Placeholders) -> Result<Answer, Error> {
     let marker = Step { method: "POST".to_owned(), form: "application/json".to_owned(), ..step.clone() };
     let marker = Step { path: marker.path.split('?').next().unwrap_or_default().to_owned(), ..marker };
     let name = serde_json::from_str::<Value>(&step.body)?["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let (made, _, _) = whole(server, &marker).await?;
+    let (made, _, _) = send_and_collect(server, &marker).await?;
     if made >= 300 {
-        // Nothing would end it.
+        // No event would end it.
         return Ok(Answer { code: 0, warnings: Vec::new(), body: json!({"made": made}) });
     }
     let mut open = Step { body: String::new(), form: String::new(), ..step.clone() };
     let not_older = open.path.contains("$made");
     if not_older {
-        open.path = open.path.replace("$made", &here(server, &memory.namespace).await?);
+        open.path = open.path.replace("$made", &current_version(server, &placeholders.namespace).await?);
     }
     let (code, warnings, mut frames) = server.send(&open).await?;
     let mut events = Vec::new();
@@ -268,7 +267,7 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
             }
             let synthetic = event["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true";
             if event["type"] == "BOOKMARK" && (synthetic || not_older) {
-                far(&mut event, &events);
+                limit_bookmark(&mut event, &events);
             }
             let object = if event["object"]["kind"] == "Table" {
                 &event["object"]["rows"][0]["object"]
@@ -280,8 +279,8 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
             if !bookmarks && !is_repair(&event["object"]) {
                 events.push(event);
             }
-            // Where everything is sent first, the bookmark after it ends it; the order among
-            // several kinds of one name is by name.
+            // With initial events the bookmark after them ends the watch; several kinds of one name
+            // are sorted by name.
             if (ends && !step.path.contains("sendInitialEvents")) || synthetic {
                 break 'reading;
             }
@@ -290,11 +289,11 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
     if code != 200 && events.is_empty() {
         events = vec![serde_json::from_slice(&rest).unwrap_or(Value::Null)];
     }
-    let body = Value::Array(events.into_iter().map(|event| memory.normal(event)).collect());
+    let body = Value::Array(events.into_iter().map(|event| placeholders.normal(event)).collect());
     Ok(Answer { code, warnings, body: json!({"made": made, "events": body}) })
 }
 
-/// Takes the first event from what has come of a watch.
+/// Removes the first event from a watch's buffer.
 fn event(rest: &mut Vec<u8>, protobuf: bool) -> Result<Option<Value>, Error> {
     if protobuf && rest.first() != Some(&b'{') {
         let event = protobuf::Event::take(rest)?;
@@ -307,19 +306,19 @@ fn event(rest: &mut Vec<u8>, protobuf: bool) -> Result<Option<Value>, Error> {
     Ok(Some(serde_json::from_slice(&line)?))
 }
 
-/// Of a bookmark after all that there was it is up to chance how far it says that the watch is: the
-/// real server renews a lease of its own every ten seconds, and a version may be of that. Not
-/// before what has been shown, which what ends the watch is among.
-fn far(bookmark: &mut Value, shown: &[Value]) {
+/// The version of the bookmark after initial events is random: the real server renews a lease every
+/// ten seconds, which advances it. It only must not precede the events before it, including the
+/// object that ends the watch.
+fn limit_bookmark(bookmark: &mut Value, earlier_events: &[Value]) {
     let version =
         |event: &Value| event["object"]["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
     let at: u64 = version(bookmark).unwrap_or(0);
-    let whole = shown.iter().filter_map(version).all(|shown| shown <= at);
+    let whole = earlier_events.iter().filter_map(version).all(|version| version <= at);
     bookmark["object"]["metadata"]["resourceVersion"] = if whole { "<far enough>" } else { "<too early>" }.into();
 }
 
-impl Memory {
-    /// The step with its words filled in.
+impl Placeholders {
+    /// The step with its placeholders replaced.
     fn filled(&self, step: &Step) -> Step {
         Step { path: self.fill(&step.path), body: self.fill(&step.body), ..step.clone() }
     }
@@ -343,14 +342,14 @@ impl Memory {
                 "gen" => which.parse::<usize>().ok().and_then(|at| self.generated.get(at.wrapping_sub(1)).cloned()),
                 _ => Some(self.place.clone()),
             };
-            // What is not there is the same nothing on both.
+            // A missing object gives the same text on both servers.
             filled += &value.unwrap_or_else(|| "999999999".to_owned());
             filled += rest;
         }
         filled
     }
 
-    /// Remember what later steps speak of.
+    /// Stores the values that later steps use.
     fn learn(&mut self, body: &Value) {
         let meta = &body["metadata"];
         let text = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();
@@ -365,19 +364,19 @@ impl Memory {
             self.generated.push(name.replace(&self.namespace, "$NS"));
         }
         let plural = format!("{}s", body["kind"].as_str().unwrap_or_default().to_lowercase());
-        let known = self
+        let object = self
             .objects
             .entry(format!("{plural}/{name}"))
             .or_insert_with(|| (uid.clone(), version.clone(), version.clone()));
-        known.0 = uid;
-        known.2 = version;
+        object.0 = uid;
+        object.2 = version;
     }
 
-    /// An answer without what is a server's own.
+    /// A response without server-specific values.
     fn normal(&mut self, mut body: Value) -> Value {
         let is_list = body.get("items").is_some() || body["kind"] == "Table";
         if is_list {
-            in_order(&mut body);
+            sort_generated_last(&mut body);
         }
         if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| is_list) {
             meta.insert("resourceVersion".to_owned(), "<list>".into());
@@ -391,19 +390,19 @@ impl Memory {
     fn value(&mut self, value: Value) -> Value {
         match value {
             Value::Object(fields) => {
-                // The fields of managers name uids as keys, which have no order but that of their
-                // text: these are numbered where else they stand.
+                // managedFields have uids in keys, sorted as text: these are numbered by their
+                // occurrence elsewhere.
                 let (managers, others): (Vec<_>, Vec<_>) =
                     fields.into_iter().partition(|(name, _)| name == "managedFields");
                 let fields = others.into_iter().chain(managers).map(|(name, value)| match (name.as_str(), value) {
-                    // The order of managers is that of a map of upstream's.
+                    // Upstream orders managers by map order.
                     ("causes", Value::Array(mut causes))
                         if causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict") =>
                     {
                         causes.sort_by_key(|cause| format!("{}{}", cause["message"], cause["field"]));
                         (name, self.value(causes.into()))
                     }
-                    // The order is that of times, which are each server's own.
+                    // The order depends on the servers' times.
                     ("managedFields", Value::Array(mut entries)) => {
                         entries.sort_by_key(|entry| {
                             let said = |name: &str| entry[name].to_string();
@@ -411,7 +410,7 @@ impl Memory {
                         });
                         (name, self.value(entries.into()))
                     }
-                    // Addresses and ports that each server draws.
+                    // Addresses and ports that each server assigns randomly.
                     ("clusterIP", Value::String(text)) if text.parse::<std::net::Ipv4Addr>().is_ok() => {
                         (name, "<address>".into())
                     }
@@ -424,7 +423,7 @@ impl Memory {
                     (_, value) => (self.text(&name), self.value(value)),
                 });
                 let mut fields = Value::Object(fields.collect());
-                by_chance(&mut fields);
+                without_random_order(&mut fields);
                 fields
             }
             Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item)).collect()),
@@ -439,101 +438,104 @@ impl Memory {
         for (index, name) in self.generated.iter().enumerate() {
             text = text.replace(name, &format!("<generated {}>", index + 1));
         }
-        let mut told = String::new();
+        let mut replaced = String::new();
         let mut rest = text.as_str();
         while let Some(first) = rest.chars().next() {
             if rest.len() >= 36 && rest.is_char_boundary(36) && is_uid(&rest[..36]) {
                 let number = number(&mut self.uids, &rest[..36]);
-                told += &format!("<uid {number}>");
+                replaced += &format!("<uid {number}>");
                 rest = &rest[36..];
             } else if let Some(length) = time(rest) {
-                told += "<time>";
+                replaced += "<time>";
                 rest = &rest[length..];
             } else if let Some(after) = rest.strip_prefix("kube-api-access-") {
-                told += "kube-api-access-<random>";
+                replaced += "kube-api-access-<random>";
                 rest = after.get(5..).unwrap_or_default();
             } else {
-                told.push(first);
+                replaced.push(first);
                 rest = &rest[first.len_utf8()..];
             }
         }
-        // A print of the real server's own types, where a pod's spec may not change.
-        if let Some(at) = told.find("\n@@ ") {
-            told.truncate(at);
-            if told.contains(" is invalid: [") {
-                told.push(']');
+        // The real server prints Go values where a pod's spec is immutable.
+        if let Some(at) = replaced.find("\n@@ ") {
+            replaced.truncate(at);
+            if replaced.contains(" is invalid: [") {
+                replaced.push(']');
             }
         }
-        // A whole object as the real server prints it, with its managed fields, where a patch has
-        // made none of it.
-        if let (Some(at), Some(end)) = (told.find("patch: Invalid value: \""), told.rfind("\": ")) {
+        // The real server prints the whole object with managedFields where a patch makes it
+        // invalid.
+        if let (Some(at), Some(end)) = (replaced.find("patch: Invalid value: \""), replaced.rfind("\": ")) {
             let from = at + "patch: Invalid value: \"".len();
             if from < end {
-                told.replace_range(from..end, "<object>");
+                replaced.replace_range(from..end, "<object>");
             }
         }
-        if let (true, Some(end)) = (told.starts_with("Invalid value: \"{"), told.rfind("}\": ")) {
-            told.replace_range("Invalid value: \"".len()..=end, "<object>");
+        if let (true, Some(end)) = (replaced.starts_with("Invalid value: \"{"), replaced.rfind("}\": ")) {
+            replaced.replace_range("Invalid value: \"".len()..=end, "<object>");
         }
-        if let (true, Some(end)) = (told.starts_with("Invalid value: \"map["), told.rfind("]\": ")) {
-            told.replace_range("Invalid value: \"".len()..=end, "<object>");
+        if let (true, Some(end)) = (replaced.starts_with("Invalid value: \"map["), replaced.rfind("]\": ")) {
+            replaced.replace_range("Invalid value: \"".len()..=end, "<object>");
         }
-        // A Job's template, which may not change, as the real server prints its own type of one.
+        // The real server prints a Job's immutable template as a Go value.
         let fixed = "}: field is immutable";
-        let from = told.find("spec.template: Invalid value: {").map(|at| at + "spec.template: ".len());
-        let from = from.or_else(|| told.starts_with("Invalid value: {").then_some(0));
+        let from = replaced.find("spec.template: Invalid value: {").map(|at| at + "spec.template: ".len());
+        let from = from.or_else(|| replaced.starts_with("Invalid value: {").then_some(0));
         if let Some(from) = from
-            && let Some(end) = told[from..].find(fixed)
-            && told[from..from + end].contains("ontainers\":")
+            && let Some(end) = replaced[from..].find(fixed)
+            && replaced[from..from + end].contains("ontainers\":")
         {
-            told.replace_range(from + "Invalid value: ".len()..=from + end, "<template>");
+            replaced.replace_range(from + "Invalid value: ".len()..=from + end, "<template>");
         }
-        // An address that each server draws.
-        if let Some(at) = told.find("IPAddress.networking.k8s.io \"") {
+        // An address that each server assigns randomly.
+        if let Some(at) = replaced.find("IPAddress.networking.k8s.io \"") {
             let from = at + "IPAddress.networking.k8s.io \"".len();
-            let length = told[from..].find('"').unwrap_or(0);
-            told.replace_range(from..from + length, "<address>");
+            let length = replaced[from..].find('"').unwrap_or(0);
+            replaced.replace_range(from..from + length, "<address>");
         }
-        // The beginning of a body may end within a uid.
-        if let (Some(at), true) = (told.rfind("\"uid\":\""), told.ends_with(" ...)")) {
-            let (from, end) = (at + "\"uid\":\"".len(), told.len() - " ...)".len());
-            if from < end && told[from..end].bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit()) {
-                told.replace_range(from..end, "<part>");
+        // The cut body may end within a uid.
+        if let (Some(at), true) = (replaced.rfind("\"uid\":\""), replaced.ends_with(" ...)")) {
+            let (from, end) = (at + "\"uid\":\"".len(), replaced.len() - " ...)".len());
+            if from < end && replaced[from..end].bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit()) {
+                replaced.replace_range(from..end, "<part>");
             }
         }
-        // Names that were made for what was refused then.
+        // Generated names of objects that were then rejected.
         for base in &self.bases {
             let mut from = 0;
-            while let Some(at) = told[from..].find(base).map(|at| from + at) {
+            while let Some(at) = replaced[from..].find(base).map(|at| from + at) {
                 from = at + base.len();
                 let letter = |byte: u8| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte);
-                let made = told.get(from..from + 5).is_some_and(|end| end.bytes().all(letter));
+                let made = replaced.get(from..from + 5).is_some_and(|end| end.bytes().all(letter));
                 let ends = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
-                if made && told.get(from + 5..).is_some_and(ends) {
-                    told.replace_range(from..from + 5, "<random>");
+                if made && replaced.get(from + 5..).is_some_and(ends) {
+                    replaced.replace_range(from..from + 5, "<random>");
                 }
             }
         }
-        let lower = told.to_lowercase();
-        if lower.contains("resourceversion") || lower.contains("resource version") { plain(&told) } else { told }
+        let lower = replaced.to_lowercase();
+        if lower.contains("resourceversion") || lower.contains("resource version") {
+            without_versions(&replaced)
+        } else {
+            replaced
+        }
     }
 }
 
-/// What is wrong with a custom resource comes in the order of a map of upstream's.
-fn in_any_order(status: &mut Value) {
+/// Upstream lists the errors of a custom resource in map order.
+fn with_sorted_causes(status: &mut Value) {
     if status["details"]["kind"] != "Widget" {
         return;
     }
     let Some(causes) = status["details"]["causes"].as_array_mut() else { return };
     causes.sort_by_key(|cause| format!("{}{}", cause["field"], cause["message"]));
-    let told: Vec<String> = causes.iter().map(ToString::to_string).collect();
-    status["message"] = format!("{} causes: {}", told.len(), told.join(", ")).into();
+    let replaced: Vec<String> = causes.iter().map(ToString::to_string).collect();
+    status["message"] = format!("{} causes: {}", replaced.len(), replaced.join(", ")).into();
 }
 
-/// What the real server leaves to chance: the order of finalizers, when a namespace's deletion
-/// changes them.
-fn by_chance(object: &mut Value) {
-    in_any_order(object);
+/// Sorts finalizers, whose order is random when a namespace's deletion changes them.
+fn without_random_order(object: &mut Value) {
+    with_sorted_causes(object);
     if object["status"]["phase"] == "Terminating"
         && let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut()
     {
@@ -541,30 +543,30 @@ fn by_chance(object: &mut Value) {
     }
 }
 
-/// Numbers of two digits and more are versions.
-fn plain(text: &str) -> String {
-    let mut told = String::new();
+/// Replaces numbers with two or more digits, which are versions.
+fn without_versions(text: &str) -> String {
+    let mut replaced = String::new();
     let mut digits = String::new();
     for c in text.chars().chain(['\0']) {
         if c.is_ascii_digit() {
             digits.push(c);
             continue;
         }
-        told += if digits.is_empty() { "" } else { "<n>" };
+        replaced += if digits.is_empty() { "" } else { "<n>" };
         digits.clear();
         if c != '\0' {
-            told.push(c);
+            replaced.push(c);
         }
     }
-    told
+    replaced
 }
 
-fn number(known: &mut Vec<String>, text: &str) -> usize {
-    if let Some(at) = known.iter().position(|one| one == text) {
+fn number(known_values: &mut Vec<String>, text: &str) -> usize {
+    if let Some(at) = known_values.iter().position(|one| one == text) {
         return at + 1;
     }
-    known.push(text.to_owned());
-    known.len()
+    known_values.push(text.to_owned());
+    known_values.len()
 }
 
 fn is_uid(text: &str) -> bool {
@@ -574,8 +576,8 @@ fn is_uid(text: &str) -> bool {
     })
 }
 
-/// The length of the time that a text begins with. Those that a request named stand: they are of
-/// the past century.
+/// The length of a timestamp at the start of a text. Timestamps from requests stay: they are of the
+/// past century.
 fn time(text: &str) -> Option<usize> {
     let form = "0000-00-00T00:00:00";
     let head = text.get(..form.len())?;

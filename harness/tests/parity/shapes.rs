@@ -1,12 +1,11 @@
-//! The table of the API's types is what upstream's own declarations print today. Needs Go, and the
-//! modules that it names.
+//! Checks that the table of API types equals upstream's declarations. Needs Go and its modules.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::Error;
 
-/// Print the table anew, and compare.
+/// Generates the table and compares it.
 pub(crate) fn fresh() -> Result<(), Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let table = std::fs::read_to_string(root.join("apiserver/src/api/v1.36.table"))?;
@@ -20,7 +19,7 @@ pub(crate) fn fresh() -> Result<(), Error> {
     let printed = String::from_utf8(run.stdout)?;
     let different = table.lines().zip(printed.lines()).find(|(kept, new)| kept != new);
     match different {
-        Some((kept, new)) => Err(format!("the table says `{kept}`, scripts/api-types `{new}`: print it anew").into()),
+        Some((kept, new)) => Err(format!("the table says `{kept}`, scripts/api-types `{new}`: regenerate it").into()),
         None if table.lines().count() != printed.lines().count() => {
             Err("the table is shorter or longer than what scripts/api-types prints".into())
         }

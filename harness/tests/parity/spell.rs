@@ -1,19 +1,20 @@
-//! A body as text: mostly as any client writes it, now and then otherwise, twice over, or no JSON.
+//! Serialises a body: mostly as usual clients do, sometimes in another order, with duplicate keys,
+//! or as invalid JSON.
 
 use serde_json::Value;
 
-use super::lots::Lots;
+use super::rng::Rng;
 
-/// The body's text.
-pub(crate) fn text(body: &Value, lots: &mut Lots) -> String {
-    let text = if lots.percent(20) { backwards(body) } else { body.to_string() };
-    if lots.percent(5) {
-        return twice(&text, lots);
+/// The text of a body.
+pub(crate) fn text(body: &Value, rng: &mut Rng) -> String {
+    let text = if rng.percent(20) { with_reversed_keys(body) } else { body.to_string() };
+    if rng.percent(5) {
+        return with_duplicate_key(&text, rng);
     }
-    if !lots.percent(4) {
+    if !rng.percent(4) {
         return text;
     }
-    lots.one(&[
+    rng.one(&[
         String::new(),
         "{".to_owned(),
         "[]".to_owned(),
@@ -26,21 +27,23 @@ pub(crate) fn text(body: &Value, lots: &mut Lots) -> String {
     ])
 }
 
-/// With the names in the other order than that of letters.
-fn backwards(value: &Value) -> String {
+/// The value with keys in reverse order.
+fn with_reversed_keys(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
-            let fields =
-                fields.iter().rev().map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), backwards(value)));
+            let fields = fields
+                .iter()
+                .rev()
+                .map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), with_reversed_keys(value)));
             format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
         }
-        Value::Array(items) => format!("[{}]", items.iter().map(backwards).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => format!("[{}]", items.iter().map(with_reversed_keys).collect::<Vec<_>>().join(",")),
         other => other.to_string(),
     }
 }
 
-/// With one name there twice, of which the second counts: a text, a number or a truth.
-fn twice(text: &str, lots: &mut Lots) -> String {
+/// The text with one key twice, of which the second counts: a string, number or boolean.
+fn with_duplicate_key(text: &str, rng: &mut Rng) -> String {
     let mut members = Vec::new();
     for (at, _) in text.match_indices("\":") {
         let Some(from) = text[..at].rfind('"') else { continue };
@@ -58,14 +61,14 @@ fn twice(text: &str, lots: &mut Lots) -> String {
     if members.is_empty() {
         return text.to_owned();
     }
-    let (from, colon, end) = lots.one(&members);
+    let (from, colon, end) = rng.one(&members);
     let (name, value) = (&text[from..=colon], &text[colon + 2..end]);
     if value.contains('\\') {
         return text.to_owned();
     }
     let other = match value.chars().next() {
-        Some('"') if lots.percent(50) => "\"zz\"",
-        Some('0'..='9') if lots.percent(50) => "3",
+        Some('"') if rng.percent(50) => "\"zz\"",
+        Some('0'..='9') if rng.percent(50) => "3",
         _ => value,
     };
     format!("{}{name}:{other},{}", &text[..from], &text[from..])

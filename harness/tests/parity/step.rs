@@ -1,42 +1,42 @@
-//! One request as both servers get it, with words in it that each server's own answers fill in:
+//! One request for both servers, with placeholders that are filled from each server's responses:
 //!
-//! | word | is |
+//! | placeholder | value |
 //! | --- | --- |
 //! | `$NS` | the sequence's namespace |
-//! | `${uid:pods/a}` `${rv:pods/a}` `${rv0:pods/a}` | an object's uid, its latest resourceVersion, its first |
-//! | `${gen:1}` | the name that was generated first |
-//! | `${continue}` | where the last list that was cut goes on |
-//! | `$here` | the version of all, just before the request |
-//! | `$made` | the same, of a watch that is opened last, after what ends it was made: else it is up to chance whether it is shown |
+//! | `${uid:pods/a}` `${rv:pods/a}` `${rv0:pods/a}` | an object's uid, latest and first resourceVersion |
+//! | `${gen:1}` | the first generated name |
+//! | `${continue}` | the continue token of the last limited list |
+//! | `$here` | the resourceVersion just before the request |
+//! | `$made` | the same for a watch that opens after the object that ends it was created |
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::refused::REFUSED;
+use super::unsupported::UNSUPPORTED_VERBS;
 
 /// How the message of an unsupported request begins.
 const UNSUPPORTED: &str = "kube-apiserver-sim does not support ";
 
-/// See the module.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Step {
-    /// The verb of the table: what is done, and to which part.
+    /// The verb in the table: operation and subresource.
     pub(crate) verb: String,
-    /// The kind, or `-` for paths that name none.
+    /// The kind, or `-` for paths without one.
     pub(crate) kind: String,
     pub(crate) method: String,
-    /// With the query.
+    /// The path with its query.
     pub(crate) path: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) form: String,
-    /// JSON, where it says nothing.
+    /// The `Accept` header; JSON if empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) accept: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) body: String,
 }
 
-/// What came back, normalised.
+/// A normalised response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -45,27 +45,27 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
-/// A sequence, and what the real server answered.
+/// A sequence with the real server's responses.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Kept {
-    /// The server whose answers these are.
+pub(crate) struct StoredSequence {
+    /// The server that gave the responses.
     pub(crate) server: String,
     pub(crate) steps: Vec<Step>,
     pub(crate) answers: Vec<Answer>,
-    /// Whether the answers have managedFields.
+    /// Whether the responses have managedFields.
     #[serde(default)]
     pub(crate) managers: bool,
 }
 
 impl Step {
-    /// Whether it is to be held open until all is done.
+    /// Whether it is a watch, which stays open until the end.
     pub(crate) fn is_watch(&self) -> bool {
         self.verb.starts_with("watch")
     }
 
-    /// Whether the simulated server is known not to know it.
-    pub(crate) fn is_refused(&self) -> bool {
-        REFUSED.contains(&self.verb.as_str())
+    /// Whether the simulated server is known not to support it.
+    pub(crate) fn is_unsupported(&self) -> bool {
+        UNSUPPORTED_VERBS.contains(&self.verb.as_str())
     }
 }
 

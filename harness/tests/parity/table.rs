@@ -1,11 +1,11 @@
-//! How often each cell of verb, kind and outcome was reached.
+//! Counts how often each cell of verb, kind and outcome was reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::bodies::KINDS;
-use super::refused::REFUSED;
 use super::step::{Answer, Step};
+use super::unsupported::UNSUPPORTED_VERBS;
 
 /// Counts.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Table {
     cells: BTreeMap<(String, String, String), u64>,
 }
 
-/// What each verb can come to, for every kind that has it.
+/// The possible outcomes of each verb, for every kind that has it.
 const REACHABLE: [(&str, &[&str]); 37] = [
     ("get", &["ok", "NotFound"]),
     ("list", &["ok", "BadRequest"]),
@@ -56,39 +56,39 @@ const REACHABLE: [(&str, &[&str]); 37] = [
 
 impl Table {
     pub(crate) fn count(&mut self, step: &Step, real: &Answer, sim: &Answer) {
-        // What this server does not know is no agreement, whatever the other says.
+        // An unsupported request does not count as agreement.
         let outcome = if sim.outcome() == "unsupported" { sim.outcome() } else { real.outcome() };
         *self.cells.entry((step.verb.clone(), step.kind.clone(), outcome.clone())).or_default() += 1;
-        if REFUSED.contains(&step.verb.as_str()) {
-            // What is refused of any kind is refused of all: each of them is one cell, and so is
-            // each kind.
+        if UNSUPPORTED_VERBS.contains(&step.verb.as_str()) {
+            // Unsupported verbs are the same for all kinds, so each verb is one cell; so is each
+            // kind.
             *self.cells.entry(("refused".to_owned(), step.kind.clone(), outcome)).or_default() += 1;
         }
     }
 
-    /// Whether this answer reaches one of these cells.
+    /// Whether this response reaches one of these cells.
     pub(crate) fn is_among(cells: &BTreeSet<String>, step: &Step, sim: &Answer) -> bool {
         let (verb, kind, outcome) = (&step.verb, &step.kind, sim.outcome());
-        let refused = outcome == "unsupported" && REFUSED.contains(&verb.as_str());
+        let unsupported = outcome == "unsupported" && UNSUPPORTED_VERBS.contains(&verb.as_str());
         cells.contains(&format!("{verb} {kind} {outcome}"))
-            || (refused
+            || (unsupported
                 && (cells.contains(&format!("{verb} unsupported"))
                     || cells.contains(&format!("refused {kind} unsupported"))))
     }
 
-    /// The cells that can be reached and were not.
+    /// The reachable cells that were not reached.
     pub(crate) fn empty(&self) -> BTreeSet<String> {
         let any = |verb: &str| self.cells.keys().any(|(of, _, outcome)| of == verb && outcome == "unsupported");
-        let never = REFUSED.iter().filter(|verb| !any(verb)).map(|verb| format!("{verb} unsupported"));
+        let never = UNSUPPORTED_VERBS.iter().filter(|verb| !any(verb)).map(|verb| format!("{verb} unsupported"));
         let mut empty: BTreeSet<String> = never.collect();
         for kind in KINDS {
             for (verb, outcomes) in REACHABLE {
                 let has = match verb {
                     "bind" | "evict" => kind.kind == "Pod",
-                    // Namespaces go one by one.
+                    // Namespaces cannot be deleted as a collection.
                     "deletecollection" => kind.kind != "Namespace",
                     "dry-deletecollection" => kind.kind != "Namespace",
-                    // What it has parts of to write.
+                    // Kinds with subresources.
                     "dry-part" => kind.status || kind.scale,
                     verb if verb.ends_with("-scale") => kind.scale,
                     verb if verb.ends_with("-status") => kind.status,
@@ -97,21 +97,22 @@ impl Table {
                 // A custom resource has no strategic merge patches.
                 let has = has && !(kind.custom() && verb.starts_with("strategic-patch"));
                 for outcome in outcomes.iter().filter(|_| has) {
-                    // A PUT makes these.
+                    // A PUT creates these.
                     let made = matches!(verb, "replace" | "dry-replace")
                         && *outcome == "NotFound"
                         && matches!(kind.kind, "Event" | "Lease" | "Service" | "LimitRange");
-                    // So does a PUT of a Service's status, which is not known here.
+                    // So does a PUT of a Service's status, which the simulated server does not
+                    // support.
                     let made = made || (verb, kind.kind, *outcome) == ("replace-status", "Service", "NotFound");
-                    // Only what is in one is refused while its namespace goes, and only that has
-                    // pages of its own.
+                    // Only namespaced objects are refused while their namespace is deleted, and
+                    // only those have their own pages.
                     let outside = !kind.namespaced && (*outcome == "Forbidden" || verb == "list-page");
                     let cell = (verb.to_owned(), kind.kind.to_owned(), (*outcome).to_owned());
-                    // What admission put into its spec is in no body of ours.
+                    // Our bodies lack the fields that admission set.
                     let replaces = matches!(verb, "replace" | "dry-replace") && *outcome == "ok";
-                    // Nor is the selector that a Job was given.
+                    // Our bodies lack a Job's generated selector.
                     let whole = replaces && matches!(kind.kind, "Pod" | "Job");
-                    // A scale is validated as the object is.
+                    // A scale is validated like the object.
                     let whole = whole || kind.custom() && verb == "dry-part";
                     if !made && !whole && !outside && !self.cells.contains_key(&cell) {
                         empty.insert(format!("{verb} {} {outcome}", kind.kind));

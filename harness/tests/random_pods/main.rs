@@ -1,9 +1,9 @@
-//! Random sets of pods with random traits, scaled down by a random number: upstream and ours on
-//! each, live, and who survives.
+//! Random pods with random traits, scaled down by a random number: which pods survive with upstream
+//! and with our controller, on a real cluster.
 //!
-//! A seed makes cases, and [`model`] says for each who must survive, or, where upstream leaves it
-//! to chance, whose survival would be right. Both subjects are held to that, and to each other. The
-//! cases are ordinary ones, in a folder of their own:
+//! A seed gives the cases, and [`model`] says which pods must survive, or, where upstream's order
+//! is random, which sets may. Both subjects must agree with it and with each other. The cases are
+//! ordinary ones, in a temporary folder:
 //!
 //! ```text
 //! cargo test -p lockstep --test random_pods -- --ignored --nocapture      # LOCKSTEP_SEED=7 LOCKSTEP_SETS=100
@@ -19,23 +19,23 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use model::{Family, Pod, Since};
+use model::{Pod, PodSets, ReadySince};
 
-/// Most pods in a set. Upstream sorts up to twelve by inserting one after the other, which keeps
-/// apart what ties do not join.
-const MOST: usize = 10;
+/// The most pods in a set. Up to twelve upstream uses insertion sort, which is stable for ties.
+const MAX_PODS: usize = 10;
 
-fn since() -> impl Strategy<Value = Since> {
-    // Some pairs on one step of the scale, some on two, none within a minute of the next.
+fn since() -> impl Strategy<Value = ReadySince> {
+    // Some pairs in the same logarithmic bucket, some in different ones, and none within a minute
+    // of a boundary.
     let ages = prop::sample::select(vec![1200, 1500, 2000, 2400, 3600, 7200, 8400, 10_800, 72_000]);
     prop_oneof![
-        12 => ages.prop_map(|age| Since::Ago(i64::from(age))),
-        1 => Just(Since::Unknown),
-        1 => prop::sample::select(vec![3600, 7200]).prop_map(|later| Since::Ago(-i64::from(later))),
+        12 => ages.prop_map(|age| ReadySince::Ago(i64::from(age))),
+        1 => Just(ReadySince::Unknown),
+        1 => prop::sample::select(vec![3600, 7200]).prop_map(|later| ReadySince::Ago(-i64::from(later))),
     ]
 }
 
-/// Traits that are often alike, for else the later rules would never be asked.
+/// Traits that are often equal, so that the later rules apply.
 fn pod() -> impl Strategy<Value = Pod> {
     let node = prop_oneof![12 => (1..=4_u8).prop_map(Some), 1 => Just(None)];
     let phase = prop_oneof![12 => Just("Running"), 1 => Just("Pending"), 1 => Just("Unknown")];
@@ -51,32 +51,32 @@ fn pod() -> impl Strategy<Value = Pod> {
     })
 }
 
-/// One moment for all pods in half of the sets: where ready times differ within a step, no later
-/// rule is asked. In some nothing else is said of them but nodes and restarts.
-fn family() -> impl Strategy<Value = Family> {
-    let pods = prop::collection::vec(pod(), 2..=MOST);
+/// In half of the sets all pods share one ready time: if ready times differ within a bucket, no
+/// later rule applies. Some sets differ only in nodes and restarts.
+fn sets() -> impl Strategy<Value = PodSets> {
+    let pods = prop::collection::vec(pod(), 2..=MAX_PODS);
     let sibling = prop::collection::vec(1..=4_u8, 0..=4);
     let alike = (prop::option::of(since()), prop::bool::weighted(0.4));
     (pods, sibling, any::<bool>(), alike, any::<prop::sample::Index>()).prop_map(
-        |(mut pods, sibling, owned, (moment, alike), wanted)| {
+        |(mut pods, sibling, owned, (moment, alike), replicas)| {
             if alike {
                 pods.iter_mut().for_each(|pod| (pod.phase, pod.cost) = ("Running", 0));
             }
             if let Some(moment) = moment {
                 pods.iter_mut().filter_map(|pod| pod.ready.as_mut()).for_each(|since| *since = moment);
             }
-            let wanted = wanted.index(pods.len());
-            Family { pods, sibling, owned, wanted }
+            let replicas = replicas.index(pods.len());
+            PodSets { pods, sibling, owned, replicas }
         },
     )
 }
 
-/// As a case file.
-fn case(family: &Family, seed: u64, number: usize) -> String {
-    let mut text = format!("description: Random pods of seed {seed}, set {number}; {} of them stay.\n", family.wanted);
+/// The text of a case file.
+fn case(sets: &PodSets, seed: u64, number: usize) -> String {
+    let mut text = format!("description: Random pods of seed {seed}, set {number}; {} of them stay.\n", sets.replicas);
     let mut line = |line: &str| writeln!(text, "{line}").expect("a text takes any line");
     line("controllers: [replicaset]\nbindings: held\ngiven:");
-    let owner = if family.owned {
+    let owner = if sets.owned {
         line("  - apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: family}}");
         ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: family, controller: true}]"
     } else {
@@ -90,27 +90,27 @@ fn case(family: &Family, seed: u64, number: usize) -> String {
         line("            initContainers: [{name: sidecar, image: \"side:1\", restartPolicy: Always}]");
         line("            containers: [{name: app, image: \"app:1\"}]");
     };
-    set("web", family.pods.len());
-    if !family.sibling.is_empty() {
-        set("sibling", family.sibling.len());
+    set("web", sets.pods.len());
+    if !sets.sibling.is_empty() {
+        set("sibling", sets.sibling.len());
     }
     line("  - pods:\n      of: {replicaset: web}\n      name:");
-    for (number, pod) in family.pods.iter().enumerate() {
-        line(&format!("        {}: {}", Family::name(number), traits(pod)));
+    for (number, pod) in sets.pods.iter().enumerate() {
+        line(&format!("        {}: {}", PodSets::name(number), traits(pod)));
     }
-    if !family.sibling.is_empty() {
+    if !sets.sibling.is_empty() {
         line("  - pods:\n      of: {replicaset: sibling}\n      name:");
-        for (number, node) in family.sibling.iter().enumerate() {
-            line(&format!("        {}: {{node: n{node}, ready: true}}", Family::sibling_name(number)));
+        for (number, node) in sets.sibling.iter().enumerate() {
+            line(&format!("        {}: {{node: n{node}, ready: true}}", PodSets::sibling_name(number)));
         }
     }
-    let sets = family.survivors();
+    let sets = sets.survivors();
     let list = |set: &BTreeSet<String>| format!("[{}]", set.iter().cloned().collect::<Vec<_>>().join(", "));
     let expect = match sets.iter().collect::<Vec<_>>().as_slice() {
         [one] => format!("alive: {}", list(one)),
         several => format!("anyOf: [{}]", several.iter().map(|set| list(set)).collect::<Vec<_>>().join(", ")),
     };
-    line(&format!("steps:\n  - scale: {{replicaset: web, replicas: {}}}", family.wanted));
+    line(&format!("steps:\n  - scale: {{replicaset: web, replicas: {}}}", sets.replicas));
     line(&format!("    expect: {{{expect}}}"));
     text
 }
@@ -119,43 +119,43 @@ fn traits(pod: &Pod) -> String {
     let node = pod.node.map_or_else(|| "null".to_owned(), |node| format!("n{node}"));
     let ready = match pod.ready {
         None => "false".to_owned(),
-        Some(Since::Unknown) => "{since: unknown}".to_owned(),
-        Some(Since::Ago(age)) => format!("{{since: {}{}s}}", if age < 0 { '+' } else { '-' }, age.abs()),
+        Some(ReadySince::Unknown) => "{since: unknown}".to_owned(),
+        Some(ReadySince::Ago(age)) => format!("{{since: {}{}s}}", if age < 0 { '+' } else { '-' }, age.abs()),
     };
     let cost = if pod.cost == 0 { String::new() } else { format!(", deletionCost: {}", pod.cost) };
     let restarts = format!("restarts: {{containers: {}, sidecars: {}}}", pod.restarts, pod.sidecars);
     format!("{{node: {node}, phase: {}, ready: {ready}{cost}, {restarts}}}", pod.phase)
 }
 
-/// So many sets, the same for the same seed.
-fn families(seed: u64, count: usize) -> Vec<Family> {
+/// This many sets, determined by the seed.
+fn generate_sets(seed: u64, count: usize) -> Vec<PodSets> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let strategy = family();
+    let strategy = sets();
     let one = |_| strategy.new_tree(&mut runner).expect("nothing is filtered out").current();
     (0..count).map(one).collect()
 }
 
 fn number(variable: &str, otherwise: u64) -> u64 {
     match std::env::var(variable) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")),
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")),
         Err(_) => otherwise,
     }
 }
 
 #[test]
-fn a_seed_replays() {
-    let write = |seed| families(seed, 20).iter().map(|family| case(family, seed, 1)).collect::<Vec<_>>();
+fn same_seed_gives_the_same_cases() {
+    let write = |seed| generate_sets(seed, 20).iter().map(|sets| case(sets, seed, 1)).collect::<Vec<_>>();
     assert_eq!(write(1), write(1));
     assert_ne!(write(1), write(2));
 }
 
 #[test]
-fn every_case_can_be_read() {
-    for (at, family) in families(3, 200).iter().enumerate() {
-        let text = case(family, 3, at);
+fn generated_cases_are_valid() {
+    for (at, sets) in generate_sets(3, 200).iter().enumerate() {
+        let text = case(sets, 3, at);
         let read = lockstep::case::parse("random/one.yaml", "random/one", &text);
         assert!(read.is_ok(), "{}\n{text}", read.err().map(|error| error.to_string()).unwrap_or_default());
     }
@@ -163,17 +163,17 @@ fn every_case_can_be_read() {
 
 #[test]
 #[ignore = "plays a hundred cases on upstream and on ours: some ten minutes, and needs a control plane"]
-fn the_same_survive_as_with_upstream() {
+fn survivors_equal_upstreams() {
     let (seed, count) = (number("LOCKSTEP_SEED", 1), number("LOCKSTEP_SETS", 100));
     let count = usize::try_from(count).expect("a number of cases");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let area = folder.path().join("random");
     std::fs::create_dir(&area).expect("a folder in it");
-    let families = families(seed, count);
-    for (at, family) in (1..).zip(&families) {
-        std::fs::write(area.join(format!("set-{at:03}.yaml")), case(family, seed, at)).expect("a file in it");
+    let all_sets = generate_sets(seed, count);
+    for (at, sets) in (1..).zip(&all_sets) {
+        std::fs::write(area.join(format!("set-{at:03}.yaml")), case(sets, seed, at)).expect("a file in it");
     }
-    let certain = families.iter().filter(|family| family.survivors().len() == 1).count();
+    let certain = all_sets.iter().filter(|sets| sets.survivors().len() == 1).count();
     eprintln!("seed {seed}: {count} sets, {certain} of them with one answer, {} with a tie", count - certain);
     let played = Command::new(env!("CARGO_BIN_EXE_lockstep"))
         .arg("compare")

@@ -1,12 +1,11 @@
 //! Upstream in virtual time and the real kube-controller-manager over HTTP, on the same simulated
 //! server, request by request.
 //!
-//! Twenty cases are played by both. What they send about each object in each step is compared:
-//! verbs, paths and bodies, in order, less names that the server makes up, times, uids and versions
-//! ([`plain`]). In real time the machine's load is part of the run: a status is written once for
-//! two changes or twice, a write meets a conflict and is sent again, a write that the server
-//! refuses is tried more often or less. These are counted and shown; what is written in the end of
-//! each step must be the same all the same ([`compare`]).
+//! Both play twenty cases. Their requests about each object in each step are compared: verbs, paths
+//! and bodies, in order, without generated names, times, uids and versions ([`normalized`]). In
+//! real time the machine's load matters: a status may be written once or twice for two changes, a
+//! write may meet a conflict and be repeated, and a refused write may be retried more or less
+//! often. These are counted; the last writes of each step must still be equal ([`compare`]).
 //!
 //! ```text
 //! cargo test -p lockstep --test requests -- --ignored        # needs scripts/upstream-virtual, and scripts/control-plane
@@ -14,7 +13,7 @@
 //! ```
 
 mod compare;
-mod plain;
+mod normalized;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -33,10 +32,10 @@ use lockstep::subject::Spec;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long a step may take to settle where time is real and the machine is busy.
+/// How long a step may take to settle in real time on a busy machine.
 const BUDGET: Duration = Duration::from_secs(90);
-/// Of each thing that upstream's controllers do one or two cases, and none in which they choose
-/// between equal pods, as they do by the order of a Go map.
+/// One or two cases for each behaviour of upstream's controllers. In none of them do they choose
+/// between equal pods, which they do in Go map order.
 const CASES: [&str; 20] = [
     "adoption/name-taken",
     "adoption/orphan",
@@ -64,15 +63,15 @@ fn main() -> ExitCode {
     lockstep::runner::main_if_asked();
     let trials = CASES.map(|name| {
         let title = format!("requests::{}", name.replace('/', "::"));
-        // Real time: seconds for each, and as many again on a busy machine.
-        Trial::test(title, move || same(name).map_err(Failed::from)).with_ignored_flag(true)
+        // In real time these take seconds each, and twice as long on a busy machine.
+        Trial::test(title, move || compare_case(name).map_err(Failed::from)).with_ignored_flag(true)
     });
-    let own = Trial::test("requests::a_write_too_many_is_a_difference", || differences().map_err(Failed::from));
+    let own = Trial::test("requests::additional_write_is_a_difference", || differences().map_err(Failed::from));
     let trials = trials.into_iter().chain([own]).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// What is a difference, and what is counted.
+/// What counts as a difference, and what is only counted.
 fn differences() -> Result<(), Error> {
     let put = |path: &str, status: u16, body: serde_json::Value| SentRequest {
         method: "PUT".to_owned(),
@@ -84,10 +83,10 @@ fn differences() -> Result<(), Error> {
     let scale = |replicas: u32| put("replicasets/web-1", 200, serde_json::json!({"spec": {"replicas": replicas}}));
     let says = |ready: u32| put("deployments/web/status", 200, serde_json::json!({"status": {"readyReplicas": ready}}));
     let late = || put("replicasets/web-1", 409, serde_json::json!({"spec": {"replicas": 7}}));
-    let same = [scale(1), says(1), says(2)];
+    let compare_case = [scale(1), says(1), says(2)];
     for (other, differences) in [
         (vec![scale(1), says(1), says(2)], 0),
-        // Counted: a status in between, a conflict.
+        // Only counted: an intermediate status, a conflict.
         (vec![scale(1), says(2)], 0),
         (vec![late(), scale(1), says(1), says(2)], 0),
         (vec![scale(1), scale(1), says(1), says(2)], 1),
@@ -96,52 +95,52 @@ fn differences() -> Result<(), Error> {
         (vec![scale(1), says(1), says(3)], 1),
         (vec![scale(1)], 1),
     ] {
-        let compared = compare::compare(&[same.to_vec()], &[other]);
-        if compared.differences.len() != differences {
-            return Err(format!("not {differences}: {compared}; {:?}", compared.differences).into());
+        let comparison = compare::compare(&[compare_case.to_vec()], &[other]);
+        if comparison.differences.len() != differences {
+            return Err(format!("not {differences}: {comparison}; {:?}", comparison.differences).into());
         }
     }
     Ok(())
 }
 
-fn same(name: &str) -> Result<(), Error> {
+fn compare_case(name: &str) -> Result<(), Error> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../cases/{name}.yaml"));
     let case = Arc::new(case::load_one(&path)?);
     let (virtual_time, real_time) = (in_virtual_time(&case)?.steps(), in_real_time(&case)?.steps());
     if let Some(folder) = std::env::var_os("LOCKSTEP_KEEP") {
         for (side, sent) in [("virtual", &virtual_time), ("real", &real_time)] {
             let path = Path::new(&folder).join(format!("{}.{side}", name.replace('/', "-")));
-            std::fs::write(path, sent.iter().flat_map(|step| step.iter().map(plain::line)).collect::<String>())?;
+            std::fs::write(path, sent.iter().flat_map(|step| step.iter().map(normalized::line)).collect::<String>())?;
         }
     }
-    let compared = compare::compare(&virtual_time, &real_time);
-    println!("{name}: {compared}");
-    if compared.differences.is_empty() { Ok(()) } else { Err(compared.differences.join("\n").into()) }
+    let comparison = compare::compare(&virtual_time, &real_time);
+    println!("{name}: {comparison}");
+    if comparison.differences.is_empty() { Ok(()) } else { Err(comparison.differences.join("\n").into()) }
 }
 
-/// What a subject has sent, step by step.
+/// The requests of a subject, by step.
 #[derive(Clone, Default)]
-struct Sent {
+struct SentRequests {
     log: SentLog,
-    /// How much of it was sent when each step had settled.
+    /// The number of requests when each step had settled.
     settled: Arc<Mutex<Vec<usize>>>,
 }
 
-impl Sent {
-    /// The requests of each step. What comes after the last is no part of the case: on a server
-    /// that stays, its namespace goes.
+impl SentRequests {
+    /// The requests of each step. Requests after the last step are left out: on a server that
+    /// continues, the namespace is deleted.
     fn steps(&self) -> Vec<Vec<SentRequest>> {
         let (all, mut begin) = (self.log.requests(), 0);
-        let settled = self.settled.lock().expect("nobody panics with it");
+        let settled = self.settled.lock().expect("no thread panics with it");
         settled.iter().map(|end| all[std::mem::replace(&mut begin, *end)..*end].to_vec()).collect()
     }
 
     fn settled(&self) {
-        self.settled.lock().expect("nobody panics with it").push(self.log.requests().len());
+        self.settled.lock().expect("no thread panics with it").push(self.log.requests().len());
     }
 }
 
-impl Subscriber for Sent {
+impl Subscriber for SentRequests {
     fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         if let Event::StepSettled { .. } = event {
             self.settled();
@@ -150,8 +149,8 @@ impl Subscriber for Sent {
     }
 }
 
-fn in_virtual_time(case: &Arc<Case>) -> Result<Sent, Error> {
-    let sent = Sent::default();
+fn in_virtual_time(case: &Arc<Case>) -> Result<SentRequests, Error> {
+    let sent = SentRequests::default();
     let hook = sent.clone();
     let simulation = Simulation {
         sent: Some(sent.log.clone()),
@@ -162,8 +161,8 @@ fn in_virtual_time(case: &Arc<Case>) -> Result<Sent, Error> {
     Ok(sent)
 }
 
-fn in_real_time(case: &Arc<Case>) -> Result<Sent, Error> {
-    let sent = Sent::default();
+fn in_real_time(case: &Arc<Case>) -> Result<SentRequests, Error> {
+    let sent = SentRequests::default();
     let plan = Plan::new(DEFAULT_VERSION).at(Site::Sim);
     let (log, events) = (Some(sent.log.clone()), Events::to(vec![Arc::new(sent.clone())]));
     let setup = Setup { budget: BUDGET, sent: log, events, ..Setup::new(plan) };
@@ -181,7 +180,7 @@ fn in_real_time(case: &Arc<Case>) -> Result<Sent, Error> {
     Ok(sent)
 }
 
-/// Nothing went wrong: else the requests say nothing.
+/// Checks that the run succeeded; otherwise its requests mean nothing.
 fn settled(recording: &Recording) -> Result<(), Error> {
     let why = recording.entries.iter().find_map(|entry| match entry {
         Entry::Trouble(trouble) => Some(trouble.why.clone()),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A Deployment controller in Python's standard library, to be judged from the outside.
+"""A Deployment controller that uses only Python's standard library.
 
     lockstep run cases/rolling --cluster sim --subject "command:python3 harness/tests/subjects/deployment.py"
 
@@ -50,7 +50,7 @@ JSON, STRATEGIC = "application/json", "application/strategic-merge-patch+json"
 
 
 class Refused(Exception):
-    """The server answered, and not with success."""
+    """The server returned an error."""
 
     def __init__(self, code, text):
         try:
@@ -63,12 +63,12 @@ class Refused(Exception):
 
 
 class Server:
-    """Where the kubeconfig leads to, as whom, and whom to trust."""
+    """The server, credentials and CA of the kubeconfig."""
 
     def __init__(self, path):
         text = open(path, encoding="utf-8").read()
 
-        # The standard library reads no YAML. A kubeconfig of one cluster and one user needs none of it.
+        # The standard library has no YAML parser. A kubeconfig of one cluster and one user needs none.
         def field(name):
             found = re.search(rf'["\s-]{name}"?:\s*"?([^"\s,}}]+)', text)
             return found and found.group(1)
@@ -81,7 +81,7 @@ class Server:
 
 
 class Api:
-    """Requests over one connection that stays open; each thread has its own."""
+    """Requests over a persistent connection; each thread has its own."""
 
     def __init__(self, server):
         self.server, self.connection = server, None
@@ -124,11 +124,11 @@ def path_of(obj, resource, subresource=""):
     return f"{group}/namespaces/{meta['namespace']}/{resource}{name}{'/' + subresource if subresource else ''}"
 
 
-# --- What is known of the cluster
+# --- Cache
 
 
 class Cache:
-    """The newest versions that the watches have shown, by kind, namespace and name."""
+    """The newest objects from the watches, by kind, namespace and name."""
 
     def __init__(self):
         self.lock = threading.RLock()
@@ -158,7 +158,7 @@ class Cache:
 
 
 class Watch(threading.Thread):
-    """Lists one kind, then watches it; whenever the watch cannot go on, from the beginning."""
+    """Lists one kind, then watches it; lists again when the watch fails."""
 
     def __init__(self, server, cache, kind, changed):
         super().__init__(name=f"watch {kind}", daemon=True)
@@ -204,11 +204,11 @@ class Watch(threading.Thread):
             self.api.close()
 
 
-# --- What is to be done
+# --- Queue
 
 
 class Queue:
-    """Keys to look at: each once, by one worker at a time; some later, some after a pause that grows."""
+    """A work queue: each key once, by one worker at a time; with delays and back-off."""
 
     def __init__(self):
         self.wake = threading.Condition()
@@ -258,7 +258,7 @@ class Queue:
 
 
 class Recorder(threading.Thread):
-    """Writes Events, one after the other, while the workers go on."""
+    """Writes Events in order, in the background."""
 
     def __init__(self, server):
         super().__init__(name="events", daemon=True)
@@ -292,7 +292,7 @@ class Recorder(threading.Thread):
 
 
 class Controller:
-    """Threads, and which Deployments a change concerns."""
+    """Starts the threads, and maps changes to Deployments."""
 
     def __init__(self, server):
         self.server, self.cache, self.queue, self.recorder = server, Cache(), Queue(), Recorder(server)
@@ -336,7 +336,7 @@ class Controller:
             self.pod_gone(before)
 
     def concerned(self, before, now):
-        """The owner, and the former one. Of one that nobody owns: whoever selects it."""
+        """The owner and the previous owner; without an owner, the Deployments that select it."""
         versions = [rs for rs in (before, now) if rs]
         namespace = versions[0]["metadata"]["namespace"]
         found = [self.owner(namespace, owner) for rs in versions if (owner := controller_of(rs))]
@@ -350,7 +350,7 @@ class Controller:
         return deployment if deployment and deployment["metadata"]["uid"] == owner["uid"] else None
 
     def pod_gone(self, pod):
-        """A Recreate Deployment waits for its last pod."""
+        """A Recreate Deployment waits for the end of its last pod."""
         owner, namespace = controller_of(pod), pod["metadata"]["namespace"]
         rs = owner and self.cache.get("replicasets", namespace, owner["name"])
         deployment = rs and controller_of(rs) and self.owner(namespace, controller_of(rs))
@@ -405,7 +405,7 @@ def annotations_of(obj):
 
 
 def number(text):
-    """A whole number, or nothing."""
+    """An integer, or None."""
     return int(text) if text is not None and re.fullmatch(r"[+-]?\d+", text) else None
 
 
@@ -433,7 +433,7 @@ def selects(deployment, obj):
 
 
 def same_template(left, right):
-    """Whether they mean the same but for the hash: what is empty and what is not there are one."""
+    """Whether they are equal except for the hash; empty and absent fields are equal."""
 
     def plain(value):
         if isinstance(value, dict):
@@ -471,7 +471,7 @@ def find(conditions, kind):
 
 
 def set_condition(conditions, kind, status, reason, message, replace=False):
-    """Unchanged where status and reason are; the transition's time stays if the status does."""
+    """Unchanged if status and reason are; the transition time changes only with the status."""
     current, now = find(conditions, kind), timestamp()
     if current and not replace and (current["status"], current.get("reason")) == (status, reason):
         return
@@ -485,11 +485,11 @@ def remove_condition(conditions, kind):
     conditions[:] = [condition for condition in conditions if condition["type"] != kind]
 
 
-# --- One look at one Deployment
+# --- One reconciliation of a Deployment
 
 
 class OutOfDate(Exception):
-    """The next write would be of an object that this sync has itself made out of date."""
+    """The next write would be based on a version that this sync has already replaced."""
 
 
 class Sync:
@@ -502,7 +502,7 @@ class Sync:
         self.conditions = self.status.setdefault("conditions", [])
         self.spec, self.replicas = self.deployment["spec"], deployment["spec"].get("replicas", 1)
         self.rolling = self.spec["strategy"]["type"] == "RollingUpdate"
-        # Cached versions that are no longer the newest.
+        # Outdated cached versions.
         self.written = set()
 
     def run(self):
@@ -522,7 +522,7 @@ class Sync:
     # Writing
 
     def write_status(self, status):
-        """With it goes the revision. Once in a sync: the cached version is out of date afterwards."""
+        """Also writes the revision. Once per sync, as the cached version is outdated afterwards."""
         self.write_deployment("status", {**self.deployment, "status": status})
 
     def write_deployment(self, subresource, body):
@@ -533,7 +533,7 @@ class Sync:
                      {**body, "apiVersion": "apps/v1", "kind": "Deployment"})
 
     def write_replica_set(self, rs, change):
-        """The ReplicaSet as the server returns it after the change, which is made to a copy."""
+        """Changes a copy of the ReplicaSet; returns the server's result."""
         name, version = rs["metadata"]["name"], rs["metadata"]["resourceVersion"]
         if (name, version) in self.written:
             raise OutOfDate
@@ -550,7 +550,7 @@ class Sync:
     # Ownership
 
     def claim(self):
-        """The ReplicaSets of this Deployment, oldest first, after orphans are adopted and strangers released."""
+        """The ReplicaSets of this Deployment, oldest first, after adopting orphans and releasing others."""
         owned, deleting, alive = [], is_deleting(self.deployment), False
         meta = self.deployment["metadata"]
         for rs in self.controller.cache.list("replicasets", self.key[0]):
@@ -576,7 +576,7 @@ class Sync:
                 raise
 
     def confirm_alive(self):
-        """Nothing is adopted by a Deployment whose deletion the cache has not seen."""
+        """A Deployment that is being deleted, which the cache may not show yet, adopts nothing."""
         fresh = self.api.ask("GET", path_of(self.deployment, "deployments"))
         if is_deleting(fresh) or fresh["metadata"]["uid"] != self.deployment["metadata"]["uid"]:
             raise RuntimeError("the deployment is being deleted, or has been made anew")
@@ -619,7 +619,7 @@ class Sync:
         return rs
 
     def annotations_for(self, current, revision):
-        """What a new ReplicaSet's annotations lack, and whether that is worth a write."""
+        """The annotations to update, and whether they require a write."""
         found = {key: value for key, value in annotations_of(self.deployment).items()
                  if key not in NOT_COPIED and current.get(key) != value}
         before = current.get(REVISION)
@@ -673,7 +673,7 @@ class Sync:
         return created
 
     def not_created(self, name, error):
-        """A name that something else has is a collision of hashes; any other refusal is told of."""
+        """A name in use is a hash collision; other errors are reported."""
         if error.reason == "AlreadyExists":
             existing = self.controller.cache.get("replicasets", self.key[0], name)
             template = existing and existing["spec"]["template"]
@@ -704,7 +704,7 @@ class Sync:
         if not self.rolling or self.replicas == 0:
             return 0
         unavailable = self.bound("maxUnavailable", math.floor)
-        # If nothing could move, one pod may be unavailable.
+        # If nothing could change otherwise, one pod may be unavailable.
         return min(unavailable if unavailable or self.max_surge() else 1, self.replicas)
 
     def min_available(self):
@@ -720,7 +720,7 @@ class Sync:
         return current if everything >= most else current + min(most - everything, self.replicas - current)
 
     def resize(self, rs, size, refresh=False):
-        """Whether it was sized, and how it is afterwards. With `refresh`, annotations alone are worth a write."""
+        """Whether the size changed, and the resulting ReplicaSet. With `refresh`, it also writes changed annotations alone."""
         name, current, annotations = rs["metadata"]["name"], rs["spec"].get("replicas", 1), self.sizes()
         behind = any(annotations_of(rs).get(key) != value for key, value in annotations.items())
         if current == size and not (refresh and behind):
@@ -737,7 +737,7 @@ class Sync:
                        f"Scaled {direction} replica set {name} from {current} to {size}")
         return current != size, answer
 
-    # Scaling, and being paused
+    # Scaling and pausing
 
     def note_pause(self):
         progressing = find(self.conditions, "Progressing")
@@ -795,7 +795,7 @@ class Sync:
             added += share
             sized.append([rs, rs["spec"]["replicas"] + share])
         if to_add:
-            # What rounding leaves over.
+            # The remainder of rounding.
             sized[0][1] = max(0, sized[0][1] + to_add - added)
         return sized
 
@@ -825,7 +825,7 @@ class Sync:
         self.report_progress(new, old)
 
     def reduce_old(self, new, old):
-        """Old ReplicaSets down, as far as availability allows; unhealthy pods first, they serve nobody."""
+        """Scales old ReplicaSets down as far as availability allows; unavailable pods first."""
         active = active_of(old)
         unready = new["spec"].get("replicas", 1) - reported([new], "availableReplicas")
         most = wanted([*old, new]) - self.min_available() - unready
@@ -835,7 +835,7 @@ class Sync:
             active, total = self.reduce_unhealthy(active, most)
             return total + self.reduce_healthy(active, new) > 0
         except Refused as error:
-            # The status is still written, and the watch brings another sync.
+            # The status is still written, and its watch event triggers another sync.
             log(f"deployment {'/'.join(self.key)}: {error}")
             return False
         except OutOfDate:
@@ -846,7 +846,7 @@ class Sync:
         for rs in active:
             unhealthy = rs["spec"]["replicas"] - reported([rs], "availableReplicas")
             if unhealthy < 0 and total < most:
-                # Its status lags behind an earlier cut.
+                # Its status does not show an earlier scale-down yet.
                 raise OutOfDate
             cut = min(unhealthy, most - total)
             if cut > 0:
@@ -915,7 +915,7 @@ class Sync:
     # History
 
     def clean_up(self, old):
-        """Old ReplicaSets beyond the limit, the lowest revision first; one that is not done is passed over."""
+        """Deletes old ReplicaSets beyond the limit, the lowest revision first, except active ones."""
         limit = self.spec.get("revisionHistoryLimit", NO_DEADLINE)
         candidates = [rs for rs in old if not is_deleting(rs)]
         candidates.sort(key=lambda rs: (revision_of(rs) or 0, age(rs)))
@@ -956,7 +956,7 @@ class Sync:
         return status
 
     def differs(self, status):
-        """What is zero and what is not there are one, but for the terminating."""
+        """Compares statuses; zero and absent are equal, except for terminating pods."""
         def plain(status):
             return {key: value for key, value in status.items() if value or key == "terminatingReplicas"}
 
@@ -999,7 +999,7 @@ class Sync:
         if self.is_complete(status):
             word = ("True", "NewReplicaSetAvailable", f"{subject} has successfully progressed.")
         elif self.progresses(status):
-            # Written anew each time, so that its date moves on with the progress.
+            # Replaced each time, so that its date follows the progress.
             message = f"{subject} is progressing."
             return set_condition(conditions, "Progressing", "True", "ReplicaSetUpdated", message, replace=True)
         elif current and not was_complete and self.left(current) < 0:
@@ -1009,7 +1009,7 @@ class Sync:
         return set_condition(conditions, "Progressing", *word)
 
     def progresses(self, status):
-        """More new pods, fewer old ones, more ready or more available ones than before."""
+        """Whether there are more new pods, fewer old ones, or more ready or available ones than before."""
         def old_pods(status):
             return status.get("replicas", 0) - status.get("updatedReplicas", 0)
 
@@ -1021,7 +1021,7 @@ class Sync:
         return self.deadline() - seconds_since(condition["lastUpdateTime"])
 
     def look_at_the_deadline(self, status):
-        """Nothing moves: so that a deadline is not slept through."""
+        """Schedules a sync at the deadline, if nothing changes before."""
         current = find(self.conditions, "Progressing")
         over = ("ProgressDeadlineExceeded", "NewReplicaSetAvailable")
         if not current or self.deadline() is None or self.is_complete(status):

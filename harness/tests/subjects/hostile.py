@@ -1,13 +1,13 @@
-"""A controller that rolls Deployments out, and tries to end the run once one has the name of a way to do so. Python's standard library only.
+"""A controller that rolls Deployments out, and attacks the harness if a Deployment has the name of an attack. Python's standard library only.
 
     brackets   posts 100,000 opening brackets
     doubling   sends a JSON patch whose operations copy the object into itself
     huge       posts a body of 300 MB
-    endless    posts a body that does not end
-    floods     opens watches without end
+    endless    posts an endless body
+    floods     opens endless watches
     kill       kills the simulated server
-    stop       stops the simulated server, which then answers nothing
-    shouts     prints without end
+    stop       stops the simulated server, which then does not respond
+    shouts     prints endlessly
 """
 
 import http.client
@@ -21,7 +21,7 @@ import wrong
 
 
 def server():
-    """The process of the simulated server that belongs to the harness of this process."""
+    """The process of this harness's simulated server."""
     listed = subprocess.run(["ps", "-axo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 2) for line in listed.splitlines()]
     parents = {int(pid): int(parent) for pid, parent, *_ in rows}
@@ -31,7 +31,7 @@ def server():
 
 
 def send(cluster, method, path, pieces, kind="application/json"):
-    """A request of its own connection, whose body comes in pieces; whatever comes of it."""
+    """A request over a new connection with a chunked body; errors are ignored."""
     known = cluster.connection
     connection = http.client.HTTPSConnection(known.host, known.port, context=known._context, timeout=60)
     headers = {"Authorization": f"Bearer {cluster.token}", "Content-Type": kind, "Transfer-Encoding": "chunked"}

@@ -1,8 +1,8 @@
-"""deployment.py with less than a Deployment has, for the tests of descriptions that do not claim it.
+"""deployment.py with fewer capabilities, for the tests of reduced workload descriptions.
 
     less.py [status] [events]
 
-    status          writes no status; the revision goes by an ordinary write
+    status          writes no status; writes the revision by an ordinary update
     events          publishes no Events
 """
 

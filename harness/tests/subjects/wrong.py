@@ -1,18 +1,18 @@
-"""Controllers that are wrong on purpose, for the tests of what lockstep says of them. Python's standard library only.
+"""Deliberately wrong controllers, for the tests of lockstep's reports. Python's standard library only.
 
     wrong.py MODE
 
-    ends            prints a line and ends
+    ends            prints a line and exits
     ends-on-doomed  rolls Deployments out, and raises ValueError once one is called `doomed`
-    home            rolls Deployments out by ~/.kube/config, and says what it found there and which words it was given
-    in-cluster      rolls Deployments out by what a pod finds
-    leaks           rolls Deployments out, writes a value of a Secret wherever it can, and raises ValueError with it at three replicas
-    invalid         rolls out none, as the ReplicaSets that it asks for have no selector
-    mute            prints a line with an escape sequence in it and does nothing, not even connect
-    slow SECONDS    rolls Deployments out after so long
+    home            rolls Deployments out with ~/.kube/config, and prints its content and the arguments
+    in-cluster      rolls Deployments out with a pod's service account
+    leaks           rolls Deployments out, writes a Secret's value everywhere it can, and raises ValueError with it at three replicas
+    invalid         rolls out nothing, as its ReplicaSets have no selector
+    mute            prints a line with an escape sequence, and never connects
+    slow SECONDS    rolls Deployments out after this delay
     both            rolls Deployments out, and writes the status of their ReplicaSets as well
     status-within   writes the status of a Deployment with the Deployment
-    distrusts       connects, and does not trust the certificate that it is shown
+    distrusts       connects, and does not trust the server's certificate
 """
 
 import base64
@@ -48,7 +48,7 @@ class Cluster:
     def __init__(self, server, ca, token, trusts=True):
         url = urllib.parse.urlsplit(server)
         context = ssl.create_default_context(cadata=ca) if trusts else ssl.create_default_context()
-        # Which names a certificate has is not what these tests are about.
+        # These tests do not check the certificate's names.
         context.check_hostname = False
         self.connection = http.client.HTTPSConnection(url.hostname, url.port, context=context)
         self.token = token
@@ -93,7 +93,7 @@ LEAKED = "s3cr3t-of-the-case"
 
 
 def leak(cluster, deployment):
-    """Print the value in all ways in which programs do, and write it as names, keys, values and messages."""
+    """Print the value in many ways, and write it as names, keys, values and messages."""
     encoded = base64.b64encode(LEAKED.encode()).decode()
     print(f"it is {LEAKED}, {json.dumps({'password': LEAKED})}, {encoded}", flush=True)
     print("x" * 290 + LEAKED, flush=True)
@@ -113,7 +113,7 @@ def leak(cluster, deployment):
 
 
 def roll_out(cluster, deployment, owned, mode=None):
-    """The least that makes a Deployment settle: one ReplicaSet of its size, and a status that adds up."""
+    """The minimum for a Deployment to settle: one ReplicaSet of its size, and a consistent status."""
     path = f"/apis/apps/v1/namespaces/{deployment['metadata']['namespace']}"
     if not owned:
         cluster.ask("POST", f"{path}/replicasets", replica_set(deployment))

@@ -1,9 +1,8 @@
-//! Real TLS clients against every server whose certificate the harness issues: interceptor,
-//! simulated server, control plane.
+//! Real TLS clients against every server with a certificate of the harness: interceptor, simulated
+//! server, control plane.
 //!
-//! Trials `tls::<server>::<client>`. A client that this machine lacks is listed as ignored, and why
-//! is said on standard error. What the certificates hold is read by unit tests, which need no
-//! client.
+//! Trials `tls::<server>::<client>`. A missing client is listed as ignored, with the reason on
+//! standard error. Unit tests check the certificates' content without clients.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -27,15 +26,15 @@ use tokio::process;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-/// Where else than on 127.0.0.1 an interceptor listens, as it does for the pods of a kind node.
+/// Another address than 127.0.0.1 that an interceptor listens on, as for the pods of a kind node.
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
-/// Every name that a server answers to.
+/// Every name in a server's certificate.
 const NAMES: [&str; 5] =
     ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
 
 type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// Whose certificate it is.
+/// The server under test.
 #[derive(Debug, Clone, Copy)]
 enum Server {
     Interceptor,
@@ -45,7 +44,7 @@ enum Server {
     Etcd,
 }
 
-/// Who connects.
+/// The client.
 #[derive(Debug, Clone, Copy)]
 enum Client {
     OpenSsl,
@@ -54,7 +53,7 @@ enum Client {
     Go,
 }
 
-/// A server that listens, for as long as this is there.
+/// A listening server; dropping this stops it.
 struct Listening {
     address: SocketAddr,
     ca: PathBuf,
@@ -99,7 +98,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Whether a program is there and runs.
+/// Whether a program is installed and runs.
 fn runs(program: &str, version: &str) -> bool {
     let mut asked = Command::new(program);
     asked.arg(version).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -115,28 +114,28 @@ async fn connects(server: Server, client: Client) -> Checked {
             let ip = listening.address.ip().to_string();
             let names = NAMES.map(|name| ["-verify_hostname", name]);
             let ips = [ip.as_str(), "127.0.0.1", "::1"].map(|ip| ["-verify_ip", ip]);
-            // One at a time: each is a connection.
+            // One name per connection.
             for name in names.into_iter().chain(ips) {
                 let strict = ["s_client", "-connect", &address, "-CAfile", &ca, "-x509_strict", "-verify_return_error"];
-                said("openssl", strict.into_iter().chain(name), "Verify return code: 0 (ok)").await?;
+                expect_output("openssl", strict.into_iter().chain(name), "Verify return code: 0 (ok)").await?;
             }
         }
         Client::Curl => {
             let plain = ["--noproxy", "*", "--silent", "--show-error", "--write-out", "%{http_code}", "--cacert", &ca];
             try_join_all(listening.urls().iter().map(async |url| {
                 let url = format!("{url}/version");
-                said("curl", plain.into_iter().chain([url.as_str()]), "401").await
+                expect_output("curl", plain.into_iter().chain([url.as_str()]), "401").await
             }))
             .await?;
         }
         Client::Python => {
             let script = source("client.py");
             let words = [script, ca].into_iter().chain(listening.urls());
-            said("python3", words, " 401").await?;
+            expect_output("python3", words, " 401").await?;
         }
         Client::Go => {
             let words = ["run".to_owned(), source("client.go"), ca].into_iter().chain(listening.urls());
-            said("go", words, " 401").await?;
+            expect_output("go", words, " 401").await?;
         }
     }
     Ok(())
@@ -146,20 +145,24 @@ fn source(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls_clients").join(name).display().to_string()
 }
 
-/// Run a client to its end: it must succeed, and say this.
-async fn said(program: &str, words: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>, what: &str) -> Checked {
+/// Runs a client, which must succeed and print this text.
+async fn expect_output(
+    program: &str,
+    words: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>,
+    expected: &str,
+) -> Checked {
     let mut client = process::Command::new(program);
     client.args(words).stdin(Stdio::null()).kill_on_drop(true);
     let output = client.output().await?;
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    if output.status.success() && text.contains(what) {
+    if output.status.success() && text.contains(expected) {
         return Ok(());
     }
-    Err(format!("{client:?} did not say `{what}` ({}):\n{text}", output.status).into())
+    Err(format!("{client:?} did not say `{expected}` ({}):\n{text}", output.status).into())
 }
 
 impl Server {
-    /// Start it, with its authority's certificate in a file.
+    /// Starts the server, with its CA certificate in a file.
     async fn start(self) -> Checked<Listening> {
         let folder = tempfile::tempdir()?;
         if let Self::KubeApiserver | Self::Etcd = self {
@@ -200,7 +203,7 @@ impl Server {
 }
 
 impl Listening {
-    /// By what it is asked.
+    /// The URLs of the server.
     fn urls(&self) -> Vec<String> {
         let port = self.address.port();
         let by_name = self.address.ip() == Ipv4Addr::LOCALHOST;
@@ -217,8 +220,7 @@ impl Drop for Listening {
     }
 }
 
-/// A server with one of a control plane's certificates, which answers whatever it is asked as one
-/// does that knows nobody.
+/// A server with one of a control plane's certificates that answers every request as unauthorized.
 async fn answer(pki: &Path, name: &str) -> Checked<(SocketAddr, JoinHandle<()>)> {
     let certificate = CertificateDer::from_pem_file(pki.join(format!("{name}.crt")))?;
     let key = PrivateKeyDer::from_pem_file(pki.join(format!("{name}.key")))?;
@@ -233,7 +235,7 @@ async fn answer(pki: &Path, name: &str) -> Checked<(SocketAddr, JoinHandle<()>)>
         while let Ok((socket, _)) = listener.accept().await {
             let tls = tls.clone();
             tokio::spawn(async move {
-                // A client that does not trust the certificate says so itself.
+                // A client that does not trust the certificate reports it.
                 let Ok(mut stream) = tls.accept(socket).await else { return };
                 let mut asked = [0; 4096];
                 if stream.read(&mut asked).await.is_ok_and(|read| read > 0) {

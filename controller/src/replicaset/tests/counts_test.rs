@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::fixtures::{TestPod, ago, make_plan, now, pod, raw};
 use crate::Settings;
-use crate::api::{Cache, Change, Key};
+use crate::api::{Cache, CacheUpdate, NamespacedName};
 use crate::model::ReplicaSet;
 use crate::replicaset::{observe, observe_counts, report};
 
@@ -33,10 +33,10 @@ proptest! {
 
     #[test]
     fn counts_and_pods_give_the_same_plan(all in prop::collection::vec(pod_state(), 1..40), replicas in 0..12_i32, may in prop::bool::ANY) {
-        let (mut cache, key) = (Cache::default(), Key::new("ns", "rs"));
-        cache.take(Change::ReplicaSet(key.clone(), Some(Arc::new(ReplicaSet::read(raw(replicas)).unwrap()))));
+        let (mut cache, key) = (Cache::default(), NamespacedName::new("ns", "rs"));
+        cache.apply(CacheUpdate::ReplicaSet(key.clone(), Some(Arc::new(ReplicaSet::read(raw(replicas)).unwrap()))));
         for (name, pod) in all {
-            cache.take(Change::Pod(Key::new("ns", &name.to_string()), pod.map(TestPod::arc)));
+            cache.apply(CacheUpdate::Pod(NamespacedName::new("ns", &name.to_string()), pod.map(TestPod::arc)));
         }
         let outstanding = (!may).then_some("rs");
         let each = observe(&cache, &key, outstanding).unwrap();

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use crate::api::Key;
+use crate::api::NamespacedName;
 use crate::clock::instant;
 use crate::replicaset::expectations::Expectations;
 
-fn key(name: &str) -> Key {
-    Key::new("ns", name)
+fn key(name: &str) -> NamespacedName {
+    NamespacedName::new("ns", name)
 }
 
 const MINUTE: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::fixtures::{TestPod, make_plan, now, observed_replica_set, pod, raw};
-use crate::api::{Cache, Change, Key};
+use crate::api::{Cache, CacheUpdate, NamespacedName};
 use crate::model::{Pod, PodCount, ReplicaSet};
 use crate::replicaset::pods_to_delete::choose_by_rank;
 use crate::replicaset::rank::node_ranks;
@@ -112,15 +112,15 @@ fn deletes_the_pod_on_the_more_crowded_node() {
 #[test]
 fn cached_neighbours_give_the_same_ranks_as_all_pods() {
     for many in [4, 150] {
-        let (mut cache, key) = (Cache::default(), Key::new("ns", "rs"));
+        let (mut cache, key) = (Cache::default(), NamespacedName::new("ns", "rs"));
         let put = |cache: &mut Cache, pod: TestPod| {
             let pod = pod.arc();
-            cache.take(Change::Pod(Key::new("ns", &pod.name), Some(pod)));
+            cache.apply(CacheUpdate::Pod(NamespacedName::new("ns", &pod.name), Some(pod)));
         };
         let mut raw = raw(1);
         raw["metadata"]["ownerReferences"] =
             json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "web", "controller": true}]);
-        cache.take(Change::ReplicaSet(key.clone(), Some(Arc::new(ReplicaSet::read(raw).unwrap()))));
+        cache.apply(CacheUpdate::ReplicaSet(key.clone(), Some(Arc::new(ReplicaSet::read(raw).unwrap()))));
         for number in 0..many {
             put(&mut cache, pod(&format!("own-{number:03}")).node(&format!("n{number}")).ready(None));
         }

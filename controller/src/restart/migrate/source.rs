@@ -68,7 +68,7 @@ fn restarted(
         let traits = cluster.configs.get(*config).and_then(|config| config.reloader.as_ref());
         let is_selected =
             |labels| settings.resource_selector.as_ref().is_none_or(|of| of.matches(labels).unwrap_or_default());
-        if !settings.looks_at(namespace) || traits.is_some_and(|traits| !is_selected(&traits.labels)) {
+        if !settings.includes_namespace(namespace) || traits.is_some_and(|traits| !is_selected(&traits.labels)) {
             return false;
         }
         if let Some(selector) = settings.namespace_labels() {

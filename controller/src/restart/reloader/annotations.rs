@@ -13,7 +13,7 @@ use super::super::references::ConfigKind;
 use super::change::Change;
 use super::facts::{Facts, speaking, typed_auto};
 use crate::model::names::restart::{CONFIG_MAPS_EXCLUDED, SECRETS_EXCLUDED};
-use crate::settings::{ReloaderSettings, truth};
+use crate::settings::{ReloaderSettings, parse_go_bool};
 
 /// Why a change restarts a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,9 +43,9 @@ pub(super) fn wanted(facts: &Facts, change: &Change, settings: &ReloaderSettings
     if facts.patterns.get(&kind).is_some_and(|patterns| patterns.match_name(&change.config.name)) {
         return Some(Wanted::Named);
     }
-    let found = search == "true" && change.marks.contains(&names.matched);
+    let found = search == "true" && change.marks.contains(&names.search_match);
     let by_flag = settings.all && auto.is_empty() && typed.is_empty();
-    (found || truth(auto) || truth(typed) || by_flag).then_some(Wanted::Used)
+    (found || parse_go_bool(auto) || parse_go_bool(typed) || by_flag).then_some(Wanted::Used)
 }
 
 fn said<'a>(annotations: &'a BTreeMap<String, String>, name: &str) -> &'a str {

@@ -116,7 +116,7 @@ impl Changes {
         at: Moment,
     ) {
         let is_in = settings.namespace_labels().is_none() || self.namespaces.contains(&name.namespace);
-        if !is_in || !settings.looks_at(&name.namespace) {
+        if !is_in || !settings.includes_namespace(&name.namespace) {
             return;
         }
         let now = view.config(name).map(|known| &known.config);

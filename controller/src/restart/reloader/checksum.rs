@@ -33,7 +33,7 @@ impl Traits {
     /// comes.
     pub(in crate::restart) fn keep(&mut self, names: &ReloaderAnnotations) {
         self.labels.clear();
-        self.marks.retain(|mark| *mark == names.ignore || *mark == names.matched);
+        self.marks.retain(|mark| *mark == names.ignore || *mark == names.search_match);
     }
 }
 

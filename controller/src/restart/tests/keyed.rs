@@ -103,7 +103,7 @@ fn a_key_is_never_shown() {
         shown,
         format!("Keyed(ChecksumKeys {{ id: {:?}, previous: Some({:?}) }})", keys(ONE).id(), keys(TWO).id())
     );
-    let short = ChecksumKeyError::TooShort { which: "the key", bytes: 31 };
+    let short = ChecksumKeyError::TooShort { key_name: "the key", bytes: 31 };
     assert_eq!(ChecksumKeys::new(&[7; 31], None).unwrap_err(), short);
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::{Limit, Profile, RestartSettings, Turns};
+use super::super::{GroupSettings, Limit, Profile, RestartSettings};
 use super::world::{World, deployment, env_from};
 use crate::model::names::restart as names;
 
@@ -125,7 +125,7 @@ fn so_many_at_a_time(#[case] limit: &str, #[case] expected: usize) {
 /// The smallest limit of the group's workloads, else the namespace's, else the flag's.
 #[test]
 fn where_a_limit_comes_from() {
-    let turns = Turns { limit: Some(Limit::Workloads(3)), ..Turns::default() };
+    let turns = GroupSettings { limit: Some(Limit::Workloads(3)), ..GroupSettings::default() };
     let flag = || RestartSettings { turns, ..RestartSettings::default() };
     let namespace = |limit: &str| json!({"metadata": {"name": "ns", "annotations": {names::MAX_UNAVAILABLE: limit}}});
     let started = |mut world: World| {
@@ -232,7 +232,7 @@ fn a_failed_one_restarts_when_it_is_due() {
 /// A StatefulSet does not say that its rollout has failed; the controller's own deadline does.
 #[test]
 fn the_deadline_of_what_has_none() {
-    let turns = Turns { limit: Some(Limit::Workloads(2)), deadline: Duration::from_secs(300) };
+    let turns = GroupSettings { limit: Some(Limit::Workloads(2)), deadline: Duration::from_secs(300) };
     let mut world = settle(World::with(RestartSettings { turns, ..RestartSettings::default() }), &[("b", &[])]);
     let mut set_of = deployment("db", env_from(&["c"], false));
     set_of["metadata"]["annotations"][names::ORDER] = "-1".into();

@@ -1,12 +1,11 @@
-// A small Deployment controller on the official JavaScript client, which speaks JSON. Nothing in it
-// knows of the harness that judges it.
+// A small Deployment controller on the official JavaScript client, which uses JSON. It is
+// independent of the harness.
 //
 //   npm ci
 //   lockstep run cases/rolling --subject "command:node controller.js"
 //
-// Informers list and watch; each change queues the Deployment that it concerns, and one worker
-// decides and writes. It neither adopts nor releases ReplicaSets, and knows no rollback by
-// annotation.
+// Informers list and watch; each change queues its Deployment, and one worker decides and
+// writes. It neither adopts nor releases ReplicaSets, and does not support rollback by annotation.
 
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -41,7 +40,7 @@ const deployments = watch("/apis/apps/v1/deployments", () => apps.listDeployment
 function watch(path, list, concerns) {
   const informer = makeInformer(config, path, list);
   informer.on("change", (object) => {
-    // The client takes an exception of a handler for a line that is no JSON, and drops it.
+    // The client treats an exception in a handler as an invalid JSON line, and drops it.
     try {
       const key = concerns(object);
       if (key) queue(key);
@@ -49,7 +48,7 @@ function watch(path, list, concerns) {
       console.error(`${path}:`, error);
     }
   });
-  // After an error the informer does nothing until it is started again.
+  // After an error the informer must be restarted.
   informer.on("error", (error) => {
     console.error(`${path}: ${error.message}; watching again`);
     setTimeout(() => informer.start(), 200);
@@ -58,7 +57,7 @@ function watch(path, list, concerns) {
   return informer;
 }
 
-// --- What is to be done: each Deployment once, and after a failure again after a pause that grows
+// --- Queue: each Deployment once; retries after failures with back-off
 
 const queued = new Set();
 const failures = new Map();
@@ -71,7 +70,7 @@ function queue(key) {
 
 async function work() {
   busy = true;
-  // Let a burst of events be one look.
+  // Reconcile once for a burst of events.
   await new Promise(setImmediate);
   for (const key of queued) {
     queued.delete(key);
@@ -91,7 +90,7 @@ async function work() {
   busy = false;
 }
 
-// --- One look at one Deployment
+// --- One reconciliation of a Deployment
 
 class Rollout {
   constructor(deployment) {
@@ -103,13 +102,13 @@ class Rollout {
     this.before = plain(deployment);
     this.replicas = this.spec.replicas;
     this.rolling = this.spec.strategy.type === "RollingUpdate";
-    // All but that of the present template, oldest first.
+    // All but the one with the current template, oldest first.
     this.old = replicaSets.list(this.meta.namespace).filter((set) => isOwned(set, deployment)).map(plain).sort(byAge);
     this.current = this.old.find((set) => isDeepStrictEqual(template(set), template(deployment)));
     if (this.current) this.old.splice(this.old.indexOf(this.current), 1);
   }
 
-  // Returns when to look again, in milliseconds, although nothing changes.
+  // Returns when to reconcile again without a change, in milliseconds.
   async run() {
     this.report(await this.act());
     const { deployment, before, meta } = this;
@@ -119,7 +118,7 @@ class Rollout {
     await apps.replaceNamespacedDeploymentStatus({ name: meta.name, namespace: meta.namespace, body: deployment });
   }
 
-  // Does what is next, and returns whether the progress is to be judged.
+  // Does the next action, and returns whether to update the progress condition.
   async act() {
     if (this.meta.deletionTimestamp) return false;
     this.notePause();
@@ -147,7 +146,7 @@ class Rollout {
     return now + Math.min(Math.max(0, this.replicas + this.maxSurge() - wanted(this.all())), this.replicas - now);
   }
 
-  // Pods that do not run go first: that costs no availability.
+  // Unavailable pods are removed first, which does not reduce availability.
   async reduceOld() {
     const least = this.replicas - this.maxUnavailable();
     let budget = wanted(this.all()) - least - (size(this.current) - available(this.current));
@@ -186,7 +185,7 @@ class Rollout {
     return this.old.some((set) => reported(set) > 0 || all.some((pod) => isOwned(pod, set) && runs(pod)));
   }
 
-  // To a new number of replicas: the only active ReplicaSet, or each in proportion.
+  // Scales to a new number of replicas: the only active ReplicaSet, or each in proportion.
   async scale() {
     const sets = active(this.all());
     const { current, old, replicas } = this;
@@ -255,7 +254,7 @@ class Rollout {
     for (const [name, value] of Object.entries(this.meta.annotations ?? {})) {
       if (!NOT_COPIED.has(name)) annotations[name] = value;
     }
-    // The highest revision; those that it had before are kept in an annotation.
+    // The highest revision; an annotation keeps the earlier ones.
     const next = 1 + Math.max(0, ...this.old.map(revision));
     const was = annotations[REVISION];
     if (revision(set) >= next) return;
@@ -263,7 +262,7 @@ class Rollout {
     if (was) annotations[HISTORY] = [annotations[HISTORY], was].filter(Boolean).join(",");
   }
 
-  // Its name is made of the template, so that a controller whose cache is behind creates no second one.
+  // Its name contains the template's hash, so that a controller with a stale cache creates no second one.
   async create() {
     const { meta, spec } = this;
     const seed = stable(template(this.deployment)) + (this.status.collisionCount ?? "");
@@ -275,7 +274,7 @@ class Rollout {
       apiVersion: "apps/v1", kind: "ReplicaSet",
       metadata: {
         name: `${meta.name.slice(0, 252 - hash.length)}-${hash}`, namespace: meta.namespace, labels: pod.metadata.labels,
-        // A listed object has no apiVersion and no kind, so they are not taken from it.
+        // Listed objects lack apiVersion and kind.
         ownerReferences: [{ apiVersion: "apps/v1", kind: "Deployment", name: meta.name, uid: meta.uid,
           controller: true, blockOwnerDeletion: true }],
       },
@@ -296,7 +295,7 @@ class Rollout {
     return size(set) !== to && await this.resizeAndNote(set, to);
   }
 
-  // Writes also where only the annotations are behind.
+  // Also writes if only the annotations differ.
   async resizeAndNote(set, to) {
     const from = size(set);
     if (!this.noteSizes(set) && from === to) return false;
@@ -316,7 +315,7 @@ class Rollout {
 
   async update(set) {
     const { name, namespace } = set.metadata;
-    // With the resourceVersion of the cache: the server refuses what was decided on an old view.
+    // With the cached resourceVersion, so that the server refuses decisions on stale data.
     return plain(await apps.replaceNamespacedReplicaSet({ name, namespace, body: set }));
   }
 
@@ -340,7 +339,7 @@ class Rollout {
     return this.rolling ? this.bound(this.spec.strategy.rollingUpdate.maxSurge, Math.ceil) : 0;
   }
 
-  // One where both bounds are zero after rounding: otherwise nothing could move.
+  // 1 if both bounds are zero after rounding, because nothing could change otherwise.
   maxUnavailable() {
     if (!this.rolling || this.replicas === 0) return 0;
     const bound = this.bound(this.spec.strategy.rollingUpdate.maxUnavailable, Math.floor);
@@ -360,7 +359,7 @@ class Rollout {
     const isKnown = sets.every((set) => set.status?.terminatingReplicas !== undefined || set.status?.observedGeneration === undefined);
     Object.assign(status, {
       observedGeneration: this.meta.generation,
-      // The server leaves out a counter that is zero, and so does this, to see whether the status has changed.
+      // The server omits zero counts, and so does this, to detect changes of the status.
       replicas: sum(sets, reported) || undefined,
       updatedReplicas: (current && reported(current)) || undefined,
       readyReplicas: sum(sets, (set) => set.status?.readyReplicas ?? 0) || undefined,
@@ -380,7 +379,7 @@ class Rollout {
     else this.drop("ReplicaFailure");
   }
 
-  // Whether the rollout is done, moves, or has stood still for longer than its deadline.
+  // Whether the rollout is complete, progresses, or has exceeded its deadline.
   judgeProgress() {
     const { status, before } = this;
     if (!this.hasDeadline()) return this.drop("Progressing");
@@ -442,7 +441,7 @@ class Rollout {
     this.status.conditions = this.status.conditions.filter((it) => it.type !== type);
   }
 
-  // Leaves a condition with this status and reason as it is.
+  // Sets a condition, unless it already has this status and reason.
   set(type, value, reason, message) {
     let condition = this.condition(type);
     if (condition?.status === value && condition.reason === reason) return;
@@ -455,12 +454,12 @@ class Rollout {
 
 // --- Objects
 
-// As JSON: of a listed object the client makes instances with Dates, of a watched one it makes neither.
+// As JSON: the client parses listed objects into classes with Dates, and watched ones not.
 function plain(object) {
   return JSON.parse(JSON.stringify(object));
 }
 
-// A text that does not depend on the order of keys, which differs between a list and a watch.
+// A text independent of the order of keys, which differs between lists and watches.
 function stable(value) {
   if (Array.isArray(value)) return `[${value.map(stable)}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
@@ -474,7 +473,7 @@ function template(object) {
   return { ...rest, metadata: { ...others, labels } };
 }
 
-// A timestamp is text in an object that was watched, and a Date in one that was listed.
+// A timestamp is a string in watched objects, and a Date in listed ones.
 function byAge(a, b) {
   const time = (set) => new Date(set.metadata.creationTimestamp).getTime();
   return time(a) - time(b) || (a.metadata.name < b.metadata.name ? -1 : 1);

@@ -1,19 +1,19 @@
-//! A small Deployment controller on kube-rs. Nothing in it knows of the harness that judges it, nor
-//! of the project's own controller.
+//! A small Deployment controller on kube-rs. It is independent of the harness and of the project's
+//! own controller.
 //!
 //! ```text
 //! cargo build --manifest-path harness/tests/subjects/rust/Cargo.toml
 //! lockstep run cases/rolling --cluster sim --subject "command:harness/tests/subjects/rust/target/debug/deployment-controller"
 //! ```
 //!
-//! * `main` starts it, says which change concerns which Deployment, and tries again what failed.
-//! * `rollout` decides what is next; `scale` how many pods each ReplicaSet gets.
+//! * `main` starts it, maps changes to Deployments, and retries after failures.
+//! * `rollout` decides the next action, and `scale` the size of each ReplicaSet.
 //! * `replica_sets` finds, creates, annotates, resizes and deletes them.
-//! * `status` reports.
+//! * `status` computes the status.
 //!
 //! The Deployment comes from the controller's store. Its ReplicaSets and pods are read from the
-//! server at each look, so a decision is never older than the change that led to it. It neither
-//! adopts nor releases ReplicaSets, and knows no rollback by annotation.
+//! server in each reconciliation, so a decision is never older than the change that led to it. The
+//! controller neither adopts nor releases ReplicaSets, and does not support rollback by annotation.
 
 mod replica_sets;
 mod rollout;
@@ -34,14 +34,14 @@ use kube::{Api, Client, ResourceExt};
 
 use rollout::Rollout;
 
-/// The first pause after a failure; each further failure doubles it.
-const PAUSE: Duration = Duration::from_millis(5);
-/// How often it is doubled.
+/// The first delay after a failure; each further failure doubles it.
+const FIRST_DELAY: Duration = Duration::from_millis(5);
+/// The number of doublings.
 const DOUBLINGS: u32 = 12;
 
 struct Context {
     client: Client,
-    /// How often in a row the look at a Deployment failed.
+    /// The number of consecutive failures by Deployment.
     failures: Mutex<BTreeMap<(String, String), u32>>,
 }
 
@@ -53,7 +53,7 @@ async fn main() -> anyhow::Result<()> {
     let store = controller.store();
     controller
         .owns(Api::<ReplicaSet>::all(client.clone()), all())
-        .watches(Api::<Pod>::all(client.clone()), all(), move |pod| held_up_by(&pod, &store))
+        .watches(Api::<Pod>::all(client.clone()), all(), move |pod| blocked_deployments(&pod, &store))
         .with_config(Config::default().concurrency(5))
         .shutdown_on_signal()
         .run(reconcile, retry, Arc::new(Context { client, failures: Mutex::default() }))
@@ -62,9 +62,9 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The Deployments that may wait for a pod to end: strategy Recreate starts nothing before the last
-/// old pod is gone.
-fn held_up_by(pod: &Pod, deployments: &Store<Deployment>) -> Vec<ObjectRef<Deployment>> {
+/// The Deployments that may wait for a pod's end: with strategy Recreate no new pod starts before
+/// the last old one has ended.
+fn blocked_deployments(pod: &Pod, deployments: &Store<Deployment>) -> Vec<ObjectRef<Deployment>> {
     let waits = |deployment: &&Arc<Deployment>| {
         let Some(spec) = &deployment.spec else { return false };
         let mut labels = spec.selector.match_labels.iter().flatten();
@@ -76,17 +76,17 @@ fn held_up_by(pod: &Pod, deployments: &Store<Deployment>) -> Vec<ObjectRef<Deplo
 }
 
 async fn reconcile(deployment: Arc<Deployment>, context: Arc<Context>) -> Result<Action, kube::Error> {
-    let again = Rollout::new(context.client.clone(), &deployment).look().await?;
+    let again = Rollout::new(context.client.clone(), &deployment).reconcile().await?;
     context.failures().remove(&key(&deployment));
     Ok(again.map_or_else(Action::await_change, Action::requeue))
 }
 
-/// A write is refused, mostly because the store was behind: look again, after a pause that grows.
+/// Retries after a refused write, mostly because of a stale store, with an increasing delay.
 fn retry(deployment: Arc<Deployment>, error: &kube::Error, context: Arc<Context>) -> Action {
     eprintln!("{}: {error}", deployment.name_any());
     let mut failures = context.failures();
     let times = failures.entry(key(&deployment)).or_default();
-    let pause = PAUSE * 2u32.pow(DOUBLINGS.min(*times));
+    let pause = FIRST_DELAY * 2u32.pow(DOUBLINGS.min(*times));
     *times += 1;
     Action::requeue(pause)
 }

@@ -1,4 +1,4 @@
-//! The ReplicaSets of a Deployment: found, created, annotated, resized, deleted.
+//! Finds, creates, annotates, resizes and deletes the ReplicaSets of a Deployment.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -17,8 +17,8 @@ pub const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
 const HASH: &str = "pod-template-hash";
-/// Annotations of which a Deployment and each of its ReplicaSets have their own.
-const OWN: [&str; 6] = [
+/// Annotations that are not copied from a Deployment to its ReplicaSets.
+const NOT_COPIED: [&str; 6] = [
     REVISION,
     HISTORY,
     DESIRED,
@@ -27,14 +27,14 @@ const OWN: [&str; 6] = [
     "kubectl.kubernetes.io/last-applied-configuration",
 ];
 
-/// What a ReplicaSet reports.
+/// The replica counts in a ReplicaSet's status.
 pub struct Counts {
     pub replicas: i32,
     pub ready: i32,
     pub available: i32,
 }
 
-pub fn counted(set: &ReplicaSet) -> Counts {
+pub fn counts(set: &ReplicaSet) -> Counts {
     let status = set.status.clone().unwrap_or_default();
     let (ready, available) = (status.ready_replicas.unwrap_or(0), status.available_replicas.unwrap_or(0));
     Counts { replicas: status.replicas, ready, available }
@@ -44,7 +44,7 @@ pub fn size(set: &ReplicaSet) -> i32 {
     set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
-/// A number of replicas in an annotation.
+/// The number of replicas in an annotation.
 pub fn annotated(set: &ReplicaSet, key: &str) -> Option<i32> {
     set.annotations().get(key)?.parse().ok().filter(|count| *count >= 0)
 }
@@ -65,7 +65,8 @@ fn without_hash(template: &PodTemplateSpec) -> PodTemplateSpec {
     template
 }
 
-/// It names the ReplicaSet, so one that the controller does not see yet is not created twice.
+/// The hash of a template. It is part of the ReplicaSet's name, so one that the cache does not have
+/// yet is not created twice.
 fn hash_of(template: &PodTemplateSpec, collisions: Option<i32>) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(serde_json::to_string(template).unwrap_or_default().as_bytes());
@@ -78,7 +79,7 @@ impl Rollout {
         Api::namespaced(self.client.clone(), &self.deployment.namespace().unwrap_or_default())
     }
 
-    /// Read those that the Deployment owns.
+    /// Reads the ReplicaSets that the Deployment owns.
     pub async fn find(&mut self) -> Result<(), Error> {
         let selector = Selector::try_from(self.spec.selector.clone()).unwrap_or_default(); // the server has checked it
         let mut sets = self.api().list(&ListParams::default().labels_from(&selector)).await?.items;
@@ -101,7 +102,7 @@ impl Rollout {
         (0..self.sets.len()).filter(|at| Some(*at) != self.current)
     }
 
-    /// Those that should have pods.
+    /// The indexes of ReplicaSets that should have pods.
     pub fn active(&self) -> Vec<usize> {
         (0..self.sets.len()).filter(|at| size(&self.sets[*at]) > 0).collect()
     }
@@ -114,7 +115,7 @@ impl Rollout {
         self.sets.iter().map(of).sum()
     }
 
-    pub fn wanted(&self) -> i32 {
+    pub fn total_size(&self) -> i32 {
         self.sum(size)
     }
 
@@ -125,7 +126,7 @@ impl Rollout {
         }
     }
 
-    /// Bring what the current one takes from the Deployment up to date, but for its size.
+    /// Updates the current ReplicaSet from the Deployment, except its size.
     pub async fn refresh(&mut self) -> Result<(), Error> {
         let Some(at) = self.current else { return Ok(()) };
         let mut set = self.sets[at].clone();
@@ -147,13 +148,13 @@ impl Rollout {
         }
     }
 
-    /// Copy the Deployment's annotations, and give the ReplicaSet the highest revision.
+    /// Copies the Deployment's annotations, and gives the ReplicaSet the highest revision.
     fn annotate(&self, set: &mut ReplicaSet) {
-        let copied = self.deployment.annotations().iter().filter(|(key, _)| !OWN.contains(&key.as_str()));
+        let copied = self.deployment.annotations().iter().filter(|(key, _)| !NOT_COPIED.contains(&key.as_str()));
         let next = 1 + self.old().map(|at| revision(&self.sets[at])).max().unwrap_or(0).max(0);
         let was = set.annotations().get(REVISION).cloned();
-        // A revision that is no number is somebody else's: all stays as it is, as upstream leaves
-        // it.
+        // A revision that is not a number was written by another client. Upstream then changes
+        // nothing, and neither does this controller.
         if was.as_ref().is_some_and(|was| was.parse::<i64>().is_err()) {
             return;
         }
@@ -184,8 +185,7 @@ impl Rollout {
                 namespace: self.deployment.namespace(),
                 name: Some(format!("{}-{hash}", &name[..name.len().min(252 - hash.len())])),
                 labels: Some(labels),
-                // kube-rs leaves out that the Deployment's deletion waits for this one's; upstream
-                // asks for it.
+                // kube-rs does not set `blockOwnerDeletion`; upstream does.
                 owner_references: self
                     .deployment
                     .controller_owner_ref(&())
@@ -219,26 +219,27 @@ impl Rollout {
         Ok(at)
     }
 
-    /// Set the size, and what it was decided by. One of that size is left alone.
-    pub async fn resize(&mut self, at: usize, wanted: i32) -> Result<bool, Error> {
-        if size(&self.sets[at]) == wanted {
+    /// Sets the size and the size annotations, unless the ReplicaSet already has that size.
+    pub async fn resize(&mut self, at: usize, target: i32) -> Result<bool, Error> {
+        if size(&self.sets[at]) == target {
             return Ok(false);
         }
-        self.resize_or_note(at, wanted).await
+        self.resize_or_note(at, target).await
     }
 
-    /// Write as well where only the annotations are behind. Returns whether the size has changed.
-    pub async fn resize_or_note(&mut self, at: usize, wanted: i32) -> Result<bool, Error> {
+    /// Like [`Self::resize`], but also writes if only the annotations differ. Returns whether the
+    /// size has changed.
+    pub async fn resize_or_note(&mut self, at: usize, target: i32) -> Result<bool, Error> {
         let (before, mut set) = (size(&self.sets[at]), self.sets[at].clone());
         self.note_sizes(&mut set);
         if let Some(spec) = &mut set.spec {
-            spec.replicas = Some(wanted);
+            spec.replicas = Some(target);
         }
         if set != self.sets[at] {
             self.sets[at] = self.api().replace(&set.name_any(), &PostParams::default(), &set).await?;
-            self.note_resize(&set.name_any(), before, wanted).await;
+            self.note_resize(&set.name_any(), before, target).await;
         }
-        Ok(before != wanted)
+        Ok(before != target)
     }
 
     fn note_sizes(&self, set: &mut ReplicaSet) {
@@ -247,7 +248,7 @@ impl Rollout {
         set.annotations_mut().extend(BTreeMap::from(sizes));
     }
 
-    /// Delete old ones beyond the history limit, the lowest revision first.
+    /// Deletes old ReplicaSets beyond the history limit, the lowest revision first.
     pub async fn clean_up(&self) -> Result<(), Error> {
         let limit = self.spec.revision_history_limit.unwrap_or(i32::MAX);
         let mut old: Vec<_> = self.old().map(|at| &self.sets[at]).collect();
@@ -256,7 +257,7 @@ impl Rollout {
         let many = old.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
         for set in &old[..many] {
             let observed = set.status.as_ref().and_then(|status| status.observed_generation).unwrap_or(0);
-            if size(set) > 0 || counted(set).replicas > 0 || set.metadata.generation.unwrap_or(0) > observed {
+            if size(set) > 0 || counts(set).replicas > 0 || set.metadata.generation.unwrap_or(0) > observed {
                 continue; // its pods have not all gone
             }
             match self.api().delete(&set.name_any(), &DeleteParams::default()).await {
@@ -275,8 +276,8 @@ impl Rollout {
         }
     }
 
-    /// An Event of core/v1. kube-rs's own recorder counts Events of one reason as one, whatever
-    /// they say.
+    /// Writes an Event of core/v1. kube-rs's recorder counts Events with the same reason as one,
+    /// even with different messages.
     async fn event(&self, kind: &str, reason: &str, message: String) {
         let (now, name) = (jiff::Timestamp::now(), self.deployment.name_any());
         let event = Event {

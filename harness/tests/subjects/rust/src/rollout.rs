@@ -1,4 +1,4 @@
-//! One look at one Deployment and its ReplicaSets, and what is next.
+//! One reconciliation of a Deployment and its ReplicaSets.
 
 use std::cmp::{max, min};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, Error, ResourceExt};
 
-use crate::replica_sets::{REVISION, counted, desired, size};
+use crate::replica_sets::{REVISION, counts, desired, size};
 
 pub struct Rollout {
     pub client: Client,
@@ -16,9 +16,9 @@ pub struct Rollout {
     pub spec: DeploymentSpec,
     pub status: DeploymentStatus,
     pub replicas: i32,
-    /// All that it owns, oldest first.
+    /// All ReplicaSets that it owns, oldest first.
     pub sets: Vec<ReplicaSet>,
-    /// The one of the present template, once there is one.
+    /// The index of the ReplicaSet with the current template, if it exists.
     pub current: Option<usize>,
 }
 
@@ -30,12 +30,13 @@ impl Rollout {
         Self { client, deployment, spec, status, replicas, sets: vec![], current: None }
     }
 
-    /// Do what is next and report. Returns when to look again although nothing changes.
-    pub async fn look(mut self) -> Result<Option<Duration>, Error> {
+    /// Does the next action and writes the status. Returns when to reconcile again without a
+    /// change.
+    pub async fn reconcile(mut self) -> Result<Option<Duration>, Error> {
         let before = (self.status.clone(), self.revision());
         self.find().await?;
-        let judged = self.act().await?;
-        self.report(judged);
+        let updates_progress = self.act().await?;
+        self.report(updates_progress);
         if before == (self.status.clone(), self.revision()) {
             return Ok(self.until_deadline());
         }
@@ -49,7 +50,7 @@ impl Rollout {
         self.deployment.annotations().get(REVISION).cloned()
     }
 
-    /// Do what is next. Returns whether the progress is to be judged.
+    /// Does the next action. Returns whether to update the progress condition.
     async fn act(&mut self) -> Result<bool, Error> {
         if self.deployment.metadata.deletion_timestamp.is_some() {
             return Ok(false);
@@ -73,44 +74,44 @@ impl Rollout {
         self.spec.strategy.as_ref().is_some_and(|strategy| strategy.type_.as_deref() == Some("Recreate"))
     }
 
-    /// Add new pods as far as maxSurge allows, and remove old ones as far as maxUnavailable does.
+    /// Adds new pods as far as maxSurge allows, and removes old ones as far as maxUnavailable does.
     async fn roll(&mut self) -> Result<(), Error> {
         let current = self.refresh_or_create().await?;
         let now = size(&self.sets[current]);
-        let wanted = if now < self.replicas { self.new_size(now) } else { self.replicas };
-        if self.resize(current, wanted).await? || self.reduce_old(current).await? || !self.is_complete() {
+        let target = if now < self.replicas { self.new_size(now) } else { self.replicas };
+        if self.resize(current, target).await? || self.reduce_old(current).await? || !self.is_complete() {
             return Ok(());
         }
         self.clean_up().await
     }
 
-    /// Pods that are not available go first: that costs nothing.
+    /// Unavailable pods are removed first, which does not reduce availability.
     async fn reduce_old(&mut self, current: usize) -> Result<bool, Error> {
         let (old, least) = (self.active_old(), self.replicas - self.max_unavailable());
         let new = &self.sets[current];
-        let mut budget = self.wanted() - least - (size(new) - counted(new).available);
+        let mut budget = self.total_size() - least - (size(new) - counts(new).available);
         let mut moved = false;
         for &at in &old {
-            let unhealthy = size(&self.sets[at]) - counted(&self.sets[at]).available;
+            let unhealthy = size(&self.sets[at]) - counts(&self.sets[at]).available;
             if unhealthy < 0 && budget > 0 {
                 return Ok(moved); // its status is behind its last cut
             }
-            moved |= self.cut(at, unhealthy, &mut budget).await?;
+            moved |= self.shrink(at, unhealthy, &mut budget).await?;
         }
-        budget = min(budget, self.sum(|set| counted(set).available) - least);
+        budget = min(budget, self.sum(|set| counts(set).available) - least);
         for &at in &old {
-            moved |= self.cut(at, size(&self.sets[at]), &mut budget).await?;
+            moved |= self.shrink(at, size(&self.sets[at]), &mut budget).await?;
         }
         Ok(moved)
     }
 
-    async fn cut(&mut self, at: usize, most: i32, budget: &mut i32) -> Result<bool, Error> {
-        let cut = max(0, min(most, *budget));
-        *budget -= cut;
-        self.resize(at, size(&self.sets[at]) - cut).await
+    async fn shrink(&mut self, at: usize, most: i32, budget: &mut i32) -> Result<bool, Error> {
+        let amount = max(0, min(most, *budget));
+        *budget -= amount;
+        self.resize(at, size(&self.sets[at]) - amount).await
     }
 
-    /// Wait for the last old pod before the first new one.
+    /// Waits for the end of the last old pod before creating a new one.
     async fn recreate(&mut self) -> Result<(), Error> {
         self.refresh().await?;
         let old = self.active_old();
@@ -127,7 +128,7 @@ impl Rollout {
 
     async fn is_any_old_pod_left(&self) -> Result<bool, Error> {
         let old: Vec<_> = self.old().map(|at| &self.sets[at]).collect();
-        if old.iter().any(|set| counted(set).replicas > 0) {
+        if old.iter().any(|set| counts(set).replicas > 0) {
             return Ok(true);
         }
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.deployment.namespace().unwrap_or_default());
@@ -140,7 +141,7 @@ impl Rollout {
         }))
     }
 
-    /// Whether all pods are new ones and available.
+    /// Whether all pods are new and available.
     pub fn is_complete(&self) -> bool {
         let DeploymentStatus { updated_replicas, replicas, available_replicas, observed_generation, .. } = self.status;
         [updated_replicas, replicas, available_replicas].iter().all(|count| count.unwrap_or(0) == self.replicas)

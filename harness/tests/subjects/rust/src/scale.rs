@@ -1,5 +1,4 @@
-//! Sizes: the bounds of a rollout, and a new number of replicas divided among the ReplicaSets that
-//! have pods.
+//! Sizes: the bounds of a rollout, and proportional scaling of ReplicaSets.
 
 use std::cmp::{Reverse, max, min};
 
@@ -7,16 +6,16 @@ use k8s_openapi::api::apps::v1::RollingUpdateDeployment;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::Error;
 
-use crate::replica_sets::{MAXIMUM, annotated, counted, desired, size};
+use crate::replica_sets::{MAXIMUM, annotated, counts, desired, size};
 use crate::rollout::Rollout;
 
 impl Rollout {
-    /// How far the current ReplicaSet may grow at once.
+    /// The largest size that the current ReplicaSet may have now.
     pub fn new_size(&self, now: i32) -> i32 {
         if self.is_recreate() {
             return self.replicas;
         }
-        let room = max(0, self.replicas + self.max_surge() - self.wanted());
+        let room = max(0, self.replicas + self.max_surge() - self.total_size());
         now + min(room, self.replicas - now)
     }
 
@@ -24,7 +23,8 @@ impl Rollout {
         self.bound(|update| update.max_surge.as_ref(), f64::ceil)
     }
 
-    /// One where both bounds are zero after rounding: otherwise nothing could move.
+    /// maxUnavailable; 1 if both bounds are zero after rounding, because nothing could change
+    /// otherwise.
     pub fn max_unavailable(&self) -> i32 {
         if self.replicas == 0 || self.is_recreate() {
             return 0;
@@ -47,7 +47,7 @@ impl Rollout {
         }
     }
 
-    /// Bring the sizes to a new number of replicas.
+    /// Distributes a new number of replicas among the ReplicaSets.
     pub async fn scale(&mut self) -> Result<(), Error> {
         let active = self.active();
         match (&*active, self.current) {
@@ -75,14 +75,14 @@ impl Rollout {
 
     fn is_saturated(&self, at: usize) -> bool {
         let set = &self.sets[at];
-        [Some(size(set)), Some(counted(set).available), desired(set)].iter().all(|count| *count == Some(self.replicas))
+        [Some(size(set)), Some(counts(set).available), desired(set)].iter().all(|count| *count == Some(self.replicas))
     }
 
-    /// The largest first; among equals the newest grows first, and the oldest shrinks first. The
-    /// sets are oldest first.
+    /// The ReplicaSets with their shares, the largest first; among equals the newest grows first,
+    /// and the oldest shrinks first. `active` is oldest first.
     fn proportions(&self, mut active: Vec<usize>) -> Vec<(usize, i32)> {
         let most = if self.replicas > 0 { self.replicas + self.max_surge() } else { 0 };
-        let mut left = most - self.wanted();
+        let mut left = most - self.total_size();
         let grows = left > 0;
         if grows {
             active.reverse();
@@ -101,7 +101,7 @@ impl Rollout {
         sizes
     }
 
-    /// By how much it grows or shrinks, before anything limits that.
+    /// The unlimited change of a ReplicaSet's size.
     fn share(&self, at: usize) -> i32 {
         let set = &self.sets[at];
         if self.replicas == 0 {

@@ -1,4 +1,5 @@
-//! What a Deployment reports: counters, and whether it is available, moves, or has failed.
+//! The status of a Deployment: counts, and the conditions Available, Progressing and
+//! ReplicaFailure.
 
 use std::time::Duration;
 
@@ -7,31 +8,31 @@ use k8s_openapi::api::apps::v1::{DeploymentCondition, DeploymentStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
-use crate::replica_sets::counted;
+use crate::replica_sets::counts;
 use crate::rollout::Rollout;
 
 const PROGRESSING: &str = "Progressing";
 const DONE: &str = "NewReplicaSetAvailable";
 const TIMED_OUT: &str = "ProgressDeadlineExceeded";
-/// A deadline has passed when it is over, not when it is due.
-const AFTER: Duration = Duration::from_millis(50);
+/// The delay after a deadline, which has passed only after the exact time.
+const MARGIN: Duration = Duration::from_millis(50);
 
-/// As the server stores a counter: zero is not there.
+/// A count as the server stores it: zero is absent.
 fn counter(count: i32) -> Option<i32> {
     Some(count).filter(|count| *count != 0)
 }
 
 impl Rollout {
-    /// Bring the status up to date, without writing it.
-    pub fn report(&mut self, judged: bool) {
+    /// Computes the status without writing it.
+    pub fn report(&mut self, updates_progress: bool) {
         let before = self.status.clone();
-        let available = self.sum(|set| counted(set).available);
+        let available = self.sum(|set| counts(set).available);
         self.status.observed_generation = self.deployment.metadata.generation;
-        self.status.replicas = counter(self.sum(|set| counted(set).replicas));
-        self.status.ready_replicas = counter(self.sum(|set| counted(set).ready));
+        self.status.replicas = counter(self.sum(|set| counts(set).replicas));
+        self.status.ready_replicas = counter(self.sum(|set| counts(set).ready));
         self.status.available_replicas = counter(available);
-        self.status.unavailable_replicas = counter((self.wanted() - available).max(0));
-        self.status.updated_replicas = self.current.and_then(|at| counter(counted(&self.sets[at]).replicas));
+        self.status.unavailable_replicas = counter((self.total_size() - available).max(0));
+        self.status.updated_replicas = self.current.and_then(|at| counter(counts(&self.sets[at]).replicas));
         self.status.terminating_replicas = self.terminating();
         if available >= self.replicas - self.max_unavailable() {
             self.set("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.");
@@ -43,13 +44,13 @@ impl Rollout {
                 "Deployment does not have minimum availability.",
             );
         }
-        if judged {
+        if updates_progress {
             self.judge_progress(&before);
             self.report_failure();
         }
     }
 
-    /// Unknown where one of the ReplicaSets does not know its own.
+    /// The terminating pods; unknown if one of the ReplicaSets does not report them.
     fn terminating(&self) -> Option<i32> {
         let statuses = self.sets.iter().map(|set| set.status.clone().unwrap_or_default());
         let known = statuses.map(|status| match (status.terminating_replicas, status.observed_generation) {
@@ -73,11 +74,11 @@ impl Rollout {
             Some(at) => format!("ReplicaSet \"{}\"", self.sets[at].name_any()),
             None => format!("Deployment \"{}\"", self.deployment.name_any()),
         };
-        let is_late = was.as_ref().is_some_and(|was| !was_done && self.left(was).is_none());
+        let is_late = was.as_ref().is_some_and(|was| !was_done && self.remaining(was).is_none());
         if self.is_complete() {
             self.set(PROGRESSING, "True", DONE, &format!("{subject} has successfully progressed."));
-        } else if moves(before, &self.status) {
-            // Written anew each time, so that the deadline counts from here.
+        } else if has_progressed(before, &self.status) {
+            // Replaced each time, so that the deadline counts from now.
             if let Some(was) = self.condition_mut(PROGRESSING)
                 && was.reason.as_deref() == Some("ReplicaSetUpdated")
             {
@@ -89,7 +90,7 @@ impl Rollout {
         }
     }
 
-    /// Pass on that a ReplicaSet cannot create its pods.
+    /// Copies the failure condition of a ReplicaSet.
     fn report_failure(&mut self) {
         const FAILURE: &str = "ReplicaFailure";
         let sets = self.current.into_iter().chain(self.old().collect::<Vec<_>>());
@@ -104,7 +105,8 @@ impl Rollout {
         }
     }
 
-    /// Tell apart a rollout that is paused from one that is stuck.
+    /// Sets the progress condition of a paused or resumed rollout, to distinguish it from a stuck
+    /// one.
     pub fn note_pause(&mut self) {
         let reason = self.condition(PROGRESSING).and_then(|was| was.reason.clone()).unwrap_or_default();
         if self.deadline().is_none() || reason == TIMED_OUT {
@@ -117,7 +119,7 @@ impl Rollout {
         }
     }
 
-    /// Begin a rollout: the deadline counts from here.
+    /// Restarts the progress deadline.
     pub fn note_progress(&mut self, reason: &str, message: String) {
         if self.deadline().is_some() {
             self.set(PROGRESSING, "True", reason, &message);
@@ -135,19 +137,19 @@ impl Rollout {
         u64::try_from(seconds).ok().map(Duration::from_secs)
     }
 
-    /// How long a condition may still stand; nothing once that is over.
-    fn left(&self, condition: &DeploymentCondition) -> Option<Duration> {
+    /// The time until a condition exceeds the deadline; `None` after that.
+    fn remaining(&self, condition: &DeploymentCondition) -> Option<Duration> {
         let since = condition.last_update_time.as_ref()?.0;
         let passed = Duration::try_from(Timestamp::now().duration_since(since)).unwrap_or_default();
         self.deadline()?.checked_sub(passed)
     }
 
-    /// When to look again although nothing changes: no watch reports that time has passed.
+    /// When to reconcile again without a change: no watch reports that time has passed.
     pub fn until_deadline(&self) -> Option<Duration> {
         let progressing = self.condition(PROGRESSING)?;
         self.deadline()?;
         let is_over = matches!(progressing.reason.as_deref(), Some(DONE | TIMED_OUT));
-        (!is_over && !self.is_complete()).then(|| self.left(progressing).unwrap_or_default() + AFTER)
+        (!is_over && !self.is_complete()).then(|| self.remaining(progressing).unwrap_or_default() + MARGIN)
     }
 
     fn condition(&self, kind: &str) -> Option<&DeploymentCondition> {
@@ -158,7 +160,7 @@ impl Rollout {
         self.status.conditions.iter_mut().flatten().find(|one| one.type_ == kind)
     }
 
-    /// Leave a condition with this status and reason as it is.
+    /// Sets a condition, unless it already has this status and reason.
     fn set(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
         let mut new = DeploymentCondition {
             type_: kind.to_owned(),
@@ -181,8 +183,8 @@ impl Rollout {
     }
 }
 
-/// More new pods, fewer old ones, more ready or more available ones than before.
-fn moves(before: &DeploymentStatus, now: &DeploymentStatus) -> bool {
+/// Whether there are more new pods, fewer old ones, or more ready or available ones than before.
+fn has_progressed(before: &DeploymentStatus, now: &DeploymentStatus) -> bool {
     let fields: [fn(&DeploymentStatus) -> Option<i32>; 3] =
         [|one| one.updated_replicas, |one| one.ready_replicas, |one| one.available_replicas];
     let old = |one: &DeploymentStatus| one.replicas.unwrap_or(0) - one.updated_replicas.unwrap_or(0);

@@ -23,15 +23,15 @@ import java.util.function.ToIntFunction;
 import java.util.stream.Stream;
 
 /**
- * A small Deployment controller on the official Java client, which speaks JSON. Nothing in it knows of the harness that judges it.
+ * A small Deployment controller on the official Java client, which uses JSON. It is independent of the harness.
  *
  * <pre>
  * mvn package
  * lockstep run cases/rolling --subject "command:java -jar target/deployment-controller.jar"
  * </pre>
  *
- * Informers list and watch; each change queues the Deployment that it concerns, and one worker decides and writes. It neither adopts
- * nor releases ReplicaSets, and knows no rollback by annotation.
+ * Informers list and watch; each change queues its Deployment, and one worker decides and writes. It neither adopts nor
+ * releases ReplicaSets, and does not support rollback by annotation.
  */
 public class DeploymentController {
     static final String REVISION = "deployment.kubernetes.io/revision";
@@ -67,7 +67,7 @@ public class DeploymentController {
             .map(o -> replicaSet(pod.getMetadata().getNamespace(), o.getName())).flatMap(this::deploymentOf));
     }
 
-    // --- What is to be done: each Deployment once, and after a failure again after a pause that grows
+    // --- Queue: each Deployment once; retries after failures with back-off
 
     record Key(String namespace, String name) {}
 
@@ -113,9 +113,9 @@ public class DeploymentController {
 
     V1ReplicaSet replicaSet(String namespace, String name) { return replicaSets.namespace(namespace).get(name); }
 
-    // --- One look at one Deployment
+    // --- One reconciliation of a Deployment
 
-    /** Returns when to look again, although nothing changes. */
+    /** Returns when to reconcile again without a change. */
     Optional<Duration> reconcile(V1Deployment deployment) throws ApiException {
         V1Deployment before = copy(deployment);
         Rollout rollout = new Rollout(deployment);
@@ -152,7 +152,7 @@ public class DeploymentController {
             old.remove(current);
         }
 
-        /** Does what is next, and returns whether the progress is to be judged. */
+        /** Does the next action, and returns whether to update the progress condition. */
         boolean act() throws ApiException {
             if (deployment.getMetadata().getDeletionTimestamp() != null) return false;
             notePause();
@@ -182,7 +182,7 @@ public class DeploymentController {
             return now + Math.min(Math.max(0, replicas + maxSurge() - wanted(all())), replicas - now);
         }
 
-        /** Pods that do not run go first: that costs no availability. */
+        /** Removes unavailable pods first, which does not reduce availability. */
         boolean reduceOld() throws ApiException {
             int least = replicas - maxUnavailable(), total = 0;
             int budget = wanted(all()) - least - (size(current) - available(current));
@@ -224,7 +224,7 @@ public class DeploymentController {
                 .anyMatch(pod -> isOwned(pod, set) && !List.of("Failed", "Succeeded").contains(String.valueOf(pod.getStatus().getPhase()))));
         }
 
-        /** To a new number of replicas: the only active ReplicaSet, or each in proportion. */
+        /** Scales to a new number of replicas: the only active ReplicaSet, or each in proportion. */
         void scale() throws ApiException {
             List<V1ReplicaSet> sets = active(all());
             if (sets.size() < 2) {
@@ -258,7 +258,7 @@ public class DeploymentController {
             return before == 0 ? 0 : (int) Math.round((double) size(set) * (replicas + maxSurge()) / before) - size(set);
         }
 
-        /** Old ReplicaSets beyond the history limit are deleted, the lowest revision first. */
+        /** Deletes old ReplicaSets beyond the history limit, the lowest revision first. */
         void cleanUp() throws ApiException {
             List<V1ReplicaSet> sets = old.stream().filter(set -> set.getMetadata().getDeletionTimestamp() == null)
                 .sorted(Comparator.comparingLong(DeploymentController::revision)).toList();
@@ -293,7 +293,7 @@ public class DeploymentController {
             noteRevision(set);
         }
 
-        /** The highest revision; those that it had before are kept in an annotation. */
+        /** Sets the highest revision; an annotation keeps the earlier ones. */
         void noteRevision(V1ReplicaSet set) {
             long next = 1 + old.stream().mapToLong(DeploymentController::revision).max().orElse(0);
             String was = annotation(set, REVISION);
@@ -303,7 +303,7 @@ public class DeploymentController {
                 .filter(text -> text != null && !text.isEmpty()).reduce((a, b) -> a + "," + b).orElse(was));
         }
 
-        /** Its name is made of the template, so that a controller whose cache is behind creates no second one. */
+        /** Its name contains the template's hash, so that a controller with a stale cache creates no second one. */
         void create() throws ApiException {
             V1ObjectMeta meta = deployment.getMetadata();
             String seed = JSON.serialize(spec.getTemplate()) + Objects.toString(status.getCollisionCount(), "");
@@ -331,7 +331,7 @@ public class DeploymentController {
             return size(set) != size && resizeAndNote(set, size);
         }
 
-        /** Writes also where only the annotations are behind. */
+        /** Also writes if only the annotations differ. */
         boolean resizeAndNote(V1ReplicaSet set, int size) throws ApiException {
             int from = size(set);
             if (!noteSizes(set) && from == size) return false;
@@ -372,7 +372,7 @@ public class DeploymentController {
 
         int maxSurge() { return rolling ? bound(spec.getStrategy().getRollingUpdate().getMaxSurge(), true) : 0; }
 
-        /** One where both bounds are zero after rounding: otherwise nothing could move. */
+        /** 1 if both bounds are zero after rounding, because nothing could change otherwise. */
         int maxUnavailable() {
             if (!rolling || replicas == 0) return 0;
             int bound = bound(spec.getStrategy().getRollingUpdate().getMaxUnavailable(), false);
@@ -407,7 +407,7 @@ public class DeploymentController {
             else status.getConditions().removeIf(c -> c.getType().equals("ReplicaFailure"));
         }
 
-        /** Whether the rollout is done, moves, or has stood still for longer than its deadline. */
+        /** Whether the rollout is complete, progresses, or has exceeded its deadline. */
         void judgeProgress(V1DeploymentStatus before) {
             V1DeploymentCondition was = condition("Progressing");
             if (!hasDeadline()) status.getConditions().remove(was);
@@ -460,7 +460,7 @@ public class DeploymentController {
             return status.getConditions().stream().filter(c -> c.getType().equals(type)).findFirst().orElse(null);
         }
 
-        /** Leaves a condition with this status and reason as it is. */
+        /** Sets a condition, unless it already has this status and reason. */
         void set(String type, String value, String reason, String message) {
             V1DeploymentCondition c = condition(type);
             if (c == null) status.addConditionsItem(c = new V1DeploymentCondition().type(type));
@@ -523,6 +523,6 @@ public class DeploymentController {
 
     static int or0(Integer number) { return number == null ? 0 : number; }
 
-    /** The server leaves out a counter that is zero, and so does this controller, to see whether the status has changed. */
+    /** The server omits zero counts, and so does this controller, to detect changes of the status. */
     static Integer orNull(int number) { return number == 0 ? null : number; }
 }
