@@ -130,7 +130,7 @@ pub(crate) fn alerts(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<
     let trimmed = |name: &str| lookup(name).map(|text| text.trim().to_owned());
     let url = trimmed("ALERT_WEBHOOK_URL");
     let url = url.context("ALERT_ON_RELOAD=true without ALERT_WEBHOOK_URL: set it, or leave out ALERT_ON_RELOAD")?;
-    let form = match trimmed("ALERT_SINK").unwrap_or_default().to_lowercase().as_str() {
+    let format = match trimmed("ALERT_SINK").unwrap_or_default().to_lowercase().as_str() {
         "slack" => WebhookFormat::Slack,
         "teams" => WebhookFormat::Teams,
         "gchat" => WebhookFormat::GoogleChat,
@@ -138,7 +138,7 @@ pub(crate) fn alerts(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<
         _ => WebhookFormat::Raw,
     };
     let proxy = trimmed("ALERT_WEBHOOK_PROXY").filter(|proxy| !proxy.is_empty()).map(WebhookUrl);
-    Ok(Some(Webhook { url: WebhookUrl(url), proxy, form, prefix: trimmed("ALERT_ADDITIONAL_INFO") }))
+    Ok(Some(Webhook { url: WebhookUrl(url), proxy, format, prefix: trimmed("ALERT_ADDITIONAL_INFO") }))
 }
 
 #[cfg(test)]

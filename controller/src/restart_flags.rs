@@ -285,7 +285,7 @@ impl RestartFlags {
     /// variables. With Reloader's own flag there are no restarts to report, and changes are
     /// reported instead.
     fn webhook(&self, reloader: &ReloaderSettings) -> anyhow::Result<Option<Webhook>> {
-        let form = match self.restart_webhook_format {
+        let format = match self.restart_webhook_format {
             WebhookFormatFlag::Json => WebhookFormat::Json,
             WebhookFormatFlag::Raw => WebhookFormat::Raw,
             WebhookFormatFlag::Slack => WebhookFormat::Slack,
@@ -303,7 +303,7 @@ impl RestartFlags {
                     "--restart-webhook-url is for --restart-profile=safe and reloader; xing's controller has no webhook"
                 )
             }
-            Some(url) => Some(Webhook { form, ..Webhook::plain(WebhookUrl(url.clone())) }),
+            Some(url) => Some(Webhook { format, ..Webhook::plain(WebhookUrl(url.clone())) }),
             None if self.restart_profile == ProfileFlag::Reloader => alerts(|name| std::env::var(name).ok())?,
             None => None,
         };

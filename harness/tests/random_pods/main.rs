@@ -104,9 +104,9 @@ fn case(sets: &PodSets, seed: u64, number: usize) -> String {
             line(&format!("        {}: {{node: n{node}, ready: true}}", PodSets::sibling_name(number)));
         }
     }
-    let sets = sets.survivors();
+    let survivors = sets.survivors();
     let list = |set: &BTreeSet<String>| format!("[{}]", set.iter().cloned().collect::<Vec<_>>().join(", "));
-    let expect = match sets.iter().collect::<Vec<_>>().as_slice() {
+    let expect = match survivors.iter().collect::<Vec<_>>().as_slice() {
         [one] => format!("alive: {}", list(one)),
         several => format!("anyOf: [{}]", several.iter().map(|set| list(set)).collect::<Vec<_>>().join(", ")),
     };
