@@ -74,7 +74,7 @@ mod tests {
         let program = Program::try_parse_from([&["p"], arguments].concat()).unwrap();
         match (program.flags.secure(metrics.parse().unwrap(), probes.parse().unwrap()), expected) {
             (Ok(secure), Ok(expected)) => {
-                assert_eq!(secure, expected.map(|path| SecureMetrics(path.map(PathBuf::from))))
+                assert_eq!(secure, expected.map(|path| SecureMetrics(path.map(PathBuf::from))));
             }
             (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
             (secure, _) => panic!("{secure:?}"),
