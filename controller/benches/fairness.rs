@@ -23,7 +23,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kube_apiserver_sim::{ApiServer, Listen, Reaction};
+use kube_apiserver_sim::{ApiServer, ListenOptions, Reaction};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -40,7 +40,8 @@ const HOSTILE: &str = "hostile";
 const SLOW: Duration = Duration::from_secs(5);
 /// The timeout of a probe. A probe that times out or does not return 200 counts as this long.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The sizes in bytes of large annotations and of a large ConfigMap value, just below the API's limits.
+/// The sizes in bytes of large annotations and of a large ConfigMap value, just below the API's
+/// limits.
 const ANNOTATIONS: usize = 250_000;
 const VALUE: usize = 1_000_000;
 
@@ -188,7 +189,7 @@ async fn measure(row: Hostility, duration: Duration) -> Outcome<Measurement> {
             api.put_stored(deployment(row, &namespace, n, is_hostile))?;
         }
     }
-    let listening = api.listen(Listen::loopback())?;
+    let listening = api.listen(ListenOptions::loopback())?;
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let program = start(row, &listening.url(), port)?;
     until_ready(port).await?;
@@ -277,7 +278,7 @@ fn change(api: &ApiServer, row: Hostility, namespace: &str, n: usize, version: u
         api.put_stored(config(row, namespace, n, version))?;
         return Ok(());
     }
-    let Some(mut deployment) = api.stored("deployments")?.get(namespace, &format!("web{n}")) else { return Ok(()) };
+    let Some(mut deployment) = api.storage("deployments")?.get(namespace, &format!("web{n}")) else { return Ok(()) };
     deployment["spec"]["replicas"] = (2 + version % 50).into();
     deployment["metadata"]["generation"] = (1 + version).into();
     api.put_stored(deployment)?;

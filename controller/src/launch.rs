@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
-use rollout_controller::restart::Source;
+use rollout_controller::restart::MigrationSource;
 use rollout_controller::{Address, Election, Settings};
 
 use crate::serving_flags::SecureMetrics;
@@ -25,7 +25,7 @@ pub(crate) struct Launch {
     pub(crate) filter: &'static str,
     pub(crate) settings: Settings,
     /// Report what a migration from this controller would change, and exit without running.
-    pub(crate) migrate_from: Option<Source>,
+    pub(crate) migrate_from: Option<MigrationSource>,
     pub(crate) election: Option<Election>,
 }
 

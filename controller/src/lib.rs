@@ -122,7 +122,7 @@ pub async fn run_with(
 pub async fn migrate(
     client: Client,
     settings: Settings,
-    from: restart::Source,
+    from: restart::MigrationSource,
 ) -> Result<restart::Migration, RunError> {
     runtime::migrate(client, &settings, from).await
 }

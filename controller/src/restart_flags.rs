@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{ArgAction, ValueEnum};
 use rollout_controller::connect::WebhookClient;
-use rollout_controller::restart::Source;
+use rollout_controller::restart::MigrationSource;
 use rollout_controller::{
     Address, Budget, ControllerName, Election, GroupSettings, Limit, Profile, RateLimit, ReloaderSettings,
     RestartSettings, SecretChecksums, Settings, Webhook, WebhookFormat, WebhookUrl, Window,
@@ -38,8 +38,8 @@ pub(crate) struct RestartFlags {
     /// Seconds for which changes are gathered before a workload is restarted
     #[arg(short = 'r', long, value_name = "S", env = "RESTART_GRACE_PERIOD", default_value_t = 5)]
     restart_grace_period: u32,
-    /// Parts of errors that do not stop the controller (xing) or are only logged as warnings (safe); may
-    /// be repeated [env: IGNORED_ERRORS=A;B]
+    /// Parts of errors that do not stop the controller (xing) or are only logged as warnings
+    /// (safe); may be repeated [env: IGNORED_ERRORS=A;B]
     #[arg(long, value_name = "TEXT")]
     ignored_errors: Vec<String>,
     /// The verbosity of the log
@@ -202,8 +202,8 @@ impl RestartFlags {
             },
             settings,
             migrate_from: self.migrate_from.map(|from| match from {
-                MigrationSourceFlag::Xing => Source::Xing,
-                MigrationSourceFlag::Reloader => Source::Reloader,
+                MigrationSourceFlag::Xing => MigrationSource::Xing,
+                MigrationSourceFlag::Reloader => MigrationSource::Reloader,
             }),
             election: self.election(identity)?,
         })
@@ -411,7 +411,7 @@ mod tests {
         let arguments = ["rollout-controller", "--migrate-from=reloader"];
         assert!(Program::try_parse_from(arguments).unwrap_err().to_string().contains("--dry-run"));
         let shown = launch(&["--migrate-from=reloader", "--dry-run", "--auto-reload-all"], None);
-        assert_eq!((shown.migrate_from, shown.settings.restart.reloader.all), (Some(Source::Reloader), true));
+        assert_eq!((shown.migrate_from, shown.settings.restart.reloader.all), (Some(MigrationSource::Reloader), true));
     }
 
     #[test]

@@ -30,9 +30,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use lockstep::clock;
-use lockstep::cluster::{self, Cluster, DEFAULT_VERSION, Plan};
+use lockstep::cluster::{self, Cluster, ClusterPlan, DEFAULT_VERSION};
 use lockstep::observe::namespace::{make_namespace, remove_namespace};
-use lockstep::supervise::{Child, Spec, Supervisor};
+use lockstep::supervise::{Child, ProcessSpec, Supervisor};
 use process::{Usage, controller, usage};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -58,7 +58,7 @@ const MANIFESTS: &str = "1000 3000";
 const PATIENCE: Duration = Duration::from_secs(280);
 
 fn main() -> Outcome<()> {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run())
 }
 
@@ -75,7 +75,7 @@ fn candidates() -> Outcome<[Candidate; 2]> {
     Ok([
         Candidate {
             title: "kube-controller-manager",
-            program: cluster::binaries(DEFAULT_VERSION)?.program("kube-controller-manager"),
+            program: cluster::obtain_binaries(DEFAULT_VERSION)?.program("kube-controller-manager"),
             flags: with(&["--controllers=deployment-controller,replicaset-controller", "--secure-port=0"]),
         },
         Candidate {
@@ -92,7 +92,7 @@ async fn run() -> Outcome<()> {
     let manifests = std::env::var("LOCKSTEP_MANIFESTS").unwrap_or_else(|_| MANIFESTS.to_owned());
     let manifests = manifests.split_whitespace().map(str::parse).collect::<Result<Vec<usize>, _>>()?;
     let candidates = candidates()?;
-    let cluster = cluster::boot(&Plan::new(DEFAULT_VERSION).without("deployment,replicaset".parse()?)).await?;
+    let cluster = cluster::boot(&ClusterPlan::new(DEFAULT_VERSION).without("deployment,replicaset".parse()?)).await?;
     let folder = tempfile::tempdir()?;
     let supervisor = Supervisor::start(folder.path(), false)?;
     let bench = Bench { client: cluster.access().admin_client().await?, cluster, supervisor, folder };
@@ -188,7 +188,7 @@ impl Bench {
 
     fn start(&self, candidate: &Candidate, name: &str, more: &[String]) -> Outcome<Child> {
         let kubeconfig = format!("--kubeconfig={}", self.cluster.admin_kubeconfig_path().display());
-        Ok(self.supervisor.spawn(Spec {
+        Ok(self.supervisor.spawn(ProcessSpec {
             name: name.to_owned(),
             program: candidate.program.clone(),
             args: candidate.flags.iter().chain(more).cloned().chain([kubeconfig]).collect(),

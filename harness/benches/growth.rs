@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use lockstep::case;
 use lockstep::clock;
-use lockstep::recording::Entry;
-use lockstep::runner::{Simulation, simulated};
-use lockstep::subject::Spec;
+use lockstep::recording::RecordingEntry;
+use lockstep::runner::{Simulation, simulate};
+use lockstep::subject::SubjectSpec;
 use lockstep::verdict;
 
 /// Replicas of one Deployment.
@@ -58,11 +58,11 @@ fn measure(size_name: &str, number: u32) -> Result<(), Box<dyn std::error::Error
         (format!("{number} Deployments × 3"), rolled(&all)?)
     };
     let case = Arc::new(case::parse("growth/case.yaml", "growth/case", &text)?);
-    let spec: Spec = "ours".parse()?;
+    let spec: SubjectSpec = "ours".parse()?;
     let began = clock::instant();
-    let recording = simulated(&case, &spec, &Simulation::new(case.controllers.clone(), BUDGET))?;
+    let recording = simulate(&case, &spec, &Simulation::new(case.controllers.clone(), BUDGET))?;
     let played = began.elapsed();
-    let steps = recording.entries.iter().filter(|entry| matches!(entry, Entry::Step(_))).count();
+    let steps = recording.entries.iter().filter(|entry| matches!(entry, RecordingEntry::Step(_))).count();
     let began = clock::instant();
     let judgement = verdict::judge(&case, &recording, None);
     let judged = began.elapsed();

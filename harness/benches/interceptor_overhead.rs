@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use lockstep::case;
 use lockstep::clock;
-use lockstep::cluster::{self, DEFAULT_VERSION, Plan};
-use lockstep::recording::Entry;
+use lockstep::cluster::{self, ClusterPlan, DEFAULT_VERSION};
+use lockstep::recording::RecordingEntry;
 use lockstep::runner::{Environment, Session, SessionOptions};
 
 const CASE: &str = "../cases/rolling/quarter-on-ten.yaml";
@@ -25,7 +25,7 @@ const PLAYS: u32 = 5;
 const BUDGET: Duration = Duration::from_secs(90);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     run()
 }
 
@@ -33,8 +33,9 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let without = "deployment".parse()?;
-        let environment =
-            Arc::new(Environment::open(cluster::boot(&Plan::new(DEFAULT_VERSION).without(without)).await?).await?);
+        let environment = Arc::new(
+            Environment::open(cluster::boot(&ClusterPlan::new(DEFAULT_VERSION).without(without)).await?).await?,
+        );
         let measured = measure(&environment).await;
         environment.close().await;
         measured
@@ -43,7 +44,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
 
 /// The measurements of one side.
 #[derive(Default)]
-struct Side {
+struct InterceptPoint {
     /// Milliseconds per play.
     plays: Vec<u64>,
     /// Milliseconds per settling, from the step to the proof that the controller is idle.
@@ -55,13 +56,13 @@ struct Side {
 async fn measure(environment: &Arc<Environment>) -> Result<(), Box<dyn std::error::Error>> {
     let case = case::load_one(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE))?;
     let spec = "upstream".parse().map_err(|error| format!("{error}"))?;
-    let mut sides = [Side::default(), Side::default()];
+    let mut sides = [InterceptPoint::default(), InterceptPoint::default()];
     for round in 0..ROUNDS {
         let first = usize::from(round % 2 == 1);
         for which in [first, 1 - first] {
             let options =
                 SessionOptions { budget: BUDGET, bypass_interceptor: which == 1, ..SessionOptions::default() };
-            let session = Session::take(environment, &spec, &options).await?;
+            let session = Session::open(environment, &spec, &options).await?;
             session.play(&case).await;
             for _ in 0..PLAYS {
                 let began = clock::instant();
@@ -72,13 +73,13 @@ async fn measure(environment: &Arc<Environment>) -> Result<(), Box<dyn std::erro
                 }
                 for entry in &recording.entries {
                     match entry {
-                        Entry::Settled(settling) => sides[which].settlings.push(settling.took),
-                        Entry::Request(_) => sides[which].requests += 1,
+                        RecordingEntry::Settled(settling) => sides[which].settlings.push(settling.took),
+                        RecordingEntry::Request(_) => sides[which].requests += 1,
                         _ => {}
                     }
                 }
             }
-            session.leave().await;
+            session.close().await;
         }
     }
     let [interceptor, none] = &mut sides;

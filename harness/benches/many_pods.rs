@@ -19,9 +19,9 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use lockstep::clock;
-use lockstep::cluster::{self, Cluster, DEFAULT_VERSION, Plan};
+use lockstep::cluster::{self, Cluster, ClusterPlan, DEFAULT_VERSION};
 use lockstep::observe::namespace::make_namespace;
-use lockstep::supervise::{Spec, Supervisor};
+use lockstep::supervise::{ProcessSpec, Supervisor};
 use process::{Usage, controller, usage};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ const PODS: i32 = 5000;
 const PATIENCE: Duration = Duration::from_secs(280);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     run()
 }
 
@@ -44,7 +44,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     };
     eprintln!("{pods} pods, then {}:", pods / 2);
     let common = ["--leader-elect=false", "--kube-api-qps=2000", "--kube-api-burst=4000"].map(str::to_owned);
-    let upstream = cluster::binaries(DEFAULT_VERSION)?.program("kube-controller-manager");
+    let upstream = cluster::obtain_binaries(DEFAULT_VERSION)?.program("kube-controller-manager");
     let mut arguments = common.to_vec();
     arguments.extend(["--controllers=replicaset-controller".to_owned(), "--secure-port=0".to_owned()]);
     runtime.block_on(one("upstream", &upstream, arguments, pods))?;
@@ -60,11 +60,11 @@ async fn one(
     pods: i32,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let without = "deployment,replicaset".parse()?;
-    let cluster = cluster::boot(&Plan::new(DEFAULT_VERSION).without(without)).await?;
+    let cluster = cluster::boot(&ClusterPlan::new(DEFAULT_VERSION).without(without)).await?;
     let folder = tempfile::tempdir()?;
     let supervisor = Supervisor::start(folder.path(), false)?;
     arguments.push(format!("--kubeconfig={}", cluster.admin_kubeconfig_path().display()));
-    let child = supervisor.spawn(Spec {
+    let child = supervisor.spawn(ProcessSpec {
         name: title.to_owned(),
         program: program.to_owned(),
         args: arguments,

@@ -15,8 +15,8 @@ use std::time::Duration;
 use lockstep::case::{self, Case};
 use lockstep::clock;
 use lockstep::golden::GoldenTimelines;
-use lockstep::runner::{Simulation, simulated};
-use lockstep::subject::Spec;
+use lockstep::runner::{Simulation, simulate};
+use lockstep::subject::SubjectSpec;
 use lockstep::verdict::{self, Verdict};
 
 const ROUNDS: u32 = 5;
@@ -32,8 +32,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         case::find(&[PathBuf::from("cases")])?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
     let cases: Vec<_> = cases.into_iter().flatten().map(Arc::new).collect();
     let goldens =
-        cases.iter().map(|case| GoldenTimelines::beside(Path::new(&case.path))).collect::<Result<Vec<_>, _>>()?;
-    let spec: Spec = "ours".parse()?;
+        cases.iter().map(|case| GoldenTimelines::load_beside(Path::new(&case.path))).collect::<Result<Vec<_>, _>>()?;
+    let spec: SubjectSpec = "ours".parse()?;
     let mut fastest = vec![(Duration::MAX, Duration::MAX); cases.len()];
     for _ in 0..ROUNDS {
         for ((case, golden), best) in cases.iter().zip(&goldens).zip(&mut fastest) {
@@ -63,11 +63,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn once(
     case: &Arc<Case>,
     golden: &GoldenTimelines,
-    spec: &Spec,
+    spec: &SubjectSpec,
 ) -> Result<(Duration, Duration), Box<dyn std::error::Error>> {
     let simulation = Simulation::new(case.controllers.clone(), BUDGET);
     let began = clock::instant();
-    let recording = simulated(case, spec, &simulation)?;
+    let recording = simulate(case, spec, &simulation)?;
     let played = began.elapsed();
     let began = clock::instant();
     let judgement = verdict::judge(case, &recording, golden.for_server(&recording.header.cluster.version));

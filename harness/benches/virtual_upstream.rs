@@ -17,11 +17,11 @@ use std::time::Duration;
 
 use lockstep::case::{self, Case};
 use lockstep::clock;
-use lockstep::cluster::{DEFAULT_VERSION, Plan as ClusterPlan, Site};
-use lockstep::controllers::{Controller, Controllers};
+use lockstep::cluster::{ClusterPlan, DEFAULT_VERSION, Site};
+use lockstep::controllers::{Controller, ControllerSet};
 use lockstep::golden::GoldenTimelines;
-use lockstep::run::{Plan, Played, RunError, Setup};
-use lockstep::subject::Spec;
+use lockstep::run::{CompletedPlay, PlayError, PlayPlan, Setup};
+use lockstep::subject::SubjectSpec;
 use lockstep::verdict::{self, Verdict};
 
 /// As a process only every 20th case is played.
@@ -31,7 +31,7 @@ const PROCESS_EVERY: usize = 20;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::set_current_dir(root)?;
     let cases = cases()?;
@@ -56,13 +56,13 @@ fn cases() -> Result<Vec<Arc<Case>>, Box<dyn std::error::Error>> {
 }
 
 /// Measures one subject on all cases.
-fn one(spec: &Spec, cases: &[Arc<Case>]) -> Result<(), Box<dyn std::error::Error>> {
+fn one(spec: &SubjectSpec, cases: &[Arc<Case>]) -> Result<(), Box<dyn std::error::Error>> {
     let lanes = match std::env::var("LOCKSTEP_LANES") {
         Ok(text) => text.parse()?,
         Err(_) => std::thread::available_parallelism()?,
     };
     let setup = Setup { lanes, ..Setup::new(ClusterPlan::new(DEFAULT_VERSION).at(Site::Sim)) };
-    let mut sets: BTreeMap<Controllers, Vec<Arc<Case>>> = BTreeMap::new();
+    let mut sets: BTreeMap<ControllerSet, Vec<Arc<Case>>> = BTreeMap::new();
     for case in cases {
         sets.entry(case.controllers.clone()).or_default().push(Arc::clone(case));
     }
@@ -71,17 +71,18 @@ fn one(spec: &Spec, cases: &[Arc<Case>]) -> Result<(), Box<dyn std::error::Error
     let began = clock::instant();
     runtime.block_on(async {
         for (under_test, cases) in &sets {
-            let result = setup.with_each(under_test, std::slice::from_ref(spec), cases.len(), async |_, player| {
-                let take = async |result: Played<'_>| {
-                    times.push(result.took.as_secs_f64() * 1000.0);
-                    others.extend(is_other(&result));
-                    Ok::<_, RunError>(ControlFlow::Continue(()))
-                };
-                setup.play_each(player, Plan::once(cases), take).await
-            });
+            let result =
+                setup.for_each_subject(under_test, std::slice::from_ref(spec), cases.len(), async |_, player| {
+                    let take = async |result: CompletedPlay<'_>| {
+                        times.push(result.took.as_secs_f64() * 1000.0);
+                        others.extend(is_other(&result));
+                        Ok::<_, PlayError>(ControlFlow::Continue(()))
+                    };
+                    setup.play_each(player, PlayPlan::once(cases), take).await
+                });
             result.await?;
         }
-        Ok::<_, RunError>(())
+        Ok::<_, PlayError>(())
     })?;
     line(spec, lanes, began.elapsed(), times);
     others.iter().for_each(|other| println!("    {other}"));
@@ -89,8 +90,8 @@ fn one(spec: &Spec, cases: &[Arc<Case>]) -> Result<(), Box<dyn std::error::Error
 }
 
 /// The verdict of a play that was not conformant, whose time is not meaningful.
-fn is_other(result: &Played<'_>) -> Option<String> {
-    let Ok(golden) = GoldenTimelines::beside(Path::new(&result.case.path)) else {
+fn is_other(result: &CompletedPlay<'_>) -> Option<String> {
+    let Ok(golden) = GoldenTimelines::load_beside(Path::new(&result.case.path)) else {
         return Some(result.case.name.clone());
     };
     let golden = golden.for_server(&result.recording.header.cluster.version);
@@ -98,7 +99,7 @@ fn is_other(result: &Played<'_>) -> Option<String> {
     (judgement.verdict != Verdict::Conformant).then(|| format!("{} {}", result.case.name, judgement.verdict.name()))
 }
 
-fn line(spec: &Spec, lanes: NonZeroUsize, took: Duration, mut times: Vec<f64>) {
+fn line(spec: &SubjectSpec, lanes: NonZeroUsize, took: Duration, mut times: Vec<f64>) {
     times.sort_by(f64::total_cmp);
     #[expect(clippy::cast_precision_loss, reason = "a number of cases is small")]
     let count = times.len() as f64;

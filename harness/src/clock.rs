@@ -1,7 +1,7 @@
-//! The harness's clock: the only place that reads the time or sleeps.
+//! The harness's clock: the only module that reads the time or sleeps.
 //!
-//! Everything pure takes the time as an argument; everything that talks to a server takes it from
-//! here, so that one search finds all that depends on it.
+//! Pure code takes the time as an argument. All other code gets it from here, so that one search
+//! finds everything that depends on time.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use std::time::Duration;
 pub use tokio::time::Instant;
 
 thread_local! {
-    /// Where a simulation runs on this thread: the time of day at its beginning, and when on the
-    /// runtime's clock that was.
+    /// Set while time on this thread is simulated: the simulated time of day at the beginning, and
+    /// the runtime's instant at that moment.
     static SIMULATED: Cell<Option<(jiff::Timestamp, Instant)>> = const { Cell::new(None) };
 }
 
-/// For as long as it lives, this thread's time of day follows the async runtime's clock, which is
-/// paused.
+/// While this value exists, the time of day on this thread follows the async runtime's paused
+/// clock.
 #[derive(Debug)]
-pub struct Simulated(());
+pub struct SimulatedTime(());
 
-/// It is `epoch` now, on this thread, and time goes on as the runtime's does. To be called within a
-/// runtime whose clock is paused.
-pub fn simulate(epoch: jiff::Timestamp) -> Simulated {
+/// Sets the time of day on this thread to `epoch`; it advances with the runtime's clock. Call it
+/// within a runtime whose clock is paused.
+pub fn simulate(epoch: jiff::Timestamp) -> SimulatedTime {
     SIMULATED.set(Some((epoch, instant())));
-    Simulated(())
+    SimulatedTime(())
 }
 
 /// Whether time is simulated on this thread.
@@ -31,7 +31,7 @@ pub fn is_simulated() -> bool {
     SIMULATED.get().is_some()
 }
 
-impl Drop for Simulated {
+impl Drop for SimulatedTime {
     fn drop(&mut self) {
         SIMULATED.set(None);
     }
@@ -76,19 +76,19 @@ pub fn millis_since(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Wait without holding a thread.
+/// Waits without blocking the thread.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub async fn pause(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
-/// A wait of this length, to be polled.
+/// A future that waits for this long.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub fn sleep(duration: Duration) -> tokio::time::Sleep {
     tokio::time::sleep(duration)
 }
 
-/// Wait and hold the thread: outside of async code only.
+/// Waits and blocks the thread: for use outside of async code only.
 pub fn pause_blocking(duration: Duration) {
     std::thread::sleep(duration);
 }

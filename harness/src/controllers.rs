@@ -1,9 +1,9 @@
-//! The controllers that can be judged, and sets of them.
+//! The controllers that a case can judge, and sets of them.
 //!
-//! One word in three places, so it has a file of its own: a case *judges* some, a subject *brings*
-//! some, and a cluster leaves out exactly what the subject brings, because two of a kind on one
-//! cluster would act on each other's objects. What the subject does not bring is the cluster's,
-//! from upstream. Pure.
+//! Cases, subjects and clusters share these names: a case *judges* some controllers, a subject
+//! *brings* some, and a cluster leaves out exactly those that the subject brings, because two of a
+//! kind on one cluster would act on the same objects. The cluster runs upstream's controllers for
+//! the rest. Pure.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,26 +11,27 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A controller that can be judged.
+/// A controller that a case can judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Controller {
-    /// Makes ReplicaSets for Deployments.
+    /// Creates ReplicaSets for Deployments.
     Deployment,
-    /// Makes pods for ReplicaSets.
+    /// Creates pods for ReplicaSets.
     ReplicaSet,
-    /// Restarts workloads whose ConfigMaps and Secrets have changed. No cluster has one of its own.
+    /// Restarts workloads whose ConfigMaps and Secrets have changed. No cluster runs one of its
+    /// own.
     #[serde(rename = "config-restart")]
     ConfigRestart,
 }
 
 impl Controller {
-    /// All of them.
+    /// All controllers.
     pub const ALL: [Self; 3] = [Self::Deployment, Self::ReplicaSet, Self::ConfigRestart];
-    /// Those that upstream has, so that a cluster has what a subject does not bring.
+    /// Those that upstream has: the cluster runs them if the subject does not bring them.
     pub const UPSTREAM: [Self; 2] = [Self::Deployment, Self::ReplicaSet];
 
-    /// As upstream's `--controllers` has it, and cases and command lines too.
+    /// The name in upstream's `--controllers`, in cases and on command lines.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Deployment => "deployment",
@@ -39,7 +40,7 @@ impl Controller {
         }
     }
 
-    /// As a sentence has it: `Deployment controller`.
+    /// The name in a sentence: `Deployment controller`.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Deployment => "Deployment controller",
@@ -55,47 +56,47 @@ impl fmt::Display for Controller {
     }
 }
 
-/// Some controllers, in upstream's words: `deployment,replicaset`. The default is the Deployment
-/// controller alone.
+/// A set of controllers, in upstream's words: `deployment,replicaset`. The default is the
+/// Deployment controller alone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Controllers(BTreeSet<Controller>);
+pub struct ControllerSet(BTreeSet<Controller>);
 
-impl Default for Controllers {
+impl Default for ControllerSet {
     fn default() -> Self {
         Self(BTreeSet::from([Controller::Deployment]))
     }
 }
 
-impl Controllers {
-    /// Whether this one is among them.
+impl ControllerSet {
+    /// Whether this controller is in the set.
     pub fn has(&self, controller: Controller) -> bool {
         self.0.contains(&controller)
     }
 
-    /// The first of the others that is not among these.
-    pub fn lacks(&self, others: &Self) -> Option<Controller> {
-        others.0.difference(&self.0).next().copied()
+    /// The first of the required controllers that is not in this set.
+    pub fn first_missing(&self, required: &Self) -> Option<Controller> {
+        required.0.difference(&self.0).next().copied()
     }
 
-    /// Each, in one order.
+    /// All controllers in a fixed order.
     pub fn iter(&self) -> impl Iterator<Item = Controller> {
         self.0.iter().copied()
     }
 }
 
-impl FromIterator<Controller> for Controllers {
+impl FromIterator<Controller> for ControllerSet {
     fn from_iter<T: IntoIterator<Item = Controller>>(all: T) -> Self {
         Self(all.into_iter().collect())
     }
 }
 
-impl fmt::Display for Controllers {
+impl fmt::Display for ControllerSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(","))
     }
 }
 
-impl FromStr for Controllers {
+impl FromStr for ControllerSet {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -115,23 +116,23 @@ mod tests {
     #[test]
     fn sets_round_trip() {
         for text in ["deployment", "replicaset", "deployment,replicaset", "config-restart"] {
-            assert_eq!(text.parse::<Controllers>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<ControllerSet>().unwrap().to_string(), text);
         }
-        assert_eq!("replicaset, deployment".parse::<Controllers>().unwrap().to_string(), "deployment,replicaset");
-        assert_eq!(Controllers::default().to_string(), "deployment");
+        assert_eq!("replicaset, deployment".parse::<ControllerSet>().unwrap().to_string(), "deployment,replicaset");
+        assert_eq!(ControllerSet::default().to_string(), "deployment");
     }
 
     #[test]
-    fn others_are_refused() {
-        let error = "deployment,daemonset".parse::<Controllers>().unwrap_err();
+    fn refuses_unknown_controllers() {
+        let error = "deployment,daemonset".parse::<ControllerSet>().unwrap_err();
         assert_eq!(error, "unknown controller 'daemonset': expected deployment, replicaset, config-restart");
-        assert!("".parse::<Controllers>().is_err());
+        assert!("".parse::<ControllerSet>().is_err());
     }
 
     #[test]
-    fn what_is_lacking() {
-        let both: Controllers = Controller::UPSTREAM.into_iter().collect();
-        assert_eq!(both.lacks(&Controllers::default()), None);
-        assert_eq!(Controllers::default().lacks(&both), Some(Controller::ReplicaSet));
+    fn finds_first_missing_controller() {
+        let both: ControllerSet = Controller::UPSTREAM.into_iter().collect();
+        assert_eq!(both.first_missing(&ControllerSet::default()), None);
+        assert_eq!(ControllerSet::default().first_missing(&both), Some(Controller::ReplicaSet));
     }
 }

@@ -1,10 +1,9 @@
-//! Which requirement is pinned by what: the table in `cases/requirements.yaml` against the cases
-//! and tests that there are.
+//! Compares the table in `cases/requirements.yaml` with the existing cases and tests.
 //!
-//! A requirement is one sentence on what a controller does, with where that is known from. It is
-//! pinned by cases, by unit tests where no case can reach it, or it says why nothing can
-//! (`unreachable`). What could be pinned and is not yet says so (`open`): that is counted and
-//! shown, never hidden. Pure: reading files is `cli::coverage`'s.
+//! A requirement is one sentence about what a controller does, with its source. It is pinned by
+//! cases, or by unit tests where no case can reach it; `unreachable` gives the reason where neither
+//! can pin it. A requirement that could be pinned but is not yet is `open`; open requirements are
+//! counted and listed. This module does no I/O: `cli::coverage` reads the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -14,32 +13,33 @@ use serde::Deserialize;
 /// The table's file, under the folder of the cases.
 pub const FILE: &str = "requirements.yaml";
 
-/// One thing that a controller does.
+/// One entry of the table: something that a controller does.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Requirement {
+pub struct RequirementEntry {
     /// Its name: `rolling-surge-rounds-up`.
     pub id: String,
     /// The sentence.
-    pub says: String,
-    /// Where it is known from: `upstream 2.16`, `config-restart 9`.
+    #[serde(rename = "says")]
+    pub text: String,
+    /// The document and section that states it: `upstream 2.16`, `config-restart 9`.
     pub source: String,
     /// How much it matters.
-    pub level: Level,
+    pub level: RequirementLevel,
     /// The file of the rule that implements it, from the repository's root.
     #[serde(default)]
     pub code: Option<String>,
-    /// The cases that pin it; `area/name` is that of each restart profile, `area/name*` are all
-    /// whose name begins so.
+    /// The cases that pin it. `area/name` stands for the case of each restart profile, `area/name*`
+    /// for all cases whose name has this prefix.
     #[serde(default)]
     pub cases: Vec<String>,
     /// The unit tests that pin it: `FILE::FUNCTION`, the file from the repository's root.
     #[serde(default)]
     pub tests: Vec<String>,
-    /// Why it cannot be seen from outside.
+    /// Why it cannot be observed from outside.
     #[serde(default)]
     pub unreachable: Option<String>,
-    /// Why nothing pins it, as long as no case is there that it names.
+    /// Why nothing pins it yet. Ignored as soon as one of its cases exists.
     #[serde(default)]
     pub open: Option<String>,
 }
@@ -47,35 +47,35 @@ pub struct Requirement {
 /// How much a requirement matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// Upstream specifies it, or its tests do.
+pub enum RequirementLevel {
+    /// Upstream or its tests specify it.
     Must,
-    /// Better than what there is to compare with.
+    /// This project's improvement, which no upstream specifies.
     Should,
-    /// Looks like a mistake, and is what upstream does.
+    /// Looks like a mistake, but is what upstream does.
     Quirk,
 }
 
-/// By what a requirement is pinned.
+/// What pins a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pin {
-    /// A case, whatever else.
+    /// At least one case.
     Case,
-    /// Unit tests alone.
+    /// Only unit tests.
     Test,
-    /// Nothing can.
+    /// Nothing can pin it.
     Unreachable,
-    /// Nothing does yet, and it says why.
+    /// Nothing pins it yet, and the entry gives a reason.
     Open,
-    /// Nothing.
-    Nothing,
+    /// Nothing pins it, and the entry gives no reason.
+    Unpinned,
 }
 
-impl Level {
-    /// All of them.
+impl RequirementLevel {
+    /// All levels, the strictest first.
     pub const ALL: [Self; 3] = [Self::Must, Self::Should, Self::Quirk];
 
-    /// As the table has it.
+    /// The word in the table.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -86,8 +86,8 @@ impl Level {
     }
 }
 
-impl Requirement {
-    /// By what it is pinned.
+impl RequirementEntry {
+    /// What pins it.
     #[must_use]
     pub fn pin(&self) -> Pin {
         if !self.cases.is_empty() {
@@ -99,7 +99,7 @@ impl Requirement {
         } else if self.open.is_some() {
             Pin::Open
         } else {
-            Pin::Nothing
+            Pin::Unpinned
         }
     }
 }
@@ -107,54 +107,54 @@ impl Requirement {
 /// Read the table.
 ///
 /// # Errors
-/// What the parser says, with the place.
-pub fn parse(text: &str) -> Result<Vec<Requirement>, String> {
+/// The parser's message, with line and column.
+pub fn parse(text: &str) -> Result<Vec<RequirementEntry>, String> {
     let options = serde_saphyr::options! { with_snippet: false };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())
 }
 
-/// What a case pins, of a table.
+/// The requirements of a table that a case pins.
 #[must_use]
-pub fn pinned_by(table: &[Requirement], case: &str) -> Vec<Requirement> {
-    let table = resolved(table.to_vec(), &BTreeSet::from([case.to_owned()]));
+pub fn requirements_of(table: &[RequirementEntry], case: &str) -> Vec<RequirementEntry> {
+    let table = resolve(table.to_vec(), &BTreeSet::from([case.to_owned()]));
     table.into_iter().filter(|one| one.cases.iter().any(|pin| pin == case)).collect()
 }
 
-/// The table with patterns replaced by the cases that there are. What is open until its cases are
-/// there is closed once they are.
+/// Replaces the patterns of the table by the cases that match them. An `open` requirement is closed
+/// as soon as one of its cases exists.
 #[must_use]
-pub fn resolved(mut table: Vec<Requirement>, cases: &BTreeSet<String>) -> Vec<Requirement> {
+pub fn resolve(mut table: Vec<RequirementEntry>, cases: &BTreeSet<String>) -> Vec<RequirementEntry> {
     for requirement in &mut table {
-        let mut found = Vec::new();
-        for wanted in &requirement.cases {
-            let all: Vec<&String> = match wanted.strip_suffix('*') {
-                Some(begins) => cases.iter().filter(|case| case.starts_with(begins)).collect(),
-                None => cases.iter().filter(|case| is_of_file(case, wanted)).collect(),
+        let mut existing = Vec::new();
+        for pattern in &requirement.cases {
+            let matching: Vec<&String> = match pattern.strip_suffix('*') {
+                Some(prefix) => cases.iter().filter(|case| case.starts_with(prefix)).collect(),
+                None => cases.iter().filter(|case| is_of_file(case, pattern)).collect(),
             };
-            if all.is_empty() && requirement.open.is_none() {
-                found.push(wanted.clone());
+            if matching.is_empty() && requirement.open.is_none() {
+                existing.push(pattern.clone());
             }
-            found.extend(all.into_iter().cloned());
+            existing.extend(matching.into_iter().cloned());
         }
-        if !found.is_empty() {
+        if !existing.is_empty() {
             requirement.open = requirement.open.take().filter(|reason| reason.trim().is_empty());
         }
-        requirement.cases = found;
+        requirement.cases = existing;
     }
     table
 }
 
-/// Whether a case is this one, or a file's case of one restart profile: `area/name@safe` of
-/// `area/name`.
+/// Whether a case comes from this file: the file's only case, or one for a restart profile
+/// (`area/name@safe` of `area/name`).
 fn is_of_file(case: &str, file: &str) -> bool {
     case.strip_prefix(file).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
 }
 
-/// What is wrong with a resolved table: pins that are not there, requirements without one, and
-/// cases that no requirement names.
+/// The mistakes in a resolved table: pins that do not exist, requirements without a pin, and cases
+/// that no requirement names.
 #[must_use]
 pub fn faults(
-    table: &[Requirement],
+    table: &[RequirementEntry],
     cases: &BTreeSet<String>,
     is_test: impl Fn(&str) -> bool,
     is_file: impl Fn(&str) -> bool,
@@ -166,15 +166,15 @@ pub fn faults(
         if !ids.insert(id) {
             faults.push(format!("{id} is listed twice"));
         }
-        if requirement.says.trim().is_empty() || requirement.source.trim().is_empty() {
+        if requirement.text.trim().is_empty() || requirement.source.trim().is_empty() {
             faults.push(format!("{id} has no sentence or no source"));
         }
-        let words = [&requirement.unreachable, &requirement.open];
-        if words.iter().any(|word| word.as_ref().is_some_and(|reason| reason.trim().is_empty())) {
+        let reasons = [&requirement.unreachable, &requirement.open];
+        if reasons.iter().any(|reason| reason.as_ref().is_some_and(|reason| reason.trim().is_empty())) {
             faults.push(format!("{id} gives no reason"));
         }
-        match (requirement.pin(), words.iter().filter(|word| word.is_some()).count()) {
-            (Pin::Nothing, _) => faults.push(format!("{id} is pinned by nothing")),
+        match (requirement.pin(), reasons.iter().filter(|reason| reason.is_some()).count()) {
+            (Pin::Unpinned, _) => faults.push(format!("{id} is pinned by nothing")),
             (Pin::Case | Pin::Test, 1..) | (_, 2..) => faults.push(format!("{id} is pinned, and says that it is not")),
             _ => {}
         }
@@ -192,60 +192,67 @@ pub fn faults(
         let missing = requirement.tests.iter().filter(|test| !is_test(test));
         faults.extend(missing.map(|test| format!("{id} names the test {test}, which does not exist")));
     }
-    let named: BTreeSet<&String> = table.iter().flat_map(|requirement| &requirement.cases).collect();
-    let idle = cases.iter().filter(|case| !named.contains(case));
-    faults.extend(idle.map(|case| format!("{case} pins no requirement")));
+    let pinning: BTreeSet<&String> = table.iter().flat_map(|requirement| &requirement.cases).collect();
+    let useless = cases.iter().filter(|case| !pinning.contains(case));
+    faults.extend(useless.map(|case| format!("{case} pins no requirement")));
     faults
 }
 
 /// The requirements that have a word in their id, their sentence, or the first line of their rule
 /// file, which names the API field. The case of letters is ignored.
 #[must_use]
-pub fn matching(table: Vec<Requirement>, word: &str, first_line: impl Fn(&str) -> Option<String>) -> Vec<Requirement> {
+pub fn matching(
+    table: Vec<RequirementEntry>,
+    word: &str,
+    first_line: impl Fn(&str) -> Option<String>,
+) -> Vec<RequirementEntry> {
     let word = word.to_lowercase();
     let has_word = |text: &str| text.to_lowercase().contains(&word);
-    let matches = |requirement: &Requirement| {
+    let matches = |requirement: &RequirementEntry| {
         let line = requirement.code.as_deref().and_then(&first_line);
-        has_word(&requirement.id) || has_word(&requirement.says) || line.is_some_and(|line| has_word(&line))
+        has_word(&requirement.id) || has_word(&requirement.text) || line.is_some_and(|line| has_word(&line))
     };
     table.into_iter().filter(matches).collect()
 }
 
-/// What pins what: each requirement on a line; `unpinned`: only those that no case and no test
-/// pins.
+/// Lists the requirements with their pins; with `unpinned`, only those that neither a case nor a
+/// test pins.
 #[must_use]
-pub fn list(table: &[Requirement], unpinned: bool) -> String {
+pub fn list(table: &[RequirementEntry], unpinned: bool) -> String {
     let mut out = String::new();
     for requirement in table.iter().filter(|it| !unpinned || it.pin() > Pin::Test) {
-        let Requirement { id, says, source, level, code, cases, tests, unreachable, open } = requirement;
-        writeln!(out, "{id}  ({}, {source})\n    {says}", level.name()).expect("a String takes all");
+        let RequirementEntry { id, text, source, level, code, cases, tests, unreachable, open } = requirement;
+        writeln!(out, "{id}  ({}, {source})\n    {text}", level.name()).expect("a String takes all");
         if let Some(path) = code {
             writeln!(out, "    code: {path}").expect("a String takes all");
         }
-        for (what, pins) in [("cases", cases), ("tests", tests)] {
+        for (kind, pins) in [("cases", cases), ("tests", tests)] {
             if !pins.is_empty() {
-                writeln!(out, "    {what}: {}", pins.join(", ")).expect("a String takes all");
+                writeln!(out, "    {kind}: {}", pins.join(", ")).expect("a String takes all");
             }
         }
-        for (what, why) in [("unreachable", unreachable), ("open", open)] {
-            if let Some(why) = why {
-                writeln!(out, "    {what}: {why}").expect("a String takes all");
+        for (key, reason) in [("unreachable", unreachable), ("open", open)] {
+            if let Some(reason) = reason {
+                writeln!(out, "    {key}: {reason}").expect("a String takes all");
             }
         }
     }
     out
 }
 
-/// Requirements by level and pin, and cases by area.
+/// Counts requirements by level and pin, and cases by area.
 #[must_use]
-pub fn totals(table: &[Requirement], cases: &BTreeSet<String>) -> String {
+pub fn totals(table: &[RequirementEntry], cases: &BTreeSet<String>) -> String {
     let mut out = String::from("requirements   case  test  unreachable  open   all\n");
-    let count = |level: Option<Level>, pin: Option<Pin>| {
-        let of =
-            |it: &&Requirement| level.is_none_or(|level| it.level == level) && pin.is_none_or(|pin| it.pin() == pin);
+    let count = |level: Option<RequirementLevel>, pin: Option<Pin>| {
+        let of = |it: &&RequirementEntry| {
+            level.is_none_or(|level| it.level == level) && pin.is_none_or(|pin| it.pin() == pin)
+        };
         table.iter().filter(of).count()
     };
-    for (name, level) in Level::ALL.map(|level| (level.name(), Some(level))).into_iter().chain([("all", None)]) {
+    for (name, level) in
+        RequirementLevel::ALL.map(|level| (level.name(), Some(level))).into_iter().chain([("all", None)])
+    {
         let [case, test, unreachable, open] =
             [Pin::Case, Pin::Test, Pin::Unreachable, Pin::Open].map(|pin| count(level, Some(pin)));
         let all = count(level, None);
@@ -269,9 +276,9 @@ mod tests {
 
     const ONE: &str = "- {id: a, says: x, source: upstream 2.1, level: must, code: r.rs, ";
 
-    fn found(text: &str) -> Vec<String> {
+    fn faults_of(text: &str) -> Vec<String> {
         let cases = ["a/one".to_owned()].into();
-        faults(&resolved(parse(text).unwrap(), &cases), &cases, |test| test == "f.rs::good", |file| file == "r.rs")
+        faults(&resolve(parse(text).unwrap(), &cases), &cases, |test| test == "f.rs::good", |file| file == "r.rs")
     }
 
     #[rstest]
@@ -286,8 +293,8 @@ mod tests {
     #[case::open_until_it_is_there("cases: [a/one, b/*], open: until then}", &[])]
     #[case::no_such_case("cases: [a/one, a/two]}", &["a names the case a/two, which does not exist"])]
     #[case::no_such_test("cases: [a/one], tests: [f.rs::bad]}", &["a names the test f.rs::bad, which does not exist"])]
-    fn what_is_wrong(#[case] rest: &str, #[case] expected: &[&str]) {
-        assert_eq!(found(&format!("{ONE}{rest}\n")), expected);
+    fn faults_name_missing_and_contradictory_pins(#[case] rest: &str, #[case] expected: &[&str]) {
+        assert_eq!(faults_of(&format!("{ONE}{rest}\n")), expected);
     }
 
     #[rstest]
@@ -315,21 +322,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_its_case_of_each_restart_profile() {
+    fn file_name_stands_for_its_case_of_each_restart_profile() {
         let cases = ["a/one@safe", "a/one@xing", "a/one-more"].map(str::to_owned).into();
-        let table = resolved(parse(&format!("{ONE}cases: [a/one]}}\n")).unwrap(), &cases);
+        let table = resolve(parse(&format!("{ONE}cases: [a/one]}}\n")).unwrap(), &cases);
         assert_eq!(table[0].cases, ["a/one@safe", "a/one@xing"]);
     }
 
     #[test]
-    fn ids_are_unique_and_fields_known() {
+    fn rejects_duplicate_ids_and_unknown_fields() {
         let twice = format!("{ONE}cases: [a/one]}}\n{ONE}cases: [a/one]}}\n");
-        assert_eq!(found(&twice), ["a is listed twice"]);
+        assert_eq!(faults_of(&twice), ["a is listed twice"]);
         assert!(parse(&format!("{ONE}pins: 3}}\n")).unwrap_err().contains("unknown field"));
     }
 
     #[test]
-    fn totals_show_every_gap() {
+    fn totals_count_open_requirements() {
         let table = parse(&format!("{ONE}cases: [a/one]}}\n{ONE}open: later}}\n")).unwrap();
         insta::assert_snapshot!(totals(&table, &["a/one".to_owned()].into()), @r"
         requirements   case  test  unreachable  open   all

@@ -1,20 +1,20 @@
-//! A short name for a text, the same on every machine and in every build: FNV-1a, 64 bits.
+//! A short identifier of a text, the same on every machine and in every build: FNV-1a, 64 bits.
 //!
-//! It guards against forgetting, not against malice: an edited case, a cluster that was made from
-//! another configuration.
+//! It detects accidental changes only, such as an edited case or a cluster that was created from
+//! another configuration; it is not secure.
 
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
-/// How many digits a fingerprint has.
+/// The number of digits of a fingerprint.
 pub(crate) const DIGITS: usize = 16;
 
-/// Sixteen hexadecimal digits in lower case.
+/// Returns 16 hexadecimal digits in lower case.
 pub(crate) fn fingerprint(bytes: impl IntoIterator<Item = u8>) -> String {
-    format!("{:0DIGITS$x}", number(bytes))
+    format!("{:0DIGITS$x}", hash(bytes))
 }
 
-/// The same as a number.
-pub(crate) fn number(bytes: impl IntoIterator<Item = u8>) -> u64 {
+/// The hash as a number.
+pub(crate) fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
@@ -22,9 +22,9 @@ pub(crate) fn number(bytes: impl IntoIterator<Item = u8>) -> u64 {
 mod tests {
     use super::fingerprint;
 
-    /// From the algorithm's own published vectors.
+    /// The algorithm's published vectors.
     #[test]
-    fn known_vectors() {
+    fn matches_published_vectors() {
         assert_eq!(fingerprint(*b""), "cbf29ce484222325");
         assert_eq!(fingerprint(*b"foobar"), "85944171f73967e8");
     }

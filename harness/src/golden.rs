@@ -1,16 +1,18 @@
-//! The timelines that lie beside a case.
+//! The golden timelines beside a case.
 //!
-//! `NAME.timeline` is what upstream did on the server of the default version, and holds on every
+//! `NAME.timeline` is what upstream did on a server of the default version. It applies to every
 //! other server too, unless there is `NAME.on-v1.33.timeline`: what the same controller did on
 //! servers of that minor. `NAME.by-v1.15.timeline` is what upstream's controller *of that minor*
-//! did, on the default server; upstream's other controllers are held to the default as they tell it
-//! ([`versions`]). Such files exist only where upstream's own recordings differ.
+//! did on the default server; other versions of upstream are compared with the default timeline,
+//! translated to that version's wording ([`versions`]). Such files exist only where upstream's own
+//! recordings differ.
 //!
-//! Config restarts have another origin: the controller of the project whose profile a case has
-//! ([`crate::subject::Reference`]). A case of a file that stands for several has its profile in the
+//! For config restarts, golden timelines are recorded from the project whose profile a case has
+//! ([`crate::subject::Reference`]). A case of a file with several profiles has its profile in the
 //! name of its timeline: `NAME@xing.timeline`.
 //!
-//! Where upstream itself does several things, each of these files is the most frequent outcome and
+//! If upstream itself has several outcomes, each of these files is the most frequent one and has
+//! others beside it: see [`outcomes`]. `name` parses and formats file names.
 //! has others beside it: see [`outcomes`]. `name` reads and writes what the files are called.
 
 mod name;
@@ -21,27 +23,27 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use name::Label;
+use name::TimelineLabel;
 
 use crate::case::{self, Case, EXTENSIONS};
 use crate::collection;
-use crate::controllers::Controllers;
+use crate::controllers::ControllerSet;
 use crate::recording::{Header, SubjectKind};
 use crate::rules::Expectation;
-use crate::timeline::{Golden, Timeline, TimelineError, digest_of_case};
+use crate::timeline::{GoldenOutcomes, Timeline, TimelineError, digest_of_case};
 use crate::verdict;
 use crate::versions::{self, Minor};
 
 /// Golden timelines by controller and server.
 #[derive(Debug, Clone, Default)]
 pub struct GoldenTimelines {
-    all: BTreeMap<Label, Golden>,
+    all: BTreeMap<TimelineLabel, GoldenOutcomes>,
 }
 
-/// Why a timeline cannot be had from its file.
+/// Why a timeline cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GoldenError {
-    /// It is not a timeline.
+    /// The file is not a timeline.
     #[error("{}: {source}; bless it again", path.display())]
     Timeline {
         /// The file.
@@ -49,101 +51,102 @@ pub enum GoldenError {
         /// What is wrong.
         source: TimelineError,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {source}", path.display())]
     File {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl GoldenTimelines {
-    /// All timelines of a case.
+    /// Reads all timelines of a case.
     ///
     /// # Errors
-    /// When one of them is not readable.
-    pub fn of(case: &Case) -> Result<Self, GoldenError> {
-        Self::beside(&case.timelines_of())
+    /// One of them is not readable.
+    pub fn load(case: &Case) -> Result<Self, GoldenError> {
+        Self::load_beside(&case.timeline_base())
     }
 
-    /// All timelines of the case that alone is in this file.
+    /// Reads all timelines of the only case of this file.
     ///
     /// # Errors
-    /// When one of them is not readable.
-    pub fn beside(case: &Path) -> Result<Self, GoldenError> {
+    /// One of them is not readable.
+    pub fn load_beside(case: &Path) -> Result<Self, GoldenError> {
         let mut golden = Self::default();
         let stem = case.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let folder = case.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let failed = |source| GoldenError::File { path: folder.to_owned(), source };
         for path in collection::files_in(folder).map_err(failed)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if let Some((_, label)) = Label::parse(&name).filter(|(case, _)| *case == stem) {
-                golden.all.extend(outcomes::blessed(&path)?.map(|blessed| (label, blessed)));
+            if let Some((_, label)) = TimelineLabel::parse(&name).filter(|(case, _)| *case == stem) {
+                golden.all.extend(outcomes::read_outcomes(&path)?.map(|blessed| (label, blessed)));
             }
         }
         Ok(golden)
     }
 
-    /// What holds on a server, given as it calls itself: `kube-apiserver v1.33.13`.
-    pub fn for_server(&self, server: &str) -> Option<&Golden> {
-        self.all.get(&Label::of("", server)).or_else(|| self.all.get(&Label::default()))
+    /// The timelines for a server, given its title: `kube-apiserver v1.33.13`.
+    pub fn for_server(&self, server: &str) -> Option<&GoldenOutcomes> {
+        self.all.get(&TimelineLabel::of("", server)).or_else(|| self.all.get(&TimelineLabel::default()))
     }
 
-    /// What the subject of a recording is held to: upstream's controllers to what they did
-    /// themselves, everybody else to the default, or to upstream of the version `like`.
-    pub fn applicable_to(&self, header: &Header, like: Option<Minor>) -> Cow<'_, Self> {
+    /// The timelines with which the subject of a recording is compared: upstream's controllers with
+    /// those of their own version, others with the default, or with upstream of the version
+    /// `as_version`.
+    pub fn for_subject(&self, header: &Header, as_version: Option<Minor>) -> Cow<'_, Self> {
         let own = Minor::of(&header.subject.version).filter(|_| header.kind == SubjectKind::Upstream);
-        let golden = match like.or(own).filter(|minor| !minor.is_default()) {
-            Some(minor) => Cow::Owned(self.by(minor, &header.under_test)),
+        let golden = match as_version.or(own).filter(|minor| !minor.is_default()) {
+            Some(minor) => Cow::Owned(self.for_minor(minor, &header.under_test)),
             None => Cow::Borrowed(self),
         };
         match &header.workload {
             Some(workload) => {
-                let shared = |golden: &Golden| golden.map(|timeline| timeline.shared_with(workload));
+                let shared = |golden: &GoldenOutcomes| golden.map(|timeline| timeline.comparable_with(workload));
                 Cow::Owned(Self { all: golden.all.iter().map(|(label, golden)| (*label, shared(golden))).collect() })
             }
             None => golden,
         }
     }
 
-    /// What controllers of another minor are held to: their own timelines where there are some,
-    /// else the default ones as they tell them.
+    /// The timelines for controllers of another minor: their own if there are some, else the
+    /// default ones, translated to their wording.
     #[must_use]
-    pub fn by(&self, minor: Minor, under_test: &Controllers) -> Self {
-        let own = |label: &Label| self.all.get(&Label { by: Some(minor), ..*label }).cloned();
+    pub fn for_minor(&self, minor: Minor, under_test: &ControllerSet) -> Self {
+        let own = |label: &TimelineLabel| self.all.get(&TimelineLabel { by: Some(minor), ..*label }).cloned();
         let mut all = BTreeMap::new();
         for (label, blessed) in self.all.iter().filter(|(label, _)| label.by.is_none()) {
-            let told = || blessed.map(|outcome| versions::as_told_by(outcome, minor, under_test));
-            // Recorded on the default server, it says more of these controllers than any other
-            // server's does.
-            let theirs = own(label).or_else(|| own(&Label::default())).unwrap_or_else(told);
-            all.insert(*label, theirs);
+            let translated = || blessed.map(|outcome| versions::as_reported_by(outcome, minor, under_test));
+            // Recorded on the default server, it says more about these controllers than the default
+            // controller's timeline on any other server.
+            let timelines = own(label).or_else(|| own(&TimelineLabel::default())).unwrap_or_else(translated);
+            all.insert(*label, timelines);
         }
         Self { all }
     }
 
-    /// What stands in for a timeline of its own of these controllers on this server; `None` where
-    /// theirs is the default itself, or where that is not blessed yet.
-    pub fn instead_of(&self, header: &Header) -> Option<Golden> {
-        self.default_as(Label::of(minor_of(header), &header.cluster.version), &header.under_test)
+    /// The timelines that apply if these controllers on this server have none of their own; `None`
+    /// if timelines are the default itself, or if the default is not blessed yet.
+    pub fn fallback_for(&self, header: &Header) -> Option<GoldenOutcomes> {
+        self.default_as(TimelineLabel::of(minor_of(header), &header.cluster.version), &header.under_test)
     }
 
-    fn default_as(&self, label: Label, under_test: &Controllers) -> Option<Golden> {
-        let default = self.all.get(&Label::default()).filter(|_| label != Label::default())?.clone();
+    fn default_as(&self, label: TimelineLabel, under_test: &ControllerSet) -> Option<GoldenOutcomes> {
+        let default = self.all.get(&TimelineLabel::default()).filter(|_| label != TimelineLabel::default())?.clone();
         Some(match label.by {
-            Some(minor) => default.map(|outcome| versions::as_told_by(outcome, minor, under_test)),
+            Some(minor) => default.map(|outcome| versions::as_reported_by(outcome, minor, under_test)),
             None => default,
         })
     }
 
-    /// The minors of whose controllers there are timelines of their own.
+    /// The minors whose controllers have timelines of their own.
     pub fn minors(&self) -> impl Iterator<Item = Minor> {
         self.all.keys().filter_map(|label| label.by)
     }
 
-    /// Whether nothing is blessed at all.
+    /// Whether no timeline is blessed.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -151,21 +154,22 @@ impl GoldenTimelines {
 
 /// The file for what this subject did on this server.
 pub fn path(case: &Case, header: &Header) -> PathBuf {
-    Label::of(minor_of(header), &header.cluster.version).beside(&case.timelines_of())
+    TimelineLabel::of(minor_of(header), &header.cluster.version).beside(&case.timeline_base())
 }
 
-/// What says of which minor of Kubernetes a subject is: other projects' versions are none.
+/// The text that names a subject's minor of Kubernetes; empty for other projects, whose versions
+/// are unrelated.
 fn minor_of(header: &Header) -> &str {
     if header.kind == SubjectKind::Upstream { &header.subject.version } else { "" }
 }
 
-/// Whether each of these outcomes is one of those already: nobody judged by it would be judged
-/// otherwise by them.
-pub fn is_said(already: &Golden, blessed: &Golden) -> bool {
-    blessed.outcomes().all(|outcome| already.outcomes().any(|already| says_the_same(already, outcome)))
+/// Whether each of these outcomes equals one of those already: then no verdict would change without
+/// them.
+pub fn covers(already: &GoldenOutcomes, blessed: &GoldenOutcomes) -> bool {
+    blessed.outcomes().all(|outcome| already.outcomes().any(|already| is_equivalent(already, outcome)))
 }
 
-fn says_the_same(already: &Timeline, timeline: &Timeline) -> bool {
+fn is_equivalent(already: &Timeline, timeline: &Timeline) -> bool {
     let breaches = |timeline: &Timeline| {
         let broken = timeline.steps.iter().filter(|step| !step.breaches.is_empty());
         broken.map(|step| (step.id, step.breaches.clone())).collect::<Vec<_>>()
@@ -174,28 +178,28 @@ fn says_the_same(already: &Timeline, timeline: &Timeline) -> bool {
     same && breaches(already) == breaches(timeline)
 }
 
-/// A timeline that holds nobody to anything, or a case without one.
+/// A problem with golden timelines: a file that is not used, or a case without one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stray {
+pub enum GoldenProblem {
     /// The timeline is of another version of its case.
     Stale(PathBuf, PathBuf),
     /// There is no case for this timeline.
     Orphaned(PathBuf),
-    /// The timeline of another version says what the default does.
+    /// The timeline of another version equals the default one.
     Superfluous(PathBuf, PathBuf),
     /// The case has no timeline.
     Unblessed(PathBuf),
-    /// The timeline cannot be read; why.
+    /// The timeline cannot be read, for this reason.
     Unreadable(PathBuf, String),
-    /// The timeline is an outcome that nobody comes to, as another number is missing before it:
-    /// which file.
+    /// The timeline is an outcome that is never read, because the file with the number before it is
+    /// missing.
     Gap(PathBuf, PathBuf),
-    /// The timeline is one of several outcomes, and its case has but one.
-    Unasked(PathBuf, PathBuf),
+    /// The timeline is one of several outcomes, but its case expects a single one.
+    UnexpectedOutcome(PathBuf, PathBuf),
 }
 
-impl Stray {
-    /// The file that is told of.
+impl GoldenProblem {
+    /// The file with the problem.
     pub fn path(&self) -> &Path {
         match self {
             Self::Stale(path, _)
@@ -204,12 +208,12 @@ impl Stray {
             | Self::Unblessed(path)
             | Self::Unreadable(path, _)
             | Self::Gap(path, _)
-            | Self::Unasked(path, _) => path,
+            | Self::UnexpectedOutcome(path, _) => path,
         }
     }
 }
 
-impl fmt::Display for Stray {
+impl fmt::Display for GoldenProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path().display();
         match self {
@@ -232,7 +236,7 @@ impl fmt::Display for Stray {
                     "unreached   {path}: {before} is not there, and outcomes are numbered from or-2 without a gap"
                 )
             }
-            Self::Unasked(_, case) => {
+            Self::UnexpectedOutcome(_, case) => {
                 let case = case.display();
                 write!(f, "unasked     {path}: {case} has one outcome; remove it, or say `expectation: outcomes`")
             }
@@ -240,76 +244,78 @@ impl fmt::Display for Stray {
     }
 }
 
-/// What is wrong with the timelines of these cases.
+/// Finds problems with the timelines of these cases.
 ///
 /// # Errors
-/// When a file or folder cannot be read.
-pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, GoldenError> {
-    let mut strays = Vec::new();
+/// A file or folder cannot be read.
+pub fn find_problems(cases: &[PathBuf]) -> Result<Vec<GoldenProblem>, GoldenError> {
+    let mut problems = Vec::new();
     for file in cases {
         let text = collection::read(file).map_err(|source| GoldenError::File { path: file.clone(), source })?;
         let text = String::from_utf8_lossy(&text);
         let digest = digest_of_case(&text);
         for case in case::load(file).unwrap_or_default().iter().filter(|case| case.expectation.is_blessed()) {
-            strays.extend(strays_of(case, &digest)?);
+            problems.extend(problems_of(case, &digest)?);
         }
     }
-    Ok(strays)
+    Ok(problems)
 }
 
-/// What is wrong with the timelines of one case, whose file has this digest.
-fn strays_of(case: &Case, digest: &str) -> Result<Vec<Stray>, GoldenError> {
-    let (named, beside) = (PathBuf::from(case.argument()), case.timelines_of());
+/// Finds problems with the timelines of one case, whose file has this digest.
+fn problems_of(case: &Case, digest: &str) -> Result<Vec<GoldenProblem>, GoldenError> {
+    let (named, beside) = (PathBuf::from(case.argument()), case.timeline_base());
     let several = case.expectation == Expectation::Outcomes;
-    let golden = match GoldenTimelines::beside(&beside) {
-        Err(GoldenError::Timeline { path, source }) => return Ok(vec![Stray::Unreadable(path, source.to_string())]),
+    let golden = match GoldenTimelines::load_beside(&beside) {
+        Err(GoldenError::Timeline { path, source }) => {
+            return Ok(vec![GoldenProblem::Unreadable(path, source.to_string())]);
+        }
         Err(error) => return Err(error),
-        Ok(golden) if golden.is_empty() => return Ok(vec![Stray::Unblessed(named)]),
+        Ok(golden) if golden.is_empty() => return Ok(vec![GoldenProblem::Unblessed(named)]),
         Ok(golden) => golden,
     };
-    let mut strays = Vec::new();
+    let mut problems = Vec::new();
     for (label, blessed) in &golden.all {
         let base = label.beside(&beside);
-        let files = || outcomes::files(&base, blessed);
+        let files = || outcomes::files_of(&base, blessed);
         let stale = files().filter(|(_, it)| it.case.as_ref().is_some_and(|then| then != digest));
-        let stale: Vec<_> = stale.map(|(path, _)| Stray::Stale(path, named.clone())).collect();
+        let stale: Vec<_> = stale.map(|(path, _)| GoldenProblem::Stale(path, named.clone())).collect();
         let is_fresh = stale.is_empty();
-        strays.extend(stale);
-        if is_fresh && golden.default_as(*label, &case.controllers).is_some_and(|already| is_said(&already, blessed)) {
-            strays.push(Stray::Superfluous(base.clone(), Label::default().beside(&beside)));
+        problems.extend(stale);
+        if is_fresh && golden.default_as(*label, &case.controllers).is_some_and(|already| covers(&already, blessed)) {
+            problems.push(GoldenProblem::Superfluous(base.clone(), TimelineLabel::default().beside(&beside)));
         }
         let unasked = files().skip(if several { usize::MAX } else { 1 });
-        strays.extend(unasked.map(|(path, _)| Stray::Unasked(path, named.clone())));
+        problems.extend(unasked.map(|(path, _)| GoldenProblem::UnexpectedOutcome(path, named.clone())));
     }
-    Ok(strays)
+    Ok(problems)
 }
 
-/// Timelines below a folder that have no case, and files that are cases but for their name.
+/// Finds timelines below a folder that have no case, and outcomes with a gap before their number.
 ///
 /// # Errors
-/// When the folder cannot be read.
-pub fn orphans(folder: &Path) -> Result<Vec<Stray>, GoldenError> {
-    let mut strays = Vec::new();
+/// The folder cannot be read.
+pub fn find_orphans(folder: &Path) -> Result<Vec<GoldenProblem>, GoldenError> {
+    let mut problems = Vec::new();
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
         let entry = entry.map_err(|error| GoldenError::File { path: folder.to_owned(), source: error.into() })?;
         let path = entry.into_path();
         let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
         match extension.as_str() {
-            "timeline" if !has_case(&path) => strays.push(Stray::Orphaned(path)),
-            "timeline" => strays.extend(outcomes::unreachable(&path)),
+            "timeline" if !has_case(&path) => problems.push(GoldenProblem::Orphaned(path)),
+            "timeline" => problems.extend(outcomes::find_gap(&path)),
             _ => {}
         }
     }
-    Ok(strays)
+    Ok(problems)
 }
 
-/// Whether there is a case of which this is a timeline: `a.timeline`, `a.on-v1.33.or-2.timeline`
-/// belong to `a.yaml`.
+/// Whether this timeline has a case: `a.timeline` and `a.on-v1.33.or-2.timeline` belong to
+/// `a.yaml`.
 fn has_case(timeline: &Path) -> bool {
-    let name = outcomes::base(timeline).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = outcomes::base_path(timeline).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_case = |case: &str, extension| timeline.with_file_name(format!("{case}.{extension}")).is_file();
-    Label::parse(&name).is_some_and(|(case, _)| {
-        let (case, _) = case::split(case);
+    TimelineLabel::parse(&name).is_some_and(|(case, _)| {
+        let (case, _) = case::split_profile(case);
         EXTENSIONS.into_iter().any(|extension| is_case(case, extension))
     })
 }
@@ -317,7 +323,7 @@ fn has_case(timeline: &Path) -> bool {
 fn read(path: &Path) -> Result<Option<Timeline>, GoldenError> {
     match collection::read_to_string(path) {
         Ok(text) => {
-            let read = Timeline::parse(&text).map(|timeline| Some(timeline.plain()));
+            let read = Timeline::parse(&text).map(|timeline| Some(timeline.sanitize()));
             read.map_err(|source| GoldenError::Timeline { path: path.to_owned(), source })
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -334,22 +340,23 @@ mod tests {
     const ONE: &str = include_str!("../../cases/recreate/three.timeline");
 
     #[test]
-    fn a_servers_own_timeline_goes_first() {
+    fn timeline_of_server_takes_precedence() {
         let folder = tempfile::tempdir().unwrap();
         let case = folder.path().join("a.yaml");
-        assert!(GoldenTimelines::beside(&case).unwrap().is_empty());
-        std::fs::write(Label::of("", "kube-apiserver v1.36.3").beside(&case), ONE).unwrap();
-        std::fs::write(Label::of("", "kube-apiserver v1.33.13").beside(&case), ONE.replace("app:1", "app:0")).unwrap();
+        assert!(GoldenTimelines::load_beside(&case).unwrap().is_empty());
+        std::fs::write(TimelineLabel::of("", "kube-apiserver v1.36.3").beside(&case), ONE).unwrap();
+        std::fs::write(TimelineLabel::of("", "kube-apiserver v1.33.13").beside(&case), ONE.replace("app:1", "app:0"))
+            .unwrap();
         std::fs::write(folder.path().join("another.on-v1.33.timeline"), "none of this case's").unwrap();
-        let golden = GoldenTimelines::beside(&case).unwrap();
+        let golden = GoldenTimelines::load_beside(&case).unwrap();
         let image = |server: &str| golden.for_server(server).unwrap().first().steps[0].label.contains("image=app:0");
         assert!(image("kube-apiserver v1.33.1, real pods"));
         assert!(!image("kube-apiserver v1.36.3") && !image("kube-apiserver v1.35.0"));
     }
 
-    /// The header of what this controller did on this server, brought by itself.
+    /// The header of a recording of this controller on this server.
     fn header(name: &str, version: &str, server: &str) -> Header {
-        let mut header = fixture::Film::new().end().header;
+        let mut header = fixture::RecordingBuilder::new().end().header;
         header.subject = Identity::new(name, "", version);
         let is_upstream = name.split(':').next() == Some("upstream");
         header.kind = if is_upstream { SubjectKind::Upstream } else { SubjectKind::Command };
@@ -358,49 +365,52 @@ mod tests {
     }
 
     #[test]
-    fn upstreams_other_versions_have_their_own() {
+    fn other_upstream_versions_use_their_own_timelines() {
         let folder = tempfile::tempdir().unwrap();
         let case = folder.path().join("a.yaml");
         let (old, now, new) = ("kube-controller-manager v1.15.5", "kube-controller-manager v1.36.3", "v1.29.15");
         let (here, there) = ("kube-apiserver v1.36.3", "kube-apiserver v1.33.13");
-        std::fs::write(Label::of(now, here).beside(&case), ONE).unwrap();
-        std::fs::write(Label::of(now, there).beside(&case), ONE.replace("app:1", "app:0")).unwrap();
-        std::fs::write(Label::of(old, here).beside(&case), ONE.replace("app:1", "app:15")).unwrap();
-        let golden = GoldenTimelines::beside(&case).unwrap();
+        std::fs::write(TimelineLabel::of(now, here).beside(&case), ONE).unwrap();
+        std::fs::write(TimelineLabel::of(now, there).beside(&case), ONE.replace("app:1", "app:0")).unwrap();
+        std::fs::write(TimelineLabel::of(old, here).beside(&case), ONE.replace("app:1", "app:15")).unwrap();
+        let golden = GoldenTimelines::load_beside(&case).unwrap();
         assert_eq!(golden.minors().collect::<Vec<_>>(), [Minor::new(15)]);
-        let held = |name, version, server, like: Option<u32>| {
-            let timeline =
-                golden.applicable_to(&header(name, version, server), like.map(Minor::new)).for_server(server).cloned();
+        let compared_with = |name, version, server, reported_as: Option<u32>| {
+            let timeline = golden
+                .for_subject(&header(name, version, server), reported_as.map(Minor::new))
+                .for_server(server)
+                .cloned();
             let timeline = timeline.unwrap().first().to_string();
             let image = timeline.split("image=").nth(1).unwrap().split([' ', ';']).next().unwrap().to_owned();
             (image, timeline.contains("to 3 from 0") || timeline.contains("rs1 to 3\""))
         };
-        let told = |image: &str, old: bool| (image.to_owned(), old);
-        assert_eq!(held("upstream", now, here, None), told("app:1", false));
-        assert_eq!(held("upstream:v1.15.5", old, here, None), told("app:15", false));
-        assert_eq!(held("upstream:../kcm", old, there, None), told("app:15", false));
-        assert_eq!(held("upstream:v1.29.15", new, here, None), told("app:1", true));
-        assert_eq!(held("upstream:v1.29.15", new, there, None), told("app:0", true));
-        // Whatever a program of one's own calls itself, it is held to the default until told
-        // otherwise.
-        assert_eq!(held("command:x", old, here, None), told("app:1", false));
-        assert_eq!(held("command:x", "x", here, Some(15)), told("app:15", false));
-        assert_eq!(held("upstream:v1.15.5", old, here, Some(36)), told("app:1", false));
+        let expected = |image: &str, old: bool| (image.to_owned(), old);
+        assert_eq!(compared_with("upstream", now, here, None), expected("app:1", false));
+        assert_eq!(compared_with("upstream:v1.15.5", old, here, None), expected("app:15", false));
+        assert_eq!(compared_with("upstream:../kcm", old, there, None), expected("app:15", false));
+        assert_eq!(compared_with("upstream:v1.29.15", new, here, None), expected("app:1", true));
+        assert_eq!(compared_with("upstream:v1.29.15", new, there, None), expected("app:0", true));
+        // A user's own program is compared with the default, whatever it calls itself, unless
+        // another version is requested.
+        assert_eq!(compared_with("command:x", old, here, None), expected("app:1", false));
+        assert_eq!(compared_with("command:x", "x", here, Some(15)), expected("app:15", false));
+        assert_eq!(compared_with("upstream:v1.15.5", old, here, Some(36)), expected("app:1", false));
     }
 
     #[test]
-    fn strays_are_found() {
+    fn finds_problems_of_golden_timelines() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let case = include_str!("../../cases/recreate/three.yaml");
-        let told =
-            versions::as_told_by(Timeline::parse(ONE).unwrap(), Minor::new(34), &Controllers::default()).to_string();
+        let translated =
+            versions::as_reported_by(Timeline::parse(ONE).unwrap(), Minor::new(34), &ControllerSet::default())
+                .to_string();
         for (name, text) in [
             ("good.yaml", case),
             ("good.timeline", ONE),
             ("good.on-v1.33.timeline", &ONE.replace("rs1 3 -> 0", "rs1 3 -> 1")),
             ("good.by-v1.15.timeline", &ONE.replace("rs1 3 -> 0", "rs1 3 -> 1")),
-            ("good.by-v1.34.timeline", &told),
+            ("good.by-v1.34.timeline", &translated),
             ("edited.yaml", &case.replace("app:1", "app:0")),
             ("edited.timeline", ONE),
             ("edited.by-v1.15.timeline", ONE),
@@ -421,8 +431,8 @@ mod tests {
             std::fs::write(at(name), text).unwrap();
         }
         let cases = ["good.yaml", "edited.yaml", "new.yaml", "broken.yaml", "several.yaml"].map(at);
-        let mut found = strays(&cases).unwrap();
-        found.extend(orphans(folder.path()).unwrap());
+        let mut found = find_problems(&cases).unwrap();
+        found.extend(find_orphans(folder.path()).unwrap());
         let said: Vec<_> = found
             .iter()
             .map(|stray| {
@@ -448,38 +458,40 @@ mod tests {
         );
     }
 
-    /// Every timeline of another version, or of another server, is what its name says, belongs to a
-    /// case, and says something else than the default one.
+    /// Every timeline of another version or server is what its name says, belongs to a case, and
+    /// differs from the default one.
     #[test]
-    fn overlays_of_the_collection_differ() {
+    fn overlays_of_collection_differ_from_default() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
         let mut by = std::collections::BTreeSet::new();
         for entry in walkdir::WalkDir::new(&folder) {
             let path = entry.unwrap().into_path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            let Some((case, label)) = Label::parse(&name).filter(|(_, label)| *label != Label::default()) else {
+            let Some((case, label)) =
+                TimelineLabel::parse(&name).filter(|(_, label)| *label != TimelineLabel::default())
+            else {
                 continue;
             };
             let case = path.with_file_name(format!("{case}.yaml"));
-            let blessed = outcomes::blessed(&path).unwrap().unwrap();
+            let blessed = outcomes::read_outcomes(&path).unwrap().unwrap();
             let timeline = blessed.first();
             let from = timeline.provenance.as_ref().unwrap();
-            assert_eq!(Label::of(&from.controller, &from.server), label, "{name}");
+            assert_eq!(TimelineLabel::of(&from.controller, &from.server), label, "{name}");
             let under_test = case::load_one(&case).unwrap().controllers;
-            let already = GoldenTimelines::beside(&case).unwrap().default_as(label, &under_test).unwrap();
+            let already = GoldenTimelines::load_beside(&case).unwrap().default_as(label, &under_test).unwrap();
             assert_eq!(already.first().case, timeline.case, "{name} is of another version of its case");
-            assert!(!is_said(&already, &blessed), "{name} says what the default one says");
+            assert!(!covers(&already, &blessed), "{name} says what the default one says");
             by.extend(label.by);
         }
         assert!(by.contains(&Minor::new(15)), "{by:?}");
     }
 
     #[test]
-    fn what_is_no_timeline_is_named() {
+    fn error_names_file_that_is_not_a_timeline() {
         let folder = tempfile::tempdir().unwrap();
         let case = folder.path().join("a.yaml");
         std::fs::write(case.with_extension("on-v1.33.timeline"), "nonsense").unwrap();
-        let error = GoldenTimelines::beside(&case).unwrap_err().to_string();
+        let error = GoldenTimelines::load_beside(&case).unwrap_err().to_string();
         assert!(error.contains("a.on-v1.33.timeline") && error.contains("bless it again"), "{error}");
     }
 }

@@ -1,17 +1,17 @@
-//! Lockstep runs a YAML case against a Deployment controller, on a cluster whose own one is off,
-//! moves the pods by hand, one step at a time, and compares what the ReplicaSets did with what
-//! upstream's `kube-controller-manager` did on the same case.
+//! Lockstep runs a YAML case against a Deployment controller, on a cluster whose own Deployment
+//! controller is off. It drives the pods one step at a time, and compares what the ReplicaSets did
+//! with what upstream's `kube-controller-manager` did on the same case.
 //!
-//! # The picture
+//! # Overview
 //!
 //! ```text
 //!  cases/*.yaml ─► case ─► driver ──steps──► API server ◄──interceptor──► subject
 //!                            │                  ▲    ▲                 (the controller under test)
-//!                            │                  │    └── the controllers that the subject does not bring
+//!                            │                  │    └── controllers that it does not bring
 //!                          settle ◄──watches── observe
 //!                            │                  │
 //!                            └───────────────► recording
-//!                                                 │    a file; nothing below this line touches a cluster
+//!                                                 │    a file; nothing below touches a cluster
 //!                                              replay ─► timeline ─► verdict ─► report
 //!                                                           ▲
 //!                                 cases/*.timeline ─► golden, recorded from upstream
@@ -25,64 +25,62 @@
 //! * A verdict is conformant, non-conformant or inconclusive ([`verdict`]). A test environment that
 //!   failed is never the subject's failure; a subject that did nothing is never a pass.
 //! * The subject reaches the API server through the interceptor ([`intercept`]), which can hold,
-//!   delay, refuse and drop what passes. So a step has a middle, and [`faults`] fall between any
-//!   two writes.
-//! * The harness shares no code with the controller that it judges: `subject/ours.rs` alone names
+//!   delay, refuse and drop requests and answers. So [`faults`] can be injected between any two
+//!   writes of a step.
+//! * The harness shares no code with the controller that it judges: only `subject/ours.rs` names
 //!   that crate, and the simulated API server (`kube-apiserver-sim`) names neither.
 //!
-//! # The way of a case
+//! # How a case is processed
 //!
-//! `case::load` → `run::Setup::with_each` (cluster, environment, session) → `run::Setup::play_each`
-//! → `runner::Session::play` → `recording::Recording` → `verdict::judge(case, recording, golden)`,
-//! which replays the recording once (`timeline::replay`) → `run::Event::CaseJudged` → whoever
-//! reports.
+//! `case::load` → `run::Setup::for_each_subject` (cluster, environment, session) →
+//! `run::Setup::play_each` → `runner::Session::play` → `recording::Recording` →
+//! `verdict::judge(case, recording, golden)`, which replays the recording once (`timeline::replay`)
+//! → `run::RunEvent::CaseJudged` → the subscribers that report.
 //!
-//! # The rooms, from below
+//! # Modules, the lowest layer first
 //!
-//! Each imports from those above it in this list only; `tests/layers.rs` checks that.
+//! A module imports only from modules above it in this list; `tests/layers.rs` checks that.
 //!
-//! | room | what comes in, what goes out, what it may not know |
+//! | module | input, output, and what it may not know |
 //! | --- | --- |
-//! | `clock`, [`collection`], [`output`], `private`, `state` | time, case files on disk or in the program, what other programs print, files of this user's own; nothing of Kubernetes |
-//! | [`controllers`], [`expect`], [`outcome`], [`plain`], `tree` | names, numbers and texts that all use; `tree` is YAML with places |
-//! | [`workload`] | a table of what another kind has where a Deployment has it; a client that translates |
-//! | [`recording`] | what was seen while a case ran, as a file; not what was expected |
-//! | `secret` | takes the values of Secrets out of a case's text and of a recording |
-//! | [`timeline`] | a recording in, what the subject decided out; not what was expected |
-//! | [`rules`], [`versions`] | CEL over frames; what other versions of upstream write differently |
-//! | [`case`] | a YAML file in, a validated case out, or findings with their places; no cluster |
-//! | [`course`], [`faults`], [`verdict`] | sizes and bounds; where a run can be disturbed; case, recording and golden timeline in, a judgement out |
-//! | [`infer`] | a recording of what happened in, a case of it out; no cluster |
-//! | [`search`] | random programs, what is new about them, and what makes them smaller |
+//! | `clock`, [`collection`], [`output`], `private_fs`, `state_dir` | time, case files on disk or in the program, what other programs print, this user's private files; nothing of Kubernetes |
+//! | [`controllers`], [`pod_expectation`], [`outcome`], [`sanitize`], `yaml` | names, numbers and texts that all modules use; `yaml` is YAML with source locations |
+//! | [`workload`] | a table that maps a Deployment's fields to another kind's; a client that translates |
+//! | [`recording`] | the observed object versions of a run, as a file; not what was expected |
+//! | `secret` | redacts the values of Secrets in a case's text and in a recording |
+//! | [`timeline`] | recording in, the subject's decisions out; not what was expected |
+//! | [`rules`], [`versions`] | CEL over frames; what other versions of upstream report differently |
+//! | [`case`] | YAML file in, a validated case out, or errors with their locations; no cluster |
+//! | [`faults`], [`series`], [`verdict`] | the points where faults can be injected; sizes and bounds; case, recording and golden timeline in, a judgement out |
+//! | [`infer`] | recording in, an inferred case out; no cluster |
+//! | [`search`] | random programs, novelty feedback, and shrinking |
 //! | [`golden`], [`report`] | timelines beside their cases; judgements in, text, HTML, JSON and XML out |
-//! | [`inspect`] | a recording, step by step: what a terminal shows of a frame, and a trace; reads no key |
-//! | [`campaign`] | the results of several runs in, those of one run out; not how a run is made |
-//! | [`supervise`] | child processes that end with this one; nothing of Kubernetes |
-//! | [`cluster`] | a plan in, a cluster out; not what runs on it |
-//! | [`intercept`] | the proxy between subject and API server; not what a case is about |
-//! | [`audit`] | the audit logs of a cluster in, a Deployment's recording out; no cluster |
-//! | [`capture`] | a Deployment of a live cluster in, a recording out; writes nothing there |
-//! | [`observe`], [`subject`] | watches and whether the namespace has settled; a controller, started and ended |
-//! | [`monitor`] | a live cluster's versions in, breaches of the invariants and their evidence out |
-//! | [`driver`] | steps in, requests out, as users, nodes and kubelets make them |
-//! | [`runner`] | one case on one session: a recording; never a verdict |
-//! | [`run`] | many cases on many sessions, and a stream of events; prints nothing |
-//! | [`trials`], [`cli`] | what a test runner or a person asked for; decides no verdict |
+//! | [`inspect`] | a recording, step by step: the terminal view of a frame, and a trace; reads no key |
+//! | [`campaign`] | the results of several runs in, merged results out; not how a run is made |
+//! | [`supervise`] | child processes that end with this process; nothing of Kubernetes |
+//! | [`cluster`] | plan in, running cluster out; not what runs on it |
+//! | [`intercept`] | the proxy between subject and API server; not what a case contains |
+//! | [`audit`] | audit logs of a cluster in, a Deployment's recording out; no cluster |
+//! | [`capture`] | a Deployment of a live cluster in, a recording out; read-only |
+//! | [`observe`], [`subject`] | watches, and whether the namespace has settled; starts and stops controllers |
+//! | [`monitor`] | object versions of a live cluster in, breaches of the invariants with evidence out |
+//! | [`driver`] | steps in, the requests of users, nodes and kubelets out |
+//! | [`runner`] | case and session in, recording out; never a verdict |
+//! | [`run`] | cases and sessions in, a stream of events out; prints nothing |
+//! | [`trials`], [`cli`] | commands of a test runner or a user; decides no verdict |
 
 pub mod audit;
 pub mod campaign;
 pub mod capture;
 pub mod case;
-mod causes;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
 pub mod collection;
 pub mod controllers;
-pub mod course;
 pub mod coverage;
 pub mod driver;
-pub mod expect;
+mod error_chain;
 pub mod explore;
 pub mod faults;
 mod fingerprint;
@@ -95,23 +93,25 @@ pub mod mutants;
 pub mod observe;
 pub mod outcome;
 pub mod output;
-pub mod plain;
+pub mod pod_expectation;
 mod pointer;
-mod private;
-mod quote;
+mod private_fs;
 pub mod recording;
 pub mod report;
 pub mod rules;
 pub mod run;
 pub mod runner;
+pub mod sanitize;
 pub mod search;
 mod secret;
-mod state;
+pub mod series;
+mod shell;
+mod state_dir;
 pub mod subject;
 pub mod supervise;
 pub mod timeline;
-mod tree;
 pub mod trials;
 pub mod verdict;
 pub mod versions;
 pub mod workload;
+mod yaml;

@@ -1,10 +1,10 @@
-//! Wrong controllers held against cases: what the outcomes come to. Pure; `cli::mutants` plays
-//! them.
+//! Evaluates the mutant bank: which mutants the cases kill, and which cases kill a mutant. Pure;
+//! `cli::mutants` plays the cases.
 //!
-//! A mutant is *killed* by a case that finds it non-conformant; inconclusive does not count. One
-//! that survives every case of its controller shows a rule that no case pins. A case that kills
-//! none shows nothing, unless it is there for something else: then the list of exceptions says what
-//! for, and the list must be true, too.
+//! A case *kills* a mutant if it finds it non-conformant; inconclusive does not count. A mutant
+//! that survives every case of its controller shows a rule that no case pins. A case that kills no
+//! mutant proves nothing, unless it has another purpose. The list of exceptions names such mutants
+//! and cases with the reason, and an exception that does not apply is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -14,58 +14,58 @@ use serde::Deserialize;
 use crate::controllers::Controller;
 use crate::outcome::Verdict;
 
-/// A controller with one rule flipped.
+/// A controller with one rule changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mutant {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// Whose rule it flips.
-    pub of: Controller,
-    /// What it then does, after "it".
-    pub does: String,
+    /// The controller whose rule is changed.
+    pub controller: Controller,
+    /// What it does differently, worded to follow "it".
+    pub behaviour: String,
 }
 
-/// Who may survive and which cases may kill none, each with the reason.
+/// Mutants that may survive and cases that may kill none, each with the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exceptions {
-    /// Mutants that no case can tell from the right controller.
+    /// Mutants that no case can distinguish from the unchanged controller.
     #[serde(default)]
     pub survivors: BTreeMap<String, String>,
-    /// Cases that are there for something else than the rules of a controller.
+    /// Cases with another purpose than to pin a rule of a controller.
     #[serde(default)]
     pub toothless: BTreeMap<String, String>,
 }
 
-/// What became of mutants on cases.
+/// The verdicts of cases on mutants.
 #[derive(Debug, Clone, Default)]
 pub struct Matrix {
-    /// By mutant, the cases in the order in which they were played.
+    /// For each mutant the verdicts of the cases, in play order.
     rows: Vec<(Mutant, Vec<(String, Verdict)>)>,
 }
 
 impl Matrix {
-    /// One mutant's outcomes, in the order of the cases.
+    /// Add the verdicts on one mutant, in the order of the cases.
     pub fn add(&mut self, mutant: Mutant, outcomes: Vec<(String, Verdict)>) {
         self.rows.push((mutant, outcomes));
     }
 
-    /// How many mutants were killed, of how many.
+    /// The number of killed mutants, and of all mutants.
     #[must_use]
     pub fn killed(&self) -> (usize, usize) {
-        (self.rows.iter().filter(|(_, outcomes)| kills(outcomes).next().is_some()).count(), self.rows.len())
+        (self.rows.iter().filter(|(_, outcomes)| killing_cases(outcomes).next().is_some()).count(), self.rows.len())
     }
 
-    /// What is wrong with bank or cases; `whole`: every case was played with every mutant of its
-    /// controllers.
+    /// The faults of the bank and of the cases. `is_complete` says that every case was played with
+    /// every mutant of its controllers; cases that kill none are reported only then.
     #[must_use]
-    pub fn faults(&self, exceptions: &Exceptions, whole: bool) -> Vec<String> {
+    pub fn faults(&self, exceptions: &Exceptions, is_complete: bool) -> Vec<String> {
         let mut faults = Vec::new();
         for (mutant, outcomes) in &self.rows {
-            let excused = exceptions.survivors.contains_key(&mutant.name);
-            match (kills(outcomes).next(), excused) {
+            let is_excused = exceptions.survivors.contains_key(&mutant.name);
+            match (killing_cases(outcomes).next(), is_excused) {
                 (None, false) => {
-                    faults.push(format!("{} survives: no case notices that it {}", mutant.name, mutant.does));
+                    faults.push(format!("{} survives: no case notices that it {}", mutant.name, mutant.behaviour));
                 }
                 (Some(case), true) => {
                     faults.push(format!("{} is listed as a survivor, but {case} kills it; take it off", mutant.name));
@@ -73,12 +73,12 @@ impl Matrix {
                 _ => {}
             }
         }
-        if !whole {
+        if !is_complete {
             return faults;
         }
         let all: BTreeSet<&str> =
             self.rows.iter().flat_map(|(_, outcomes)| outcomes).map(|(case, _)| case.as_str()).collect();
-        let killers: BTreeSet<&str> = self.rows.iter().flat_map(|(_, outcomes)| kills(outcomes)).collect();
+        let killers: BTreeSet<&str> = self.rows.iter().flat_map(|(_, outcomes)| killing_cases(outcomes)).collect();
         for case in &all {
             match (killers.contains(case), exceptions.toothless.contains_key(*case)) {
                 (false, false) => faults.push(format!("{case} kills no mutant")),
@@ -86,34 +86,34 @@ impl Matrix {
                 _ => {}
             }
         }
-        let gone = exceptions.toothless.keys().filter(|case| !all.contains(case.as_str()));
-        faults.extend(gone.map(|case| format!("{case} is listed as toothless, and no such case was played")));
+        let stale = exceptions.toothless.keys().filter(|case| !all.contains(case.as_str()));
+        faults.extend(stale.map(|case| format!("{case} is listed as toothless, and no such case was played")));
         faults
     }
 
-    /// Mutants down: by how many cases each is killed, and by which first.
+    /// A row for each mutant: the number of cases that kill it, and the first of them.
     #[must_use]
     pub fn table(&self, exceptions: &Exceptions) -> String {
         let width = self.rows.iter().map(|(mutant, _)| mutant.name.len()).max().unwrap_or(0);
         let mut out = String::new();
         for (mutant, outcomes) in &self.rows {
-            let (count, of) = (kills(outcomes).count(), outcomes.len());
-            let unsure = outcomes.iter().filter(|(_, verdict)| *verdict == Verdict::Inconclusive).count();
-            let unsure = if unsure > 0 { format!(", {unsure} inconclusive") } else { String::new() };
-            let first = match (kills(outcomes).next(), exceptions.survivors.get(&mutant.name)) {
+            let (count, of) = (killing_cases(outcomes).count(), outcomes.len());
+            let inconclusive = outcomes.iter().filter(|(_, verdict)| *verdict == Verdict::Inconclusive).count();
+            let inconclusive = if inconclusive > 0 { format!(", {inconclusive} inconclusive") } else { String::new() };
+            let first = match (killing_cases(outcomes).next(), exceptions.survivors.get(&mutant.name)) {
                 (Some(case), _) => case.to_owned(),
                 (None, Some(reason)) => format!("survives: {reason}"),
-                (None, None) => format!("SURVIVES: it {}", mutant.does),
+                (None, None) => format!("SURVIVES: it {}", mutant.behaviour),
             };
-            writeln!(out, "{:width$}  {count:>3} of {of:>3}{unsure}  {first}", mutant.name)
+            writeln!(out, "{:width$}  {count:>3} of {of:>3}{inconclusive}  {first}", mutant.name)
                 .expect("a String takes all");
         }
         out
     }
 }
 
-/// The cases that kill, in their order.
-fn kills(outcomes: &[(String, Verdict)]) -> impl Iterator<Item = &str> {
+/// The cases that kill the mutant, in order.
+fn killing_cases(outcomes: &[(String, Verdict)]) -> impl Iterator<Item = &str> {
     outcomes.iter().filter(|(_, verdict)| *verdict == Verdict::NonConformant).map(|(case, _)| case.as_str())
 }
 
@@ -123,7 +123,7 @@ mod tests {
     use crate::outcome::Verdict::{Conformant, Inconclusive, NonConformant};
 
     fn mutant(name: &str) -> Mutant {
-        Mutant { name: name.to_owned(), of: Controller::Deployment, does: "waits for nothing".to_owned() }
+        Mutant { name: name.to_owned(), controller: Controller::Deployment, behaviour: "waits for nothing".to_owned() }
     }
 
     fn matrix() -> Matrix {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn only_non_conformant_kills() {
+    fn only_non_conformant_verdict_kills_mutant() {
         let expected = [
             "alive survives: no case notices that it waits for nothing",
             "a/one kills no mutant",
@@ -153,9 +153,9 @@ mod tests {
     }
 
     #[test]
-    fn exceptions_have_reasons_and_must_be_true() {
-        let excused = exceptions("survivors: {alive: same}\ntoothless: {a/one: x, a/three: y}\n");
-        assert_eq!(matrix().faults(&excused, true), [""; 0]);
+    fn exceptions_that_do_not_apply_are_faults() {
+        let valid = exceptions("survivors: {alive: same}\ntoothless: {a/one: x, a/three: y}\n");
+        assert_eq!(matrix().faults(&valid, true), [""; 0]);
         let stale =
             exceptions("survivors: {alive: same, dead: no}\ntoothless: {a/one: x, a/two: y, a/three: z, a/four: z}\n");
         assert_eq!(
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_the_first_killer() {
+    fn table_names_first_case_that_kills() {
         insta::assert_snapshot!(matrix().table(&exceptions("survivors: {}\n")), @r"
         dead     1 of   3  a/two
         alive    0 of   3, 1 inconclusive  SURVIVES: it waits for nothing

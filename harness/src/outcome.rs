@@ -1,4 +1,4 @@
-//! What a run comes to: the verdict on one case, and the exit code of a whole run.
+//! The outcome of a run: the verdict on a case, and the exit code.
 //!
 //! | code | outcome |
 //! | --- | --- |
@@ -12,18 +12,18 @@
 //! | 129, 130, 143 | ended by SIGHUP, SIGINT or SIGTERM |
 //! | 141 | ended because standard output was closed |
 //!
-//! With several outcomes the most telling wins: 70, 64, 1, 2, 3. A command that was ended early
-//! says nothing about what it did not get to, so how it was ended comes before all of them, as 128
-//! and the signal's number: what a shell makes of a program that a signal ends.
+//! Of several outcomes the most severe determines the code: 70, 64, 1, 2, 3. The signal that ended
+//! a command takes precedence over all of them, as 128 and its number, because the remaining cases
+//! are unknown. Shells report signals in the same way.
 
 use std::fmt::{Display, Formatter};
 
-/// What one case says about a subject.
+/// The verdict on a subject in one case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The subject did what was expected, and broke no invariant.
     Conformant,
-    /// Something broke that is not the subject's: nothing is said about it.
+    /// The test environment failed, which says nothing about the subject.
     Inconclusive,
     /// The subject did something else, or nothing, or broke an invariant.
     NonConformant,
@@ -31,7 +31,7 @@ pub enum Verdict {
 
 /// How a case, or a whole run, ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RunOutcome {
     /// Every case is conformant.
     Conformant,
     /// A case is non-conformant.
@@ -40,20 +40,20 @@ pub enum Outcome {
     Inconclusive,
     /// A case has no golden timeline, or one that belongs to another version of the case.
     Unblessed,
-    /// Nothing was selected, so nothing was proved.
+    /// No case was selected, so nothing was tested.
     NothingSelected,
     /// The command line or a case file is wrong; nothing was judged.
     BadInput,
     /// A bug of the harness.
     Internal,
-    /// The command was ended before it was done.
-    Interrupted(Cause),
+    /// The command was interrupted.
+    Interrupted(InterruptCause),
 }
 
-/// What ended a command early.
+/// What interrupted a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
-    /// SIGHUP: the terminal is gone.
+pub enum InterruptCause {
+    /// SIGHUP: the terminal was closed.
     Hangup,
     /// SIGINT: Ctrl-C.
     Interrupt,
@@ -63,7 +63,7 @@ pub enum Cause {
     Output,
 }
 
-impl Cause {
+impl InterruptCause {
     /// The process's exit code: 128 and the number of the signal, of SIGPIPE for a closed output.
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -76,7 +76,7 @@ impl Cause {
     }
 }
 
-impl Display for Cause {
+impl Display for InterruptCause {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Hangup => "SIGHUP",
@@ -105,7 +105,7 @@ impl Display for Verdict {
     }
 }
 
-impl From<Verdict> for Outcome {
+impl From<Verdict> for RunOutcome {
     fn from(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Conformant => Self::Conformant,
@@ -115,8 +115,8 @@ impl From<Verdict> for Outcome {
     }
 }
 
-impl Outcome {
-    /// The word that is printed: a verdict's, or why there is none.
+impl RunOutcome {
+    /// The word that is printed: a verdict, or why there is none.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -146,9 +146,9 @@ impl Outcome {
         }
     }
 
-    /// The outcome of a play with this exit code; none of a code that no play has.
+    /// The outcome of a single case with this exit code; `None` if no case ends with it.
     #[must_use]
-    pub const fn of_code(code: u8) -> Option<Self> {
+    pub const fn from_code(code: u8) -> Option<Self> {
         match code {
             0 => Some(Self::Conformant),
             1 => Some(Self::NonConformant),
@@ -160,15 +160,15 @@ impl Outcome {
         }
     }
 
-    /// The outcome of a run with these: the most telling; of none at all, that nothing was
-    /// selected.
+    /// The outcome of a run with these outcomes: the most severe; `NothingSelected` if there are
+    /// none.
     #[must_use]
-    pub fn of(all: impl IntoIterator<Item = Self>) -> Self {
-        all.into_iter().max_by_key(|outcome| outcome.weight()).unwrap_or(Self::NothingSelected)
+    pub fn most_severe(all: impl IntoIterator<Item = Self>) -> Self {
+        all.into_iter().max_by_key(|outcome| outcome.severity()).unwrap_or(Self::NothingSelected)
     }
 
-    /// Heavier is more telling.
-    const fn weight(self) -> u8 {
+    /// Orders outcomes by severity.
+    const fn severity(self) -> u8 {
         match self {
             Self::NothingSelected => 0,
             Self::Conformant => 1,
@@ -184,10 +184,10 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::Outcome::{
+    use super::RunOutcome::{
         self, BadInput, Conformant, Inconclusive, Internal, Interrupted, NonConformant, NothingSelected, Unblessed,
     };
-    use super::{Cause, Verdict};
+    use super::{InterruptCause, Verdict};
     use rstest::rstest;
 
     #[rstest]
@@ -199,19 +199,19 @@ mod tests {
     #[case(&[NonConformant, BadInput, Inconclusive], 64)]
     #[case(&[BadInput, Internal, NonConformant], 70)]
     #[case(&[NothingSelected, Conformant], 0)]
-    #[case(&[Interrupted(Cause::Interrupt), Internal, NonConformant], 130)]
-    fn the_most_telling_wins(#[case] all: &[Outcome], #[case] code: u8) {
-        assert_eq!(Outcome::of(all.iter().copied()).code(), code);
-        assert_eq!(Outcome::of(all.iter().rev().copied()).code(), code);
+    #[case(&[Interrupted(InterruptCause::Interrupt), Internal, NonConformant], 130)]
+    fn most_severe_outcome_wins(#[case] all: &[RunOutcome], #[case] code: u8) {
+        assert_eq!(RunOutcome::most_severe(all.iter().copied()).code(), code);
+        assert_eq!(RunOutcome::most_severe(all.iter().rev().copied()).code(), code);
     }
 
     #[test]
-    fn a_verdict_is_an_outcome() {
+    fn verdict_converts_to_outcome() {
         let codes =
-            [Verdict::Conformant, Verdict::NonConformant, Verdict::Inconclusive].map(|v| Outcome::from(v).code());
+            [Verdict::Conformant, Verdict::NonConformant, Verdict::Inconclusive].map(|v| RunOutcome::from(v).code());
         assert_eq!(codes, [0, 1, 2]);
         for outcome in [Conformant, NonConformant, Inconclusive, Unblessed, BadInput, Internal] {
-            assert_eq!(Outcome::of_code(outcome.code()), Some(outcome));
+            assert_eq!(RunOutcome::from_code(outcome.code()), Some(outcome));
         }
     }
 }

@@ -1,31 +1,30 @@
-//! The lines of another program's output that say why it failed.
+//! Extracts from another program's output the lines that say why it failed.
 //!
 //! ```text
 //! etcd, kube-apiserver, kind, docker, a subject ──► output::excerpt ──► message of a failure
 //! ```
 //!
-//! The last lines alone are often the wrong ones: a usage text, a stack trace, a repetition. So the
-//! lines by which a program reports an error are preferred, in any of the usual formats; without
-//! one, both ends of the output are shown, as Node and Java put the message above the stack and
-//! Python puts it below.
+//! The last lines are often not the relevant ones: a usage text, a stack trace, a repetition. So
+//! lines that report an error, in any of the usual formats, are preferred. Without one, both ends
+//! of the output are shown: Node and Java print the message above the stack, Python below.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The most lines of errors, and of each end of an output without errors.
+/// The maximum number of error lines, and of lines at each end of an output without errors.
 const MOST: usize = 6;
-/// Between lines that do not follow each other.
+/// Marks omitted lines.
 const GAP: &str = "[...]";
 
-/// The lines that report an error, or both ends of the output where there is none.
+/// The lines that report an error, or both ends of the output if there are none.
 #[must_use]
 pub fn excerpt(output: &str) -> Vec<String> {
     let mut lines = find_errors(output);
     if lines.is_empty() {
         return keep_ends(output, MOST, MOST);
     }
-    // The last line may be another reason; a stack is indented, and a log's other lines are none.
+    // The last line may be another reason, unless it belongs to an indented stack or is a log line.
     let last = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim_end();
     let is_log = last.starts_with([' ', '\t', '{', '[']) || klog_letter(without_header(last)).is_some();
     let is_fatal = lines.iter().any(|line| severity(line) == Some(Severity::Fatal));
@@ -35,7 +34,7 @@ pub fn excerpt(output: &str) -> Vec<String> {
     lines
 }
 
-/// The same on one line, for a command whose output is short.
+/// The reason on one line, for a command with short output.
 #[must_use]
 pub fn reason(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
@@ -54,37 +53,37 @@ pub fn keep_ends(output: &str, first: usize, last: usize) -> Vec<String> {
     shorten(output.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect(), first, last)
 }
 
-/// The lines that report an error, each once; only those that end the program, if there are any.
+/// The lines that report an error, each once; only fatal ones, if there are any.
 #[must_use]
 pub fn find_errors(output: &str) -> Vec<String> {
     let fatal = find(output, Severity::Fatal);
     if fatal.is_empty() { find(output, Severity::Error) } else { fatal }
 }
 
-/// The lines that report an error which ends the program, each once.
+/// The lines that report a fatal error, each once.
 #[must_use]
 pub fn find_fatal(output: &str) -> Vec<String> {
     find(output, Severity::Fatal)
 }
 
-fn find(output: &str, wanted: Severity) -> Vec<String> {
+fn find(output: &str, wanted_severity: Severity) -> Vec<String> {
     let mut found = Vec::new();
-    let mut known = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let mut lines = output.lines().peekable();
     while let Some(line) = lines.next() {
         let line = without_header(line.trim());
-        if severity(line) != Some(wanted) || !known.insert(without_time(line).to_owned()) {
+        if severity(line) != Some(wanted_severity) || !reported.insert(without_time(line).to_owned()) {
             continue;
         }
         found.push(without_stack(line));
-        // Rust has the message on the line below.
+        // Rust prints the message on the next line.
         if line.starts_with("thread '")
             && let Some(message) = lines.next_if(|next| !next.trim().is_empty())
         {
             found.push(message.trim().to_owned());
         }
     }
-    // The first is often the cause, and the last what came of it.
+    // The first errors are often the cause, and the last ones the consequence.
     shorten(found, MOST / 2, MOST / 2)
 }
 
@@ -98,17 +97,17 @@ fn shorten(mut lines: Vec<String>, first: usize, last: usize) -> Vec<String> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Severity {
-    /// The program may go on.
+    /// The program may continue.
     Error,
-    /// The program ends by it.
+    /// The program exits.
     Fatal,
 }
 
-/// How severe the error is that a line reports; `None` if it reports none.
+/// The severity of the error that a line reports; `None` if it reports none.
 fn severity(line: &str) -> Option<Severity> {
     if let Some(letter) = klog_letter(line) {
         return match letter {
-            // Components of Kubernetes end with it.
+            // Kubernetes components exit with this message.
             'E' if line.contains("] \"command failed\"") => Some(Severity::Fatal),
             'E' => Some(Severity::Error),
             'F' => Some(Severity::Fatal),
@@ -121,7 +120,7 @@ fn severity(line: &str) -> Option<Severity> {
         return ["level", "severity", "lvl"].iter().find_map(|key| level(entry.get(key)?.as_str()?)).flatten();
     }
     if let Some(rest) = line.strip_prefix("Command Output:") {
-        // kind appends the whole output of a command, which often is a log of many lines.
+        // kind appends the complete output of a command, which is often a log of many lines.
         let rest = rest.trim();
         let is_log = rest.is_empty() || rest.starts_with('[') || klog_letter(rest).is_some();
         return if is_log { None } else { Some(severity(rest).unwrap_or(Severity::Error)) };
@@ -130,7 +129,7 @@ fn severity(line: &str) -> Option<Severity> {
     if let Some(severity) = line.split_whitespace().find_map(logfmt) {
         return severity;
     }
-    announced(line).or_else(|| logged(line)).or_else(|| thrown(line).then_some(Severity::Error))
+    announced_severity(line).or_else(|| logged_severity(line)).or_else(|| is_exception(line).then_some(Severity::Error))
 }
 
 /// The severity of a level: `None` for another word, `Some(None)` for a level below error.
@@ -144,7 +143,7 @@ fn level(word: &str) -> Option<Option<Severity>> {
 }
 
 /// `error: …`, `Error response from daemon: …`, `program: fatal: …`, `panic: …`.
-fn announced(line: &str) -> Option<Severity> {
+fn announced_severity(line: &str) -> Option<Severity> {
     if line.starts_with("thread '") && line.contains(" panicked at ") {
         return Some(Severity::Fatal);
     }
@@ -155,16 +154,16 @@ fn announced(line: &str) -> Option<Severity> {
         let rest = word.get(..begin.len()).filter(|it| it.eq_ignore_ascii_case(begin)).map(|_| &word[begin.len()..]);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '[', '(']))
     };
-    let says = |begin: &str| starts(first, begin) || is_name && second.ends_with(':') && starts(second, begin);
-    if says("panic") && line.contains(':') || says("fatal") {
+    let begins = |begin: &str| starts(first, begin) || is_name && second.ends_with(':') && starts(second, begin);
+    if begins("panic") && line.contains(':') || begins("fatal") {
         return Some(Severity::Fatal);
     }
-    (says("error") || first == "npm" && matches!(second, "error" | "ERR!")).then_some(Severity::Error)
+    (begins("error") || first == "npm" && matches!(second, "error" | "ERR!")).then_some(Severity::Error)
 }
 
 /// A log line with a level in capitals: `2026-11-26 04:20:01 ERROR …`, `[ERROR Port-6443]: …`,
 /// `ERROR:root:…`.
-fn logged(line: &str) -> Option<Severity> {
+fn logged_severity(line: &str) -> Option<Severity> {
     let is_mark = |letter: char| !letter.is_ascii_alphanumeric();
     let mut words = line.split_whitespace().take(6).map(|word| word.trim_start_matches(is_mark));
     let is_capital = |word: &str| word.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -177,7 +176,7 @@ fn logged(line: &str) -> Option<Severity> {
 }
 
 /// `java.lang.IllegalStateException: …`, `ValueError: …`, `Caused by: …`.
-fn thrown(line: &str) -> bool {
+fn is_exception(line: &str) -> bool {
     if line.starts_with("Exception in thread ") || line.starts_with("Caused by: ") {
         return true;
     }
@@ -196,8 +195,8 @@ fn klog_letter(line: &str) -> Option<char> {
     is_header.then_some(letter)
 }
 
-/// A line without the header of what has kept it: a journal's `Nov 26 04:20:01 node kubelet[215]: `
-/// before klog, or a container runtime's `2026-11-26T04:20:01.1Z stderr F `.
+/// Removes the header that a log collector adds to a line: a journal's `Nov 26 04:20:01 node
+/// kubelet[215]: ` before klog, or a container runtime's `2026-11-26T04:20:01.1Z stderr F `.
 fn without_header(line: &str) -> &str {
     if let Some((_, rest)) = line.split_once("]: ")
         && klog_letter(rest).is_some()
@@ -211,7 +210,7 @@ fn without_header(line: &str) -> &str {
     }
 }
 
-/// A log line without its time and process, by which a repetition is recognised.
+/// A log line without its time and process, to recognise repetitions.
 fn without_time(line: &str) -> &str {
     if klog_letter(line).is_some() {
         let words = line.splitn(4, ' ').last().unwrap_or(line);
@@ -342,12 +341,12 @@ The connection to the server 127.0.0.1:1 was refused - did you specify the right
         "ERROR: failed to create cluster: exit status 1\nCommand Output: I1126 04:20:01.0   1 a.go:1] loading",
         "ERROR: failed to create cluster: exit status 1"
     )]
-    fn one_line_says_why(#[case] output: &str, #[case] line: &str) {
+    fn reason_is_one_line(#[case] output: &str, #[case] line: &str) {
         assert_eq!(reason(output.as_bytes()), line);
     }
 
     #[test]
-    fn output_without_error_is_shown_by_both_ends() {
+    fn excerpt_without_error_has_both_ends() {
         let output: String = (0..20).map(|line| format!("line {line}\n\n")).collect();
         let excerpt = excerpt(&output);
         assert_eq!(excerpt.len(), 13);
@@ -360,12 +359,12 @@ The connection to the server 127.0.0.1:1 was refused - did you specify the right
     #[case::a_stack("error: refused\n\tat main.go:1\n", &["error: refused"])]
     #[case::a_log("E1126 04:23:52.8   2 a.go:1] refused\nI1126 04:23:52.9   2 a.go:2] next\n", &["E1126 04:23:52.8   2 a.go:1] refused"])]
     #[case::fatal("error: refused\nfatal: gone\nusage\n", &["fatal: gone"])]
-    fn last_words_follow_errors(#[case] output: &str, #[case] lines: &[&str]) {
+    fn excerpt_appends_other_last_line(#[case] output: &str, #[case] lines: &[&str]) {
         assert_eq!(excerpt(output), lines);
     }
 
     #[test]
-    fn many_errors_are_cut_in_the_middle() {
+    fn many_errors_are_truncated_in_the_middle() {
         let output: String = (0..20).map(|line| format!("error: {}\n", "x".repeat(line + 1))).collect();
         let errors = find_errors(&output);
         assert_eq!((errors.len(), &*errors[0], &*errors[3], errors[6].len()), (7, "error: x", "[...]", 27));
@@ -373,7 +372,7 @@ The connection to the server 127.0.0.1:1 was refused - did you specify the right
 
     proptest::proptest! {
         #[test]
-        fn any_output_is_read(output in "(?s).*", log in "[IWEF][0-9é ]{0,8}.*\n?.*") {
+        fn any_output_yields_a_short_excerpt(output in "(?s).*", log in "[IWEF][0-9é ]{0,8}.*\n?.*") {
             for text in [output, log] {
                 assert!(excerpt(&text).len() <= 2 * MOST + 1);
                 assert!(!reason(text.as_bytes()).contains('\n'));

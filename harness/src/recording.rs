@@ -1,13 +1,13 @@
-//! A recording: everything that was seen while one case ran, in one order, as NDJSON.
+//! A recording: everything that was observed while one case ran, in one order, as NDJSON.
 //!
-//! The border between the world and the judge. `observe` and `driver` write recordings; `timeline`,
-//! `verdict` and `report` read nothing else, so a stored recording is judged again, offline, with
-//! the same result. The first line is the [`Header`], the last is the [`End`]; a recording without
-//! an end was cut off and proves nothing.
+//! It separates running from judging. `observe` and `driver` write recordings; `timeline`,
+//! `verdict` and `report` read nothing else, so a stored recording can be judged again, offline,
+//! with the same result. The first line is the [`Header`], the last is the [`RecordingEnd`]; a
+//! recording without an end was cut off and proves nothing.
 //!
-//! Order: object versions stand sorted by `resourceVersion` between the mark of their step and its
-//! [`Settling`]. Times are milliseconds since the recording began. Secret values never get here: the
-//! recorder replaces them by digests.
+//! Order: object versions are sorted by `resourceVersion` between the mark of their step and its
+//! [`Settling`]. Times are milliseconds since the recording began. The recorder replaces the values
+//! of Secrets by digests.
 
 mod body;
 mod diagnosis;
@@ -27,7 +27,7 @@ pub use diagnosis::Diagnosis;
 pub use header::{Header, Identity, SubjectKind};
 pub use trouble::{Blame, Trouble};
 
-use crate::expect::Expect;
+use crate::pod_expectation::PodExpectation;
 pub(crate) use body::pack_old;
 pub(crate) use file_name::FileName;
 
@@ -37,113 +37,115 @@ pub const FORMAT: u32 = 3;
 /// One line of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Entry {
+pub enum RecordingEntry {
     /// The first line.
     Header(Box<Header>),
-    /// A step is about to be made.
+    /// A step begins.
     Step(StepMark),
-    /// Pods that the case knows by name from now on: their real names by the case's.
-    Named(BTreeMap<String, String>),
+    /// The case has named pods: their real names by the names in the case.
+    #[serde(rename = "named")]
+    PodNames(BTreeMap<String, String>),
     /// One version of one object.
-    Object(Version),
+    Object(ObjectVersion),
     /// One request that the subject made about the case's namespace.
-    Request(Request),
+    Request(SubjectRequest),
     /// The wait after a step ended.
     Settled(Settling),
-    /// Something came between the subject's requests, as the case says.
-    Met(Meeting),
-    /// Something went wrong; whose fault it is, is said.
+    /// Something was injected between the subject's requests, as the case says.
+    #[serde(rename = "met")]
+    Injected(Injection),
+    /// Something went wrong; the entry says whose fault it is.
     Trouble(Trouble),
-    /// The step could not be made. Whether the case asks for too much or the subject left too
-    /// little, only somebody who knows what was expected can say.
-    Impossible(Impossible),
+    /// The step could not be performed. The entry does not say whether the case asks for too much
+    /// or the subject did too little: that takes the expectation.
+    Impossible(ImpossibleStep),
     /// The last line.
-    End(End),
+    End(RecordingEnd),
 }
 
 /// The beginning of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepMark {
-    /// 0 for `given`, else the number of the step under `steps`, from 1.
+    /// 0 for `given`, else the number of the step in `steps`, from 1.
     pub index: u32,
-    /// 0 when the step has no sub-steps; else 1, 2, … (`ready: {pods: 4}` is four steps).
+    /// 0 if the step has no sub-steps; else 1, 2, … (`ready: {pods: 4}` is four steps).
     pub part: u32,
     /// What the step does, in the words of the case: `set image=app:2`, `ready 1`.
     pub label: String,
-    /// The line of the case file that the step stands on.
+    /// The line of the step in the case file.
     pub line: usize,
-    /// Whether a user's operation is part of it (which may itself break a bound until the next
-    /// settling).
+    /// Whether it includes a user's operation, which may itself break a bound until the next
+    /// settling.
     pub user: bool,
     /// Whether it is a burst: several operations without settling between them, or several pods
     /// that become available one by one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub together: bool,
-    /// Whether the subject may decide by an old view: the case holds or delays what it watches.
+    /// Whether the subject may decide from an old view: the case holds or delays what it watches.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stale: bool,
     /// Which of the named pods are alive once this has settled, if the case says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect: Option<Expect>,
+    pub expect: Option<PodExpectation>,
     /// Milliseconds since the recording began.
     #[serde(deserialize_with = "header::milliseconds")]
     pub at: u64,
 }
 
-/// What became of an object.
+/// How an object changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Change {
-    /// It exists now and did not before.
+pub enum ChangeType {
+    /// It was created.
     Added,
-    /// It changed.
+    /// It was modified.
     Modified,
-    /// It is gone; the object is its last state.
+    /// It was deleted; the version has its last state.
     Deleted,
 }
 
-/// Who wrote a version, as far as the harness can know.
+/// Who wrote a version, as far as the harness knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Writer {
-    /// The harness itself: the driver, in a user's or a node's name.
+pub enum WriterRole {
+    /// The driver, on behalf of a user or a node.
     Driver,
-    /// Anybody else: the subject or the cluster's own controllers.
+    /// The subject or the cluster's own controllers.
     Other,
 }
 
 /// One version of one object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Version {
+pub struct ObjectVersion {
     /// `Deployment`, `ReplicaSet`, `Pod`, `Event`, …
     pub kind: String,
     /// The object's name.
     pub name: String,
-    /// What became of it.
-    pub change: Change,
+    /// How it changed.
+    pub change: ChangeType,
     /// The resourceVersion; versions of all kinds share one order.
     pub rv: u64,
     /// Who wrote it.
-    pub by: Writer,
-    /// The programs that wrote it, if it was seen in a live cluster: its managed fields or the
+    pub by: WriterRole,
+    /// The programs that wrote it, if it was recorded on a live cluster: its managed fields or the
     /// audit log name them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// Milliseconds since the recording began.
     #[serde(deserialize_with = "header::milliseconds")]
     pub at: u64,
-    /// The whole object, without managed fields; the world has the same.
+    /// The whole object without managed fields; the harness's own view of the cluster shares it.
     pub object: Body,
 }
 
-/// One request of the subject's, as the interceptor saw it. All of those about the case's namespace
-/// are kept; of those about anything else only what the server refused, because that may be why
-/// nothing comes of the case.
+/// One request of the subject, as the interceptor recorded it. All requests about the case's
+/// namespace are kept; of the others only those that the server refused, because these may explain
+/// why the case makes no progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Request {
+pub struct SubjectRequest {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
     pub verb: String,
     /// The resource, plural: `replicasets`.
@@ -154,14 +156,15 @@ pub struct Request {
     pub name: String,
     /// The HTTP status of the answer; 0 if there was none.
     pub status: u16,
-    /// What the server said with an error, though not about Secrets; of a message to the webhook,
-    /// the message.
+    /// The server's message with an error, except about Secrets; of a webhook request, the message
+    /// that was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Whether it meant to change a status with the object, where the server ignores that.
+    /// Whether the request meant to change a status through the object itself, where the server
+    /// ignores it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignored_status: bool,
-    /// The namespace where it is not the case's; empty for a request about the whole cluster.
+    /// The namespace, if it is not the case's; empty for a request about the whole cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
     /// Milliseconds since the recording began.
@@ -169,25 +172,24 @@ pub struct Request {
     pub at: u64,
 }
 
-impl Request {
-    /// Whether the server would not have it from the subject: 401 or 403.
+impl SubjectRequest {
+    /// Whether the server denied the request: 401 or 403.
     pub fn is_refused(&self) -> bool {
         matches!(self.status, 401 | 403)
     }
 
-    /// The message, where it is one to the webhook that was taken.
-    pub fn posted(&self) -> Option<&str> {
+    /// The message, if this is a webhook request that was accepted.
+    pub fn webhook_message(&self) -> Option<&str> {
         let is_taken = self.resource == Self::WEBHOOK && (200..300).contains(&self.status);
         self.message.as_deref().filter(|_| is_taken)
     }
 
-    /// The resource of messages to the webhook, which is no resource of the API.
+    /// The resource of webhook requests, which the API does not have.
     pub const WEBHOOK: &'static str = "webhook";
 }
 
-/// What was asked, without the object's name: `update deployments/status`, `get leases in
-/// NAMESPACE`.
-impl Display for Request {
+/// The request without the object's name: `update deployments/status`, `get leases in NAMESPACE`.
+impl Display for SubjectRequest {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let slash = if self.subresource.is_empty() { "" } else { "/" };
         write!(f, "{} {}{slash}{}", self.verb, self.resource, self.subresource)?;
@@ -199,39 +201,41 @@ impl Display for Request {
     }
 }
 
-/// What came between the subject's requests.
+/// What was injected between the subject's requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Meeting {
-    /// In the words of the case: `rs1 5 -> 4 held: scale 4`, `write 3 of replicasets, after it:
-    /// crash`.
-    pub what: String,
-    /// What it means for the subject.
+pub struct Injection {
+    /// The injection in the words of the case: `rs1 5 -> 4 held: scale 4`, `write 3 of replicasets,
+    /// after it: crash`.
+    #[serde(rename = "what")]
+    pub description: String,
+    /// The effect on the subject.
     pub effect: Effect,
     /// Milliseconds since the recording began.
     #[serde(deserialize_with = "header::milliseconds")]
     pub at: u64,
 }
 
-/// What something that came between the subject's requests means for it.
+/// The effect of an injection on the subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Effect {
-    /// It goes on, and has an answer to each of its requests.
+    /// The subject runs on, and each of its requests is answered.
     Answered,
-    /// It was left without an answer, and can only say in its own words what became of its request.
+    /// A request was left without an answer, so the subject can only guess whether it had an
+    /// effect.
     Unanswered,
-    /// It was killed.
+    /// The subject was killed.
     Killed,
 }
 
-/// Why a step could not be made.
+/// Why a step could not be performed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Impossible {
+pub struct ImpossibleStep {
     /// What is missing, as a lower-case fragment: there is no such pod, no such revision.
     pub why: String,
-    /// Whether the case names a request that the subject, once settled, had not made.
+    /// Whether the case names a request that the subject had not sent when it settled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never_came: bool,
 }
@@ -240,11 +244,11 @@ pub struct Impossible {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Settling {
-    /// Proved settled, or the budget was spent; then why.
+    /// Why the namespace did not settle in time; `None` if it is proved to have settled.
     pub unsettled: Option<Trouble>,
-    /// Probe rounds made.
+    /// The number of probe rounds.
     pub rounds: u32,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     #[serde(deserialize_with = "header::milliseconds")]
     pub took: u64,
     /// Milliseconds since the recording began.
@@ -255,16 +259,15 @@ pub struct Settling {
 /// The last line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct End {
-    /// Whether every step was made; else a [`Trouble`] stands before.
+pub struct RecordingEnd {
+    /// Whether every step was performed; otherwise the recording has a [`Trouble`].
     pub completed: bool,
-    /// Whether the Deployments' events can be compared: an event of the probe's own arrived after
-    /// them.
+    /// Whether the Deployments' Events are complete: a later Event of the probe has arrived.
     pub events_complete: bool,
     /// Milliseconds since the recording began.
     #[serde(deserialize_with = "header::milliseconds")]
     pub at: u64,
-    /// What helps to find out why the subject got into trouble, where it did.
+    /// Details that help to explain the subject's trouble, if it had any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<Diagnosis>,
 }
@@ -272,12 +275,12 @@ pub struct End {
 /// A whole recording, in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
-    /// What was run, where and for whom.
+    /// What was run, where, and with which subject.
     pub header: Header,
     /// Everything between the header and the end, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RecordingEntry>,
     /// The last line; without it the recording was cut off.
-    pub end: Option<End>,
+    pub end: Option<RecordingEnd>,
 }
 
 /// Why a recording cannot be read or written.
@@ -294,21 +297,20 @@ pub enum RecordingError {
     /// The first line is not a header.
     #[error("the first line is not a header; is this a recording?")]
     NoHeader,
-    /// Made by another version.
-    #[error("recording has format {found}, this build reads {FORMAT}; record it again")]
+    /// Another version of lockstep wrote the recording.
+    #[error("recording has format {format}, this build reads {FORMAT}; record it again")]
     Format {
         /// The format that the header names.
-        found: u32,
+        format: u32,
     },
-    /// A name that no recording of this build has; it might lead out of the folder that it is kept
-    /// in.
-    #[error("the {what} `{name}` is not {rule}; the recording was edited, or was not written by lockstep")]
+    /// A name that this version never writes, and that might lead out of the folder of recordings.
+    #[error("the {field} `{name}` is not {rule}; the recording was edited, or was not written by lockstep")]
     Name {
-        /// Whose name.
-        what: &'static str,
-        /// The name, fit to be shown.
+        /// What the name belongs to.
+        field: &'static str,
+        /// The name, sanitized.
         name: String,
-        /// What such a name is.
+        /// Which names are valid.
         rule: &'static str,
     },
     /// Reading or writing failed.
@@ -317,11 +319,10 @@ pub enum RecordingError {
 }
 
 impl Recording {
-    /// Read NDJSON, as written by [`Recording::write`]. Half a last line counts as cut off before
-    /// it.
+    /// Reads NDJSON, as [`Recording::write`] writes it. An incomplete last line is ignored.
     ///
     /// # Errors
-    /// No header, another format, or a line that is no entry.
+    /// The header is missing or has another format, or a line is not an entry.
     pub fn read(input: impl BufRead) -> Result<Self, RecordingError> {
         let mut header = None;
         let (mut entries, mut packed) = (Vec::new(), 0);
@@ -334,7 +335,7 @@ impl Recording {
             }
             let entry = match serde_json::from_str(&line) {
                 Ok(entry) => entry,
-                // Whoever wrote it was stopped in the middle of the line.
+                // The writer was stopped in the middle of the line.
                 Err(half) if half.is_eof() && lines.peek().is_none() && header.is_some() => break,
                 Err(source) => {
                     let line = number + 1;
@@ -342,15 +343,15 @@ impl Recording {
                 }
             };
             match (entry, &header) {
-                (Entry::Header(found), None) if found.format != FORMAT => {
-                    return Err(RecordingError::Format { found: found.format });
+                (RecordingEntry::Header(found), None) if found.format != FORMAT => {
+                    return Err(RecordingError::Format { format: found.format });
                 }
-                (Entry::Header(found), None) => {
+                (RecordingEntry::Header(found), None) => {
                     names::check(&found)?;
                     header = Some(*found);
                 }
                 (_, None) => return Err(RecordingError::NoHeader),
-                (Entry::End(found), _) => end = Some(found),
+                (RecordingEntry::End(found), _) => end = Some(found),
                 (entry, _) => {
                     entries.push(entry);
                     packed = pack_old(&mut entries, packed);
@@ -360,21 +361,21 @@ impl Recording {
         Ok(Self { header: header.ok_or(RecordingError::NoHeader)?, entries, end })
     }
 
-    /// Write NDJSON: one [`Entry`] a line.
+    /// Writes NDJSON: one [`RecordingEntry`] per line.
     ///
     /// # Errors
-    /// Whatever the writer says.
+    /// Those of the writer.
     pub fn write(&self, mut out: impl Write) -> Result<(), RecordingError> {
-        let line = |out: &mut dyn Write, entry: &Entry| -> std::io::Result<()> {
+        let line = |out: &mut dyn Write, entry: &RecordingEntry| -> std::io::Result<()> {
             serde_json::to_writer(&mut *out, entry)?;
             out.write_all(b"\n")
         };
-        line(&mut out, &Entry::Header(Box::new(self.header.clone())))?;
+        line(&mut out, &RecordingEntry::Header(Box::new(self.header.clone())))?;
         for entry in &self.entries {
             line(&mut out, entry)?;
         }
         if let Some(end) = &self.end {
-            line(&mut out, &Entry::End(end.clone()))?;
+            line(&mut out, &RecordingEntry::End(end.clone()))?;
         }
         Ok(())
     }
@@ -383,13 +384,13 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::{Blame, Recording};
-    use crate::timeline::fixture::Film;
+    use crate::timeline::fixture::RecordingBuilder;
     use rstest::rstest;
 
     #[test]
-    fn what_is_written_is_read_back() {
-        let film = Film::rolled_out(2).request("update", "replicasets", 200).user(1, "scale 3");
-        let recording = film.unsettled(Blame::Environment, "probe").trouble(Blame::Subject, "no pod").aborted();
+    fn recording_round_trips() {
+        let builder = RecordingBuilder::rolled_out(2).request("update", "replicasets", 200).user_step(1, "scale 3");
+        let recording = builder.unsettled(Blame::Environment, "probe").trouble(Blame::Subject, "no pod").aborted();
         let mut text = Vec::new();
         recording.write(&mut text).unwrap();
         assert_eq!(Recording::read(text.as_slice()).unwrap(), recording);
@@ -407,13 +408,13 @@ mod tests {
         "the first line is not a header; is this a recording?"
     )]
     #[case("no json", "line 1 is not an entry of a recording: expected value at line 1 column 1")]
-    fn other_files_are_refused(#[case] text: &str, #[case] expected: &str) {
+    fn refuses_other_files(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(Recording::read(text.as_bytes()).unwrap_err().to_string(), expected);
     }
 
     #[test]
-    fn another_format_is_refused() {
-        let mut recording = Film::new().end();
+    fn refuses_other_format() {
+        let mut recording = RecordingBuilder::new().end();
         recording.header.format = 99;
         let mut text = Vec::new();
         recording.write(&mut text).unwrap();

@@ -1,17 +1,17 @@
-//! What a case writes into Secrets, taken out of all that is kept of a run.
+//! Removes the values that a case writes into Secrets from everything that is stored about a run.
 //!
-//! A value becomes a stand-in, the same one wherever the same value stands in the case:
-//! `redacted0001`. Whether a step changes a value is then still to be seen, and nothing can be
-//! tried against a stand-in, as it depends on no value, only on the order. It is text and base64
-//! alike, so a redacted case can be played.
+//! Every occurrence of a value in a case is replaced by the same stand-in, such as `redacted0001`.
+//! So it remains visible whether a step changes a value, and a stand-in reveals nothing about the
+//! value, as it depends only on the order. It is valid as text and as base64, so a redacted case
+//! can be run.
 //!
-//! The text is redacted once, where the case is read. What a subject may repeat goes through the
-//! same [`Redaction`]: recordings with the keys of maps, and what the subject prints. `find` looks
-//! for the values in a case.
+//! The text is redacted once, when the case is read. What a subject may repeat goes through the
+//! same [`Redaction`]: recordings including keys of maps, and the subject's output. `find` searches
+//! a case for the values.
 //!
-//! The border: a value is found as it is written, in base64, and as JSON has it; not in parts, in
-//! another encoding or as a digest. A value of less than [`SHORTEST`] bytes is replaced where the
-//! case writes it and nowhere else.
+//! Limits: a value is found as it is written, in base64, and as JSON escapes it; not in parts, in
+//! another encoding or as a digest. A value of less than [`SHORTEST`] bytes is replaced only where
+//! the case writes it.
 
 mod find;
 
@@ -21,30 +21,30 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::recording::{Diagnosis, Entry, Recording, Version};
-use crate::tree::Node;
-use find::{FIELDS, Found, LAST_APPLIED, is_stand_in};
+use crate::recording::{Diagnosis, ObjectVersion, Recording, RecordingEntry};
+use crate::yaml::YamlNode;
+use find::{FIELDS, LAST_APPLIED, SecretValues, is_stand_in};
 
-/// Shorter values are everywhere, so they are replaced where the case writes them and nowhere else.
+/// Shorter values occur everywhere, so they are replaced only where the case writes them.
 const SHORTEST: usize = 6;
-/// The same of a line of a longer value.
+/// The minimum length of a line of a longer value.
 const SHORTEST_LINE: usize = 12;
-/// In a text of so many bytes each line is looked at for a value that is cut off; in a longer one
-/// the outermost lines.
+/// In a text of at most this many bytes every line is checked for a truncated value; in a longer
+/// one only the outermost lines.
 const SHORT_TEXT: usize = 64 << 10;
-/// What stands for the text of a case out of which its values cannot be taken.
+/// Replaces the text of a case from which values cannot be removed.
 const LEFT_OUT: &str =
     "# The case's text is left out: it writes Secrets, and their values could not be taken out of it.\n";
-/// The fields whose keys users choose.
+/// The fields with user-defined keys.
 const FREE: [&str; 9] =
     ["labels", "annotations", "matchLabels", "nodeSelector", "data", "stringData", "binaryData", "limits", "requests"];
 
-/// The values that cases write into Secrets, and what stands for each. Not to be shown.
+/// The values that cases write into Secrets, with their stand-ins. Its Debug output omits them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Redaction {
-    /// The text that the values were taken out of; `None`: it has none.
+    /// The text with the values; `None` if it has none.
     original: Option<Arc<str>>,
-    /// All forms of the values that are looked for, the longest first, each with its stand-in.
+    /// All forms of the values, longest first, each with its stand-in.
     values: Vec<(String, String)>,
 }
 
@@ -55,18 +55,18 @@ impl std::fmt::Debug for Redaction {
 }
 
 /// A case's text without the values of Secrets.
-pub(crate) fn redacted(text: &str) -> String {
+pub(crate) fn redact_text(text: &str) -> String {
     redact(text).0
 }
 
-/// The same, and what takes the values out of other texts.
+/// Like [`redact_text`], and also returns what redacts other texts.
 pub(crate) fn redact(text: &str) -> (String, Redaction) {
     if !text.to_ascii_lowercase().contains("secret") {
         return (text.to_owned(), Redaction::default());
     }
-    // A text that is no case holds whatever it holds, and no object was made of it.
-    let Ok(root) = Node::parse(text) else { return (text.to_owned(), Redaction::default()) };
-    let found = Found::of(&root);
+    // A text that is not a case has created no objects.
+    let Ok(root) = YamlNode::parse(text) else { return (text.to_owned(), Redaction::default()) };
+    let found = SecretValues::of(&root);
     if found.0.iter().all(|(_, value)| is_stand_in(value)) {
         return (text.to_owned(), Redaction::default());
     }
@@ -75,7 +75,7 @@ pub(crate) fn redact(text: &str) -> (String, Redaction) {
     let mut places: BTreeMap<usize, (usize, String)> = BTreeMap::new();
     for (node, value) in &found.0 {
         let written = text.get(node.span.clone()).unwrap_or_default().trim_end();
-        // As many lines as before: steps are known by theirs.
+        // Keep the number of lines: steps are identified by their lines.
         let stand_in = stand_ins[value].clone() + &"\n".repeat(written.matches('\n').count());
         places.insert(node.span.start, (node.span.start + written.len(), stand_in));
     }
@@ -84,27 +84,27 @@ pub(crate) fn redact(text: &str) -> (String, Redaction) {
             out.replace_range(start..end, &stand_in);
         }
     }
-    // A value may stand elsewhere too: in a comment, behind an alias, in a rule.
+    // A value may occur elsewhere too: in a comment, behind an alias, in a rule.
     let whole = sorted(stand_ins.iter().flat_map(forms).collect(), SHORTEST);
     let out = whole.iter().fold(out, |out, (value, stand_in)| out.replace(value, stand_in));
-    let left = Node::parse(&out).map(|root| Found::of(&root).0.iter().all(|(_, value)| is_stand_in(value)));
+    let left = YamlNode::parse(&out).map(|root| SecretValues::of(&root).0.iter().all(|(_, value)| is_stand_in(value)));
     let out = if left.unwrap_or(false) { out } else { LEFT_OUT.to_owned() };
     let lines = sorted(stand_ins.iter().flat_map(lines).collect(), SHORTEST_LINE);
     let values = sorted(whole.into_iter().chain(lines).collect(), 0);
     (out, Redaction { original: Some(text.into()), values })
 }
 
-/// A case's text with stars for each byte of the values, so that places in it stay where they are.
-/// Where the text is no YAML, values cannot be found, so stars stand for all words behind a colon.
-pub(crate) fn starred(text: &str) -> String {
+/// A case's text with a star for each byte of the values, so that positions are unchanged. If the
+/// text is not YAML, values cannot be found, so all words after a colon are masked.
+pub(crate) fn mask_text(text: &str) -> String {
     if !text.to_ascii_lowercase().contains("secret") {
         return text.to_owned();
     }
-    let Ok(root) = Node::parse(text) else { return text.split_inclusive('\n').map(starred_line).collect() };
+    let Ok(root) = YamlNode::parse(text) else { return text.split_inclusive('\n').map(mask_line).collect() };
     let stars =
         |text: &str| text.chars().map(|c| if c == '\n' { "\n".to_owned() } else { "*".repeat(c.len_utf8()) }).collect();
     let mut out = text.to_owned();
-    for (node, _) in Found::of(&root).0 {
+    for (node, _) in SecretValues::of(&root).0 {
         if let Some(written) = text.get(node.span.clone()) {
             let end = node.span.start + written.trim_end().len();
             let written: String = stars(written.trim_end());
@@ -118,39 +118,39 @@ pub(crate) fn starred(text: &str) -> String {
     })
 }
 
-fn starred_line(line: &str) -> String {
+fn mask_line(line: &str) -> String {
     let words = line.find(':').map_or(0, |colon| colon + 1);
     let star = |c: char| if c.is_alphanumeric() { "*".repeat(c.len_utf8()) } else { c.to_string() };
     line[..words].to_owned() + &line[words..].chars().map(star).collect::<String>()
 }
 
-/// Whether values of Secrets were taken out of this text of a case.
+/// Whether values of Secrets were removed from this text of a case.
 pub(crate) fn is_redacted(text: &str) -> bool {
-    let has_stand_in = |root: Node| Found::of(&root).0.iter().any(|(_, value)| is_stand_in(value));
-    text == LEFT_OUT || Node::parse(text).is_ok_and(has_stand_in)
+    let has_stand_in = |root: YamlNode| SecretValues::of(&root).0.iter().any(|(_, value)| is_stand_in(value));
+    text == LEFT_OUT || YamlNode::parse(text).is_ok_and(has_stand_in)
 }
 
 impl Redaction {
-    /// The case's text with its values, to be played and not to be kept.
+    /// The case's text with its values, to be run but not stored.
     pub(crate) fn original(&self) -> Option<&str> {
         self.original.as_deref()
     }
 
-    /// Take out the values of this one too.
-    pub(crate) fn add(&mut self, other: &Self) {
-        let new = other.values.iter().filter(|(value, _)| !self.values.iter().any(|(known, _)| known == value));
+    /// Adds the values of another redaction.
+    pub(crate) fn add(&mut self, redaction: &Self) {
+        let new =
+            redaction.values.iter().filter(|(value, _)| !self.values.iter().any(|(existing, _)| existing == value));
         self.values = sorted(self.values.iter().chain(new).cloned().collect(), 0);
     }
 
-    /// A text without values.
+    /// Redacts a text.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.values.iter().fold(Cow::Borrowed(text), |text, (value, stand_in)| {
             if text.contains(value.as_str()) { Cow::Owned(text.replace(value, stand_in)) } else { text }
         })
     }
 
-    /// What a program has printed, without values, nor parts of such as are cut off at the end of a
-    /// line.
+    /// Redacts a program's output, including values that are truncated at the end of a line.
     pub(crate) fn output(&self, text: &str) -> String {
         let text = self.text(text);
         if self.values.is_empty() {
@@ -169,7 +169,7 @@ impl Redaction {
         out.join("\n")
     }
 
-    /// A line whose end is the beginning of a value, or the other way round.
+    /// Redacts a line that ends with the beginning of a value, or begins with the end of one.
     fn without_cut_values(&self, line: &str) -> String {
         let mut line = line.to_owned();
         for (value, stand_in) in &self.values {
@@ -187,7 +187,7 @@ impl Redaction {
         line
     }
 
-    /// A recording of the case without its values, in texts and in keys.
+    /// Redacts a recording of the case, in texts and in keys.
     pub(crate) fn recording(&self, recording: &mut Recording) {
         if self.values.is_empty() {
             return;
@@ -195,15 +195,15 @@ impl Redaction {
         recording.header.unevaluated.iter_mut().for_each(|name| self.change(name));
         for entry in &mut recording.entries {
             match entry {
-                Entry::Object(version) => self.version(version),
-                Entry::Step(mark) => self.change(&mut mark.label),
-                Entry::Named(names) => {
+                RecordingEntry::Object(version) => self.version(version),
+                RecordingEntry::Step(mark) => self.change(&mut mark.label),
+                RecordingEntry::PodNames(names) => {
                     *names = std::mem::take(names)
                         .into_iter()
                         .map(|(real, name)| (self.text(&real).into_owned(), self.text(&name).into_owned()))
                         .collect();
                 }
-                Entry::Request(request) => {
+                RecordingEntry::Request(request) => {
                     for text in [&mut request.resource, &mut request.subresource, &mut request.name] {
                         self.change(text);
                     }
@@ -212,11 +212,13 @@ impl Redaction {
                         .flatten()
                         .for_each(|text| self.change(text));
                 }
-                Entry::Met(meeting) => self.change(&mut meeting.what),
-                Entry::Trouble(trouble) => self.change(&mut trouble.why),
-                Entry::Settled(settling) => settling.unsettled.iter_mut().for_each(|it| self.change(&mut it.why)),
-                Entry::Impossible(impossible) => self.change(&mut impossible.why),
-                Entry::Header(_) | Entry::End(_) => {}
+                RecordingEntry::Injected(meeting) => self.change(&mut meeting.description),
+                RecordingEntry::Trouble(trouble) => self.change(&mut trouble.why),
+                RecordingEntry::Settled(settling) => {
+                    settling.unsettled.iter_mut().for_each(|it| self.change(&mut it.why));
+                }
+                RecordingEntry::Impossible(impossible) => self.change(&mut impossible.why),
+                RecordingEntry::Header(_) | RecordingEntry::End(_) => {}
             }
         }
         if let Some(diagnosis) = recording.end.as_mut().and_then(|end| end.diagnosis.as_mut()) {
@@ -224,13 +226,13 @@ impl Redaction {
         }
     }
 
-    /// What is known of a subject in trouble.
+    /// Redacts a diagnosis.
     pub(crate) fn diagnosis(&self, diagnosis: &mut Diagnosis) {
         diagnosis.handshake.iter_mut().for_each(|why| *why = self.output(why));
         diagnosis.output.iter_mut().flatten().for_each(|line| *line = self.output(line));
     }
 
-    fn version(&self, version: &mut Version) {
+    fn version(&self, version: &mut ObjectVersion) {
         self.change(&mut version.name);
         version.author.iter_mut().for_each(|author| self.change(author));
         if self.is_in("", &version.object.value()) {
@@ -245,7 +247,7 @@ impl Redaction {
         }
     }
 
-    /// A mapping's field may be called as a value is, and is then a field all the same.
+    /// Whether a key may be a value: a fixed field that happens to equal a value is kept.
     fn is_key(&self, parent: &str, key: &str) -> bool {
         let is_free = FREE.contains(&parent) || !key.bytes().all(|byte| byte.is_ascii_alphabetic());
         is_free && matches!(self.text(key), Cow::Owned(_))
@@ -277,20 +279,20 @@ impl Redaction {
     }
 }
 
-/// A patch of a Secret, fit for a label: its fields without their values.
-pub(crate) fn masked(patch: &Value) -> Value {
+/// Masks a patch of a Secret for a label: its fields without their values.
+pub(crate) fn mask_patch(patch: &Value) -> Value {
     match patch {
         Value::Object(map) => map
             .iter()
             .map(|(key, value)| (key.clone(), if key == "value" { mask(value) } else { in_fields(key, value) }))
             .collect(),
-        Value::Array(list) => list.iter().map(masked).collect(),
+        Value::Array(list) => list.iter().map(mask_patch).collect(),
         other => other.clone(),
     }
 }
 
 fn in_fields(key: &str, value: &Value) -> Value {
-    if FIELDS.contains(&key) || key == LAST_APPLIED { mask(value) } else { masked(value) }
+    if FIELDS.contains(&key) || key == LAST_APPLIED { mask(value) } else { mask_patch(value) }
 }
 
 fn mask(value: &Value) -> Value {
@@ -302,7 +304,7 @@ fn mask(value: &Value) -> Value {
     }
 }
 
-/// Those of so many bytes at least, the longest first: one value may be part of another.
+/// Sorts values of at least this many bytes, longest first: one value may be part of another.
 fn sorted(mut values: Vec<(String, String)>, shortest: usize) -> Vec<(String, String)> {
     values.retain(|(value, _)| value.len() >= shortest && !is_stand_in(value));
     values.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
@@ -310,8 +312,7 @@ fn sorted(mut values: Vec<(String, String)>, shortest: usize) -> Vec<(String, St
     values
 }
 
-/// A value as it is written, what it is in base64 or stands for in it, and all of these as JSON has
-/// them.
+/// A value as written, its base64 form, its decoded form, and all of these as JSON escapes them.
 fn forms((value, stand_in): (&String, &String)) -> Vec<(String, String)> {
     let encoded = base64(value);
     let decoded: Option<k8s_openapi::ByteString> = serde_json::from_value(value.as_str().into()).ok();
@@ -319,7 +320,7 @@ fn forms((value, stand_in): (&String, &String)) -> Vec<(String, String)> {
     let of_address = encoded.replace('+', "-").replace('/', "_");
     let unpadded = [&encoded, &of_address].map(|text| text.trim_end_matches('=').to_owned());
     let texts = [Some(value.clone()), decoded].into_iter().flatten();
-    // What a program prints has no line break at its end, whatever the value has.
+    // Output has no line break at its end, even if the value has one.
     let texts: Vec<String> = texts.flat_map(|text| [text.trim_end().to_owned(), text]).collect();
     let quoted = texts.iter().map(|text| Value::from(text.as_str()).to_string());
     let quoted: Vec<String> = quoted.map(|text| text[1..text.len() - 1].to_owned()).collect();
@@ -327,7 +328,7 @@ fn forms((value, stand_in): (&String, &String)) -> Vec<(String, String)> {
     all.map(|form| (form, stand_in.clone())).collect()
 }
 
-/// The lines of a value that has several, as a program may print them one by one.
+/// The lines of a multi-line value, as a program may print them one by one.
 fn lines((value, stand_in): (&String, &String)) -> Vec<(String, String)> {
     let of = |text: &str| -> Vec<(String, String)> {
         let lines = text.lines().filter(|_| text.trim_end().contains('\n'));

@@ -1,16 +1,16 @@
 //! Cases as trials of a test runner.
 //!
-//! A trial is a case on a subject on a cluster. Its name is its path:
-//! `control-plane::ours::rolling::quarter-on-ten`. On a real cluster the case's tags follow,
-//! `kind::ours::rolling::rollover#cross-section#smoke`: nextest's profiles choose by names alone.
-//! Whether it can run here is decided when the trials are listed, because a trial that skips itself
-//! at run time counts as passed.
+//! A trial is a case on a subject on a cluster, named by its path:
+//! `control-plane::ours::rolling::quarter-on-ten`. On a real cluster the case's tags are appended,
+//! `kind::ours::rolling::rollover#cross-section#smoke`, because nextest's profiles select by name
+//! only. Whether a trial can run on this machine is decided when the trials are listed, because a
+//! trial that skips itself at run time counts as passed.
 //!
-//! Trials that are known to fail stand in one list, each with its reason. A listed trial must be
-//! non-conformant: one that passes is an error, and so is one that is inconclusive.
+//! Known failures are in one list, each with its reason. A listed trial must be non-conformant: it
+//! is an error if it passes or is inconclusive.
 //!
-//! An inconclusive play says nothing about the subject, only about the test environment; it is
-//! played once more, on a session of its own, and the second play counts, whatever it is.
+//! An inconclusive play says nothing about the subject, only about the test environment. It is
+//! repeated once on a new session, and the second verdict counts.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -24,46 +24,46 @@ use crate::case::{self, Case, CaseError};
 use crate::cluster::{SiteName, shared};
 use crate::controllers::Controller;
 use crate::golden::GoldenTimelines;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::recording::Recording;
-use crate::report::{self, Again};
-use crate::run::{Plan, Played, RunError, Setup, Source};
-use crate::runner::{Simulation, simulated};
-use crate::subject::{Reference, Spec};
+use crate::report::{self, RerunCommands};
+use crate::run::{ClusterSource, CompletedPlay, PlayError, PlayPlan, Setup};
+use crate::runner::{Simulation, simulate};
+use crate::subject::{Reference, SubjectSpec};
 use crate::verdict::{self, Verdict};
 
-/// The subjects that cases are judged with: upstream and ours with every one of them, other
-/// projects' controllers with those of their profile, on the simulated cluster.
+/// The subjects to judge: upstream and ours on every case, other projects' controllers on the cases
+/// of their restart profile, on the simulated cluster only.
 const SUBJECTS: [&str; 4] = ["upstream", "ours", "xing", "reloader"];
-/// The clusters that trials run on; a profile of the runner's chooses between them.
+/// The clusters that trials run on; a profile of the test runner selects among them.
 const SITES: [SiteName; 4] = [SiteName::Sim, SiteName::ControlPlane, SiteName::Containers, SiteName::Kind];
-/// How long a step may take to settle. A right subject never needs it on an idle machine; one that
-/// others use as well can be twenty times slower for a minute.
+/// How long a step may take to settle. A correct subject never needs this long on an idle machine,
+/// but a shared machine can be twenty times slower for a minute.
 const BUDGET: Duration = Duration::from_secs(90);
-/// How long a case of config restarts may wait where time is real.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest config-restart case, in waiting time, that runs in real time.
+const MOST_REAL_WAITING: Duration = Duration::from_secs(30);
 
-/// Which trials are wanted.
+/// Which trials to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
-    /// All of them.
+pub enum TrialFilter {
+    /// Every trial.
     All,
-    /// The one of this name.
+    /// The trial of this name.
     One(String),
 }
 
 /// Why the trials cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialsError {
-    /// A case is bad.
+    /// A case is invalid.
     #[error(transparent)]
     Case(#[from] CaseError),
-    /// The list of known failures is bad.
+    /// The list of known failures is invalid.
     #[error("{path}: {why}")]
-    Known {
+    KnownFailures {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
 }
@@ -72,82 +72,82 @@ pub enum TrialsError {
 #[derive(Debug)]
 pub struct Trials {
     cases: Vec<Arc<Case>>,
-    known: BTreeMap<String, String>,
-    /// Why a cluster is not to be had here, of those that are not.
+    known_failures: BTreeMap<String, String>,
+    /// The clusters that are unavailable here, with the reason.
     unavailable: BTreeMap<SiteName, String>,
 }
 
 /// One case on one subject on one cluster.
 #[derive(Debug)]
 pub struct CaseTrial {
-    /// `<cluster>::<subject>::<area>::<case>`, and on a real cluster `#<tag>` for each of the
-    /// case's tags.
+    /// `<cluster>::<subject>::<area>::<case>`, on a real cluster followed by `#<tag>` for each tag
+    /// of the case.
     pub name: String,
     /// Why it cannot run here, if it cannot.
     pub ignored: Option<String>,
     site: SiteName,
     subject: &'static str,
     case: Arc<Case>,
-    known: Option<String>,
+    known_failure: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Known {
+struct KnownFailure {
     trial: String,
     reason: String,
 }
 
 impl Trials {
-    /// Read the cases under a folder, or only the one that the wish names.
+    /// Read the cases under a folder, or only the one that the filter names.
     ///
     /// # Errors
-    /// On the first bad case or list.
-    pub fn find(folder: &Path, known: &Path, wish: &Wish) -> Result<Self, TrialsError> {
-        let paths = match wish {
-            Wish::One(name) => match path(name).splitn(3, "::").nth(2) {
+    /// The first case that is invalid, or an invalid list of known failures.
+    pub fn find(folder: &Path, known_failures: &Path, filter: &TrialFilter) -> Result<Self, TrialsError> {
+        let paths = match filter {
+            TrialFilter::One(name) => match untagged_name(name).splitn(3, "::").nth(2) {
                 Some(case) => {
-                    let (case, _) = case::split(case);
+                    let (case, _) = case::split_profile(case);
                     let case = folder.join(case.replace("::", "/")).display().to_string();
                     let paths = case::EXTENSIONS.map(|extension| PathBuf::from(format!("{case}.{extension}")));
                     paths.into_iter().filter(|path| path.is_file()).collect()
                 }
                 None => Vec::new(),
             },
-            Wish::All => case::find(&[folder.to_owned()])?,
+            TrialFilter::All => case::find(&[folder.to_owned()])?,
         };
         let cases = paths.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
         let cases = cases.into_iter().flatten().map(Arc::new).collect();
-        let known = read_known(known)?;
-        // Asking an engine takes a moment: only for those that are wanted.
-        let wanted = |site: &SiteName| match wish {
-            Wish::One(name) => name.split("::").next() == Some(site.as_str()),
-            Wish::All => true,
+        let known_failures = read_known_failures(known_failures)?;
+        // Probing a container engine is slow, so only clusters of selected trials are probed.
+        let wanted = |site: &SiteName| match filter {
+            TrialFilter::One(name) => name.split("::").next() == Some(site.as_str()),
+            TrialFilter::All => true,
         };
         let sites = SITES.into_iter().filter(wanted);
         let unavailable = sites.filter_map(|site| Some((site, shared::available(site).err()?))).collect();
-        let trials = Self { cases, known, unavailable };
-        match wish {
-            Wish::All => trials.stale().map_or(Ok(()), Err)?,
-            Wish::One(_) => {}
+        let trials = Self { cases, known_failures, unavailable };
+        match filter {
+            TrialFilter::All => trials.stale().map_or(Ok(()), Err)?,
+            TrialFilter::One(_) => {}
         }
         Ok(trials)
     }
 
-    /// All trials, in the order of their names.
+    /// All trials, ordered by name.
     pub fn list(&self) -> Vec<CaseTrial> {
         let mut all = Vec::new();
         for site in SITES {
             for subject in SUBJECTS {
-                let not_built = not_built(site, subject);
-                for case in self.cases.iter().filter(|case| is_for(subject, site, case)) {
+                let not_built = not_built_reason(site, subject);
+                for case in self.cases.iter().filter(|case| is_relevant(subject, site, case)) {
                     let name = format!("{site}::{subject}::{}", case.name.replace('/', "::"));
-                    let known = self.known.get(&name).cloned();
+                    let known_failure = self.known_failures.get(&name).cloned();
                     let tags = case.tags.iter().filter(|_| site != SiteName::Sim).map(|tag| format!("#{tag}"));
                     let name = name + &tags.collect::<String>();
-                    let ignored = self.unavailable.get(&site).cloned().or_else(|| cannot(subject, case));
-                    let ignored = ignored.or_else(|| slow(site, case)).or_else(|| not_built.clone());
-                    all.push(CaseTrial { name, ignored, site, subject, case: Arc::clone(case), known });
+                    let ignored = self.unavailable.get(&site).cloned().or_else(|| unsupported_reason(subject, case));
+                    let ignored = ignored.or_else(|| slow_reason(site, case)).or_else(|| not_built.clone());
+                    all.push(CaseTrial { name, ignored, site, subject, case: Arc::clone(case), known_failure });
                 }
             }
         }
@@ -155,41 +155,41 @@ impl Trials {
         all
     }
 
-    /// A known failure that is no trial (any more).
+    /// A known failure whose trial does not exist (any more).
     fn stale(&self) -> Option<TrialsError> {
-        let names: Vec<_> = self.list().into_iter().map(|trial| path(&trial.name).to_owned()).collect();
-        let gone = self.known.keys().find(|name| !names.contains(name))?;
-        Some(TrialsError::Known {
+        let names: Vec<_> = self.list().into_iter().map(|trial| untagged_name(&trial.name).to_owned()).collect();
+        let stale = self.known_failures.keys().find(|name| !names.contains(name))?;
+        Some(TrialsError::KnownFailures {
             path: "known failures".into(),
-            why: format!("there is no trial {gone}; take it off the list"),
+            why: format!("there is no trial {stale}; take it off the list"),
         })
     }
 }
 
 impl CaseTrial {
-    /// Run it.
+    /// Run the trial.
     ///
     /// # Errors
-    /// What a person needs to know, over several lines; a line `Error: …` for the runner's report
-    /// goes to standard error.
+    /// The failure report, over several lines. A line `Error: …` for the test runner's summary is
+    /// written to standard error.
     pub fn run(&self) -> Result<(), String> {
-        let outcome = match self.judged() {
-            Ok(Judged { verdict: Verdict::Inconclusive, headline, .. }) => {
+        let outcome = match self.play_and_judge() {
+            Ok(TrialResult { verdict: Verdict::Inconclusive, headline, .. }) => {
                 eprintln!("{}: {headline}; playing it once more", self.name);
-                self.judged()
+                self.play_and_judge()
             }
             outcome => outcome,
         };
-        let failure = match (outcome, &self.known) {
-            (Ok(Judged { verdict: Verdict::Conformant, .. }), None) => return Ok(()),
-            (Ok(Judged { verdict: Verdict::NonConformant, .. }), Some(_)) => return Ok(()),
-            (Ok(Judged { verdict: Verdict::Conformant, .. }), Some(reason)) => Judged {
+        let failure = match (outcome, &self.known_failure) {
+            (Ok(TrialResult { verdict: Verdict::Conformant, .. }), None) => return Ok(()),
+            (Ok(TrialResult { verdict: Verdict::NonConformant, .. }), Some(_)) => return Ok(()),
+            (Ok(TrialResult { verdict: Verdict::Conformant, .. }), Some(reason)) => TrialResult {
                 verdict: Verdict::Conformant,
                 headline: format!("passes, but is listed as known to fail ({reason}); take it off the list"),
                 text: String::new(),
             },
             (Ok(judged), _) => judged,
-            (Err(error), _) => Judged {
+            (Err(error), _) => TrialResult {
                 verdict: Verdict::Inconclusive,
                 headline: format!("inconclusive: {error}"),
                 text: String::new(),
@@ -199,93 +199,94 @@ impl CaseTrial {
         Err(format!("{}\n{}", failure.headline, failure.text))
     }
 
-    fn judged(&self) -> Result<Judged, String> {
-        let golden = GoldenTimelines::of(&self.case).map_err(|error| error.to_string())?;
-        let spec: Spec = self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
+    fn play_and_judge(&self) -> Result<TrialResult, String> {
+        let golden = GoldenTimelines::load(&self.case).map_err(|error| error.to_string())?;
+        let spec: SubjectSpec =
+            self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
         if self.site == SiteName::Sim {
             let simulation = Simulation::new(self.case.controllers.clone(), BUDGET);
-            let recording = simulated(&self.case, &spec, &simulation).map_err(|error| error.to_string())?;
+            let recording = simulate(&self.case, &spec, &simulation).map_err(|error| error.to_string())?;
             return self.judgement(&recording, &golden);
         }
         let plan = shared::plan(self.site, self.case.controllers.clone())
             .ok_or_else(|| format!("there are no trials on {}", self.site))?;
-        let setup = Setup { source: Source::Shared, budget: BUDGET, ..Setup::new(plan) };
+        let setup = Setup { source: ClusterSource::Shared, budget: BUDGET, ..Setup::new(plan) };
         let (specs, cases) = ([spec], [Arc::clone(&self.case)]);
         let mut recording = None;
-        let played = runtime()?.block_on(setup.with_each(&self.case.controllers, &specs, 1, async |_, player| {
-            let take = async |played: Played<'_>| {
-                recording = Some(played.recording);
-                Ok::<_, RunError>(ControlFlow::Break(()))
-            };
-            setup.play_each(player, Plan::once(&cases), take).await
-        }));
+        let played =
+            runtime()?.block_on(setup.for_each_subject(&self.case.controllers, &specs, 1, async |_, player| {
+                let take = async |played: CompletedPlay<'_>| {
+                    recording = Some(played.recording);
+                    Ok::<_, PlayError>(ControlFlow::Break(()))
+                };
+                setup.play_each(player, PlayPlan::once(&cases), take).await
+            }));
         played.map_err(|error| error.to_string())?;
         self.judgement(&recording.ok_or("the case was not played")?, &golden)
     }
 
-    fn judgement(&self, recording: &Recording, golden: &GoldenTimelines) -> Result<Judged, String> {
+    fn judgement(&self, recording: &Recording, golden: &GoldenTimelines) -> Result<TrialResult, String> {
         let blessed = golden.for_server(&recording.header.cluster.version);
         if blessed.is_none() && self.case.expectation.is_blessed() {
             return Err(format!("{} has no timeline: bless it first", self.case.path));
         }
         let judgement = verdict::judge(&self.case, recording, blessed);
         let repeat = format!("cargo nextest run -E 'test(={})'", self.name);
-        let again = Again { program: "cargo lockstep".to_owned(), repeat };
-        if judgement.outcome() == Outcome::Unblessed {
+        let rerun = RerunCommands { program: "cargo lockstep".to_owned(), repeat };
+        if judgement.outcome() == RunOutcome::Unblessed {
             return Err(format!("{}: {}", self.case.path, report::headline(&judgement)));
         }
-        Ok(Judged {
+        Ok(TrialResult {
             verdict: judgement.verdict,
             headline: report::headline(&judgement),
-            text: report::failure(&judgement, &again, false),
+            text: report::failure(&judgement, &rerun, false),
         })
     }
 }
 
-/// A trial's name without tags: so known failures name it, however its case is tagged.
-fn path(name: &str) -> &str {
+/// A trial's name without tags, which known failures use so that retagging a case does not matter.
+fn untagged_name(name: &str) -> &str {
     name.split('#').next().unwrap_or(name)
 }
 
 /// Why a subject cannot be judged by a case, if it cannot.
-fn cannot(subject: &str, case: &Case) -> Option<String> {
-    let spec = subject.parse::<Spec>().ok()?;
-    let lacking = spec.can_bring(&case.controllers).err().map(|error| error.to_string());
-    lacking.or_else(|| spec.lacks_restart_options(&case.restart))
+fn unsupported_reason(subject: &str, case: &Case) -> Option<String> {
+    let spec = subject.parse::<SubjectSpec>().ok()?;
+    let missing = spec.can_bring(&case.controllers).err().map(|error| error.to_string());
+    missing.or_else(|| spec.lacks_restart_options(&case.restart))
 }
 
-/// Whether a trial says anything: another project's controller has nothing to do with most cases,
-/// and waits for none in real time.
-fn is_for(subject: &str, site: SiteName, case: &Case) -> bool {
-    let Some(one) = subject.parse::<Spec>().ok().and_then(|spec| spec.reference()) else { return true };
-    let is_judged = Reference::controllers().lacks(&case.controllers).is_none();
-    site == SiteName::Sim && is_judged && one.profile() == case.restart.profile
+/// Whether a trial is useful: another project's controller is only judged by cases of its restart
+/// profile, and never in real time.
+fn is_relevant(subject: &str, site: SiteName, case: &Case) -> bool {
+    let Some(reference) = subject.parse::<SubjectSpec>().ok().and_then(|spec| spec.reference()) else { return true };
+    let is_judged = Reference::controllers().first_missing(&case.controllers).is_none();
+    site == SiteName::Sim && is_judged && reference.profile() == case.restart.profile
 }
 
 /// Why a subject cannot be judged in virtual time, if it cannot.
-fn not_built(site: SiteName, subject: &str) -> Option<String> {
-    let spec = subject.parse::<Spec>().ok().filter(|_| site == SiteName::Sim)?;
+fn not_built_reason(site: SiteName, subject: &str) -> Option<String> {
+    let spec = subject.parse::<SubjectSpec>().ok().filter(|_| site == SiteName::Sim)?;
     spec.not_built().or_else(|| spec.not_there()).map(|error| error.to_string())
 }
 
-/// Why a case is not for a cluster where time is real, if it is not: `lockstep run` takes it there
-/// all the same.
-fn slow(site: SiteName, case: &Case) -> Option<String> {
-    let waits = case.waits();
-    let is_slow = site != SiteName::Sim && case.controllers.has(Controller::ConfigRestart) && waits > PATIENCE;
+/// Why a case takes too long for trials in real time, if it does. `lockstep run` still accepts it.
+fn slow_reason(site: SiteName, case: &Case) -> Option<String> {
+    let waits = case.total_advance();
+    let is_slow = site != SiteName::Sim && case.controllers.has(Controller::ConfigRestart) && waits > MOST_REAL_WAITING;
     is_slow.then(|| format!("waits for {} of real time", humantime::format_duration(waits)))
 }
 
-struct Judged {
+struct TrialResult {
     verdict: Verdict,
     headline: String,
     text: String,
 }
 
-fn read_known(path: &Path) -> Result<BTreeMap<String, String>, TrialsError> {
-    let error = |why: String| TrialsError::Known { path: path.display().to_string(), why };
+fn read_known_failures(path: &Path) -> Result<BTreeMap<String, String>, TrialsError> {
+    let error = |why: String| TrialsError::KnownFailures { path: path.display().to_string(), why };
     let text = std::fs::read_to_string(path).map_err(|e| error(e.to_string()))?;
-    let list: Vec<Known> = serde_saphyr::from_str(&text).map_err(|e| error(e.to_string()))?;
+    let list: Vec<KnownFailure> = serde_saphyr::from_str(&text).map_err(|e| error(e.to_string()))?;
     Ok(list.into_iter().map(|known| (known.trial, known.reason)).collect())
 }
 

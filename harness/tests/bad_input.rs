@@ -1,12 +1,13 @@
-//! Invalid case files, `bad/NAME.yaml`, each with the message that it must lead to, `bad/NAME.stderr`.
+//! Invalid case files, `bad/NAME.yaml`, each with the message that it must lead to,
+//! `bad/NAME.stderr`.
 //!
 //! An expected message has the heading of each finding, the line with its caret, and the help. The
 //! location is left out, since the line and the caret show it, and so are lists of more than three
 //! names: a new field or operation changes only the messages that concern it. `case::tests` pins
 //! complete renderings.
 //!
-//! Whatever the file contains, reading it is an error and never a panic, and every finding has file,
-//! line, column, the line itself and a caret.
+//! Whatever the file contains, reading it is an error and never a panic, and every finding has
+//! file, line, column, the line itself and a caret.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ fn read(path: &Path) -> Result<Vec<Case>, CaseError> {
 }
 
 fn message(error: &CaseError) -> String {
-    assert!(matches!(error, CaseError::Bad(_)), "{error}");
+    assert!(matches!(error, CaseError::Invalid(_)), "{error}");
     error.render(false)
 }
 
@@ -122,8 +123,8 @@ fn shorten_list(line: &str) -> String {
     }
 }
 
-/// Reads a file on a thread with the small stack of a runtime's worker; returns the message if there
-/// is one.
+/// Reads a file on a thread with the small stack of a runtime's worker; returns the message if
+/// there is one.
 fn message_on_small_stack(bytes: Vec<u8>) -> Option<String> {
     let read = move || case::parse_bytes("bad/x.yaml", "bad/x", &bytes).err().map(|error| message(&error));
     let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(read).expect("a thread");

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::case::{self, Case};
-use lockstep::controllers::Controllers;
+use lockstep::controllers::ControllerSet;
 use lockstep::golden::GoldenTimelines;
-use lockstep::recording::{Entry, Recording};
+use lockstep::recording::{Recording, RecordingEntry};
 use lockstep::report;
-use lockstep::runner::{Simulation, simulated};
-use lockstep::subject::virtual_time::{PROGRAM, Pool, available};
-use lockstep::subject::{ClusterControllers, Spec};
+use lockstep::runner::{Simulation, simulate};
+use lockstep::subject::virtual_time::{PROGRAM, ProgramPool, available};
+use lockstep::subject::{ClusterControllers, SubjectSpec};
 use lockstep::verdict::{self, Verdict};
 
 type Outcome = Result<(), Failed>;
@@ -30,7 +30,7 @@ const TAG: &str = "cross-section";
 const REPEATED: [&str; 3] = ["delete/foreground", "recreate/three", "kill-order/ready-time"];
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let not_built = available(None).is_err();
     let mut trials = vec![
         trial("exited_controller_is_not_the_subjects_failure", false, ends),
@@ -78,22 +78,22 @@ fn cross_section() -> Result<Vec<Arc<Case>>, String> {
     if all.is_empty() { Err(format!("no case has the tag {TAG}")) } else { Ok(all.into_iter().map(Arc::new).collect()) }
 }
 
-fn beside_upstream(controllers: &Controllers) -> Simulation {
+fn beside_upstream(controllers: &ControllerSet) -> Simulation {
     let cluster_controllers = ClusterControllers::Upstream(None);
     Simulation { cluster_controllers, ..Simulation::new(controllers.clone(), BUDGET) }
 }
 
 fn conformant(subject: &str, case: &Arc<Case>) -> Outcome {
-    let recording = simulated(case, &subject.parse()?, &beside_upstream(&case.controllers))?;
-    let golden = GoldenTimelines::beside(Path::new(&case.path))?;
+    let recording = simulate(case, &subject.parse()?, &beside_upstream(&case.controllers))?;
+    let golden = GoldenTimelines::load_beside(Path::new(&case.path))?;
     let judgement = verdict::judge(case, &recording, golden.for_server(&recording.header.cluster.version));
     check(judgement.verdict == Verdict::Conformant, report::headline(&judgement))
 }
 
 fn troubles(recording: &Recording) -> Vec<String> {
     let why = recording.entries.iter().filter_map(|entry| match entry {
-        Entry::Trouble(trouble) => Some(trouble.why.clone()),
-        Entry::Settled(settling) => settling.unsettled.as_ref().map(|trouble| trouble.why.clone()),
+        RecordingEntry::Trouble(trouble) => Some(trouble.why.clone()),
+        RecordingEntry::Settled(settling) => settling.unsettled.as_ref().map(|trouble| trouble.why.clone()),
         _ => None,
     });
     why.collect()
@@ -118,7 +118,7 @@ fn ends() -> Outcome {
     let case = load("rolling/one-replica")?;
     let cluster_controllers: ClusterControllers = format!("upstream:{}", path.display()).parse()?;
     let simulation = Simulation { cluster_controllers, ..Simulation::new(case.controllers.clone(), BUDGET) };
-    let recording = simulated(&case, &Spec::Ours, &simulation)?;
+    let recording = simulate(&case, &SubjectSpec::Ours, &simulation)?;
     let judgement = verdict::judge(&Arc::new(case), &recording, None);
     let why = troubles(&recording).join("\n");
     check(judgement.verdict == Verdict::Inconclusive, format!("{:?}: {why}", judgement.verdict))?;
@@ -127,8 +127,8 @@ fn ends() -> Outcome {
 }
 
 fn in_real_time() -> Outcome {
-    let process: Spec = "ours:process".parse()?;
-    let message = ClusterControllers::Upstream(None).check(&[Spec::Ours, process]).err();
+    let process: SubjectSpec = "ours:process".parse()?;
+    let message = ClusterControllers::Upstream(None).check(&[SubjectSpec::Ours, process]).err();
     let message = message.map(|error| error.to_string()).unwrap_or_default();
     check(message.starts_with("ours:process runs as a process, in real time"), message.clone())?;
     check(message.contains("add --cluster control-plane"), message)
@@ -138,15 +138,15 @@ fn in_real_time() -> Outcome {
 fn repeats() -> Outcome {
     for name in REPEATED {
         let case = load(name)?;
-        let programs = Pool::default();
+        let programs = ProgramPool::default();
         for subject in SUBJECTS {
             for seed in [0, 7] {
                 let simulation = beside_upstream(&case.controllers);
                 let simulation = Simulation { seed, plays: 2, programs: programs.clone(), ..simulation };
-                let first = simulated(&case, &subject.parse()?, &simulation)?;
+                let first = simulate(&case, &subject.parse()?, &simulation)?;
                 let why = troubles(&first);
                 check(why.is_empty(), format!("{name}, {subject}, seed {seed}: {why:?}"))?;
-                let again = simulated(&case, &subject.parse()?, &simulation)?;
+                let again = simulate(&case, &subject.parse()?, &simulation)?;
                 check(again == first, format!("{name}, {subject}, seed {seed}: the second is another one"))?;
             }
         }
@@ -156,13 +156,13 @@ fn repeats() -> Outcome {
 
 fn recorded() -> Outcome {
     let case = load("rolling/one-replica")?;
-    let recording = simulated(&case, &Spec::Ours, &beside_upstream(&case.controllers))?;
+    let recording = simulate(&case, &SubjectSpec::Ours, &beside_upstream(&case.controllers))?;
     let whose = recording.header.cluster_controllers.as_ref().map(ToString::to_string);
     check(whose.as_deref() == Some("upstream (kube-controller-manager v1.36.3)"), format!("{whose:?}"))?;
     let case = Arc::new(case);
     let report = report::json(&verdict::judge(&case, &recording, None));
     check(report.contains(r#""clusterControllers":{"name":"upstream""#), report)?;
-    let plain = simulated(&case, &Spec::Ours, &Simulation::new(case.controllers.clone(), BUDGET))?;
+    let plain = simulate(&case, &SubjectSpec::Ours, &Simulation::new(case.controllers.clone(), BUDGET))?;
     check(plain.header.cluster_controllers.is_none(), "our own controllers are recorded as others")
 }
 
@@ -170,10 +170,12 @@ fn recorded() -> Outcome {
 /// subject's requests.
 fn survive() -> Outcome {
     let case = load("during/crash-after-creation")?;
-    let recording = simulated(&case, &Spec::Ours, &beside_upstream(&case.controllers))?;
+    let recording = simulate(&case, &SubjectSpec::Ours, &beside_upstream(&case.controllers))?;
     check(troubles(&recording).is_empty(), format!("{:?}", troubles(&recording)))?;
     let of_pods = recording.entries.iter().filter_map(|entry| match entry {
-        Entry::Request(request) if request.resource == "pods" && request.verb != "list" && request.verb != "watch" => {
+        RecordingEntry::Request(request)
+            if request.resource == "pods" && request.verb != "list" && request.verb != "watch" =>
+        {
             Some(request.to_string())
         }
         _ => None,

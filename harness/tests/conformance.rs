@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::trials::{Trials, Wish};
+use lockstep::trials::{TrialFilter, Trials};
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let arguments = Arguments::from_args();
     // So that failures name `cases/area/name.yaml`, as everywhere else.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -19,12 +19,12 @@ fn main() -> ExitCode {
         eprintln!("Error: {}: {error}", root.display());
         return ExitCode::from(70);
     }
-    let wish = match (&arguments.filter, arguments.exact) {
+    let filter = match (&arguments.filter, arguments.exact) {
         // A runner may start a process for each trial; each should not have to read every case.
-        (Some(name), true) => Wish::One(name.clone()),
-        _ => Wish::All,
+        (Some(name), true) => TrialFilter::One(name.clone()),
+        _ => TrialFilter::All,
     };
-    let trials = Trials::find(Path::new("cases"), Path::new("harness/tests/known-failures.yaml"), &wish);
+    let trials = Trials::find(Path::new("cases"), Path::new("harness/tests/known-failures.yaml"), &filter);
     let trials = match trials {
         Ok(trials) => trials,
         Err(error) => {

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use kube::Client;
 use libtest_mimic::{Arguments, Failed};
-use lockstep::cluster::containers::{Wish, available};
-use lockstep::cluster::{Cluster, DEFAULT_VERSION, Handover, Plan, Site, boot};
+use lockstep::cluster::containers::{ImageOptions, available};
+use lockstep::cluster::{Cluster, ClusterPlan, DEFAULT_VERSION, Handover, Site, boot};
 
 use roles::{
     Outcome, Process, alive, check, command_in_role, play_if_asked, processes, read_cluster, shared_by_trials, start,
@@ -24,11 +24,11 @@ use roles::{
 const ETCD: &str = "registry.k8s.io/etcd:3.6.8-0";
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     if let Some(played) = play_if_asked(plan) {
         return played;
     }
-    let missing = available(DEFAULT_VERSION, &Wish::of_environment()).err();
+    let missing = available(DEFAULT_VERSION, &ImageOptions::from_env()).err();
     if let Some(why) = &missing {
         eprintln!("ignored: {why}");
     }
@@ -44,8 +44,8 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-fn plan() -> Plan {
-    Plan::new(DEFAULT_VERSION).at(Site::Containers(Wish::of_environment()))
+fn plan() -> ClusterPlan {
+    ClusterPlan::new(DEFAULT_VERSION).at(Site::Containers(ImageOptions::from_env()))
 }
 
 // Containers and networks of the engine.
@@ -107,7 +107,7 @@ async fn boots() -> Outcome {
     let anonymous = Client::try_from(anonymous)?;
     check(anonymous.apiserver_version().await.is_err(), "a client without a token got a response")?;
     check(cluster.access().subject_client()?.apiserver_version().await.is_ok(), "the subject gets no answer")?;
-    let known: Cluster = serde_json::from_str::<Handover>(&serde_json::to_string(&cluster.hand_over())?)?.into();
+    let known: Cluster = serde_json::from_str::<Handover>(&serde_json::to_string(&cluster.handover())?)?.into();
     cluster.end().await;
     check(!processes(&known).iter().any(|process| process.is_alive()) && !known.dir().exists(), "something is left")?;
     removed(known.dir(), &network).await
@@ -155,7 +155,7 @@ struct Broken(String);
 impl Broken {
     fn new() -> Result<Self, Failed> {
         let name = format!("lockstep-test/etcd:broken-{}", std::process::id());
-        let etcd = Wish::of_environment().etcd.unwrap_or_else(|| ETCD.to_owned());
+        let etcd = ImageOptions::from_env().etcd.unwrap_or_else(|| ETCD.to_owned());
         let container = docker(&["create", &etcd, "/nothing"])?;
         let made = docker(&["commit", "--change", "ENV ETCD_HEARTBEAT_INTERVAL=nonsense", &container, &name]);
         docker(&["rm", &container])?;
@@ -189,8 +189,8 @@ async fn ends_early() -> Outcome {
 }
 
 async fn no_image() -> Outcome {
-    let wish = Wish { registry: Some("127.0.0.1:1/none".to_owned()), etcd: Some(ETCD.to_owned()) };
-    let Err(error) = boot(&Plan::new(DEFAULT_VERSION).at(Site::Containers(wish))).await else {
+    let options = ImageOptions { registry: Some("127.0.0.1:1/none".to_owned()), etcd: Some(ETCD.to_owned()) };
+    let Err(error) = boot(&ClusterPlan::new(DEFAULT_VERSION).at(Site::Containers(options))).await else {
         return Err("it booted".into());
     };
     let error = error.to_string();

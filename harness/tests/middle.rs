@@ -15,8 +15,8 @@ use lockstep::clock;
 use lockstep::cluster::{self, shared};
 use lockstep::report;
 use lockstep::runner::{Environment, EnvironmentError, Session, SessionOptions};
-use lockstep::subject::Spec;
-use lockstep::verdict::{self, Judgement, Verdict, What};
+use lockstep::subject::SubjectSpec;
+use lockstep::verdict::{self, FindingKind, Judgement, Verdict};
 
 /// The budget of one settling, and of a whole case that exceeds it, including the time that a
 /// subject may take to start.
@@ -24,7 +24,7 @@ const BUDGET: Duration = Duration::from_secs(6);
 const IN_ALL: Duration = Duration::from_secs(60 + 60);
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let arguments = Arguments::from_args();
     let unavailable = cluster::available(cluster::DEFAULT_VERSION).is_err();
     let trial = |name: &str, test: fn() -> Result<(), String>| {
@@ -39,16 +39,16 @@ fn main() -> ExitCode {
     let trials = vec![
         trial("missing-write", || {
             let step = "{set: {image: app:2}, fault: {write: 99, of: replicasets, action: crash}}";
-            plays(&Spec::Ours, step, Verdict::NonConformant, "never made write 99 of replicasets")
+            plays(&SubjectSpec::Ours, step, Verdict::NonConformant, "never made write 99 of replicasets")
         }),
         trial("missing-decision", || {
             let step = "{set: {image: app:2}, during: {decision: rs1 3 -> 7, do: [{scale: 4}]}}";
-            plays(&Spec::Ours, step, Verdict::NonConformant, "never requested `rs1 3 -> 7`")
+            plays(&SubjectSpec::Ours, step, Verdict::NonConformant, "never requested `rs1 3 -> 7`")
         }),
         // The interceptor, a part of the test environment, delays a response beyond the budget.
         trial("hold-exceeds-budget", || {
             let step = "{set: {image: app:2}, fault: {write: 1, of: replicasets, action: {delay: 10s}}}";
-            plays(&Spec::Ours, step, Verdict::Inconclusive, "the interceptor still keeps 1 of")
+            plays(&SubjectSpec::Ours, step, Verdict::Inconclusive, "the interceptor still keeps 1 of")
         }),
         trial("subject-exits-after-restart", || {
             let (spec, _mark) = once("exit 3")?;
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 const CRASH: &str = "{set: {image: app:2}, fault: {write: 1, of: replicasets, side: after, action: crash}}";
 
 /// Runs a case of one step; it must have this verdict at the step, and this text in its report.
-fn plays(spec: &Spec, step: &str, verdict: Verdict, words: &str) -> Result<(), String> {
+fn plays(spec: &SubjectSpec, step: &str, verdict: Verdict, words: &str) -> Result<(), String> {
     let (judgement, took) = run_case(spec, step)?;
     let description = describe(&judgement);
     if judgement.verdict != verdict || !description.contains(words) || !description.contains("middle/x.yaml:6") {
@@ -82,10 +82,12 @@ fn plays(spec: &Spec, step: &str, verdict: Verdict, words: &str) -> Result<(), S
 }
 
 /// Runs a case of one step, which must be conformant.
-fn conforms(spec: &Spec, step: &str) -> Result<(), String> {
+fn conforms(spec: &SubjectSpec, step: &str) -> Result<(), String> {
     let (judgement, _) = run_case(spec, step)?;
-    let completes =
-        judgement.findings.iter().all(|finding| !matches!(finding.what, What::Unsettled(_) | What::Trouble(_)));
+    let completes = judgement
+        .findings
+        .iter()
+        .all(|finding| !matches!(finding.kind, FindingKind::Unsettled(_) | FindingKind::Trouble(_)));
     if completes {
         Ok(())
     } else {
@@ -94,10 +96,10 @@ fn conforms(spec: &Spec, step: &str) -> Result<(), String> {
 }
 
 fn describe(judgement: &Judgement) -> String {
-    format!("{}\n{}", report::headline(judgement), report::failure(judgement, &report::Again::default(), false))
+    format!("{}\n{}", report::headline(judgement), report::failure(judgement, &report::RerunCommands::default(), false))
 }
 
-fn run_case(spec: &Spec, step: &str) -> Result<(Judgement, Duration), String> {
+fn run_case(spec: &SubjectSpec, step: &str) -> Result<(Judgement, Duration), String> {
     let given = "  - deployment: {name: web, replicas: 3, image: \"app:1\"}\n  - ready: {pods: all}";
     let step = step.replace("app:2", "\"app:2\"").replace("rs1 3 -> 7", "\"rs1 3 -> 7\"");
     let text = format!("description: x\ngiven:\n{given}\nsteps:\n  - {step}\n");
@@ -110,12 +112,12 @@ fn run_case(spec: &Spec, step: &str) -> Result<(Judgement, Duration), String> {
     let result = runtime.block_on(async {
         let environment = Arc::new(Environment::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?);
         let options = SessionOptions { budget: BUDGET, ..SessionOptions::default() };
-        let session = Session::take(&environment, spec, &options).await?;
+        let session = Session::open(&environment, spec, &options).await?;
         let plain = session.play(&plain).await;
         let since = clock::instant();
         let recording = session.play(&case).await;
         let took = since.elapsed();
-        session.leave().await;
+        session.close().await;
         environment.close().await;
         Ok::<_, EnvironmentError>((plain, recording, took))
     });
@@ -125,7 +127,7 @@ fn run_case(spec: &Spec, step: &str) -> Result<(Judgement, Duration), String> {
 
 /// Our controller as a process. Its second start, which a marker in the folder detects, runs `then`
 /// first.
-fn once(then: &str) -> Result<(Spec, tempfile::TempDir), String> {
+fn once(then: &str) -> Result<(SubjectSpec, tempfile::TempDir), String> {
     let me = std::env::current_exe().map_err(|error| error.to_string())?;
     let profile = me.ancestors().nth(2).ok_or("a test binary stands in target/PROFILE/deps")?;
     let program = profile.join("rollout-controller");
@@ -138,5 +140,5 @@ fn once(then: &str) -> Result<(Spec, tempfile::TempDir), String> {
         format!("mkdir {mark} 2>/dev/null || {then}; exec {program} --leader-elect=false")
     };
     let script = script(&program, &folder.path().join("started"));
-    Ok((Spec::Command(vec!["sh".into(), "-c".into(), script]), folder))
+    Ok((SubjectSpec::Command(vec!["sh".into(), "-c".into(), script]), folder))
 }

@@ -17,8 +17,8 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt};
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::clock;
-use lockstep::cluster::own::{self, Wish};
-use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Site, available, boot};
+use lockstep::cluster::existing::{self, KubeconfigOptions};
+use lockstep::cluster::{Cluster, ClusterError, ClusterPlan, DEFAULT_VERSION, Site, available, boot};
 use lockstep::observe::namespace::make_namespace;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ const OURS: &str = "app.kubernetes.io/managed-by";
 const HOME: &str = "lockstep-environment";
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let ignored = available(DEFAULT_VERSION).is_err();
     let trials = vec![
         trial("session_confines_the_subject_and_leaves_nothing", ignored, stay),
@@ -52,16 +52,16 @@ fn check(holds: bool, message: impl Into<Failed>) -> Outcome {
 
 /// A control plane as the user's cluster, a client with the user's rights, and the command-line
 /// options.
-async fn users_own() -> Result<(Cluster, Client, Wish), Failed> {
-    let cluster = boot(&Plan::new(DEFAULT_VERSION)).await?;
+async fn users_own() -> Result<(Cluster, Client, KubeconfigOptions), Failed> {
+    let cluster = boot(&ClusterPlan::new(DEFAULT_VERSION)).await?;
     let client = cluster.access().admin_client().await?;
     let (files, context) = (vec![cluster.admin_kubeconfig_path()], "lockstep".to_owned());
-    let wish = Wish { files, context, unguarded: false };
-    Ok((cluster, client, wish))
+    let options = KubeconfigOptions { files, context, accept_unguarded_pods: false };
+    Ok((cluster, client, options))
 }
 
-async fn visit(wish: &Wish) -> Result<Cluster, ClusterError> {
-    boot(&Plan::new(DEFAULT_VERSION).at(Site::Kubeconfig(wish.clone()))).await
+async fn visit(options: &KubeconfigOptions) -> Result<Cluster, ClusterError> {
+    boot(&ClusterPlan::new(DEFAULT_VERSION).at(Site::Kubeconfig(options.clone()))).await
 }
 
 async fn make<K>(client: &Client, object: Value) -> Outcome
@@ -119,10 +119,10 @@ fn is_refused<T>(answer: &Result<T, kube::Error>) -> bool {
 }
 
 async fn stay() -> Outcome {
-    let (plane, client, wish) = users_own().await?;
+    let (plane, client, options) = users_own().await?;
     make_in::<Deployment>(&client, "default", two("users-own")).await?;
     // The remains of a killed run, and objects that only look like them.
-    let (key, id) = own::label();
+    let (key, id) = existing::label();
     let (left, copied, none) = (json!({OURS: "lockstep", key: id}), json!({OURS: "lockstep"}), json!({}));
     let others = json!({OURS: "lockstep", key: "another"});
     for (name, labels) in [
@@ -136,7 +136,7 @@ async fn stay() -> Outcome {
     }
     make::<Node>(&client, json!({"metadata": {"name": "lockstep-9", "labels": left}})).await?;
 
-    let cluster = visit(&wish).await?;
+    let cluster = visit(&options).await?;
     let left = labelled(&client).await?;
     check(!left.iter().any(|name| name == "lockstep-9") && left.iter().any(|name| name == HOME), format!("{left:?}"))?;
     check(!serde_json::to_string(&cluster.access().admin)?.contains("token"), "the user's credential is written down")?;
@@ -160,7 +160,7 @@ async fn stay() -> Outcome {
     // In the harness's namespaces it has a controller's rights.
     make_namespace(&client, "ls-case-0-1", Some(id)).await?;
     check(is_refused(&make_in::<ReplicaSet>(&subject, "ls-case-0-1", two("rs")).await), "it was let in too early")?;
-    cluster.admit("ls-case-0-1").await?;
+    cluster.grant_namespace_access("ls-case-0-1").await?;
     make_in::<ReplicaSet>(&subject, "ls-case-0-1", two("rs")).await?;
     pods_are_kept_off_nodes(&client, &subject).await?;
 
@@ -173,9 +173,9 @@ async fn stay() -> Outcome {
         "a user's namespace is gone",
     )?;
     check(users_are_untouched(&client).await?, "the user's Deployment was touched")?;
-    let swept = own::down(&wish).await?;
+    let swept = existing::down(&options).await?;
     check(swept.is_empty(), format!("something was left: {swept}"))?;
-    let report = swept.left().unwrap_or_default();
+    let report = swept.foreign().unwrap_or_default();
     check(
         report.contains("2 namespaces (ls-others, ls-prod)"),
         format!("no report of the remaining namespaces: {report}"),
@@ -233,8 +233,8 @@ async fn users_are_untouched(client: &Client) -> Result<bool, Failed> {
 }
 
 async fn refused() -> Outcome {
-    let (plane, client, wish) = users_own().await?;
-    let refuses = async |word: &str| match visit(&wish).await {
+    let (plane, client, options) = users_own().await?;
+    let refuses = async |word: &str| match visit(&options).await {
         Err(error) if error.to_string().contains(word) => Ok(()),
         Err(error) => Err(Failed::from(format!("not {word}: {error}"))),
         Ok(_) => Err(Failed::from(format!("not refused: {word}"))),

@@ -20,8 +20,10 @@ use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Resource};
 use libtest_mimic::{Arguments, Failed};
 use lockstep::clock;
-use lockstep::cluster::shared::{Run, obtain, obtain_in, release};
-use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Handover, Plan, Standing, available, boot};
+use lockstep::cluster::shared::{SharedRun, obtain, obtain_in, release};
+use lockstep::cluster::{
+    Cluster, ClusterError, ClusterPlan, DEFAULT_VERSION, Handover, PersistentCluster, available, boot,
+};
 use lockstep::intercept::{Interceptor, Verb};
 use lockstep::supervise::ProcessId;
 use serde::de::DeserializeOwned;
@@ -33,7 +35,7 @@ use roles::{
 };
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     if let Some(played) = play_if_asked(plan) {
         return played;
     }
@@ -65,8 +67,8 @@ fn main() -> ExitCode {
 
 // Booting and ending.
 
-fn plan() -> Plan {
-    Plan::new(DEFAULT_VERSION)
+fn plan() -> ClusterPlan {
+    ClusterPlan::new(DEFAULT_VERSION)
 }
 
 async fn boots() -> Outcome {
@@ -85,7 +87,7 @@ async fn boots() -> Outcome {
     check(anonymous.apiserver_version().await.is_err(), "a client without a token got a response")?;
     // The subject has all rights here.
     namespace(&cluster.access().subject_client()?, "by-the-subject").await?;
-    let known: Cluster = serde_json::from_str::<Handover>(&serde_json::to_string(&cluster.hand_over())?)?.into();
+    let known: Cluster = serde_json::from_str::<Handover>(&serde_json::to_string(&cluster.handover())?)?.into();
     drop(client);
     cluster.end().await;
     check(!processes(&known).iter().any(ProcessId::is_alive) && !known.dir().exists(), "something is left")
@@ -109,11 +111,11 @@ async fn shared() -> Outcome {
 async fn remembered() -> Outcome {
     let (runner, pid) = runner()?;
     let run = run(&format!("test-{pid}"), pid);
-    let plan = Plan::new("nonsense");
+    let plan = ClusterPlan::new("nonsense");
     let Err(first @ ClusterError::Binaries { .. }) = obtain_in(&run, &plan).await else {
         return Err("it booted, or failed otherwise".into());
     };
-    let Err(ClusterError::Remembered(why)) = obtain_in(&run, &plan).await else {
+    let Err(ClusterError::FailedEarlier(why)) = obtain_in(&run, &plan).await else {
         return Err("it was not remembered".into());
     };
     check(why == first.to_string(), format!("{why} is not {first}"))?;
@@ -123,7 +125,7 @@ async fn remembered() -> Outcome {
 }
 
 /// The folder of a run within this user's folders.
-fn place_of(run: &Run) -> Result<PathBuf, Failed> {
+fn place_of(run: &SharedRun) -> Result<PathBuf, Failed> {
     let mine = format!("lockstep-{}", rustix::process::getuid().as_raw());
     let folders = std::fs::read_dir(std::env::temp_dir().join(mine))?;
     let mut folders = folders.flatten().map(|entry| entry.path());
@@ -134,7 +136,7 @@ fn place_of(run: &Run) -> Result<PathBuf, Failed> {
 async fn standing() -> Outcome {
     let around = tempfile::tempdir()?;
     let folder = around.path().join("standing");
-    let standing = Standing::at(&folder);
+    let standing = PersistentCluster::at(&folder);
     check(standing.running().await?.is_none() && !standing.down().await?, "there is one already")?;
     let mut process = start(&format!("up {}", folder.display()))?;
     let cluster = read_cluster(&mut process)?;
@@ -142,7 +144,7 @@ async fn standing() -> Outcome {
     clock::pause(Duration::from_millis(300)).await;
     check(standing.running().await?.is_some_and(|found| found.programs() == cluster.programs()), "it is not found")?;
     let again = standing.up(&plan()).await?;
-    check(again.already && again.cluster.programs() == cluster.programs(), "it was raised twice")?;
+    check(again.was_running && again.cluster.programs() == cluster.programs(), "it was raised twice")?;
     again.cluster.access().admin_client().await?.apiserver_version().await?;
     check(standing.down().await?, "down found none")?;
     check(!processes(&cluster).iter().any(ProcessId::is_alive) && !folder.exists(), "something is left")?;
@@ -178,10 +180,10 @@ async fn ends_early() -> Outcome {
 
 async fn exclusive() -> Outcome {
     let cluster = obtain(DEFAULT_VERSION).await?;
-    let first = cluster.exclusive().await?;
+    let first = cluster.lock_for_subject().await?;
     let waiting = tokio::spawn({
         let cluster = cluster.clone();
-        async move { cluster.exclusive().await.map(drop) }
+        async move { cluster.lock_for_subject().await.map(drop) }
     });
     clock::pause(Duration::from_millis(200)).await;
     check(!waiting.is_finished(), "two at once")?;
@@ -249,7 +251,7 @@ async fn environment() -> Outcome {
 }
 
 async fn environment_without() -> Outcome {
-    let cluster = boot(&Plan::new(DEFAULT_VERSION).without("deployment,replicaset".parse()?)).await?;
+    let cluster = boot(&ClusterPlan::new(DEFAULT_VERSION).without("deployment,replicaset".parse()?)).await?;
     let client = cluster.access().admin_client().await?;
     let namespace = namespace(&client, "without").await?;
     create::<ReplicaSet>(&client, &namespace, two("rs")).await?;
@@ -275,7 +277,7 @@ async fn interceptor() -> Outcome {
     }
     check(maps.get("two").await.is_err(), "it must not exist")?;
 
-    interceptor.log().beyond(3).await;
+    interceptor.log().wait_for_more_than(3).await;
     let log = interceptor.log().drain();
     let seen: Vec<_> = log.iter().map(|r| (r.seq, r.verb, r.name.as_str(), r.status)).collect();
     let expected = [

@@ -17,13 +17,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::case::{self, Case};
-use lockstep::cluster::{self, Cluster, Plan, Site};
+use lockstep::cluster::{self, Cluster, ClusterPlan, Site};
 use lockstep::golden::GoldenTimelines;
-use lockstep::recording::{Entry, Recording};
+use lockstep::recording::{Recording, RecordingEntry};
 use lockstep::report;
-use lockstep::run::{self, Played, RunError, Setup};
-use lockstep::runner::{Environment, Player, Session, SessionOptions};
-use lockstep::subject::Spec;
+use lockstep::run::{self, CompletedPlay, PlayError, Setup};
+use lockstep::runner::{Environment, Executor, Session, SessionOptions};
+use lockstep::subject::SubjectSpec;
 use lockstep::verdict::{self, Verdict};
 
 /// Cases that check whether a client's lists, watches and writes work. `scripts/subjects` plays
@@ -34,7 +34,7 @@ const CROSS_SECTION: [&str; 5] =
 type Checked = Result<(), Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let arguments = Arguments::from_args();
     let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let trial = |name: &str, test: fn(tokio::runtime::Runtime) -> Checked| {
@@ -98,7 +98,7 @@ fn runs(program: &str) -> bool {
 }
 
 async fn boot() -> Result<Cluster, Box<dyn std::error::Error>> {
-    Ok(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim)).await?)
+    Ok(cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION).at(Site::Sim)).await?)
 }
 
 async fn watched() -> Checked {
@@ -127,9 +127,9 @@ async fn strange() -> Checked {
 
 async fn unknown() -> Checked {
     let cluster = boot().await?;
-    assert_eq!(cluster.unsupported().await?.len(), 0);
+    assert_eq!(cluster.unsupported_requests().await?.len(), 0);
     ask_too_much(&cluster.access().subject_client()?).await?;
-    assert_eq!(cluster.unsupported().await?.len(), 1);
+    assert_eq!(cluster.unsupported_requests().await?.len(), 1);
     Ok(())
 }
 
@@ -160,14 +160,15 @@ async fn side_by_side() -> Checked {
         [Arc::new(Environment::open(boot().await?).await?), Arc::new(Environment::open(boot().await?).await?)];
     let options = SessionOptions::default();
     let sessions =
-        try_join_all(environments.iter().map(|environment| Session::take(environment, &Spec::Ours, &options))).await?;
+        try_join_all(environments.iter().map(|environment| Session::open(environment, &SubjectSpec::Ours, &options)))
+            .await?;
     {
-        let player = Player::Sessions(sessions.into());
+        let player = Executor::Sessions(sessions.into());
         assert_eq!(player.lanes(), 2);
         let case = small()?;
-        let (one, two) = (player.turn(&case).await, player.turn(&case).await);
+        let (one, two) = (player.acquire_slot(&case).await, player.acquire_slot(&case).await);
         assert!(!Arc::ptr_eq(&one.session().ok_or("a session")?, &two.session().ok_or("a session")?));
-        let mut third = Box::pin(player.turn(&case));
+        let mut third = Box::pin(player.acquire_slot(&case));
         assert!(futures::poll!(&mut third).is_pending());
         let (first, second) = futures::join!(one.play(&case, None), two.play(&case, None));
         for recording in [first?, second?] {
@@ -176,7 +177,7 @@ async fn side_by_side() -> Checked {
         drop(one);
         drop(third.await);
         drop(two);
-        player.leave().await;
+        player.close().await;
     }
     for environment in environments {
         environment.close().await;
@@ -189,27 +190,28 @@ async fn side_by_side() -> Checked {
 async fn shared() -> Checked {
     let environment = Arc::new(Environment::open(boot().await?).await?);
     let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
-    let player = Player::Sessions(vec![Session::take(&environment, &Spec::Ours, &options).await?].into());
+    let player = Executor::Sessions(vec![Session::open(&environment, &SubjectSpec::Ours, &options).await?].into());
     assert_eq!(player.lanes(), 3);
     let stops = case_of("web", "  - subject: stop\n  - set: {image: \"app:2\"}\n  - subject: start\n")?;
     let small = small()?;
     {
-        let _turns = [player.turn(&small).await, player.turn(&small).await];
-        assert!(futures::poll!(Box::pin(player.turn(&stops))).is_pending());
-        let _third = player.turn(&small).await;
-        assert!(futures::poll!(Box::pin(player.turn(&small))).is_pending());
+        let _turns = [player.acquire_slot(&small).await, player.acquire_slot(&small).await];
+        assert!(futures::poll!(Box::pin(player.acquire_slot(&stops))).is_pending());
+        let _third = player.acquire_slot(&small).await;
+        assert!(futures::poll!(Box::pin(player.acquire_slot(&small))).is_pending());
     }
     {
-        let _alone = player.turn(&stops).await;
-        assert!(futures::poll!(Box::pin(player.turn(&small))).is_pending());
+        let _alone = player.acquire_slot(&stops).await;
+        assert!(futures::poll!(Box::pin(player.acquire_slot(&small))).is_pending());
     }
     let cases = [&small, &small, &stops, &small, &small, &small];
     for (case, recording) in cases.iter().zip(try_join_all(cases.iter().map(|case| player.play(case))).await?) {
         conforms(case, &recording);
-        let elsewhere = recording.entries.iter().any(|it| matches!(it, Entry::Request(it) if it.elsewhere.is_some()));
+        let elsewhere =
+            recording.entries.iter().any(|it| matches!(it, RecordingEntry::Request(it) if it.elsewhere.is_some()));
         assert!(!elsewhere, "a request about another case's namespace");
     }
-    player.leave().await;
+    player.close().await;
     environment.close().await;
     Ok(())
 }
@@ -218,21 +220,21 @@ async fn shared() -> Checked {
 async fn killed() -> Checked {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/hostile.py");
     let words = ["python3", &script.display().to_string()].map(ToOwned::to_owned);
-    let spec = Spec::Command(words.into());
+    let spec = SubjectSpec::Command(words.into());
     let scaled = "  - scale: 2\n";
     let cases = [case_of("web", scaled)?, case_of("kill", scaled)?, case_of("api", scaled)?];
-    let setup = Setup::new(Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim));
+    let setup = Setup::new(ClusterPlan::new(cluster::DEFAULT_VERSION).at(Site::Sim));
     let mut verdicts = Vec::new();
-    let plan = async |_: &Spec, player: &Player| {
-        let each = async |played: Played<'_>| {
+    let plan = async |_: &SubjectSpec, player: &Executor| {
+        let each = async |played: CompletedPlay<'_>| {
             let judgement = verdict::judge_live(played.case, &played.recording, &played.recording);
-            let message = report::failure(&judgement, &report::Again::default(), false);
+            let message = report::failure(&judgement, &report::RerunCommands::default(), false);
             verdicts.push((judgement.verdict, message));
-            Ok::<_, RunError>(ControlFlow::Continue(()))
+            Ok::<_, PlayError>(ControlFlow::Continue(()))
         };
-        setup.play_each(player, run::Plan::once(&cases), each).await
+        setup.play_each(player, run::PlayPlan::once(&cases), each).await
     };
-    setup.with_each(&cases[0].controllers, &[spec], cases.len(), plan).await?;
+    setup.for_each_subject(&cases[0].controllers, &[spec], cases.len(), plan).await?;
     let [(first, _), (doomed, message), (last, _)] = &verdicts[..] else { return Err("three cases".into()) };
     assert_eq!(
         [*first, *doomed, *last],
@@ -249,8 +251,8 @@ async fn ended() -> Checked {
     let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/wrong.py");
     let words = ["python3", &script.display().to_string(), "ends-on-doomed"].map(ToOwned::to_owned);
-    let spec = Spec::Command(words.into());
-    let player = Player::Sessions(vec![Session::take(&environment, &spec, &options).await?].into());
+    let spec = SubjectSpec::Command(words.into());
+    let player = Executor::Sessions(vec![Session::open(&environment, &spec, &options).await?].into());
     let scaled = "  - scale: 2\n";
     let cases = [case_of("web", scaled)?, case_of("doomed", scaled)?, case_of("api", scaled)?];
     let recordings = try_join_all(cases.iter().map(|case| player.play(case))).await?;
@@ -259,14 +261,14 @@ async fn ended() -> Checked {
     let message: Result<Vec<_>, _> = recordings.iter().map(|recording| exit_count(&recording.entries)).collect();
     assert_eq!(message?, [0, 1, 0]);
     assert!(recordings.iter().map(|it| it.end.as_ref().is_some_and(|end| end.completed)).eq([true, false, true]));
-    player.leave().await;
+    player.close().await;
     environment.close().await;
     Ok(())
 }
 
 fn conforms(case: &Arc<Case>, recording: &Recording) {
     let judgement = verdict::judge_live(case, recording, recording);
-    let failure = || report::failure(&judgement, &report::Again::default(), false);
+    let failure = || report::failure(&judgement, &report::RerunCommands::default(), false);
     assert_eq!(judgement.verdict, Verdict::Conformant, "{}", failure());
 }
 
@@ -276,22 +278,22 @@ async fn in_another_language(words: Vec<String>) -> Checked {
     let environment = Arc::new(Environment::open(boot().await?).await?);
     let budget = Duration::from_secs(90);
     let options = SessionOptions { budget, ..SessionOptions::default() };
-    let spec = Spec::Command(words);
-    let session = Session::take(&environment, &spec, &options).await?;
+    let spec = SubjectSpec::Command(words);
+    let session = Session::open(&environment, &spec, &options).await?;
     for name in CROSS_SECTION {
         let path = root.join("../cases").join(name).with_extension("yaml");
         let case = Arc::new(case::load_one(&path)?);
         let recording = session.play(&case).await;
-        let golden = GoldenTimelines::beside(&path)?;
+        let golden = GoldenTimelines::load_beside(&path)?;
         let judgement = verdict::judge(&case, &recording, golden.for_server(&recording.header.cluster.version));
         assert_eq!(
             judgement.verdict,
             Verdict::Conformant,
             "{}",
-            report::failure(&judgement, &report::Again::default(), false)
+            report::failure(&judgement, &report::RerunCommands::default(), false)
         );
     }
-    session.leave().await;
+    session.close().await;
     environment.close().await;
     Ok(())
 }
@@ -302,16 +304,16 @@ async fn run_small_case(too_much: bool) -> Checked {
     let cluster = boot().await?;
     let bypass_interceptor = cluster.access().subject_client()?;
     let environment = Arc::new(Environment::open(cluster).await?);
-    let session = Session::take(&environment, &Spec::Ours, &SessionOptions::default()).await?;
+    let session = Session::open(&environment, &SubjectSpec::Ours, &SessionOptions::default()).await?;
     if too_much {
         ask_too_much(&bypass_interceptor).await?;
     }
     let recording = session.play(&case).await;
-    session.leave().await;
+    session.close().await;
     environment.close().await;
     // Judged only by invariants: it must settle, and the server must have supported every request.
     let judgement = verdict::judge_live(&case, &recording, &recording);
     let wanted = if too_much { Verdict::Inconclusive } else { Verdict::Conformant };
-    assert_eq!(judgement.verdict, wanted, "{}", report::failure(&judgement, &report::Again::default(), false));
+    assert_eq!(judgement.verdict, wanted, "{}", report::failure(&judgement, &report::RerunCommands::default(), false));
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::clock;
-use lockstep::supervise::{self, Exit, ProcessId, Spec, SuperviseError, Supervisor, Until};
+use lockstep::supervise::{self, DetachOptions, Exit, ProcessId, ProcessSpec, SuperviseError, Supervisor};
 use rustix::process::{Pid, Signal};
 
 /// The environment variable that makes this executable a harness that waits to be killed.
@@ -22,7 +22,7 @@ const LAST: &str = "LOCKSTEP_TEST_LAST";
 type Outcome = Result<(), Failed>;
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     if let Some(dir) = std::env::var_os(VICTIM) {
         victim(Path::new(&dir));
     }
@@ -59,8 +59,8 @@ fn start() -> Result<(PathBuf, Supervisor), Failed> {
     Ok((dir, supervisor))
 }
 
-fn sh(dir: &Path, script: &str) -> Spec {
-    Spec {
+fn sh(dir: &Path, script: &str) -> ProcessSpec {
+    ProcessSpec {
         name: "script".to_owned(),
         program: "sh".into(),
         args: vec!["-c".to_owned(), script.to_owned()],
@@ -119,7 +119,7 @@ fn environment() -> Outcome {
     check(block_on(child.wait_exit()).success(), "it ended well")?;
     let log = std::fs::read_to_string(dir.join("script.log"))?;
     check(log.contains("MINE=1") && log.contains("to stderr"), log.clone())?;
-    check(!log.contains(supervise::MARK) && !log.contains("HOME="), log.clone())?;
+    check(!log.contains(supervise::ROLE_VARIABLE) && !log.contains("HOME="), log.clone())?;
     let pipe = log.lines().find(|line| line.starts_with("pipe:") && !foreign.contains(Path::new(line)));
     check(pipe.is_none(), format!("it has a pipe of ours: {pipe:?}"))?;
     block_on(supervisor.shutdown());
@@ -149,12 +149,12 @@ fn exits() -> Outcome {
 fn missing() -> Outcome {
     let (dir, supervisor) = start()?;
     for program in ["no-such-program-anywhere", "/no/such/program"] {
-        match supervisor.spawn(Spec { program: program.into(), ..sh(&dir, "") }) {
+        match supervisor.spawn(ProcessSpec { program: program.into(), ..sh(&dir, "") }) {
             Err(SuperviseError::Missing { program: found, .. }) if found == Path::new(program) => {}
             other => return Err(format!("{program}: {other:?}").into()),
         }
     }
-    match supervisor.spawn(Spec { program: dir.join("supervisor.log"), ..sh(&dir, "") }) {
+    match supervisor.spawn(ProcessSpec { program: dir.join("supervisor.log"), ..sh(&dir, "") }) {
         Err(SuperviseError::Spawn { .. }) => {}
         other => return Err(format!("a file that is not a program: {other:?}").into()),
     }
@@ -309,7 +309,7 @@ fn terminated() -> Outcome {
     all_gone(&all, &dir)?;
     check(block_on(child.wait_exit()) == Exit::Signal(15), "its exit was reported")?;
     match supervisor.spawn(sh(&dir, "true")) {
-        Err(SuperviseError::Gone(_)) => Ok(()),
+        Err(SuperviseError::Ended(_)) => Ok(()),
         other => Err(format!("{other:?}").into()),
     }
 }
@@ -321,7 +321,7 @@ fn decapitated() -> Outcome {
     let pid = Pid::from_raw(supervisor.process().pid).ok_or("a supervisor has a number")?;
     rustix::process::kill_process(pid, Signal::KILL)?;
     until("its programs are gone", Duration::from_secs(5), || !family.iter().any(ProcessId::is_alive))?;
-    check(block_on(child.wait_exit()) == Exit::Unseen, "its exit was not observed")?;
+    check(block_on(child.wait_exit()) == Exit::Unknown, "its exit was not observed")?;
     std::fs::remove_dir_all(dir)?;
     Ok(())
 }
@@ -332,7 +332,7 @@ fn detached() -> Outcome {
     let mut all = processes(&dir.join("script.log"), 2)?;
     let mut lives_for = Command::new("sleep").arg("600").spawn()?;
     let gone = Some(ProcessId::of(i32::try_from(lives_for.id())?));
-    all.push(supervisor.detach(Until { gone, remove: dir.clone() })?);
+    all.push(supervisor.detach(DetachOptions { process: gone, remove: dir.clone() })?);
     // Checks twice: by the second time the harness's end of the pipe is closed.
     clock::pause_blocking(Duration::from_millis(500));
     check(all.iter().all(ProcessId::is_alive), "all of it lives on")?;

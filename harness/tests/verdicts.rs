@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::case;
-use lockstep::cluster::{self, Plan, shared};
+use lockstep::cluster::{self, ClusterPlan, shared};
 use lockstep::observe::ObserveError;
 use lockstep::report;
 use lockstep::runner::{Environment, EnvironmentError, Session, SessionOptions};
-use lockstep::subject::Spec;
-use lockstep::supervise::{Spec as Program, Supervisor};
+use lockstep::subject::SubjectSpec;
+use lockstep::supervise::{ProcessSpec as Program, Supervisor};
 use lockstep::timeline::Timeline;
 use lockstep::verdict::{self, Judgement, Verdict};
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let arguments = Arguments::from_args();
     let unavailable = cluster::available(cluster::DEFAULT_VERSION).is_err();
     let trial = |name: &str, test: fn() -> Result<(), String>| {
@@ -60,7 +60,7 @@ fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases")
 }
 
-fn mutant(name: &str) -> Result<Spec, String> {
+fn mutant(name: &str) -> Result<SubjectSpec, String> {
     let me = std::env::current_exe().map_err(|error| error.to_string())?;
     let built = me.ancestors().nth(2).ok_or("a test binary stands in target/PROFILE/deps")?.join("examples/mutant");
     if !built.is_file() {
@@ -76,20 +76,23 @@ fn options() -> SessionOptions {
 }
 
 /// Plays the case and judges it by its golden timeline.
-async fn judge_case(environment: &Arc<Environment>, spec: &Spec) -> Result<Judgement, EnvironmentError> {
+async fn judge_case(environment: &Arc<Environment>, spec: &SubjectSpec) -> Result<Judgement, EnvironmentError> {
     let path = cases().join(CASE).with_extension("yaml");
     let case = Arc::new(case::load_one(&path).expect("the case is good"));
     let blessed = std::fs::read_to_string(path.with_extension("timeline")).expect("the case is blessed");
     let blessed = Timeline::parse(&blessed).expect("the timeline is good");
-    let session = Session::take(environment, spec, &options()).await?;
+    let session = Session::open(environment, spec, &options()).await?;
     let recording = session.play(&case).await;
-    session.leave().await;
+    session.close().await;
     Ok(verdict::judge(&case, &recording, Some(&blessed.into())))
 }
 
 fn expect(judgement: &Judgement, verdict: Verdict, words: &str) -> Result<(), String> {
-    let output =
-        format!("{}\n{}", report::headline(judgement), report::failure(judgement, &report::Again::default(), false));
+    let output = format!(
+        "{}\n{}",
+        report::headline(judgement),
+        report::failure(judgement, &report::RerunCommands::default(), false)
+    );
     if judgement.verdict == verdict && output.contains(words) {
         return Ok(());
     }
@@ -101,7 +104,7 @@ fn broken(name: &str, words: &str) -> Result<(), String> {
 }
 
 /// Plays the case on the control plane that all trials of a run share.
-fn on_shared(spec: &Spec) -> Result<Judgement, String> {
+fn on_shared(spec: &SubjectSpec) -> Result<Judgement, String> {
     run(async {
         let environment = Arc::new(Environment::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?);
         let judgement = judge_case(&environment, spec).await;
@@ -111,7 +114,7 @@ fn on_shared(spec: &Spec) -> Result<Judgement, String> {
 }
 
 fn ended() -> Result<(), String> {
-    let spec = Spec::Command(vec!["false".into()]);
+    let spec = SubjectSpec::Command(vec!["false".into()]);
     match on_shared(&spec) {
         Err(why) if why.contains("exited after each of 3 starts; the last time: the subject ended (exit code 1)") => {
             Ok(())
@@ -122,16 +125,16 @@ fn ended() -> Result<(), String> {
 
 /// Our controller as a process behaves as it does as a task of this one.
 fn real_binary() -> Result<(), String> {
-    expect(&on_shared(&Spec::OursProcess(None))?, Verdict::Conformant, "conformant")
+    expect(&on_shared(&SubjectSpec::OursProcess(None))?, Verdict::Conformant, "conformant")
 }
 
 /// Another Deployment controller already runs on the cluster, so no subject may be judged there.
 fn stock_left_on() -> Result<(), String> {
     run(async {
-        let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)).await?;
+        let cluster = cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION)).await?;
         let folder = tempfile::tempdir()?;
         let supervisor = Supervisor::start(folder.path(), false)?;
-        let binaries = cluster::binaries(cluster::DEFAULT_VERSION)?;
+        let binaries = cluster::obtain_binaries(cluster::DEFAULT_VERSION)?;
         supervisor.spawn(Program {
             name: "stock".into(),
             program: binaries.program("kube-controller-manager"),
@@ -146,8 +149,8 @@ fn stock_left_on() -> Result<(), String> {
         })?;
         tokio::time::timeout(Duration::from_secs(2), std::future::pending::<()>()).await.ok();
         let environment = Arc::new(Environment::open(cluster).await?);
-        let spec = Spec::Ours;
-        let refused = match Session::take(&environment, &spec, &options()).await {
+        let spec = SubjectSpec::Ours;
+        let refused = match Session::open(&environment, &spec, &options()).await {
             Err(EnvironmentError::Observe(ObserveError::Proof(why))) => Some(why),
             Err(other) => return Err(other),
             Ok(_) => None,
@@ -165,19 +168,19 @@ fn stock_left_on() -> Result<(), String> {
 /// failure.
 fn dead_environment() -> Result<(), String> {
     let judgement = run(async {
-        let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)).await?;
+        let cluster = cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION)).await?;
         let victim = cluster.programs()["kube-controller-manager"];
         let environment = Arc::new(Environment::open(cluster).await?);
-        let spec = Spec::Upstream(None);
+        let spec = SubjectSpec::Upstream(None);
         let case = case::load_one(&cases().join(CASE).with_extension("yaml")).expect("the case is good");
         let case = Arc::new(case);
-        let session = Session::take(&environment, &spec, &options()).await?;
+        let session = Session::open(&environment, &spec, &options()).await?;
         let kill = async {
             tokio::time::timeout(Duration::from_millis(900), std::future::pending::<()>()).await.ok();
             victim.kill_group();
         };
         let (recording, ()) = tokio::join!(session.play(&case), kill);
-        session.leave().await;
+        session.close().await;
         environment.close().await;
         Ok(verdict::judge(&case, &recording, None))
     })?;

@@ -20,7 +20,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
-use kube_apiserver_sim::{ApiServer, Controllers, Listen, Listening};
+use kube_apiserver_sim::{ApiServer, ControllerMode, ListenHandle, ListenOptions};
 use lockstep::clock;
 use rollout_controller::deployment::DeploymentAction;
 use rollout_controller::{ControllerName, DeploymentPlan, ObservedDeployment, Planner, Settings, plan};
@@ -40,14 +40,14 @@ const LOOK: Duration = Duration::from_millis(100);
 struct Cluster {
     user: Client,
     folder: tempfile::TempDir,
-    _listening: Listening,
+    _listening: ListenHandle,
     _tasks: JoinSet<()>,
 }
 
 impl Cluster {
     async fn start(planner: Planner, kubelet: Duration) -> Self {
-        let server = ApiServer::builder().controllers(Controllers::Background).clock(clock::now).build();
-        let listening = server.listen(Listen::loopback()).expect("a port");
+        let server = ApiServer::builder().controllers(ControllerMode::Background).clock(clock::now).build();
+        let listening = server.listen(ListenOptions::loopback()).expect("a port");
         let client = |agent: &'static str| {
             let mut config = kube::Config::new(listening.url().parse().expect("an address"));
             config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));

@@ -129,7 +129,7 @@ fn play_less(less: &Less) -> Result<(), Failed> {
 /// The path of the controller.
 fn controller() -> Option<PathBuf> {
     let own = std::env::var_os("LOCKSTEP_BIN").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let cached = cluster::cache().map(|cache| cache.join("argo-rollouts").join(VERSION));
+    let cached = cluster::cache_dir().map(|cache| cache.join("argo-rollouts").join(VERSION));
     own.into_iter().chain(cached).map(|folder| folder.join(PROGRAM)).find(|program| program.is_file())
 }
 

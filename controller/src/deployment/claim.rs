@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use super::PlanError;
 use super::plan::ReplicaSetClaim;
-use super::sync::{DeploymentSync, SyncResult};
+use super::sync::{DeploymentSync, SyncStep};
 use crate::model::ReplicaSet;
 
 impl DeploymentSync<'_> {
     /// Plans the changes of ownership, and returns the ReplicaSets that this Deployment owns after
     /// them, oldest first.
-    pub(super) fn claim_replica_sets(&mut self) -> SyncResult<Vec<Arc<ReplicaSet>>> {
+    pub(super) fn claim_replica_sets(&mut self) -> SyncStep<Vec<Arc<ReplicaSet>>> {
         let deleting = self.deployment.meta.is_deleting();
         let mut owned = Vec::new();
         // An invalid selector fails the sync even if there is no ReplicaSet.
@@ -46,7 +46,7 @@ impl DeploymentSync<'_> {
     }
 
     /// A Deployment without a selector matches nothing.
-    fn matches(&self, labels: &BTreeMap<String, String>) -> SyncResult<bool> {
+    fn matches(&self, labels: &BTreeMap<String, String>) -> SyncStep<bool> {
         let Some(selector) = &self.deployment.spec.selector else {
             return Ok(false);
         };

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::plan::{
     DeploymentAction, DeploymentPlan, EventKind, NewReplicaSet, ObservedDeployment, OnError, StatusChange,
 };
-use super::sync::{DeploymentSync, SyncResult};
+use super::sync::{DeploymentSync, SyncStep};
 use super::{PlanError, revision, rolling, sizes};
 use crate::hash::pod_template_hash;
 use crate::model::{Condition, Deployment, ReplicaSet, names, omit_zero, with_label};
@@ -42,7 +42,7 @@ impl DeploymentSync<'_> {
         &mut self,
         old: &[Arc<ReplicaSet>],
         next_revision: i64,
-    ) -> SyncResult<Arc<ReplicaSet>> {
+    ) -> SyncStep<Arc<ReplicaSet>> {
         let mut new = new_replica_set(&self.deployment, next_revision, self.settings)?;
         let desired = sizes::desired_replicas(old.iter().map(Arc::as_ref));
         new.replicas = rolling::new_replica_set_size(&self.deployment, desired, 0)?;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::PlanError;
 use super::plan::{DeploymentPlan, EventKind, ObservedDeployment, OnError};
-use super::sync::{DeploymentSync, SyncEnd, SyncResult};
+use super::sync::{DeploymentSync, SyncEnd, SyncStep};
 use crate::model::names;
 use crate::settings::Settings;
 
@@ -27,7 +27,7 @@ pub fn plan(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) 
 }
 
 impl DeploymentSync<'_> {
-    fn run(&mut self) -> SyncResult<()> {
+    fn run(&mut self) -> SyncStep<()> {
         if self.selects_all_pods() {
             return self.reject_empty_selector();
         }
@@ -62,7 +62,7 @@ impl DeploymentSync<'_> {
 
     /// API validation refuses such a Deployment, but a cluster older than that validation may have
     /// one (upstream: TestDontSyncDeploymentsWithEmptyPodSelector).
-    fn reject_empty_selector(&mut self) -> SyncResult<()> {
+    fn reject_empty_selector(&mut self) -> SyncStep<()> {
         let message = "This deployment is selecting all pods. A non-empty selector is required.";
         self.event(EventKind::Warning, names::event::SELECTING_ALL, message.to_owned());
         let generation = self.deployment.meta.generation;

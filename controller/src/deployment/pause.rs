@@ -5,11 +5,11 @@
 //!
 //! Cases: `pause/in-mid-rollout`, `pause/template-and-scale`, `deadline/paused-after-it`.
 
-use super::sync::{DeploymentSync, SyncResult};
+use super::sync::{DeploymentSync, SyncStep};
 use crate::model::{Condition, names};
 
 impl DeploymentSync<'_> {
-    pub(super) fn update_paused_condition(&mut self) -> SyncResult<()> {
+    pub(super) fn update_paused_condition(&mut self) -> SyncStep<()> {
         if self.deployment.progress_deadline_seconds().is_none() {
             return Ok(());
         }

@@ -12,13 +12,13 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::replica_sets::OwnedReplicaSets;
-use super::sync::{DeploymentSync, SyncResult};
+use super::sync::{DeploymentSync, SyncStep};
 use crate::model::{Condition, DeploymentStatus, names};
 
 impl DeploymentSync<'_> {
     /// Writes the status if a count, the progress or a failure has changed. Otherwise requeues the
     /// Deployment for the time when its deadline is exceeded.
-    pub(super) fn update_rollout_status(&mut self, sets: &OwnedReplicaSets) -> SyncResult<()> {
+    pub(super) fn update_rollout_status(&mut self, sets: &OwnedReplicaSets) -> SyncStep<()> {
         let mut status = self.calculate_status(sets);
         self.update_progress_condition(&mut status, sets);
         copy_replica_failure(&mut status, sets);

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use super::replica_sets::OwnedReplicaSets;
 use super::sizes;
-use super::sync::{DeploymentSync, SyncResult};
+use super::sync::{DeploymentSync, SyncStep};
 use crate::model::{Pod, ReplicaSet};
 
 impl DeploymentSync<'_> {
-    pub(super) fn roll_out_recreate(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncResult<()> {
+    pub(super) fn roll_out_recreate(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncStep<()> {
         let mut sets = self.find_replica_sets(owned, false)?;
         let mut scaled = false;
         for rs in sets.active_old() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::plan::ReplicaSetChange;
 use super::revision;
-use super::sync::{DeploymentSync, SyncResult};
+use super::sync::{DeploymentSync, SyncStep};
 use crate::model::{Condition, ReplicaSet, names};
 
 /// The ReplicaSets of one Deployment, new and old.
@@ -42,11 +42,7 @@ impl DeploymentSync<'_> {
     ///
     /// It always reads the cached versions. A second call in one sync would therefore repeat the
     /// first call's write, which ends the sync.
-    pub(super) fn find_replica_sets(
-        &mut self,
-        owned: &[Arc<ReplicaSet>],
-        create: bool,
-    ) -> SyncResult<OwnedReplicaSets> {
+    pub(super) fn find_replica_sets(&mut self, owned: &[Arc<ReplicaSet>], create: bool) -> SyncStep<OwnedReplicaSets> {
         let template = self.deployment.template();
         let mut matching = owned.iter().filter(|rs| rs.template().is_same(template));
         let new = matching.next().cloned();
@@ -61,7 +57,7 @@ impl DeploymentSync<'_> {
         Ok(OwnedReplicaSets { new, old })
     }
 
-    fn update_new_replica_set(&mut self, rs: &Arc<ReplicaSet>, next_revision: i64) -> SyncResult<Arc<ReplicaSet>> {
+    fn update_new_replica_set(&mut self, rs: &Arc<ReplicaSet>, next_revision: i64) -> SyncStep<Arc<ReplicaSet>> {
         let update = revision::annotation_update(&self.deployment, &rs.meta.annotations, next_revision);
         let desired = self.deployment.spec.min_ready_seconds;
         let ready_seconds = (rs.spec.min_ready_seconds != desired).then_some(desired);

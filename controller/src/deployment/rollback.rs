@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::plan::{DeploymentAction, DeploymentChange, EventKind};
 use super::revision;
-use super::sync::{DeploymentSync, SyncResult};
+use super::sync::{DeploymentSync, SyncStep};
 use crate::model::{ReplicaSet, names, without_label};
 
 impl DeploymentSync<'_> {
@@ -21,7 +21,7 @@ impl DeploymentSync<'_> {
         self.deployment.meta.annotations.get(names::ROLLBACK_TO)?.parse().ok()
     }
 
-    pub(super) fn roll_back(&mut self, owned: &[Arc<ReplicaSet>], requested: i64) -> SyncResult<()> {
+    pub(super) fn roll_back(&mut self, owned: &[Arc<ReplicaSet>], requested: i64) -> SyncStep<()> {
         let sets = self.find_replica_sets(owned, true)?;
         let revision = if requested == 0 { revision::last_revision(sets.all()) } else { requested };
         if requested == 0 && revision == 0 {
@@ -50,12 +50,12 @@ impl DeploymentSync<'_> {
         Ok(())
     }
 
-    fn reject_rollback(&mut self, reason: &'static str, message: String) -> SyncResult<()> {
+    fn reject_rollback(&mut self, reason: &'static str, message: String) -> SyncStep<()> {
         self.event(EventKind::Warning, reason, message);
         self.write_deployment(None)
     }
 
-    fn write_deployment(&mut self, template: Option<serde_json::Value>) -> SyncResult<()> {
+    fn write_deployment(&mut self, template: Option<serde_json::Value>) -> SyncStep<()> {
         self.mark_deployment_written()?;
         let mut annotations = BTreeMap::clone(&self.deployment.meta.annotations);
         annotations.remove(names::ROLLBACK_TO);

@@ -15,11 +15,11 @@ use std::sync::Arc;
 use super::PlanError;
 use super::replica_sets::OwnedReplicaSets;
 use super::sizes;
-use super::sync::{DeploymentSync, SyncEnd, SyncResult};
+use super::sync::{DeploymentSync, SyncEnd, SyncStep};
 use crate::model::{Deployment, ModelError, ReplicaSet, RoundingDirection};
 
 impl DeploymentSync<'_> {
-    pub(super) fn roll_out_rolling(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncResult<()> {
+    pub(super) fn roll_out_rolling(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncStep<()> {
         let sets = self.find_replica_sets(owned, true)?;
         let Some(new) = sets.new.clone() else { return Ok(()) };
         let has_scaled = self.scale_new(&sets, &new)? || self.scale_down_old(&sets, &new)?;
@@ -30,7 +30,7 @@ impl DeploymentSync<'_> {
     }
 
     /// Scales the new ReplicaSet up as far as maxSurge allows, or down to `spec.replicas`.
-    pub(super) fn scale_new(&mut self, sets: &OwnedReplicaSets, new: &Arc<ReplicaSet>) -> SyncResult<bool> {
+    pub(super) fn scale_new(&mut self, sets: &OwnedReplicaSets, new: &Arc<ReplicaSet>) -> SyncStep<bool> {
         let (current, desired) = (new.spec.replicas, self.deployment.replicas());
         let size = if current >= desired {
             desired
@@ -45,7 +45,7 @@ impl DeploymentSync<'_> {
     ///
     /// A failure in here is ignored, as upstream ignores it: the status is still written, and the
     /// watch starts another sync.
-    pub(super) fn scale_down_old(&mut self, sets: &OwnedReplicaSets, new: &Arc<ReplicaSet>) -> SyncResult<bool> {
+    pub(super) fn scale_down_old(&mut self, sets: &OwnedReplicaSets, new: &Arc<ReplicaSet>) -> SyncStep<bool> {
         let old = sets.active_old();
         if sizes::desired_replicas(old.iter().map(Arc::as_ref)) == 0 {
             return Ok(false);
@@ -75,7 +75,7 @@ impl DeploymentSync<'_> {
         &mut self,
         mut old: Vec<Arc<ReplicaSet>>,
         most: i32,
-    ) -> SyncResult<(Vec<Arc<ReplicaSet>>, i32)> {
+    ) -> SyncStep<(Vec<Arc<ReplicaSet>>, i32)> {
         let mut total = 0;
         for rs in &mut old {
             if total >= most {
@@ -106,7 +106,7 @@ impl DeploymentSync<'_> {
         old: &[Arc<ReplicaSet>],
         new: &Arc<ReplicaSet>,
         minimum: i32,
-    ) -> SyncResult<i32> {
+    ) -> SyncStep<i32> {
         let available = sizes::available_replicas(old.iter().chain([new]).map(Arc::as_ref));
         let budget = available.wrapping_sub(minimum);
         let mut total = 0;

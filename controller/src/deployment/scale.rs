@@ -15,14 +15,14 @@ use super::create::size_annotations;
 use super::plan::{EventKind, ReplicaSetChange};
 use super::replica_sets::OwnedReplicaSets;
 use super::sizes;
-use super::sync::{DeploymentSync, SyncResult};
+use super::sync::{DeploymentSync, SyncStep};
 use crate::model::{Deployment, ReplicaSet, names};
 use crate::settings::Compatibility;
 
 impl DeploymentSync<'_> {
     /// Whether a ReplicaSet with replicas was last scaled for another `spec.replicas` than the
     /// Deployment has now.
-    pub(super) fn is_scaling_event(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncResult<bool> {
+    pub(super) fn is_scaling_event(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncStep<bool> {
         let sets = self.find_replica_sets(owned, false)?;
         if self.should_leave_scaling_to_recreate(&sets) {
             return Ok(false);
@@ -37,7 +37,7 @@ impl DeploymentSync<'_> {
 
     /// Scales, cleans up the history if paused, and updates the status but not the progress
     /// (upstream: `sync`).
-    pub(super) fn scale_and_update_status(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncResult<()> {
+    pub(super) fn scale_and_update_status(&mut self, owned: &[Arc<ReplicaSet>]) -> SyncStep<()> {
         let sets = self.find_replica_sets(owned, false)?;
         self.scale(&sets)?;
         if self.deployment.spec.paused && self.rollback_request().is_none() {
@@ -46,7 +46,7 @@ impl DeploymentSync<'_> {
         self.update_counts(&sets)
     }
 
-    pub(super) fn scale(&mut self, sets: &OwnedReplicaSets) -> SyncResult<()> {
+    pub(super) fn scale(&mut self, sets: &OwnedReplicaSets) -> SyncStep<()> {
         let replicas = self.deployment.replicas();
         let mut newest_first = sets.old.clone();
         newest_first.reverse();
@@ -77,7 +77,7 @@ impl DeploymentSync<'_> {
 
     /// Scales a ReplicaSet that has another size. Returns whether it did, and the ReplicaSet
     /// afterwards.
-    pub(super) fn resize(&mut self, rs: &Arc<ReplicaSet>, size: i32) -> SyncResult<(bool, Arc<ReplicaSet>)> {
+    pub(super) fn resize(&mut self, rs: &Arc<ReplicaSet>, size: i32) -> SyncStep<(bool, Arc<ReplicaSet>)> {
         self.resize_and_annotate(rs, size, false)
     }
 
@@ -88,7 +88,7 @@ impl DeploymentSync<'_> {
         rs: &Arc<ReplicaSet>,
         size: i32,
         refresh: bool,
-    ) -> SyncResult<(bool, Arc<ReplicaSet>)> {
+    ) -> SyncStep<(bool, Arc<ReplicaSet>)> {
         let current = rs.spec.replicas;
         let resized = current != size;
         let mut annotations = std::collections::BTreeMap::from(size_annotations(&self.deployment));

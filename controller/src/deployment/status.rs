@@ -8,12 +8,12 @@
 
 use super::replica_sets::OwnedReplicaSets;
 use super::sizes;
-use super::sync::{DeploymentSync, SyncResult};
+use super::sync::{DeploymentSync, SyncStep};
 use crate::model::{Condition, DeploymentStatus, ReplicaSet, names};
 
 impl DeploymentSync<'_> {
     /// Writes the counts if they have changed. The condition Progressing is not updated.
-    pub(super) fn update_counts(&mut self, sets: &OwnedReplicaSets) -> SyncResult<()> {
+    pub(super) fn update_counts(&mut self, sets: &OwnedReplicaSets) -> SyncStep<()> {
         let status = self.calculate_status(sets);
         if status == self.deployment.status {
             return Ok(());

@@ -34,7 +34,7 @@ impl From<PlanError> for SyncEnd {
     }
 }
 
-pub(super) type SyncResult<T> = Result<T, SyncEnd>;
+pub(super) type SyncStep<T> = Result<T, SyncEnd>;
 
 pub(super) struct DeploymentSync<'a> {
     pub(super) observed: &'a ObservedDeployment,
@@ -69,7 +69,7 @@ impl<'a> DeploymentSync<'a> {
 
     /// Runs `part` so that the failure of an action skips its remaining actions, and the sync goes
     /// on.
-    pub(super) fn skip_group_on_error<T>(&mut self, part: impl FnOnce(&mut Self) -> SyncResult<T>) -> SyncResult<T> {
+    pub(super) fn skip_group_on_error<T>(&mut self, part: impl FnOnce(&mut Self) -> SyncStep<T>) -> SyncStep<T> {
         self.on_error = OnError::SkipGroup;
         let result = part(self);
         self.on_error = OnError::Fail;
@@ -86,7 +86,7 @@ impl<'a> DeploymentSync<'a> {
 
     /// Writes the Deployment's status and its revision. A sync does so at most once: a second write
     /// would get a conflict.
-    pub(super) fn write_status(&mut self, status: DeploymentStatus) -> SyncResult<()> {
+    pub(super) fn write_status(&mut self, status: DeploymentStatus) -> SyncStep<()> {
         self.mark_deployment_written()?;
         let revision = self.deployment.meta.annotations.get(names::REVISION);
         let changed = revision != self.observed.deployment.meta.annotations.get(names::REVISION);
@@ -97,7 +97,7 @@ impl<'a> DeploymentSync<'a> {
     }
 
     /// Marks the Deployment as written, or ends the sync if it was written before.
-    pub(super) fn mark_deployment_written(&mut self) -> SyncResult<()> {
+    pub(super) fn mark_deployment_written(&mut self) -> SyncStep<()> {
         if self.is_deployment_written {
             return Err(SyncEnd::OutOfDate);
         }
@@ -116,7 +116,7 @@ impl<'a> DeploymentSync<'a> {
         &mut self,
         rs: &Arc<ReplicaSet>,
         mut change: ReplicaSetChange,
-    ) -> SyncResult<Arc<ReplicaSet>> {
+    ) -> SyncStep<Arc<ReplicaSet>> {
         let from_cache = !rs.meta.resource_version.is_empty();
         if from_cache && !self.written_replica_sets.insert(rs.meta.name.clone()) {
             return Err(SyncEnd::OutOfDate);

@@ -18,7 +18,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use super::quantity::GoQuantity;
-use super::table::{FieldType, TypeTable};
+use super::table::{GoFieldType, GoTypeTable};
 
 /// The template has a field that the table does not know, or a value that no API server sends.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,37 +31,39 @@ impl From<std::fmt::Error> for UnknownShape {
 }
 
 /// Writes a template. After an error the output is incomplete and must be discarded.
-pub(super) fn dump(template: &Value, table: &TypeTable, out: &mut impl Write) -> Result<(), UnknownShape> {
+pub(super) fn dump(template: &Value, table: &GoTypeTable, out: &mut impl Write) -> Result<(), UnknownShape> {
     out.write_str("(v1.PodTemplateSpec)")?;
     Dumper { table, out }.value(table.root(), Some(template))
 }
 
 struct Dumper<'a, W> {
-    table: &'a TypeTable,
+    table: &'a GoTypeTable,
     out: &'a mut W,
 }
 
 impl<W: Write> Dumper<'_, W> {
-    fn value(&mut self, field_type: &FieldType, value: Option<&Value>) -> Result<(), UnknownShape> {
+    fn value(&mut self, field_type: &GoFieldType, value: Option<&Value>) -> Result<(), UnknownShape> {
         let value = value.filter(|value| !value.is_null());
         match (field_type, value) {
-            (FieldType::Bool, None) => self.out.write_str("false")?,
-            (FieldType::Bool, Some(Value::Bool(value))) => self.out.write_str(if *value { "true" } else { "false" })?,
-            (FieldType::Int32, _) => write!(self.out, "{}", int32(value)?)?,
-            (FieldType::Int64, _) => write!(self.out, "{}", int64(value)?)?,
-            (FieldType::Text, None) => {}
-            (FieldType::Text, Some(Value::String(text))) => self.out.write_str(text)?,
-            (FieldType::Quantity, _) => self.quantity(value)?,
-            (FieldType::IntOrString, _) => self.int_or_string(value)?,
-            (FieldType::Time, None) => {
+            (GoFieldType::Bool, None) => self.out.write_str("false")?,
+            (GoFieldType::Bool, Some(Value::Bool(value))) => {
+                self.out.write_str(if *value { "true" } else { "false" })?;
+            }
+            (GoFieldType::Int32, _) => write!(self.out, "{}", int32(value)?)?,
+            (GoFieldType::Int64, _) => write!(self.out, "{}", int64(value)?)?,
+            (GoFieldType::Text, None) => {}
+            (GoFieldType::Text, Some(Value::String(text))) => self.out.write_str(text)?,
+            (GoFieldType::Quantity, _) => self.quantity(value)?,
+            (GoFieldType::IntOrString, _) => self.int_or_string(value)?,
+            (GoFieldType::Time, None) => {
                 self.out.write_str("{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}")?;
             }
-            (FieldType::Struct(of), None) => self.object(*of, &Map::new())?,
-            (FieldType::Struct(of), Some(Value::Object(map))) => self.object(*of, map)?,
-            (FieldType::Pointer(_), None) => self.out.write_str("<nil>")?,
-            (FieldType::Pointer(pointee), Some(_)) => self.value(pointee, value)?,
-            (FieldType::List(item), _) => self.list(item, value)?,
-            (FieldType::Map(item), _) => self.map(item, value)?,
+            (GoFieldType::Struct(of), None) => self.object(*of, &Map::new())?,
+            (GoFieldType::Struct(of), Some(Value::Object(map))) => self.object(*of, map)?,
+            (GoFieldType::Pointer(_), None) => self.out.write_str("<nil>")?,
+            (GoFieldType::Pointer(pointee), Some(_)) => self.value(pointee, value)?,
+            (GoFieldType::List(item), _) => self.list(item, value)?,
+            (GoFieldType::Map(item), _) => self.map(item, value)?,
             _ => return Err(UnknownShape),
         }
         Ok(())
@@ -81,7 +83,7 @@ impl<W: Write> Dumper<'_, W> {
             self.out.write_char(before)?;
             before = ' ';
             self.out.write_str(field.prefix)?;
-            if let FieldType::Inline(inner) = field.field_type {
+            if let GoFieldType::Inline(inner) = field.field_type {
                 known += self.fields(inner, map)?;
             } else {
                 let value = map.get(field.key);
@@ -93,7 +95,7 @@ impl<W: Write> Dumper<'_, W> {
         Ok(known)
     }
 
-    fn list(&mut self, item: &FieldType, value: Option<&Value>) -> Result<(), UnknownShape> {
+    fn list(&mut self, item: &GoFieldType, value: Option<&Value>) -> Result<(), UnknownShape> {
         let Some(items) =
             value.map(|value| value.as_array().ok_or(UnknownShape)).transpose()?.filter(|all| !all.is_empty())
         else {
@@ -108,7 +110,7 @@ impl<W: Write> Dumper<'_, W> {
         Ok(self.out.write_char(']')?)
     }
 
-    fn map(&mut self, item: &FieldType, value: Option<&Value>) -> Result<(), UnknownShape> {
+    fn map(&mut self, item: &GoFieldType, value: Option<&Value>) -> Result<(), UnknownShape> {
         let Some(map) =
             value.map(|value| value.as_object().ok_or(UnknownShape)).transpose()?.filter(|all| !all.is_empty())
         else {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{LazyLock, OnceLock};
 
-use super::table::{TypeTable, minors};
+use super::table::{GoTypeTable, minors};
 
 /// A minor version of Kubernetes whose controller's pod-template-hash is known: the version of the
 /// controller to match, which may differ from the API server's. Parse one with `"1.33".parse()`.
@@ -26,7 +26,7 @@ pub enum KubernetesMinorError {
 }
 
 /// A table for each minor, read on first use.
-static TABLES: LazyLock<Vec<(KubernetesMinor, OnceLock<TypeTable>)>> =
+static TABLES: LazyLock<Vec<(KubernetesMinor, OnceLock<GoTypeTable>)>> =
     LazyLock::new(|| minors().map(|number| (KubernetesMinor(number), OnceLock::new())).collect());
 
 impl KubernetesMinor {
@@ -35,11 +35,11 @@ impl KubernetesMinor {
         TABLES.iter().map(|(minor, _)| *minor)
     }
 
-    pub(super) fn table(self) -> &'static TypeTable {
+    pub(super) fn table(self) -> &'static GoTypeTable {
         let of_self = TABLES.iter().find(|(minor, _)| *minor == self);
         let (_, table) =
             of_self.expect("a KubernetesMinor is only made of the default, which a test looks for, or of a listed one");
-        table.get_or_init(|| TypeTable::read(self.0))
+        table.get_or_init(|| GoTypeTable::read(self.0))
     }
 }
 

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 pub(super) static FIELDS: &str = include_str!("fields.txt");
 
 /// The structs of one minor.
-pub(super) struct TypeTable {
+pub(super) struct GoTypeTable {
     structs: Vec<Vec<StructField>>,
-    root: FieldType,
+    root: GoFieldType,
 }
 
 /// One field of a struct.
@@ -18,12 +18,12 @@ pub(super) struct StructField {
     /// The text before the value in a dump: name and type.
     pub(super) prefix: &'static str,
     pub(super) key: &'static str,
-    pub(super) field_type: FieldType,
+    pub(super) field_type: GoFieldType,
 }
 
 /// How a value is represented in JSON and in a dump.
 #[derive(Debug, PartialEq)]
-pub(super) enum FieldType {
+pub(super) enum GoFieldType {
     Bool,
     Int32,
     Int64,
@@ -48,7 +48,7 @@ pub(super) fn minors() -> impl Iterator<Item = u16> {
     listed.split(' ').filter_map(|item| item.split_once('=')?.0.parse().ok())
 }
 
-impl TypeTable {
+impl GoTypeTable {
     /// Reads the table of a minor.
     pub(super) fn read(minor: u16) -> Self {
         let mut rows = MinorRows::default();
@@ -71,11 +71,11 @@ impl TypeTable {
     }
 
     /// The type of the pod template.
-    pub(super) fn root(&self) -> &FieldType {
+    pub(super) fn root(&self) -> &GoFieldType {
         &self.root
     }
 
-    /// The fields of a struct, by the number in its [`FieldType`].
+    /// The fields of a struct, by the number in its [`GoFieldType`].
     pub(super) fn fields(&self, of: usize) -> &[StructField] {
         &self.structs[of]
     }
@@ -97,35 +97,35 @@ impl MinorRows {
     fn field(&self, (prefix, key): &FieldRow) -> StructField {
         let of_type = prefix.split_once(":(").and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or_default();
         let field_type = match self.field_type(of_type) {
-            FieldType::Struct(inner) if *key == "." => FieldType::Inline(inner),
+            GoFieldType::Struct(inner) if *key == "." => GoFieldType::Inline(inner),
             field_type => field_type,
         };
         StructField { prefix, key, field_type }
     }
 
-    fn field_type(&self, of_type: &str) -> FieldType {
+    fn field_type(&self, of_type: &str) -> GoFieldType {
         let inner = |of_type| Box::new(self.field_type(of_type));
         if let Some(pointee) = of_type.strip_prefix('*') {
-            return FieldType::Pointer(inner(pointee));
+            return GoFieldType::Pointer(inner(pointee));
         }
         if let Some(item) = of_type.strip_prefix("[]") {
-            return FieldType::List(inner(item));
+            return GoFieldType::List(inner(item));
         }
         if let Some((_, value)) = of_type.strip_prefix("map[").and_then(|rest| rest.split_once(']')) {
-            return FieldType::Map(inner(value));
+            return GoFieldType::Map(inner(value));
         }
         match of_type {
-            "bool" => FieldType::Bool,
-            "int32" => FieldType::Int32,
-            "int64" => FieldType::Int64,
-            "string" => FieldType::Text,
-            "resource.GoQuantity" => FieldType::Quantity,
-            "intstr.IntOrString" => FieldType::IntOrString,
-            "v1.Time" => FieldType::Time,
+            "bool" => GoFieldType::Bool,
+            "int32" => GoFieldType::Int32,
+            "int64" => GoFieldType::Int64,
+            "string" => GoFieldType::Text,
+            "resource.Quantity" => GoFieldType::Quantity,
+            "intstr.IntOrString" => GoFieldType::IntOrString,
+            "v1.Time" => GoFieldType::Time,
             named => match (self.numbers.get(named), self.types.get(named)) {
-                (Some(number), _) => FieldType::Struct(*number),
+                (Some(number), _) => GoFieldType::Struct(*number),
                 (None, Some(made_of)) if *made_of != named => self.field_type(made_of),
-                _ => FieldType::Opaque,
+                _ => GoFieldType::Opaque,
             },
         }
     }
@@ -153,11 +153,11 @@ mod tests {
 
     use super::*;
 
-    /// Detects a minor with a type that [`FieldType`] cannot represent.
+    /// Detects a minor with a type that [`GoFieldType`] cannot represent.
     #[test]
     fn all_types_but_those_of_managed_fields_are_known() {
         for minor in minors() {
-            let table = TypeTable::read(minor);
+            let table = GoTypeTable::read(minor);
             let opaque: BTreeSet<&str> = table
                 .structs
                 .iter()
@@ -166,7 +166,7 @@ mod tests {
                 .map(|field| field.prefix)
                 .collect();
             assert_eq!(opaque, BTreeSet::from(["FieldsV1:(*v1.FieldsV1)"]), "1.{minor}");
-            assert!(matches!(table.root(), FieldType::Struct(_)));
+            assert!(matches!(table.root(), GoFieldType::Struct(_)));
         }
     }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
 
-use super::table::{FieldType, TypeTable};
+use super::table::{GoFieldType, GoTypeTable};
 use super::*;
 
 /// The template of a Deployment with one nginx container, with the defaults of an API server.
@@ -64,21 +64,21 @@ fn hashes_every_field_of_every_minor_as_upstream() {
 
 /// Like `fill` of the generator: a text is its key, numbers are 7, quantities are 170Mi, lists and
 /// maps have one value, times are absent.
-fn fill(table: &TypeTable, field_type: &FieldType, key: &str) -> Value {
+fn fill(table: &GoTypeTable, field_type: &GoFieldType, key: &str) -> Value {
     match field_type {
-        FieldType::Bool => true.into(),
-        FieldType::Int32 | FieldType::Int64 | FieldType::IntOrString => 7.into(),
-        FieldType::Text => key.into(),
-        FieldType::Quantity => "170Mi".into(),
-        FieldType::Time | FieldType::Opaque => Value::Null,
-        FieldType::Pointer(inner) => fill(table, inner, key),
-        FieldType::List(item) => json!([fill(table, item, key)]),
-        FieldType::Map(item) => json!({"key": fill(table, item, key)}),
-        FieldType::Struct(of) | FieldType::Inline(of) => {
+        GoFieldType::Bool => true.into(),
+        GoFieldType::Int32 | GoFieldType::Int64 | GoFieldType::IntOrString => 7.into(),
+        GoFieldType::Text => key.into(),
+        GoFieldType::Quantity => "170Mi".into(),
+        GoFieldType::Time | GoFieldType::Opaque => Value::Null,
+        GoFieldType::Pointer(inner) => fill(table, inner, key),
+        GoFieldType::List(item) => json!([fill(table, item, key)]),
+        GoFieldType::Map(item) => json!({"key": fill(table, item, key)}),
+        GoFieldType::Struct(of) | GoFieldType::Inline(of) => {
             let mut all = serde_json::Map::new();
             for field in table.fields(*of) {
                 match (&field.field_type, fill(table, &field.field_type, field.key)) {
-                    (FieldType::Inline(_), Value::Object(inner)) => all.extend(inner),
+                    (GoFieldType::Inline(_), Value::Object(inner)) => all.extend(inner),
                     (_, value) => drop(all.insert(field.key.to_owned(), value)),
                 }
             }

@@ -1,90 +1,95 @@
-//! Carries out what was decided, and knows what a refusal means.
+//! Carries out work items: sends the writes, records the events, and interprets the server's
+//! errors.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use thiserror::Error;
 
-use super::plan::Write;
-use super::reloader::{self, Order};
-use super::work::{Action, Outcome, Work};
-use super::workload::{Workload, WorkloadKind};
-use super::{body, explain};
+use super::plan::WorkloadWrite;
+use super::reloader::{self, ReloadAction};
+use super::work::{WorkAction, WorkItem, WriteOutcome};
+use super::workload::{WorkloadFacts, WorkloadKind};
+use super::{body, event_messages};
 use crate::api::{ApiServer, RequestError, Resource};
 use crate::model::{Event, Meta, ModelError};
 use crate::settings::{Profile, RestartSettings};
 
-/// What carrying out needs besides the work.
+/// What carrying out a work item needs.
 #[derive(Clone, Copy)]
-pub(crate) struct Tools<'a> {
+pub(crate) struct RestartContext<'a> {
     pub(crate) api: &'a ApiServer,
-    /// Takes an event about a workload.
-    pub(crate) tell: &'a (dyn Fn(WorkloadKind, &Meta, &Event) + Sync),
+    /// Records an event about a workload.
+    pub(crate) record_event: &'a (dyn Fn(WorkloadKind, &Meta, &Event) + Sync),
     pub(crate) settings: &'a RestartSettings,
     pub(crate) now: Timestamp,
 }
 
-/// Why a write did not come to be.
+/// Why a write failed.
 #[derive(Debug, Error)]
-pub(crate) enum ApplyError {
+pub(crate) enum RestartError {
     #[error("{0}")]
     Refused(String),
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
-/// Carries out one piece of work.
-pub(crate) async fn apply(tools: Tools<'_>, work: &Work) -> (Option<Outcome>, Option<ApplyError>) {
+/// Carries out one work item.
+pub(crate) async fn apply(
+    context: RestartContext<'_>,
+    work: &WorkItem,
+) -> (Option<WriteOutcome>, Option<RestartError>) {
     let workload = &work.observed.workload;
-    let tell = |event: &Event| (tools.tell)(workload.name.kind, &workload.meta, event);
-    // xing's controller writes no Events (cases: `config-restart/s45-annotation-list@xing`).
+    let record_event = |event: &Event| (context.record_event)(workload.name.kind, &workload.meta, event);
+    // xing's controller records no Events (case: `config-restart/s45-annotation-list@xing`).
     let warn = |event: &Event| {
-        if tools.settings.profile == Profile::Safe {
-            tell(event);
+        if context.settings.profile == Profile::Safe {
+            record_event(event);
         }
     };
     match &work.action {
-        Action::Throttled(wait) => warn(&explain::throttled(*wait)),
-        Action::Shut(shut) => warn(&explain::shut(shut)),
-        Action::Unreadable(problem) => {
+        WorkAction::ReportThrottled(wait) => warn(&event_messages::throttle_event(*wait)),
+        WorkAction::ReportBlocked(blocked) => warn(&event_messages::blocked_event(blocked)),
+        WorkAction::ReportUnreadableChecksums(problem) => {
             tracing::warn!(workload = %workload.name, problem, "An annotation cannot be read.");
-            warn(&explain::unreadable(problem));
+            warn(&event_messages::unreadable_checksums_event(problem));
         }
-        Action::BadAnnotations(problems) => {
+        WorkAction::ReportBadAnnotations(problems) => {
             for (annotation, problem) in problems {
                 tracing::warn!(workload = %workload.name, annotation, problem, "An annotation cannot be read.");
-                // Profile `reloader` has it for what is too large alone; xing's for nothing.
-                tell(&explain::bad_annotation(annotation, problem));
+                // In profile `reloader`, only annotations that are too large get here; in profile
+                // `xing`, none do.
+                record_event(&event_messages::bad_annotation_event(annotation, problem));
             }
         }
-        Action::UnknownKey(secrets) => {
+        WorkAction::ReportUnknownKey(secrets) => {
             let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
             let names = secrets.join(", ");
             tracing::warn!(
                 workload = %workload.name,
                 secrets = names,
-                "The checksums of these Secrets were made with another key; they are written anew without a restart."
+                "The checksums of these Secrets were made with another key; they are written again without a restart."
             );
-            warn(&explain::unknown_key(&secrets));
+            warn(&event_messages::unknown_key_event(&secrets));
         }
-        Action::Write(write) => return write_one(tools, workload, write, &tell).await,
-        Action::Reload(order) => return reload(tools, workload, order, &tell).await,
+        WorkAction::Write(write) => return send_write(context, workload, write, &record_event).await,
+        WorkAction::Reload(action) => return send_reload(context, workload, action, &record_event).await,
     }
     (None, None)
 }
 
-async fn write_one(
-    tools: Tools<'_>,
-    workload: &Workload,
-    write: &Write,
-    tell: &(dyn Fn(&Event) + Sync),
-) -> (Option<Outcome>, Option<ApplyError>) {
-    let explains = tools.settings.profile == Profile::Safe;
-    if tools.settings.dry_run {
-        let restart = write.restart.as_ref().map(|restart| explain::restarted(restart, true));
+async fn send_write(
+    context: RestartContext<'_>,
+    workload: &WorkloadFacts,
+    write: &WorkloadWrite,
+    record_event: &(dyn Fn(&Event) + Sync),
+) -> (Option<WriteOutcome>, Option<RestartError>) {
+    let explains = context.settings.profile == Profile::Safe;
+    if context.settings.dry_run {
+        let restart = write.restart.as_ref().map(|restart| event_messages::restart_event(restart, true));
         tracing::info!(workload = %workload.name, restart = restart.is_some(), "Dry run: not written.");
-        restart.iter().for_each(tell);
-        return (Some(Outcome::Pretended(write.clone())), None);
+        restart.iter().for_each(record_event);
+        return (Some(WriteOutcome::DryRun(write.clone())), None);
     }
     let resource = match workload.name.kind {
         WorkloadKind::Deployment => Resource::Deployments,
@@ -95,80 +100,80 @@ async fn write_one(
         WorkloadKind::Rollout => Resource::Rollouts,
     };
     let (namespace, name) = (&workload.name.namespace, &workload.name.name);
-    match tools.api.merge_patch(resource, namespace, name, &body::patch(write)).await {
+    match context.api.merge_patch(resource, namespace, name, &body::patch(write)).await {
         Ok(answer) => {
             tracing::info!(workload = %workload.name, restart = write.restart.is_some(), "Written.");
             if let Some(restart) = write.restart.as_ref().filter(|_| explains) {
-                tell(&explain::restarted(restart, false));
+                record_event(&event_messages::restart_event(restart, false));
             }
-            match Workload::read(workload.name.kind, &answer) {
-                Ok(now) => (Some(Outcome::Written(Box::new(now))), None),
-                Err(error) => (Some(Outcome::Failed(None)), Some(error.into())),
+            match WorkloadFacts::read(workload.name.kind, &answer) {
+                Ok(now) => (Some(WriteOutcome::Updated(Box::new(now))), None),
+                Err(error) => (Some(WriteOutcome::Failed(None)), Some(error.into())),
             }
         }
-        // Gone: the watch will say so, too (scenario 42).
-        Err(error) if error.is_not_found() && explains => (Some(Outcome::Failed(None)), None),
+        // The workload was deleted; the watch will report it (scenario 42).
+        Err(error) if error.is_not_found() && explains => (Some(WriteOutcome::Failed(None)), None),
         Err(error) => {
             let message = error.message();
-            let is_known = tools.settings.ignored_errors.iter().any(|part| message.contains(part.as_str()));
+            let is_known = context.settings.ignored_errors.iter().any(|part| message.contains(part.as_str()));
             if is_known {
                 tracing::warn!(workload = %workload.name, error = message, "A write failed; the error is one to be ignored.");
             } else {
                 tracing::error!(workload = %workload.name, error = message, "A write failed.");
                 if explains {
-                    tell(&explain::failed(&message, write.restart.is_some()));
+                    record_event(&event_messages::write_failure_event(&message, write.restart.is_some()));
                 }
             }
-            let refused = (!is_known).then_some(ApplyError::Refused(message));
-            (Some(Outcome::Failed(retry_after(&error))), refused)
+            let refused = (!is_known).then_some(RestartError::Refused(message));
+            (Some(WriteOutcome::Failed(retry_after(&error))), refused)
         }
     }
 }
 
-/// The same in profile `reloader`, which has requests of its own.
-async fn reload(
-    tools: Tools<'_>,
-    workload: &Workload,
-    order: &Order,
-    tell: &(dyn Fn(&Event) + Sync),
-) -> (Option<Outcome>, Option<ApplyError>) {
-    let config = match order {
-        Order::Restart(restart) => Some(&restart.config),
-        Order::Refuse(problem) => {
-            // Reloader has no Event for it (case:
+/// Sends the requests of profile `reloader`.
+async fn send_reload(
+    context: RestartContext<'_>,
+    workload: &WorkloadFacts,
+    action: &ReloadAction,
+    record_event: &(dyn Fn(&Event) + Sync),
+) -> (Option<WriteOutcome>, Option<RestartError>) {
+    let config = match action {
+        ReloadAction::Restart(restart) => Some(&restart.config),
+        ReloadAction::Refuse(problem) => {
+            // Reloader records no Event for it (case:
             // `config-restart/reloader-pause-period-unreadable`).
             tracing::error!(workload = %workload.name, problem, "Not restarted.");
-            return (Some(Outcome::Failed(None)), Some(ApplyError::Refused(problem.clone())));
+            return (Some(WriteOutcome::Failed(None)), Some(RestartError::Refused(problem.clone())));
         }
-        Order::Resume => None,
+        ReloadAction::Resume => None,
     };
-    if tools.settings.dry_run {
-        config.iter().for_each(|config| tell(&explain::reloaded(config, true)));
+    if context.settings.dry_run {
+        config.iter().for_each(|config| record_event(&event_messages::reload_event(config, true)));
         return (None, None);
     }
-    let names = &tools.settings.reloader.annotations;
-    match reloader::carry_out(tools.api, workload, order, names, tools.now).await {
+    let names = &context.settings.reloader.annotations;
+    match reloader::carry_out(context.api, workload, action, names, context.now).await {
         Ok(answer) => {
             tracing::info!(workload = %workload.name, restart = config.is_some(), "Written.");
-            config.iter().for_each(|config| tell(&explain::reloaded(config, false)));
-            match answer.map(|answer| Workload::read(workload.name.kind, &answer)) {
-                None => (Some(Outcome::Made), None),
-                Some(Ok(now)) => (Some(Outcome::Written(Box::new(now))), None),
-                Some(Err(error)) => (Some(Outcome::Failed(None)), Some(error.into())),
+            config.iter().for_each(|config| record_event(&event_messages::reload_event(config, false)));
+            match answer.map(|answer| WorkloadFacts::read(workload.name.kind, &answer)) {
+                None => (Some(WriteOutcome::Done), None),
+                Some(Ok(now)) => (Some(WriteOutcome::Updated(Box::new(now))), None),
+                Some(Err(error)) => (Some(WriteOutcome::Failed(None)), Some(error.into())),
             }
         }
         Err(error) => {
             let message = error.message();
             tracing::error!(workload = %workload.name, error = message, "A write failed.");
             if config.is_some() {
-                tell(&explain::reload_failed(&message));
+                record_event(&event_messages::reload_failure_event(&message));
             }
-            (Some(Outcome::Failed(None)), Some(ApplyError::Refused(message)))
+            (Some(WriteOutcome::Failed(None)), Some(RestartError::Refused(message)))
         }
     }
 }
 
-/// How long the server wants to be left alone.
+/// The server's `Retry-After`.
 fn retry_after(error: &RequestError) -> Option<Duration> {
     error.retry_after_seconds().map(Duration::from_secs)
 }

@@ -1,12 +1,12 @@
-//! What a ConfigMap or a Secret holds, as checksums: taken when it arrives, so that no value is
-//! kept.
+//! Checksums of the data of a ConfigMap or a Secret, computed when the object arrives, so that no
+//! value is stored.
 //!
-//! The checksum of a whole one is xing's, byte for byte, so that workloads which that controller
-//! has annotated are taken over without a wave of restarts: the first eight bytes of SHA-256, in
-//! hex, over the data map as Go's encoder writes it. It says nothing about `binaryData` (defect
-//! X12). Where that is there, or where a workload uses single keys only, a checksum over what is
-//! used takes its place; it looks the same. Of a Secret, no checksum that is made here leaves the
-//! process: see `keyed`.
+//! The checksum of all data equals xing's byte for byte, so taking over workloads that xing's
+//! controller has annotated does not restart them all. It is the first eight bytes of SHA-256, in
+//! hex, over the data map as Go's encoder writes it. It does not cover `binaryData` (defect X12).
+//! If a config has `binaryData`, or a workload uses only some keys, a checksum over the used data
+//! replaces it; both have the same format. No checksum of a Secret that is made here leaves the
+//! process: see `secret_hmac`.
 //!
 //! Case: `config-restart/s17-safe-binary-data`.
 
@@ -15,34 +15,38 @@ use std::fmt::{self, Write};
 
 use ring::digest::{Context, SHA256, digest};
 
-use super::references::Use;
+use super::references::ConfigUsage;
 
-/// Checksums of one ConfigMap or Secret.
+/// The checksums of one ConfigMap or Secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Digest {
-    whole: String,
+    data_checksum: String,
     keys: BTreeMap<String, [u8; 16]>,
     has_binary: bool,
 }
 
 impl Digest {
-    /// Of a ConfigMap's data and binaryData, or a Secret's data and nothing; values as the wire has
-    /// them, base64 as base64.
+    /// From a ConfigMap's `data` and `binaryData`, or a Secret's `data`. The values are as in the
+    /// API's JSON; base64 stays base64.
     pub(crate) fn of(data: Option<&BTreeMap<String, String>>, binary: &BTreeMap<String, String>) -> Self {
-        let key = |(key, value): (&String, &String)| (key.clone(), short(&[value.as_bytes()]));
+        let key = |(key, value): (&String, &String)| (key.clone(), short_hash(&[value.as_bytes()]));
         let keys = data.into_iter().flatten().map(key).chain(binary.iter().map(key)).collect();
-        Self { whole: hex(digest(&SHA256, go_json(data).as_bytes()).as_ref()), keys, has_binary: !binary.is_empty() }
+        Self {
+            data_checksum: short_hex(digest(&SHA256, go_json(data).as_bytes()).as_ref()),
+            keys,
+            has_binary: !binary.is_empty(),
+        }
     }
 
-    /// Of the whole data map, as xing's controller takes it.
-    pub(crate) fn whole(&self) -> &str {
-        &self.whole
+    /// xing's checksum, over the whole `data` map.
+    pub(crate) fn data_checksum(&self) -> &str {
+        &self.data_checksum
     }
 
-    /// Of what a workload uses of it.
-    pub(crate) fn used(&self, used: &Use) -> String {
-        if used.whole && !self.has_binary {
-            return self.whole.clone();
+    /// The checksum of what a workload uses.
+    pub(crate) fn usage_checksum(&self, usage: &ConfigUsage) -> String {
+        if usage.all_keys && !self.has_binary {
+            return self.data_checksum.clone();
         }
         let mut context = Context::new(&SHA256);
         let mut add = |key: &str, value: Option<&[u8; 16]>| {
@@ -51,31 +55,31 @@ impl Digest {
             context.update(&[u8::from(value.is_some())]);
             context.update(value.map_or(&[], <[u8; 16]>::as_slice));
         };
-        if used.whole {
+        if usage.all_keys {
             self.keys.iter().for_each(|(key, value)| add(key, Some(value)));
         } else {
-            used.keys.iter().for_each(|key| add(key, self.keys.get(key)));
+            usage.keys.iter().for_each(|key| add(key, self.keys.get(key)));
         }
-        hex(context.finish().as_ref())
+        short_hex(context.finish().as_ref())
     }
 
-    /// Keys that differ from what it was before, of those that are used.
-    pub(crate) fn changed_keys(&self, before: &Self, used: &Use) -> BTreeSet<String> {
+    /// The used keys whose values differ from those before.
+    pub(crate) fn changed_keys(&self, before: &Self, usage: &ConfigUsage) -> BTreeSet<String> {
         let all = self.keys.keys().chain(before.keys.keys());
         let differs = |key: &&String| self.keys.get(*key) != before.keys.get(*key);
-        all.filter(differs).filter(|key| used.whole || used.keys.contains(*key)).cloned().collect()
+        all.filter(differs).filter(|key| usage.all_keys || usage.keys.contains(*key)).cloned().collect()
     }
 }
 
-/// Without checksums: a Secret's have no key in here.
+/// Shows no checksums, because those of Secrets are not keyed here.
 impl fmt::Debug for Digest {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.debug_struct("Digest").field("keys", &self.keys.keys()).finish_non_exhaustive()
     }
 }
 
-/// Sixteen bytes that tell values apart.
-fn short(parts: &[&[u8]]) -> [u8; 16] {
+/// Sixteen bytes are enough to distinguish values.
+fn short_hash(parts: &[&[u8]]) -> [u8; 16] {
     let mut context = Context::new(&SHA256);
     parts.iter().for_each(|part| context.update(part));
     let mut bytes = [0; 16];
@@ -84,20 +88,19 @@ fn short(parts: &[&[u8]]) -> [u8; 16] {
 }
 
 /// The first eight bytes, in hex.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(super) fn short_hex(bytes: &[u8]) -> String {
     bytes.iter().take(8).fold(String::with_capacity(16), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-/// The checksum of a text.
-pub(super) fn text(text: &str) -> String {
-    hex(digest(&SHA256, text.as_bytes()).as_ref())
+pub(super) fn text_checksum(text: &str) -> String {
+    short_hex(digest(&SHA256, text.as_bytes()).as_ref())
 }
 
-/// A map as Go's `json.Marshal` writes it: keys sorted by bytes, no spaces, `<`, `>`, `&` and two
-/// line separators escaped.
+/// Encodes a map like Go's `json.Marshal`: keys sorted by bytes, no spaces, and `<`, `>`, `&` and
+/// two line separators escaped.
 fn go_json(map: Option<&BTreeMap<String, String>>) -> String {
     let Some(map) = map else { return "null".to_owned() };
     let mut text = String::from("{");
@@ -113,7 +116,7 @@ fn go_json(map: Option<&BTreeMap<String, String>>) -> String {
     text
 }
 
-/// A string as Go 1.20 writes it, which has no short form for backspace and form feed.
+/// Encodes a string like Go 1.20, which has no short form for backspace and form feed.
 fn go_string(to: &mut String, from: &str) {
     to.push('"');
     for c in from.chars() {
@@ -146,15 +149,15 @@ mod tests {
         Digest::of(Some(&map(data)), &map(binary))
     }
 
-    fn keys(names: &[&str]) -> Use {
-        Use { keys: names.iter().map(|name| (*name).to_owned()).collect(), ..Use::default() }
+    fn keys(names: &[&str]) -> ConfigUsage {
+        ConfigUsage { keys: names.iter().map(|name| (*name).to_owned()).collect(), ..ConfigUsage::default() }
     }
 
-    fn all() -> Use {
-        Use { whole: true, ..Use::default() }
+    fn all() -> ConfigUsage {
+        ConfigUsage { all_keys: true, ..ConfigUsage::default() }
     }
 
-    /// Scenario 16: the first two are xing's own vectors.
+    /// Scenario 16. The first two are from xing's own tests.
     #[rstest]
     #[case::a_config_map(Some(map(&[("key", "value")])), "e43abcf337524483")]
     #[case::a_secret(Some(map(&[("key", "dmFsdWU=")])), "fed7a27106a07691")]
@@ -166,14 +169,17 @@ mod tests {
     #[case::a_secret_with_bytes(Some(map(&[("a", "MQ=="), ("b", "/wA=")])), "739c4b945439af23")]
     #[case::not_joined(Some(map(&[("a", "b;c=d")])), "5c71c892cb7fd4b4")]
     #[case::not_joined_either(Some(map(&[("a", "b"), ("c", "d")])), "b85c7da93e879051")]
-    fn golden(#[case] data: Option<BTreeMap<String, String>>, #[case] checksum: &str) {
+    fn checksums_equal_those_of_xings_controller(
+        #[case] data: Option<BTreeMap<String, String>>,
+        #[case] checksum: &str,
+    ) {
         let digest = Digest::of(data.as_ref(), &BTreeMap::new());
-        assert_eq!(digest.whole(), checksum);
-        assert_eq!(digest.used(&all()), checksum);
+        assert_eq!(digest.data_checksum(), checksum);
+        assert_eq!(digest.usage_checksum(&all()), checksum);
     }
 
     #[test]
-    fn control_characters_are_written_as_go_1_20_does() {
+    fn control_characters_are_escaped_like_in_go_1_20() {
         let mut text = String::new();
         go_string(&mut text, "\u{8}\u{c}\u{1}\r\n\t\"\\\u{2028}é\u{7f}");
         assert_eq!(text, "\"\\u0008\\u000c\\u0001\\r\\n\\t\\\"\\\\\\u2028é\u{7f}\"");
@@ -183,22 +189,22 @@ mod tests {
     #[test]
     fn binary_data_counts_and_does_not_change_xings_checksum() {
         let (before, after) = (digest_of(&[("a", "1")], &[("b", "AA==")]), digest_of(&[("a", "1")], &[("b", "AQ==")]));
-        assert_eq!(before.whole(), after.whole());
-        assert_ne!(before.used(&all()), after.used(&all()));
-        assert_ne!(before.used(&all()), before.whole());
+        assert_eq!(before.data_checksum(), after.data_checksum());
+        assert_ne!(before.usage_checksum(&all()), after.usage_checksum(&all()));
+        assert_ne!(before.usage_checksum(&all()), before.data_checksum());
         assert_eq!(before.changed_keys(&after, &all()), ["b".to_owned()].into());
     }
 
     /// Scenario 18.
     #[test]
-    fn only_keys_that_are_used_count() {
+    fn only_used_keys_affect_the_checksum() {
         let (before, after) =
             (digest_of(&[("k1", "1"), ("k2", "1")], &[]), digest_of(&[("k1", "1"), ("k2", "2")], &[]));
-        assert_eq!(before.used(&keys(&["k1"])), after.used(&keys(&["k1"])));
-        assert_ne!(before.used(&keys(&["k2"])), after.used(&keys(&["k2"])));
+        assert_eq!(before.usage_checksum(&keys(&["k1"])), after.usage_checksum(&keys(&["k1"])));
+        assert_ne!(before.usage_checksum(&keys(&["k2"])), after.usage_checksum(&keys(&["k2"])));
         assert_ne!(
-            before.used(&keys(&["k1", "k3"])),
-            before.used(&keys(&["k1"])),
+            before.usage_checksum(&keys(&["k1", "k3"])),
+            before.usage_checksum(&keys(&["k1"])),
             "one that is missing is known to be"
         );
         assert_eq!(after.changed_keys(&before, &keys(&["k1"])), BTreeSet::new());

@@ -1,4 +1,4 @@
-//! A ConfigMap or Secret, as far as the rules look at it: checksums, never a value.
+//! A ConfigMap or Secret, reduced to what the rules need: checksums, and never a value.
 //!
 //! Case: `config-restart/s10-labels@safe`.
 
@@ -9,33 +9,30 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::checksum::Digest;
-use super::evidence;
+use super::managed_fields;
 use super::references::ConfigKind;
-use super::reloader::{Traits, traits};
+use super::reloader::{ReloaderTraits, read_traits};
 use crate::model::names::restart as names;
 use crate::model::{Meta, ModelError};
 
-/// A ConfigMap or Secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Config {
-    /// Its version.
+pub(crate) struct HashedConfig {
     pub(crate) version: String,
-    /// What it holds.
+    /// The checksums of its data.
     pub(crate) digest: Digest,
     /// Whether its annotation says that it restarts nothing.
-    pub(crate) ignored: bool,
-    /// When it was made.
-    pub(crate) created: Option<Timestamp>,
-    /// When somebody last wrote its data, as far as the server says.
-    pub(crate) written: Option<Timestamp>,
-    /// What profile `reloader` looks at; no other keeps it.
-    pub(super) reloader: Option<Box<Traits>>,
+    pub(crate) is_ignored: bool,
+    pub(crate) created_at: Option<Timestamp>,
+    /// When its data was last written, as far as `managedFields` says.
+    pub(crate) data_written_at: Option<Timestamp>,
+    /// What profile `reloader` needs; empty in the others.
+    pub(super) reloader: Option<Box<ReloaderTraits>>,
 }
 
-/// One as it comes over the wire. Its values live while it is being read and no longer; whatever
-/// shape they have, reading them does not fail, for a failure would quote them.
+/// The API object. It drops its values as soon as it has been read. All fields accept any JSON,
+/// because a deserialization error would quote the value.
 #[derive(Deserialize)]
-struct Wire {
+struct WireConfig {
     metadata: Value,
     #[serde(default)]
     data: Value,
@@ -43,45 +40,48 @@ struct Wire {
     binary_data: Value,
 }
 
-/// A map of texts, or nothing.
-fn texts(value: &Value) -> Option<BTreeMap<String, String>> {
+/// The entries of a map, each value as text.
+fn string_map(value: &Value) -> Option<BTreeMap<String, String>> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     Some(value.as_object()?.iter().map(|(key, value)| (key.clone(), text(value))).collect())
 }
 
-/// One with its metadata.
+/// A config with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Described {
+pub(crate) struct ConfigObject {
     /// Its name, namespace and UID.
     pub(crate) meta: Meta,
-    /// The rest.
-    pub(crate) config: Config,
+    pub(crate) config: HashedConfig,
 }
 
-impl<'de> Deserialize<'de> for Described {
+impl<'de> Deserialize<'de> for ConfigObject {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::of(ConfigKind::ConfigMap, from)
+        Self::deserialize_as(ConfigKind::ConfigMap, from)
     }
 }
 
-impl Described {
-    /// Reads one of a kind, which lists and watches do not repeat for each.
-    pub(crate) fn of<'de, D: serde::Deserializer<'de>>(kind: ConfigKind, from: D) -> Result<Self, D::Error> {
-        let wire = Wire::deserialize(from)?;
-        // The error names a field, and metadata holds no values.
+impl ConfigObject {
+    /// Deserializes an object of a given kind, because the items of lists and watches do not name
+    /// their kind.
+    pub(crate) fn deserialize_as<'de, D: serde::Deserializer<'de>>(
+        kind: ConfigKind,
+        from: D,
+    ) -> Result<Self, D::Error> {
+        let wire = WireConfig::deserialize(from)?;
+        // The error names a field of the metadata, which holds no values.
         Self::read(kind, &wire).map_err(serde::de::Error::custom)
     }
 
-    fn read(kind: ConfigKind, wire: &Wire) -> Result<Self, ModelError> {
+    fn read(kind: ConfigKind, wire: &WireConfig) -> Result<Self, ModelError> {
         let mut meta = Meta::from_value(&wire.metadata, "ConfigMap or Secret")?;
-        let (data, binary) = (texts(&wire.data), texts(&wire.binary_data).unwrap_or_default());
-        let config = Config {
-            reloader: Some(Box::new(traits(kind, &meta, data.as_ref(), &binary))),
+        let (data, binary) = (string_map(&wire.data), string_map(&wire.binary_data).unwrap_or_default());
+        let config = HashedConfig {
+            reloader: Some(Box::new(read_traits(kind, &meta, data.as_ref(), &binary))),
             version: meta.resource_version.clone(),
             digest: Digest::of(data.as_ref(), &binary),
-            ignored: meta.annotations.get(names::IGNORE).is_some_and(|value| value == "true"),
-            created: meta.creation_timestamp,
-            written: evidence::data_written(&wire.metadata),
+            is_ignored: meta.annotations.get(names::IGNORE).is_some_and(|value| value == "true"),
+            created_at: meta.creation_timestamp,
+            data_written_at: managed_fields::data_written_at(&wire.metadata),
         };
         meta.annotations = Default::default();
         meta.labels.clear();
@@ -90,8 +90,8 @@ impl Described {
 }
 
 impl ConfigKind {
-    /// As the API has it.
-    pub(crate) fn title(self) -> &'static str {
+    /// The kind's name in the API.
+    pub(crate) fn kind_name(self) -> &'static str {
         match self {
             Self::ConfigMap => "ConfigMap",
             Self::Secret => "Secret",
@@ -103,16 +103,16 @@ impl ConfigKind {
 mod tests {
     use super::*;
 
-    /// Bad input: it is read all the same, and what is said of it holds no value.
+    /// Malformed data is read without an error, and neither the result nor an error quotes a value.
     #[test]
-    fn no_value_is_ever_quoted() {
+    fn neither_debug_output_nor_errors_quote_a_value() {
         for data in [r#""hush""#, r#"["hush"]"#, r#"{"k": {"hush": 1}}"#, "null", r#"{"k": "hush"}"#] {
             let text = format!(r#"{{"metadata": {{"name": "s"}}, "data": {data}}}"#);
-            let read: Described = serde_json::from_str(&text).unwrap();
+            let read: ConfigObject = serde_json::from_str(&text).unwrap();
             assert!(!format!("{read:?}").contains("hush"), "{data}");
         }
         let error =
-            serde_json::from_str::<Described>(r#"{"metadata": {"name": 5}, "data": {"k": "hush"}}"#).unwrap_err();
+            serde_json::from_str::<ConfigObject>(r#"{"metadata": {"name": 5}, "data": {"k": "hush"}}"#).unwrap_err();
         assert!(!error.to_string().contains("hush"), "{error}");
     }
 }

@@ -1,213 +1,247 @@
-//! What the safe profile remembers between two looks at a workload: for each of its configs, what
-//! the pods had when the two were first seen together, and the changes since.
+//! What the safe profile remembers about a workload between two plans: for each of its configs, the
+//! data that the pods had when both were first seen together, and the changes since then.
 //!
-//! It is a help, not the truth: whatever of it counts is on the workload, too, after one write. A
-//! controller that starts anew begins with the first look, and finds the same changes.
+//! This memory is an optimisation and not the source of truth: after one write, everything that
+//! matters is on the workload as well. A controller that starts again builds the memory from its
+//! first observations and finds the same changes.
 //!
 //! Cases: `config-restart/s27-created-late@safe`, `config-restart/workload-seen-late`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::config::Config;
-use super::plan::{Baseline, Linked, Observed, Present};
-use super::references::{ConfigName, Use};
-use super::safe::{Verdict, judge};
-use super::selection;
-use super::state::Applied;
-use super::view::{View, number};
-use super::window::Moment;
-use super::workload::Workload;
+use super::annotation_codec::AppliedChecksums;
+use super::cache::{RestartCache, parse_version};
+use super::config::HashedConfig;
+use super::key_selection;
+use super::plan::{Baseline, ConfigRef, ConfigState, ObservedWorkload};
+use super::references::{ConfigName, ConfigUsage};
+use super::safe::{ConfigDecision, decide_config};
+use super::window::Uptime;
+use super::workload::WorkloadFacts;
 
-/// What is remembered of one workload.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct WorkloadMemory {
     uid: String,
     template: String,
-    /// Version at which its template last changed, so that its pods are replaced.
-    rolled: Option<u64>,
-    /// Its template changed while it was paused.
-    rolls_later: bool,
-    links: BTreeMap<ConfigName, Link>,
-    /// In a dry run: what was not written.
-    pub(super) pretended: Option<Pretended>,
+    /// The version at which its template last changed, so that its pods are replaced.
+    rollout_version: Option<u64>,
+    /// Whether its template changed while its rollout was held.
+    has_deferred_rollout: bool,
+    links: BTreeMap<ConfigName, ConfigLink>,
+    /// In a dry run, the last write that was not sent.
+    pub(super) dry_run_write: Option<DryRunWrite>,
 }
 
-/// What is believed to be written, as long as the checksums that were there are.
+/// A write of a dry run. It counts as sent until the actual checksums change.
 #[derive(Debug)]
-pub(super) struct Pretended {
-    pub(super) real: Applied,
-    pub(super) applied: Applied,
+pub(super) struct DryRunWrite {
+    pub(super) actual: AppliedChecksums,
+    pub(super) checksums: AppliedChecksums,
     pub(super) pending: Option<String>,
 }
 
 #[derive(Debug)]
-struct Link {
-    used: Use,
-    /// `None`: the config has not been there yet.
+struct ConfigLink {
+    usage: ConfigUsage,
+    /// `None`: the config has not existed yet.
     baseline: Option<Baseline>,
-    /// Version of the workload when they were linked, and when.
+    /// The workload's version when the link was created, and when that was.
     version: u64,
-    at: Moment,
+    at: Uptime,
     changes: u32,
-    seen: Option<(Moment, Moment)>,
+    change_span: Option<(Uptime, Uptime)>,
     keys: BTreeSet<String>,
 }
 
-impl Memory {
-    /// A workload is seen, or seen anew.
-    pub(super) fn workload(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
-        let version = number(&workload.meta.resource_version);
+impl WorkloadMemory {
+    /// Handles a new version of the workload, or its first one.
+    pub(super) fn on_workload(&mut self, cache: &RestartCache, workload: &Arc<WorkloadFacts>, at: Uptime) {
+        let version = parse_version(&workload.meta.resource_version);
         if self.uid != workload.meta.uid {
             *self = Self { uid: workload.meta.uid.clone(), template: workload.template.clone(), ..Self::default() };
         }
         if self.template != workload.template {
             self.template.clone_from(&workload.template);
-            self.rolls_later = true;
+            self.has_deferred_rollout = true;
         }
-        if self.rolls_later && workload.held.is_none() {
-            self.rolled = Some(version);
-            self.rolls_later = false;
+        if self.has_deferred_rollout && workload.deferral.is_none() {
+            self.rollout_version = Some(version);
+            self.has_deferred_rollout = false;
         }
-        let references = view.references(workload);
-        self.links.retain(|name, link| references.get(name) == Some(&link.used) && !view.is_ignored(workload, name));
-        for (name, used) in references {
-            if view.is_ignored(workload, &name) || self.links.contains_key(&name) {
+        let references = cache.references(workload);
+        self.links.retain(|name, link| references.get(name) == Some(&link.usage) && !cache.is_ignored(workload, name));
+        for (name, usage) in references {
+            if cache.is_ignored(workload, &name) || self.links.contains_key(&name) {
                 continue;
             }
-            let baseline = baseline(view, workload, &name, &used, version);
-            let link = Link { used, baseline, version, at, changes: 0, seen: None, keys: BTreeSet::new() };
+            let baseline = baseline(cache, workload, &name, &usage, version);
+            let link =
+                ConfigLink { usage, baseline, version, at, changes: 0, change_span: None, keys: BTreeSet::new() };
             self.links.insert(name, link);
         }
         for (name, link) in &mut self.links {
-            if let Some(applied) = workload.known(&name.to_string()) {
-                link.baseline = Some(Baseline::Checksum(applied.clone()));
+            if let Some(checksums) = workload.known_checksum(&name.to_string()) {
+                link.baseline = Some(Baseline::Checksum(checksums.clone()));
             }
         }
-        self.weigh(view, workload, at);
+        self.update_windows(cache, workload, at);
     }
 
-    /// A config has changed, come or gone; what it was before, if it was there.
-    pub(super) fn config(
+    /// Handles a config that has changed or was created or deleted. `before` is its previous
+    /// version, if it existed.
+    pub(super) fn on_config(
         &mut self,
-        view: &View,
-        workload: &Arc<Workload>,
+        cache: &RestartCache,
+        workload: &Arc<WorkloadFacts>,
         name: &ConfigName,
-        before: Option<&Config>,
-        at: Moment,
+        before: Option<&HashedConfig>,
+        at: Uptime,
     ) {
-        let Some(link) = self.links.get_mut(name) else { return self.workload(view, workload, at) };
-        if view.is_ignored(workload, name) {
-            return self.workload(view, workload, at);
+        let Some(link) = self.links.get_mut(name) else { return self.on_workload(cache, workload, at) };
+        if cache.is_ignored(workload, name) {
+            return self.on_workload(cache, workload, at);
         }
-        // What comes now may have been there all along, and only its event is late (scenario 33).
-        link.baseline = link.baseline.take().or_else(|| baseline(view, workload, name, &link.used, link.version));
-        let now = view.config(name).map(|known| &known.config.digest);
-        let (was, is) = (before.map(|before| before.digest.used(&link.used)), now.map(|now| now.used(&link.used)));
-        if was != is && is.is_some() {
+        // The config may have existed all along, with a late event (scenario 33).
+        link.baseline = link.baseline.take().or_else(|| baseline(cache, workload, name, &link.usage, link.version));
+        let now = cache.config(name).map(|cached| &cached.config.digest);
+        let (old, new) = (
+            before.map(|before| before.digest.usage_checksum(&link.usage)),
+            now.map(|now| now.usage_checksum(&link.usage)),
+        );
+        if old != new && new.is_some() {
             link.changes += 1;
-            if let Some((_, last)) = &mut link.seen {
+            if let Some((_, last)) = &mut link.change_span {
                 *last = at;
             }
             if let (Some(before), Some(now)) = (before, now) {
-                link.keys.extend(now.changed_keys(&before.digest, &link.used));
+                link.keys.extend(now.changed_keys(&before.digest, &link.usage));
             }
         }
-        // The others are as they were: a workload may have thousands.
-        let (believed, rolled) = (self.believed(workload), self.rolled);
+        // Only this link has changed, and a workload may have thousands.
+        let (effective, rollout_version) = (self.effective_workload(workload), self.rollout_version);
         if let Some(link) = self.links.get_mut(name) {
-            link.weigh(view, &believed, name, rolled, at);
+            link.update_window(cache, &effective, name, rollout_version, at);
         }
     }
 
-    /// Opens the window of each config that is due, and closes that of each that is not, or not any
-    /// more (scenario 14).
-    pub(super) fn weigh(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
-        let believed = self.believed(workload);
+    /// Opens the window of each config that is due, and closes that of each other one, including
+    /// those that no longer are (scenario 14).
+    pub(super) fn update_windows(&mut self, cache: &RestartCache, workload: &Arc<WorkloadFacts>, at: Uptime) {
+        let effective = self.effective_workload(workload);
         for (name, link) in &mut self.links {
-            link.weigh(view, &believed, name, self.rolled, at);
+            link.update_window(cache, &effective, name, self.rollout_version, at);
         }
     }
 
-    /// The workload as its annotation says, or in a dry run would say.
-    fn believed(&self, workload: &Arc<Workload>) -> Arc<Workload> {
+    /// The workload with the checksums that its annotation has, or that it would have without the
+    /// dry run.
+    fn effective_workload(&self, workload: &Arc<WorkloadFacts>) -> Arc<WorkloadFacts> {
         let mut workload = workload.clone();
-        if let Some(pretended) = self.pretended.as_ref().filter(|pretended| pretended.real == workload.applied) {
-            let believed = Arc::make_mut(&mut workload);
-            believed.applied.clone_from(&pretended.applied);
-            believed.pending.clone_from(&pretended.pending);
-            believed.rekeyed = false;
-            believed.unknown_key.clear();
+        if let Some(dry_run_write) =
+            self.dry_run_write.as_ref().filter(|dry_run_write| dry_run_write.actual == workload.checksums)
+        {
+            let effective = Arc::make_mut(&mut workload);
+            effective.checksums.clone_from(&dry_run_write.checksums);
+            effective.pending.clone_from(&dry_run_write.pending);
+            effective.has_unkeyed_checksums = false;
+            effective.unknown_key.clear();
         }
         workload
     }
 
-    /// All that the rules look at.
-    pub(super) fn observe(&self, view: &View, workload: &Arc<Workload>, at: Moment) -> Observed {
-        let workload = self.believed(workload);
-        let linked = |link: &Link, name| link.linked(view, &workload, name, self.rolled);
-        let configs = self.links.iter().map(|(name, link)| (name.clone(), linked(link, name))).collect();
-        let (schedule, delay) = (view.schedule(&workload).cloned(), view.delay(&workload));
-        let problem = view.problem(&workload);
-        Observed { configs, schedule, delay, problem, ..Observed::of(workload, at) }
+    /// The input of the rules.
+    pub(super) fn observe(&self, cache: &RestartCache, workload: &Arc<WorkloadFacts>, at: Uptime) -> ObservedWorkload {
+        let workload = self.effective_workload(workload);
+        let config_ref = |link: &ConfigLink, name| link.config_ref(cache, &workload, name, self.rollout_version);
+        let configs = self.links.iter().map(|(name, link)| (name.clone(), config_ref(link, name))).collect();
+        let (schedule, delay) = (cache.schedule(&workload).cloned(), cache.delay(&workload));
+        let problem = cache.problem(&workload);
+        ObservedWorkload { configs, schedule, delay, problem, ..ObservedWorkload::of(workload, at) }
     }
 
-    /// Configs with changes that are not acted upon yet.
-    pub(super) fn waiting(&self) -> usize {
-        self.links.values().filter(|link| link.changes > 0 && link.seen.is_some()).count()
+    /// The number of configs with changes that have not been acted on.
+    pub(super) fn waiting_count(&self) -> usize {
+        self.links.values().filter(|link| link.changes > 0 && link.change_span.is_some()).count()
     }
 }
 
-impl Link {
-    fn weigh(&mut self, view: &View, believed: &Workload, name: &ConfigName, rolled: Option<u64>, at: Moment) {
-        let linked = self.linked(view, believed, name, rolled);
-        match judge(believed.known(&name.to_string()), &linked) {
-            Verdict::Changed(..) => {
-                self.seen.get_or_insert((at, at));
+impl ConfigLink {
+    fn update_window(
+        &mut self,
+        cache: &RestartCache,
+        effective: &WorkloadFacts,
+        name: &ConfigName,
+        rollout_version: Option<u64>,
+        at: Uptime,
+    ) {
+        let config_ref = self.config_ref(cache, effective, name, rollout_version);
+        match decide_config(effective.known_checksum(&name.to_string()), &config_ref) {
+            ConfigDecision::Changed(..) => {
+                self.change_span.get_or_insert((at, at));
                 self.changes = self.changes.max(1);
             }
-            // Whether it is missing for good is a matter of time, too.
-            Verdict::Record(_) if linked.present == Present::Missing => self.seen = Some((self.at, self.at)),
-            Verdict::Fine | Verdict::Record(_) => (self.changes, self.seen, self.keys) = Default::default(),
+            // A missing config is recorded only after a while, so it has a window too.
+            ConfigDecision::Record(_) if config_ref.state == ConfigState::Missing => {
+                self.change_span = Some((self.at, self.at));
+            }
+            ConfigDecision::Unchanged | ConfigDecision::Record(_) => {
+                (self.changes, self.change_span, self.keys) = Default::default();
+            }
         }
     }
 
-    fn linked(&self, view: &View, workload: &Workload, name: &ConfigName, rolled: Option<u64>) -> Linked {
-        let known = view.config(name);
+    fn config_ref(
+        &self,
+        cache: &RestartCache,
+        workload: &WorkloadFacts,
+        name: &ConfigName,
+        rollout_version: Option<u64>,
+    ) -> ConfigRef {
+        let cached = cache.config(name);
         let template = workload.references.get(name);
-        let applied = workload.known(&name.to_string()).zip(template);
-        let made_of = applied.map(|(checksum, template)| selection::made_of(checksum, template));
-        Linked {
-            used: self.used.clone(),
-            present: view.present(name, &self.used, made_of.as_ref()),
+        let checksums = workload.known_checksum(&name.to_string()).zip(template);
+        let checksum_usage = checksums.map(|(checksum, template)| key_selection::checksum_usage(checksum, template));
+        ConfigRef {
+            usage: self.usage.clone(),
+            state: cache.config_state(name, &self.usage, checksum_usage.as_ref()),
             baseline: self.baseline.clone(),
             changes: self.changes,
-            seen: self.seen,
+            change_span: self.change_span,
             keys: self.keys.clone(),
-            rolled_out: known.zip(rolled).is_some_and(|(known, rolled)| known.changed < rolled),
+            is_rolled_out: cached
+                .zip(rollout_version)
+                .is_some_and(|(cached, rollout_version)| cached.changed_version < rollout_version),
         }
     }
 }
 
-/// What pods had of a config when it and their workload, at this version, were first seen together
-/// (X2, X3, X5); `None` if it is not there.
-fn baseline(view: &View, workload: &Workload, name: &ConfigName, used: &Use, version: u64) -> Option<Baseline> {
-    let known = view.config(name)?;
-    let now = || Baseline::Checksum(view.used(name, &known.config.digest, used));
-    if known.changed_since(version) && known.watched {
+/// The data that pods had of a config when it and their workload, at this version, were first seen
+/// together (X2, X3, X5). `None` if the config does not exist.
+fn baseline(
+    cache: &RestartCache,
+    workload: &WorkloadFacts,
+    name: &ConfigName,
+    usage: &ConfigUsage,
+    version: u64,
+) -> Option<Baseline> {
+    let cached = cache.config(name)?;
+    let now = || Baseline::Checksum(cache.usage_checksum(name, &cached.config.digest, usage));
+    if cached.is_changed_after(version) && cached.has_changed {
         return Some(Baseline::Outdated);
     }
-    if known.changed_since(version) && known.appeared {
-        // Pods have waited for it where they had to.
-        return Some(if used.required { now() } else { Baseline::Absent });
+    if cached.is_changed_after(version) && cached.has_appeared {
+        // The kubelet starts no pod without a required config, so the pods have its first data.
+        return Some(if usage.required { now() } else { Baseline::Absent });
     }
-    // A key that was rotated is no reason to restart, whatever the server says of the Secret.
+    // A rotated key is not a reason to restart, whatever `managedFields` says about the Secret.
     if workload.unknown_key.contains(&name.to_string()) {
         return Some(now());
     }
-    // Nobody watched; the server may know.
-    let config = &known.config;
-    let later = config.written.zip(workload.written).is_some_and(|(config, workload)| config > workload);
-    let rewritten = config.written > config.created || !used.required;
-    Some(if later && rewritten { Baseline::Outdated } else { now() })
+    // The controller was not watching, but `managedFields` may say what happened.
+    let config = &cached.config;
+    let is_later =
+        config.data_written_at.zip(workload.template_written_at).is_some_and(|(config, workload)| config > workload);
+    let is_rewritten = config.data_written_at > config.created_at || !usage.required;
+    Some(if is_later && is_rewritten { Baseline::Outdated } else { now() })
 }

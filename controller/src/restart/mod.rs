@@ -1,94 +1,101 @@
-//! Restarts of workloads whose ConfigMaps and Secrets have changed: observe, plan, apply.
+//! Restarts workloads whose ConfigMaps and Secrets have changed: observe, plan, apply.
 //!
 //! ```text
-//!  ConfigMaps, Secrets ─► checksums ┐                                              ┌► one merge patch: what the pods have,
-//!                                   ├► Agent (View, memory) ─► plan ─► Work ─apply─┤   and the trigger in the template
-//!  workloads ─► facts, references ──┘                                              └► events, metrics
+//!  ConfigMaps, Secrets ─► checksums ┐
+//!                                   ├► RestartReconciler ─► plan ─► WorkItem ─► apply
+//!  workloads ─► facts, references ──┘  (RestartCache, WorkloadMemory)
+//!
+//!  apply ─┬► one merge patch: the checksums of what the pods have, and the trigger in the template
+//!         └► events, metrics
 //! ```
 //!
-//! A drop-in for xing/kubernetes-deployment-restart-controller: its annotations, its checksums, its
-//! metrics, its flags. Three
-//! [`Profile`]s: `xing` makes that controller's choices, its defects X1 to X14 included; `safe`, the default, never misses a restart and
-//! never rolls a workload out for being adopted; [`reloader`] makes those of Stakater's Reloader.
-//! Everything that decides is pure and is told the time.
+//! A drop-in replacement for xing/kubernetes-deployment-restart-controller: it has that
+//! controller's annotations, checksums, metrics and flags. There are three [`Profile`]s. `xing`
+//! makes that controller's choices, including its defects X1 to X14. `safe`, the default, never
+//! misses a restart and never rolls a workload out when it adopts it. [`reloader`] makes the
+//! choices of Stakater's Reloader. All code that decides is pure: the time is an argument.
 //!
-//! The safe profile's trigger stands under xing's key, so that rules which tell GitOps tools to
-//! leave that annotation alone go on to work, but it is derived from data, not from the time. A
-//! template that anybody changes replaces the pods, so what changed before it is recorded and does
-//! not restart them once more.
+//! The safe profile writes its trigger under xing's annotation key, so that rules which tell GitOps
+//! tools to ignore that annotation keep working. It derives the value from data, not from the time.
+//! A template change by any other writer replaces the pods too, so the changes before it are
+//! recorded without another restart.
 //!
-//! Numbers of scenarios in comments and tests, such as 26 or X2, are those of the catalogue of
-//! behaviours that this follows; the cases of `cases/config-restart` carry them, too.
+//! Scenario numbers in comments and tests, such as 26 or X2, are those of the catalogue of
+//! behaviours that this module implements. The cases of `cases/config-restart` carry them as well.
 //!
-//! What was seen of configs and workloads comes in, each with its moment; `Work` goes out, and
-//! through `apply` requests and events. Borders: only `apply` and `reloader/apply` talk to the API
-//! server, and nothing in here knows a watch, a task, or another controller. Values of ConfigMaps
-//! and Secrets end in `config.rs`, where they are hashed on arrival; a Secret's hash stays in
-//! memory, and only what `keyed.rs` makes of it with a key is written.
+//! Input: each observed version of a config or workload, with the time at which it was observed.
+//! Output: `WorkItem`s, which `apply` turns into requests and events. Only `apply` and
+//! `reloader/apply` talk to the API server, and nothing in this module knows watches, tasks or
+//! other controllers. Values of ConfigMaps and Secrets go no further than `config.rs`, which hashes
+//! them on arrival. A Secret's plain hash stays in memory; only the HMAC that `secret_hmac.rs`
+//! makes of it is written.
 
-mod agent;
+mod annotation_codec;
+mod annotations;
 mod apply;
+mod block_reason;
 mod body;
 mod budget;
-mod changes;
+mod cache;
 mod checksum;
 mod config;
 mod decide;
-mod evidence;
-mod explain;
+mod event_messages;
+mod gauges;
+mod group_permit;
 mod groups;
-mod keyed;
+mod key_selection;
+mod managed_fields;
 mod memory;
 mod metrics;
 mod migrate;
-mod notice;
-mod numbers;
-mod obstacle;
-mod pace;
 mod pending;
 mod plan;
+mod reconciler;
 mod references;
 pub mod reloader;
 mod rollout;
 mod safe;
 mod schedule;
-mod selection;
+mod secret_hmac;
 mod settings;
 mod shares;
-mod state;
 #[cfg(test)]
 mod tests;
 mod trigger;
-mod turn;
-mod view;
+mod webhook_payload;
 mod window;
 mod work;
 mod workload;
 mod workload_kind;
 mod workload_state;
 mod xing;
+mod xing_queue;
 
-pub(crate) use agent::Agent;
-pub(crate) use apply::{ApplyError, Tools, apply};
-pub(crate) use config::{Config, Described};
+pub use annotations::{GroupMembership, PacingAnnotations};
+pub(crate) use apply::{RestartContext, RestartError, apply};
+pub use block_reason::BlockReason;
+pub(crate) use config::{ConfigObject, HashedConfig};
 pub use decide::plan;
-pub(crate) use metrics::Counts;
-pub use migrate::{Adopted, Migration, Source};
-pub(crate) use migrate::{Cluster, migration};
-pub(crate) use notice::{Notice, changed, notice};
-pub(crate) use numbers::Numbers;
-pub use obstacle::Obstacle;
-pub use pace::{Pace, Place};
-pub use pending::Note;
-pub use plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Shut, Wait, Write};
-pub use references::{ConfigKind, ConfigName, References, Use, references};
-pub use rollout::{Phase, Rollout};
-pub use schedule::{Closed, Opening, Schedule};
-pub use selection::Selection;
-pub use turn::Turn;
-pub use window::Moment;
-pub(crate) use work::Work;
-pub use workload::{Held, Workload, WorkloadKind, WorkloadName};
+pub(crate) use gauges::RestartGauges;
+pub use group_permit::GroupPermit;
+pub use key_selection::KeySelection;
+pub(crate) use metrics::RestartCounters;
+pub use migrate::{AdoptedWorkload, Migration, MigrationSource};
+pub(crate) use migrate::{ClusterSnapshot, plan_migration};
+pub use pending::PendingAnnotation;
+pub use plan::{
+    Baseline, BlockedRestart, ConfigRef, ConfigState, ObservedWorkload, PlannedRestart, RestartCause, RestartPlan,
+    WaitReason, WorkloadWrite,
+};
+pub(crate) use reconciler::RestartReconciler;
+pub use references::{ConfigKind, ConfigName, ConfigUsage, References, references};
+pub use rollout::{RolloutPhase, RolloutStatus};
+pub use schedule::{NextOpening, Schedule, ScheduleWindow};
+pub(crate) use webhook_payload::{WebhookPayload, change_payload, payload_for};
+pub use window::Uptime;
+pub(crate) use work::WorkItem;
+pub use workload::{Deferral, WorkloadFacts, WorkloadKind, WorkloadName};
 
 pub use crate::settings::{
     Budget, ChecksumKeyError, ChecksumKeys, GroupSettings, Limit, Profile, RestartSettings, SecretChecksums, Window,

@@ -1,5 +1,5 @@
-//! What was observed of one workload and its configs, and what is to be done about it: plain data,
-//! so that tests compare.
+//! The input and the output of the decision about one workload, as plain data that tests can
+//! compare.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,151 +7,151 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::obstacle::Obstacle;
-use super::pending::Note;
-use super::references::{ConfigName, Use};
+use super::annotation_codec::AppliedChecksums;
+use super::block_reason::BlockReason;
+use super::group_permit::GroupPermit;
+use super::pending::PendingAnnotation;
+use super::references::{ConfigName, ConfigUsage};
 use super::schedule::Schedule;
-use super::state::Applied;
-use super::turn::Turn;
-use super::window::Moment;
-use super::workload::{Held, Workload};
+use super::window::Uptime;
+use super::workload::{Deferral, WorkloadFacts};
 
-/// One workload that has opted in, and the configs that it is linked to.
+/// A workload that has opted in, with the configs that it references.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Observed {
+pub struct ObservedWorkload {
     /// The workload.
-    pub workload: Arc<Workload>,
-    /// The configs.
-    pub configs: BTreeMap<ConfigName, Linked>,
-    /// When it may be restarted; `None`: always.
+    pub workload: Arc<WorkloadFacts>,
+    /// Its configs.
+    pub configs: BTreeMap<ConfigName, ConfigRef>,
+    /// When it may be restarted; `None`: at any time.
     pub schedule: Option<Schedule>,
     /// How long a restart waits after the change.
     pub delay: Duration,
-    /// The annotation that holds a restart back because it makes no sense, and what is wrong with
-    /// it.
+    /// The annotation that blocks restarts because it cannot be read, and why.
     pub problem: Option<(&'static str, String)>,
-    /// Whether it may restart, for the others of its group.
-    pub turn: Turn,
-    /// After how long that may change by itself.
-    pub turn_changes: Option<Duration>,
+    /// Whether its group lets it restart.
+    pub permit: GroupPermit,
+    /// After how long the permit may change without a new event.
+    pub permit_recheck: Option<Duration>,
     /// When this was observed.
-    pub at: Moment,
+    pub at: Uptime,
 }
 
-impl Observed {
-    /// One of which nothing more is known.
-    pub fn of(workload: Arc<Workload>, at: Moment) -> Self {
+impl ObservedWorkload {
+    /// An observation without configs, schedule or group.
+    pub fn of(workload: Arc<WorkloadFacts>, at: Uptime) -> Self {
         Self {
             workload,
             configs: BTreeMap::new(),
             schedule: None,
             delay: Duration::ZERO,
             problem: None,
-            turn: Turn::Now,
-            turn_changes: None,
+            permit: GroupPermit::Granted,
+            permit_recheck: None,
             at,
         }
     }
 }
 
-/// One config of a workload.
+/// A config that a workload references.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Linked {
-    /// What the workload uses of it.
-    pub used: Use,
-    /// What is known of it.
-    pub present: Present,
-    /// What it was when the workload's pods were last known to have it, where the workload's
-    /// annotation does not say.
+pub struct ConfigRef {
+    /// Which part of the config the workload uses.
+    pub usage: ConfigUsage,
+    /// What the cache has of the config.
+    pub state: ConfigState,
+    /// What the pods had when they were last known to be current, if the checksums annotation does
+    /// not say so.
     pub baseline: Option<Baseline>,
-    /// Changes that were seen and not acted upon.
+    /// How many changes were seen and not yet acted on.
     pub changes: u32,
-    /// When the first and the last of these were seen.
-    pub seen: Option<(Moment, Moment)>,
-    /// Keys that these have changed, as far as they were watched.
+    /// When the first and the last of these changes were seen.
+    pub change_span: Option<(Uptime, Uptime)>,
+    /// The keys that these changes changed, as far as the controller was watching.
     pub keys: BTreeSet<String>,
-    /// Whether anything has replaced the workload's pods since.
-    pub rolled_out: bool,
+    /// Whether the workload's pods were replaced after the last change.
+    pub is_rolled_out: bool,
 }
 
-/// What is known of a config.
+/// What the cache has of a config.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Present {
+pub enum ConfigState {
     /// Its kind has not been listed yet.
     Unknown,
-    /// It is not there.
+    /// It does not exist.
     Missing,
-    /// It is there.
-    There {
-        /// Checksum of what the workload uses.
-        used: String,
-        /// xing's checksum, of all its data.
-        whole: String,
-        /// Other checksums of the same data: as the previous key made them, and of the keys that
-        /// were selected when the workload's checksum was written.
+    /// It exists.
+    Present {
+        /// Checksum of the part that the workload uses.
+        usage_checksum: String,
+        /// xing's checksum, over all its data.
+        data_checksum: String,
+        /// Other checksums of the same data: made with the previous key, or over the keys that were
+        /// selected when the workload's checksum was written.
         equivalent: Vec<String>,
     },
 }
 
-/// What pods had when a config and a workload were first seen together.
+/// What the pods had when a config and a workload were first seen together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Baseline {
     /// Data with this checksum.
     Checksum(String),
-    /// Nothing: it was not there, and they did not wait for it.
+    /// Nothing: the config did not exist, and the pods started without it.
     Absent,
-    /// Something else than what was there then.
+    /// Other data than the config had at that time.
     Outdated,
 }
 
-/// What is done.
+/// The decision about a workload.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Plan {
-    /// One write of the workload.
-    pub write: Option<Write>,
-    /// Why something that is due is not done now, and when to look again.
-    pub wait: Option<Wait>,
+pub struct RestartPlan {
+    /// The one write of the workload.
+    pub write: Option<WorkloadWrite>,
+    /// Why a due restart or record waits, and until when.
+    pub wait: Option<WaitReason>,
 }
 
-impl Plan {
-    /// Whether pods are replaced.
+impl RestartPlan {
+    /// Whether the plan replaces pods.
     pub fn restarts(&self) -> bool {
         self.write.as_ref().is_some_and(|write| write.restart.is_some())
     }
 }
 
-/// One write: what is remembered, and whether pods are replaced.
+/// A write that records checksums and may restart the workload.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Write {
-    /// The checksums to remember.
-    pub applied: Applied,
-    /// Whether to replace the pods.
-    pub restart: Option<Restart>,
-    /// What becomes of the annotation that shows a restart which waits for its window.
-    pub note: Note,
+pub struct WorkloadWrite {
+    /// The checksums to record.
+    pub checksums: AppliedChecksums,
+    /// The restart, if there is one.
+    pub restart: Option<PlannedRestart>,
+    /// What happens to the annotation that shows a pending restart.
+    pub pending: PendingAnnotation,
 }
 
 /// A restart.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Restart {
-    /// What is written into the template.
+pub struct PlannedRestart {
+    /// The trigger to write into the template.
     pub trigger: String,
-    /// Why.
-    pub causes: Vec<Cause>,
-    /// Changes that are merged into this one.
+    /// The changes that cause it.
+    pub causes: Vec<RestartCause>,
+    /// How many changes this restart covers.
     pub merged: u32,
-    /// Restarts of late, this one included; `None`: they are not kept.
+    /// The recent restarts including this one; `None` in profile `xing`, which does not record
+    /// them.
     pub restarts: Option<Vec<Timestamp>>,
-    /// Why no pod is replaced yet.
-    pub held: Option<Held>,
+    /// Why the new template replaces no pods yet.
+    pub deferral: Option<Deferral>,
 }
 
-/// One reason for a restart.
+/// A changed config that causes a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cause {
+pub struct RestartCause {
     /// The config.
     pub config: ConfigName,
-    /// Its keys that have changed; empty: nobody watched.
+    /// The keys that changed; empty if the controller was not watching.
     pub keys: BTreeSet<String>,
     /// The checksum before.
     pub before: Option<String>,
@@ -159,24 +159,24 @@ pub struct Cause {
     pub after: String,
 }
 
-/// Why something waits.
+/// Why a due restart or record waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wait {
+pub enum WaitReason {
     /// More changes may come until then.
-    Window(Moment),
-    /// The budget is spent for so long.
+    Window(Uptime),
+    /// The restart budget is spent for this long.
     Budget(Duration),
-    /// Something else than its configs holds it back.
-    Shut(Shut),
+    /// The restart is blocked by something other than its configs.
+    Blocked(BlockedRestart),
 }
 
-/// A restart that is due and waits.
+/// A restart that is due and blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shut {
-    /// What for.
-    pub obstacle: Obstacle,
-    /// For how long; `None`: until something changes.
+pub struct BlockedRestart {
+    /// What blocks it.
+    pub reason: BlockReason,
+    /// How long it is blocked; `None`: until an event.
     pub wait: Option<Duration>,
-    /// Why there is to be one.
-    pub causes: Vec<Cause>,
+    /// The changes that cause it.
+    pub causes: Vec<RestartCause>,
 }

@@ -1,9 +1,9 @@
-//! Which ConfigMaps and Secrets a pod template uses, and what of them.
+//! Finds the ConfigMaps and Secrets that a pod template uses, and which keys of them.
 //!
-//! xing's controller knows two ways only, and of the containers proper only (defect X1): `envFrom`,
-//! and volumes of ConfigMaps. Here are all of them: `envFrom`, `env[].valueFrom`, and ConfigMap,
-//! Secret and projected volumes, in init containers and ephemeral ones, too. Where a reference
-//! names keys, only those count. All names are in the workload's own namespace.
+//! xing's controller finds only `envFrom` and volumes of ConfigMaps, and only in regular containers
+//! (defect X1). This module finds all references: `envFrom`, `env[].valueFrom`, and ConfigMap,
+//! Secret and projected volumes, also in init containers and ephemeral containers. Where a
+//! reference names keys, only those count. All names are in the workload's own namespace.
 //!
 //! Cases: `config-restart/s08-safe-init-env-from`, `config-restart/s08-safe-value-from-secret`,
 //! `config-restart/s08-safe-projected-secret`, `config-restart/s18-safe-other-key`,
@@ -14,7 +14,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// What is referred to.
+/// A kind of config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConfigKind {
     /// A ConfigMap.
@@ -24,10 +24,10 @@ pub enum ConfigKind {
 }
 
 impl ConfigKind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::ConfigMap, Self::Secret];
 
-    /// As annotations have it.
+    /// The kind as annotations name it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ConfigMap => "configmap",
@@ -36,7 +36,8 @@ impl ConfigKind {
     }
 }
 
-/// Which one; as text `configmap/default/settings`, which is its key in annotations, too.
+/// Identifies a config; its text is `configmap/default/settings`, which is also its key in
+/// annotations.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigName {
     /// Its kind.
@@ -53,27 +54,27 @@ impl fmt::Display for ConfigName {
     }
 }
 
-/// What a workload uses of one.
+/// What a workload uses of a config.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Use {
-    /// All of it.
-    pub whole: bool,
-    /// These keys of it; nothing more than that only where not all of it is used.
+pub struct ConfigUsage {
+    /// Whether it uses all keys.
+    pub all_keys: bool,
+    /// The keys that it names. If `all_keys` is set, other keys count as well.
     pub keys: BTreeSet<String>,
     /// Whether the workload's annotation selects these keys.
     pub selected: bool,
-    /// Whether pods wait until it is there: at least one reference is not optional.
+    /// Whether at least one reference is not optional, so that pods wait for the config.
     pub required: bool,
     /// Whether xing's controller finds one of the references.
     pub known_to_xing: bool,
 }
 
-/// All that a pod template refers to.
-pub type References = BTreeMap<ConfigName, Use>;
+/// All references of a pod template.
+pub type References = BTreeMap<ConfigName, ConfigUsage>;
 
-/// Reads a pod template.
+/// Finds the references of a pod template.
 pub fn references(template: &Value, namespace: &str) -> References {
-    let mut found = Found { namespace, references: References::new() };
+    let mut found = ReferenceCollector { namespace, references: References::new() };
     let spec = &template["spec"];
     for list in ["containers", "initContainers", "ephemeralContainers"] {
         for container in items(&spec[list]) {
@@ -86,18 +87,18 @@ pub fn references(template: &Value, namespace: &str) -> References {
     found.references
 }
 
-struct Found<'a> {
+struct ReferenceCollector<'a> {
     namespace: &'a str,
     references: References,
 }
 
-impl Found<'_> {
+impl ReferenceCollector<'_> {
     fn container(&mut self, container: &Value, known_to_xing: bool) {
         for from in items(&container["envFrom"]) {
-            // Were both there, xing's would see the ConfigMap only.
-            let both = from["configMapRef"].is_object();
-            self.whole(ConfigKind::ConfigMap, &from["configMapRef"], known_to_xing);
-            self.whole(ConfigKind::Secret, &from["secretRef"], known_to_xing && !both);
+            // If an entry has both references, xing's controller sees only the ConfigMap.
+            let has_config_map = from["configMapRef"].is_object();
+            self.add_all(ConfigKind::ConfigMap, &from["configMapRef"], known_to_xing);
+            self.add_all(ConfigKind::Secret, &from["secretRef"], known_to_xing && !has_config_map);
         }
         for env in items(&container["env"]) {
             let from = &env["valueFrom"];
@@ -118,11 +119,11 @@ impl Found<'_> {
         }
     }
 
-    fn whole(&mut self, kind: ConfigKind, reference: &Value, known_to_xing: bool) {
+    fn add_all(&mut self, kind: ConfigKind, reference: &Value, known_to_xing: bool) {
         self.add::<std::iter::Empty<&str>>(kind, &reference["name"], reference, None, known_to_xing);
     }
 
-    /// A volume's source; `items` names the keys that become files.
+    /// Adds the source of a volume; its `items` name the keys that become files.
     fn files(&mut self, kind: ConfigKind, source: &Value, name: &str, known_to_xing: bool) {
         let named = items(&source["items"]).filter_map(|item| item["key"].as_str());
         let has_items = items(&source["items"]).next().is_some();
@@ -139,12 +140,12 @@ impl Found<'_> {
     ) {
         let Some(name) = name.as_str().filter(|name| !name.is_empty()) else { return };
         let name = ConfigName { kind, namespace: self.namespace.to_owned(), name: name.to_owned() };
-        let used = self.references.entry(name).or_default();
-        used.required |= reference["optional"] != true;
-        used.known_to_xing |= known_to_xing;
+        let usage = self.references.entry(name).or_default();
+        usage.required |= reference["optional"] != true;
+        usage.known_to_xing |= known_to_xing;
         match keys {
-            Some(keys) => used.keys.extend(keys.map(str::to_owned)),
-            None => used.whole = true,
+            Some(keys) => usage.keys.extend(keys.map(str::to_owned)),
+            None => usage.all_keys = true,
         }
     }
 }
@@ -160,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// Scenario 8, one case for each line of its table.
+    /// Scenario 8, with one case for each line of its table.
     #[rstest]
     #[case(json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c"}}]}]}), "configmap/ns/c whole required xing")]
     #[case(json!({"containers": [{"envFrom": [{"secretRef": {"name": "c"}}]}]}), "secret/ns/c whole required xing")]
@@ -191,16 +192,16 @@ mod tests {
     #[case::nothing(json!({"containers": [{"env": [{"name": "A", "value": "c"}]}], "volumes": [{"emptyDir": {}}]}), "")]
     #[case::pull_secrets_are_none(json!({"imagePullSecrets": [{"name": "c"}]}), "")]
     #[case::no_name(json!({"volumes": [{"configMap": {"name": ""}}, {"secret": {}}]}), "")]
-    fn finds(#[case] spec: Value, #[case] expected: &str) {
+    fn finds_all_references_of_a_pod_template(#[case] spec: Value, #[case] expected: &str) {
         let found = references(&json!({"spec": spec}), "ns");
-        let text = |(name, used): (&ConfigName, &Use)| {
-            let keys: Vec<&str> = used.keys.iter().map(String::as_str).collect();
+        let text = |(name, usage): (&ConfigName, &ConfigUsage)| {
+            let keys: Vec<&str> = usage.keys.iter().map(String::as_str).collect();
             let words = [
                 name.to_string(),
-                if used.whole { "whole".to_owned() } else { String::new() },
+                if usage.all_keys { "whole".to_owned() } else { String::new() },
                 if keys.is_empty() { String::new() } else { format!("[{}]", keys.join(",")) },
-                if used.required { "required".to_owned() } else { String::new() },
-                if used.known_to_xing { "xing".to_owned() } else { String::new() },
+                if usage.required { "required".to_owned() } else { String::new() },
+                if usage.known_to_xing { "xing".to_owned() } else { String::new() },
             ];
             words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
         };

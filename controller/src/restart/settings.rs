@@ -1,11 +1,11 @@
-//! What an operator's choices about restarts mean for ConfigMaps and Secrets.
+//! What the operator's settings mean for ConfigMaps and Secrets.
 
 use super::references::ConfigKind;
 use crate::settings::{Profile, RestartSettings, SecretChecksums};
 
 impl RestartSettings {
-    /// How the checksums of Secrets are made: keyed in the safe profile, plain in the two others,
-    /// and never otherwise.
+    /// How the checksums of Secrets are made: keyed in the safe profile and plain in the two
+    /// others. With any other setting, Secrets are not followed.
     pub(crate) fn secret_checksums(&self) -> &SecretChecksums {
         match (self.profile, &self.secrets) {
             (Profile::Safe, SecretChecksums::Keyed(_))

@@ -1,58 +1,60 @@
-//! How much of each namespace is looked at and written at the same time, in the safe profile.
+//! Limits in the safe profile how many workloads of each namespace are planned and written at the
+//! same time.
 //!
-//! What is beyond its share stays due. So a namespace with thousands of workloads, or one whose
-//! writes take long, holds up itself alone.
+//! What exceeds the limits stays due. So a namespace with thousands of workloads, or one with slow
+//! writes, delays only itself.
 
 use std::collections::BTreeMap;
 
-use super::window::Moment;
+use super::window::Uptime;
 use super::workload::WorkloadName;
 use super::workload_state::WorkloadState;
 
-/// Writes of a namespace at the same time.
-const WRITES: usize = 16;
-/// Configs of workloads that are looked at before other namespaces are.
-const CONFIGS: usize = 2000;
+/// Concurrent writes per namespace.
+const MAX_WRITES: usize = 16;
+/// How many configs of a namespace's workloads one round evaluates before it gives way to other
+/// namespaces.
+const MAX_CONFIGS: usize = 2000;
 
-/// What namespaces have of their shares.
+/// What each namespace uses of its limits.
 #[derive(Debug, Default)]
-pub(super) struct Shares(BTreeMap<String, Share>);
+pub(super) struct NamespaceShares(BTreeMap<String, NamespaceShare>);
 
 #[derive(Debug, Default)]
-struct Share {
+struct NamespaceShare {
     writes: usize,
     configs: usize,
 }
 
-impl Shares {
-    /// What is under way.
-    pub(super) fn of(states: &BTreeMap<WorkloadName, WorkloadState>) -> Self {
+impl NamespaceShares {
+    /// Counts the writes in flight.
+    pub(super) fn from_states(states: &BTreeMap<WorkloadName, WorkloadState>) -> Self {
         let mut shares = Self::default();
-        for (name, _) in states.iter().filter(|(_, state)| state.busy) {
+        for (name, _) in states.iter().filter(|(_, state)| state.is_writing) {
             shares.share(&name.namespace).writes += 1;
         }
         shares
     }
 
-    /// Whether one more of a namespace may be looked at.
-    pub(super) fn admit(&self, namespace: &str) -> bool {
-        self.0.get(namespace).is_none_or(|share| share.writes < WRITES && share.configs < CONFIGS)
+    /// Whether another workload of the namespace may be planned.
+    pub(super) fn admits(&self, namespace: &str) -> bool {
+        self.0.get(namespace).is_none_or(|share| share.writes < MAX_WRITES && share.configs < MAX_CONFIGS)
     }
 
-    /// One with so many configs is looked at.
+    /// Counts a planned workload that has this many configs.
     pub(super) fn spend(&mut self, namespace: &str, configs: usize, writes: bool) {
         let share = self.share(namespace);
         share.configs += 1 + configs;
         share.writes += usize::from(writes);
     }
 
-    /// When there is something to look at of a namespace that has not all its writes under way.
-    pub(super) fn next(&self, states: &BTreeMap<WorkloadName, WorkloadState>) -> Option<Moment> {
-        let waits = states.iter().filter(|(name, state)| !state.busy && self.admit(&name.namespace));
-        waits.filter_map(|(_, state)| state.due).min()
+    /// When the next workload is due in a namespace that is below its limits.
+    pub(super) fn next_due(&self, states: &BTreeMap<WorkloadName, WorkloadState>) -> Option<Uptime> {
+        let waiting = states.iter().filter(|(name, state)| !state.is_writing && self.admits(&name.namespace));
+        waiting.filter_map(|(_, state)| state.due).min()
     }
 
-    fn share(&mut self, namespace: &str) -> &mut Share {
+    fn share(&mut self, namespace: &str) -> &mut NamespaceShare {
         self.0.entry(namespace.to_owned()).or_default()
     }
 }

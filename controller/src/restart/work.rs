@@ -1,58 +1,57 @@
-//! What the agent hands to its shell, and what the shell says became of it.
+//! The work items that the reconciler emits, and the outcomes that it gets back.
 //!
-//! Plain data. Case: `config-restart/s61-safe-refused-and-then-not`.
+//! Case: `config-restart/s61-safe-refused-and-then-not`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::plan::{Observed, Shut, Write};
-use super::reloader::Order;
-use super::workload::Workload;
+use super::plan::{BlockedRestart, ObservedWorkload, WorkloadWrite};
+use super::reloader::ReloadAction;
+use super::workload::WorkloadFacts;
 
-/// What is to be done about one workload.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Work {
-    /// What it was decided on.
-    pub(crate) observed: Observed,
-    /// What to do.
-    pub(crate) action: Action,
+pub(crate) struct WorkItem {
+    /// The input of the decision.
+    pub(crate) observed: ObservedWorkload,
+    pub(crate) action: WorkAction,
 }
 
-/// What to do.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Action {
-    /// Write it.
-    Write(Write),
-    /// Do what profile `reloader` has decided.
-    Reload(Order),
-    /// Say that its budget is spent for so long.
-    Throttled(Duration),
-    /// Say that it is due and waits.
-    Shut(Shut),
-    /// Say what is wrong with its annotation.
-    Unreadable(String),
-    /// Say what is wrong with annotations that users set.
-    BadAnnotations(BTreeMap<String, String>),
-    /// Say of which Secrets the checksums were made with a key that is not here.
-    UnknownKey(BTreeSet<String>),
+pub(crate) enum WorkAction {
+    Write(WorkloadWrite),
+    /// Carry out a decision of profile `reloader`.
+    Reload(ReloadAction),
+    /// Report that the restart budget is spent for this long.
+    ReportThrottled(Duration),
+    /// Report that a restart is due and waits.
+    ReportBlocked(BlockedRestart),
+    /// Report that the checksums annotation cannot be read, and why.
+    ReportUnreadableChecksums(String),
+    /// Report user annotations that cannot be read, with the problem of each.
+    ReportBadAnnotations(BTreeMap<String, String>),
+    /// Report the Secrets whose checksums were made with an unknown key.
+    ReportUnknownKey(BTreeSet<String>),
 }
 
-impl Action {
-    /// Whether it is one of those that are carried out one after the other within a namespace.
-    pub(crate) fn is_of_lane(&self) -> bool {
+impl WorkAction {
+    /// Whether the action writes: within a namespace, the profiles `xing` and `reloader` carry out
+    /// such actions one after the other.
+    pub(crate) fn is_write(&self) -> bool {
         matches!(self, Self::Write(_) | Self::Reload(_))
     }
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Outcome {
-    /// Done; the workload as it is now. Boxed: it is much larger than the others.
-    Written(Box<Workload>),
-    /// Done, and the workload itself was not changed.
-    Made,
-    /// Not to be done: it is a dry run.
-    Pretended(Write),
-    /// Refused or lost; not before so long.
+pub(crate) enum WriteOutcome {
+    /// The workload was written; this is its new version. Boxed because it is much larger than the
+    /// other variants.
+    Updated(Box<WorkloadFacts>),
+    /// The write succeeded, and the workload object itself did not change.
+    Done,
+    /// Nothing was sent because this is a dry run.
+    DryRun(WorkloadWrite),
+    /// The server refused the write, or the response was lost. Retry after this duration, if there
+    /// is one.
     Failed(Option<Duration>),
 }

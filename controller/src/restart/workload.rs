@@ -1,4 +1,4 @@
-//! A workload, as far as the rules look at it.
+//! A workload, reduced to what the rules need.
 //!
 //! Cases: `config-restart/s03-opt-in-true@safe`, `config-restart/paused-template-and-config`.
 
@@ -8,23 +8,22 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::evidence;
-use super::pace::{Pace, Place};
+use super::annotation_codec::{AppliedChecksums, read_checksums, read_pending, read_restarts};
+use super::annotations::{GroupMembership, PacingAnnotations};
+use super::key_selection::{self, KeySelection, MAX_LIST_BYTES};
+use super::managed_fields;
 use super::references::{References, references};
-use super::reloader::Facts;
-use super::rollout::Rollout;
+use super::reloader::ReloaderFacts;
+use super::rollout::RolloutStatus;
 use super::schedule::Schedule;
-use super::selection::{self, LONGEST_LIST, Selection};
-use super::state::{Applied, read_applied, read_pending, read_restarts};
-pub use super::workload_kind::{Held, WorkloadKind};
+pub use super::workload_kind::{Deferral, WorkloadKind};
 use crate::model::names::restart as names;
 use crate::model::{Meta, ModelError, beginning, canonical_template};
 
-/// Bytes that are kept of what a template was last restarted by; what this controller writes is
-/// shorter.
-const LONGEST_TRIGGER: usize = 253;
+/// The longest trigger that is stored; those that this controller writes are shorter.
+const MAX_TRIGGER_BYTES: usize = 253;
 
-/// Which one; as text `deployment/default/web`.
+/// Identifies a workload; its text is `deployment/default/web`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkloadName {
     /// Its kind.
@@ -51,59 +50,58 @@ impl fmt::Display for WorkloadName {
 
 /// A workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Workload {
-    /// Which.
+pub struct WorkloadFacts {
+    /// Its name.
     pub name: WorkloadName,
     /// Its metadata, without labels and annotations.
     pub meta: Meta,
-    /// Whether it wants to be restarted.
+    /// Whether it has opted in.
     pub enabled: bool,
-    /// The checksums that its pods are known to have.
-    pub applied: Applied,
-    /// Whether plain checksums of Secrets were among them when they were read. Here they are keyed;
-    /// the annotation still has them.
-    pub rekeyed: bool,
-    /// Configs, as the annotation names them, whose checksum was made with a key that is not here.
+    /// The checksums of the data that its pods are known to have. Those of Secrets have been
+    /// converted to keyed ones.
+    pub checksums: AppliedChecksums,
+    /// Whether the annotation still has plain checksums of Secrets.
+    pub has_unkeyed_checksums: bool,
+    /// Configs, as the annotation names them, whose checksum was made with an unknown key.
     pub unknown_key: BTreeSet<String>,
-    /// What is wrong with the annotation that tells them.
+    /// Why the checksums annotation cannot be read.
     pub problem: Option<String>,
-    /// When it was restarted of late.
+    /// Its recent restarts.
     pub restarts: Vec<Timestamp>,
-    /// What its template was last restarted by.
+    /// The trigger in its template.
     pub trigger: Option<String>,
-    /// What its template refers to.
+    /// The configs that its template references.
     pub references: References,
     /// Configs that do not restart it, as its annotation names them: `configmap/settings`.
-    pub ignores: BTreeSet<String>,
-    /// Keys that restart it, where its annotation selects them.
-    pub keys: Selection,
-    /// When it may be restarted, where its annotation says.
+    pub ignored_configs: BTreeSet<String>,
+    /// The keys that restart it, where its annotation selects keys.
+    pub keys: KeySelection,
+    /// When it may be restarted, if its annotation says so.
     pub schedule: Option<Schedule>,
-    /// How fast its restarts follow changes and those of others, where its annotations say.
-    pub pace: Pace,
-    /// Where it stands among others.
-    pub place: Place,
-    /// How far its rollout is.
-    pub rollout: Rollout,
-    /// What its annotation shows of a restart that waits.
+    /// Its pacing annotations.
+    pub pacing: PacingAnnotations,
+    /// Its group annotations.
+    pub membership: GroupMembership,
+    /// The progress of its rollout.
+    pub rollout: RolloutStatus,
+    /// Its annotation about a pending restart.
     pub pending: Option<String>,
-    /// Annotations of users that make no sense or are too large, and what is wrong with each.
+    /// User annotations that cannot be read or are too large, with the problem of each.
     pub unreadable: BTreeMap<String, String>,
     /// A checksum of its whole template.
     pub template: String,
     /// Why a new template would replace no pods yet.
-    pub held: Option<Held>,
-    /// When somebody last wrote its template or opted in, as far as the server says.
-    pub written: Option<Timestamp>,
-    /// What profile `reloader` looks at; no other keeps it.
-    pub reloader: Facts,
+    pub deferral: Option<Deferral>,
+    /// When its template was last written or it opted in, as far as `managedFields` says.
+    pub template_written_at: Option<Timestamp>,
+    /// What profile `reloader` needs; empty in the others.
+    pub reloader: ReloaderFacts,
 }
 
-impl Workload {
-    /// Reads one.
+impl WorkloadFacts {
+    /// Reads an API object.
     ///
-    /// # Errors
-    /// If its metadata makes no sense.
+    /// # Errors If its metadata is invalid.
     pub fn read(kind: WorkloadKind, raw: &Value) -> Result<Self, ModelError> {
         let mut meta = Meta::read(raw, kind.as_str())?;
         let annotations = std::mem::take(&mut meta.annotations);
@@ -113,68 +111,69 @@ impl Workload {
             WorkloadKind::CronJob => &raw["spec"]["jobTemplate"]["spec"]["template"],
             _ => &raw["spec"]["template"],
         };
-        let (applied, problem) = read_applied(annotation(names::CHECKSUMS));
+        let (checksums, problem) = read_checksums(annotation(names::CHECKSUMS));
         let mut unreadable = BTreeMap::new();
-        let ignores = annotation(names::IGNORE).unwrap_or_default();
-        if ignores.len() > LONGEST_LIST {
-            unreadable.insert(names::IGNORE.to_owned(), format!("only its first {} KiB count", LONGEST_LIST >> 10));
+        let ignored_configs = annotation(names::IGNORE).unwrap_or_default();
+        if ignored_configs.len() > MAX_LIST_BYTES {
+            unreadable.insert(names::IGNORE.to_owned(), format!("only its first {} KiB count", MAX_LIST_BYTES >> 10));
         }
-        let ignores = beginning(ignores, LONGEST_LIST).split(',').map(|name| name.trim().to_owned());
-        let keys = selection::read(annotation(names::KEYS)).unwrap_or_else(|problem| {
+        let ignored_configs = beginning(ignored_configs, MAX_LIST_BYTES).split(',').map(|name| name.trim().to_owned());
+        let keys = key_selection::read(annotation(names::KEYS)).unwrap_or_else(|problem| {
             unreadable.insert(names::KEYS.to_owned(), problem);
-            Selection::new()
+            KeySelection::new()
         });
         let schedule = annotation(names::WINDOW).map(Schedule::read);
         let problem_of_schedule = schedule.as_ref().and_then(Schedule::problem).map(str::to_owned);
         unreadable.extend(problem_of_schedule.map(|problem| (names::WINDOW.to_owned(), problem)));
-        let (pace, place) = (Pace::read(&annotations), Place::read(&annotations));
-        unreadable.extend(pace.unreadable.iter().map(|(name, problem)| ((*name).to_owned(), problem.clone())));
-        unreadable.extend(place.unreadable.clone().map(|problem| (names::ORDER.to_owned(), problem)));
-        let (held, trigger) = (held(kind, raw), &template["metadata"]["annotations"][names::TRIGGER]);
+        let (pacing, membership) = (PacingAnnotations::read(&annotations), GroupMembership::read(&annotations));
+        unreadable.extend(pacing.unreadable.iter().map(|(name, problem)| ((*name).to_owned(), problem.clone())));
+        unreadable.extend(membership.unreadable.clone().map(|problem| (names::ORDER.to_owned(), problem)));
+        let (deferral, trigger) = (deferral(kind, raw), &template["metadata"]["annotations"][names::TRIGGER]);
         Ok(Self {
             enabled: annotation(names::ENABLED) == Some("enabled"),
-            applied,
-            rekeyed: false,
+            checksums,
+            has_unkeyed_checksums: false,
             unknown_key: BTreeSet::new(),
             problem,
             restarts: read_restarts(annotation(names::RESTARTS)),
-            trigger: trigger.as_str().map(|text| beginning(text, LONGEST_TRIGGER).to_owned()),
+            trigger: trigger.as_str().map(|text| beginning(text, MAX_TRIGGER_BYTES).to_owned()),
             references: references(template, &meta.namespace),
-            ignores: ignores.filter(|name| !name.is_empty()).collect(),
+            ignored_configs: ignored_configs.filter(|name| !name.is_empty()).collect(),
             keys,
             schedule,
-            pace,
-            place,
-            rollout: Rollout::read(kind, raw, held),
+            pacing,
+            membership,
+            rollout: RolloutStatus::read(kind, raw, deferral),
             pending: annotation(names::PENDING).map(read_pending),
             unreadable,
-            template: super::checksum::text(&canonical_template(template).to_string()),
-            held,
-            written: evidence::template_written(&raw["metadata"]),
-            reloader: Facts::read(raw, template),
+            template: super::checksum::text_checksum(&canonical_template(template).to_string()),
+            deferral,
+            template_written_at: managed_fields::template_written_at(&raw["metadata"]),
+            reloader: ReloaderFacts::read(raw, template),
             name: WorkloadName { kind, namespace: meta.namespace.clone(), name: meta.name.clone() },
             meta,
         })
     }
 
-    /// When its rollout began, as far as is known: with the last write of its template.
-    pub(super) fn rolls_since(&self) -> Option<Timestamp> {
-        self.restarts.last().copied().max(self.written)
+    /// When its rollout began, as far as that is known: at the last write of its template.
+    pub(super) fn rollout_began_at(&self) -> Option<Timestamp> {
+        self.restarts.last().copied().max(self.template_written_at)
     }
 
-    /// What its pods are known to have of a config: a checksum of an unknown key does not tell.
-    pub(super) fn known(&self, config: &str) -> Option<&String> {
-        self.applied.get(config).filter(|_| !self.unknown_key.contains(config))
+    /// The checksum of the data that its pods are known to have of a config. A checksum that was
+    /// made with an unknown key cannot be compared, so it does not count.
+    pub(super) fn known_checksum(&self, config: &str) -> Option<&String> {
+        self.checksums.get(config).filter(|_| !self.unknown_key.contains(config))
     }
 }
 
 /// Why a new template would replace no pods yet.
-fn held(kind: WorkloadKind, raw: &Value) -> Option<Held> {
+fn deferral(kind: WorkloadKind, raw: &Value) -> Option<Deferral> {
     let strategy = raw.pointer("/spec/updateStrategy/type");
     match kind {
-        WorkloadKind::Deployment if raw["spec"]["paused"] == true => Some(Held::Paused),
+        WorkloadKind::Deployment if raw["spec"]["paused"] == true => Some(Deferral::Paused),
         WorkloadKind::StatefulSet | WorkloadKind::DaemonSet if strategy.is_some_and(|of| of == "OnDelete") => {
-            Some(Held::OnDelete)
+            Some(Deferral::OnDelete)
         }
         _ => None,
     }

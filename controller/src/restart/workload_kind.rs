@@ -1,30 +1,30 @@
-//! The kinds of workloads, and what holds one back from replacing its pods.
+//! The kinds of workloads, and what keeps a new template from replacing pods.
 //!
 //! Cases: `config-restart/s03-opt-in-true@safe`, `config-restart/paused-template-and-config`.
 
-/// What can be restarted.
+/// A kind that can be restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkloadKind {
     /// A Deployment.
     Deployment,
     /// A StatefulSet.
     StatefulSet,
-    /// A DaemonSet; xing's controller knows none.
+    /// A DaemonSet, which xing's controller does not restart.
     DaemonSet,
-    /// A CronJob; profile `reloader` alone knows these two.
+    /// A CronJob, which only profile `reloader` restarts.
     CronJob,
-    /// A Job.
+    /// A Job, which only profile `reloader` restarts.
     Job,
-    /// A Rollout of Argo Rollouts; the same profile knows it, with a flag.
+    /// A Rollout of Argo Rollouts, which only profile `reloader` restarts, with a flag.
     Rollout,
 }
 
 impl WorkloadKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::Deployment, Self::StatefulSet, Self::DaemonSet, Self::CronJob, Self::Job, Self::Rollout];
 
-    /// As the API has it.
+    /// The kind's name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deployment => "Deployment",
@@ -39,9 +39,9 @@ impl WorkloadKind {
 
 /// Why a new template replaces no pods yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum Deferral {
     /// The Deployment is paused.
     Paused,
-    /// The update strategy is OnDelete: whoever deletes a pod gets a new one.
+    /// The update strategy is OnDelete: a pod is replaced only after a user deletes it.
     OnDelete,
 }

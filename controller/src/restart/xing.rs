@@ -1,49 +1,60 @@
-//! xing's rules about one workload, at a tick (sections 1.7 and 1.8).
+//! xing's rules for one workload at a tick (sections 1.7 and 1.8).
 //!
 //! Cases: `config-restart/s02-adopted@xing`, `config-restart/s30-xing-pods-began-with-it`,
 //! `config-restart/s31-reference-added@xing`.
 
 use jiff::Timestamp;
 
-use super::pending::Note;
-use super::plan::{Cause, Linked, Observed, Plan, Present, Restart, Write};
+use super::pending::PendingAnnotation;
+use super::plan::{ConfigRef, ConfigState, ObservedWorkload, PlannedRestart, RestartCause, RestartPlan, WorkloadWrite};
 use super::references::ConfigName;
-use super::trigger::stamp;
+use super::trigger::timestamp_trigger;
 
-/// What a tick does with a workload that some change affects.
-pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let before = &observed.workload.applied;
-    let there = || {
-        observed.configs.iter().filter_map(|(name, linked)| match &linked.present {
-            Present::There { whole, .. } => Some((name, linked, whole)),
-            Present::Unknown | Present::Missing => None,
+/// Decides about a workload that a change affects.
+pub(super) fn plan(observed: &ObservedWorkload, now: Timestamp) -> RestartPlan {
+    let before = &observed.workload.checksums;
+    let present = || {
+        observed.configs.iter().filter_map(|(name, config_ref)| match &config_ref.state {
+            ConfigState::Present { data_checksum, .. } => Some((name, config_ref, data_checksum)),
+            ConfigState::Unknown | ConfigState::Missing => None,
         })
     };
-    let differs = there().any(|(name, _, checksum)| before.get(&name.to_string()) != Some(checksum));
-    let linked = |name: &String| observed.configs.keys().any(|config| config.to_string() == *name);
-    if !differs && before.keys().all(linked) {
-        return Plan::default();
+    let differs = present().any(|(name, _, checksum)| before.get(&name.to_string()) != Some(checksum));
+    let is_referenced = |name: &String| observed.configs.keys().any(|config| config.to_string() == *name);
+    if !differs && before.keys().all(is_referenced) {
+        return RestartPlan::default();
     }
-    // A pending config keeps what the annotation says of it; what is not linked goes.
-    let mut applied = before.clone();
-    applied.retain(|name, _| linked(name));
-    let causes: Vec<Cause> =
-        there().filter_map(|(name, linked, checksum)| cause(observed, name, linked, checksum)).collect();
-    applied.extend(there().map(|(name, _, checksum)| (name.to_string(), checksum.clone())));
+    // A config that has not been seen keeps its checksum in the annotation; one that is not
+    // referenced any more loses it.
+    let mut checksums = before.clone();
+    checksums.retain(|name, _| is_referenced(name));
+    let causes: Vec<RestartCause> =
+        present().filter_map(|(name, config_ref, checksum)| cause(observed, name, config_ref, checksum)).collect();
+    checksums.extend(present().map(|(name, _, checksum)| (name.to_string(), checksum.clone())));
     let merged = causes.iter().map(|cause| observed.configs[&cause.config].changes.max(1)).sum();
-    let restart =
-        (!causes.is_empty()).then(|| Restart { trigger: stamp(now), causes, merged, restarts: None, held: None });
-    Plan { write: Some(Write { applied, restart, note: Note::Keep }), wait: None }
+    let restart = (!causes.is_empty()).then(|| PlannedRestart {
+        trigger: timestamp_trigger(now),
+        causes,
+        merged,
+        restarts: None,
+        deferral: None,
+    });
+    RestartPlan { write: Some(WorkloadWrite { checksums, restart, pending: PendingAnnotation::Keep }), wait: None }
 }
 
-/// The two rules: what was applied and differs restarts; what was never applied does if it was seen
-/// to change meanwhile.
-fn cause(observed: &Observed, config: &ConfigName, linked: &Linked, checksum: &str) -> Option<Cause> {
-    let before = observed.workload.applied.get(&config.to_string());
-    let restarts = before.map_or(linked.changes >= 2, |before| before != checksum);
-    restarts.then(|| Cause {
+/// A recorded checksum that differs causes a restart. Without a recorded checksum, the config
+/// causes one if it was seen to change in the meantime.
+fn cause(
+    observed: &ObservedWorkload,
+    config: &ConfigName,
+    config_ref: &ConfigRef,
+    checksum: &str,
+) -> Option<RestartCause> {
+    let before = observed.workload.checksums.get(&config.to_string());
+    let restarts = before.map_or(config_ref.changes >= 2, |before| before != checksum);
+    restarts.then(|| RestartCause {
         config: config.clone(),
-        keys: linked.keys.clone(),
+        keys: config_ref.keys.clone(),
         before: before.cloned(),
         after: checksum.to_owned(),
     })

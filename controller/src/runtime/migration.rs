@@ -9,19 +9,23 @@ use super::restart_wire::{ConfigMap, Namespace, RestartUpdate, Secret};
 use super::wire::WireObject;
 use crate::api::{ApiServer, ListPage, ListPager, RequestError, Resource};
 use crate::metrics::Metrics;
-use crate::restart::{Cluster, ConfigKind, Migration, Source, WorkloadKind, migration};
+use crate::restart::{ClusterSnapshot, ConfigKind, Migration, MigrationSource, WorkloadKind, plan_migration};
 use crate::settings::Settings;
 
 /// Reports what taking over from another controller would change.
-pub(crate) async fn migrate(client: Client, settings: &Settings, from: Source) -> Result<Migration, RunError> {
+pub(crate) async fn migrate(client: Client, settings: &Settings, from: MigrationSource) -> Result<Migration, RunError> {
     let api = ApiServer::with_settings(client, settings, &Metrics::default());
     let cluster = read_cluster(&api, settings, from).await.map_err(|error| RunError::Migration(error.message()))?;
-    let migration = migration(&cluster, from, &settings.restart, settings.clock.now());
+    let migration = plan_migration(&cluster, from, &settings.restart, settings.clock.now());
     migration.map_err(|error| RunError::Migration(error.to_string()))
 }
 
-async fn read_cluster(api: &ApiServer, settings: &Settings, from: Source) -> Result<Cluster, RequestError> {
-    let mut cluster = Cluster::default();
+async fn read_cluster(
+    api: &ApiServer,
+    settings: &Settings,
+    from: MigrationSource,
+) -> Result<ClusterSnapshot, RequestError> {
+    let mut cluster = ClusterSnapshot::default();
     if settings.restart.follows(ConfigKind::ConfigMap) {
         list_configs::<ConfigMap>(api, &mut cluster).await?;
     }
@@ -42,9 +46,9 @@ async fn read_cluster(api: &ApiServer, settings: &Settings, from: Source) -> Res
     // xing's controller restarts the first two kinds only, and Reloader the last one only with a
     // flag.
     let kind_count = match from {
-        Source::Xing => 2,
-        Source::Reloader if settings.restart.reloader.rollouts => kinds.len(),
-        Source::Reloader => kinds.len() - 1,
+        MigrationSource::Xing => 2,
+        MigrationSource::Reloader if settings.restart.reloader.rollouts => kinds.len(),
+        MigrationSource::Reloader => kinds.len() - 1,
     };
     for (resource, kind) in kinds.into_iter().take(kind_count) {
         let found = list_all::<Value>(api, resource, &mut cluster.unread).await?;
@@ -57,7 +61,7 @@ async fn read_cluster(api: &ApiServer, settings: &Settings, from: Source) -> Res
 /// objects.
 async fn list_configs<W: WireObject<Update = RestartUpdate>>(
     api: &ApiServer,
-    cluster: &mut Cluster,
+    cluster: &mut ClusterSnapshot,
 ) -> Result<(), RequestError> {
     for found in list_all::<W>(api, W::RESOURCE, &mut cluster.unread).await? {
         match found.into_update() {

@@ -25,7 +25,7 @@ use crate::api::{ApiServer, EventQueue, EventSource, NamespacedName, Recorder, R
 use crate::clock::{self, Clock};
 use crate::connect::WebhookClient;
 use crate::metrics::EncodeMetrics;
-use crate::restart::{Agent, ConfigKind, Counts, Numbers, Work, WorkloadKind};
+use crate::restart::{ConfigKind, RestartCounters, RestartGauges, RestartReconciler, WorkItem, WorkloadKind};
 use crate::settings::{ControllerName, Profile, RestartSettings, SecretChecksums, Webhook};
 
 const COMPONENT: &str = "config-restart-controller";
@@ -37,9 +37,9 @@ pub(super) struct RestartController {
     pub(super) clock: Clock,
     pub(super) start: Instant,
     informers: Informers,
-    agent: Mutex<Agent>,
+    agent: Mutex<RestartReconciler>,
     /// Work that results from watched changes, not from time.
-    pub(super) change_work: Mutex<Vec<Work>>,
+    pub(super) change_work: Mutex<Vec<WorkItem>>,
     pub(super) wakeup: Notify,
     pub(super) phase: watch::Sender<ControllerPhase>,
     pub(super) recorders: BTreeMap<WorkloadKind, Recorder>,
@@ -48,8 +48,8 @@ pub(super) struct RestartController {
     /// Kinds whose first list is outstanding, with the callback for it.
     first_lists: Mutex<BTreeMap<Resource, OnSynced>>,
     pub(super) fatal: Mutex<Option<String>>,
-    pub(super) counts: Counts,
-    numbers: Mutex<Numbers>,
+    pub(super) counts: RestartCounters,
+    numbers: Mutex<RestartGauges>,
     pub(super) webhook: Option<Arc<WebhookQueue>>,
 }
 
@@ -79,7 +79,7 @@ impl RestartController {
             clock: settings.clock,
             start: clock::instant(),
             informers: Informers::new(name, settings.clock, metrics),
-            agent: Mutex::new(Agent::new(settings.restart.clone())),
+            agent: Mutex::new(RestartReconciler::new(settings.restart.clone())),
             change_work: Mutex::default(),
             wakeup: Notify::new(),
             phase: watch::Sender::new(ControllerPhase::Watching),
@@ -87,7 +87,7 @@ impl RestartController {
             refused: Mutex::default(),
             first_lists: Mutex::default(),
             fatal: Mutex::default(),
-            counts: Counts::default(),
+            counts: RestartCounters::default(),
             numbers: Mutex::default(),
             webhook: webhook_queue(&settings.restart, client),
         });
@@ -161,16 +161,16 @@ impl RestartController {
         clock::instant().saturating_duration_since(self.start)
     }
 
-    pub(super) fn agent(&self) -> MutexGuard<'_, Agent> {
+    pub(super) fn agent(&self) -> MutexGuard<'_, RestartReconciler> {
         lock(&self.agent)
     }
 
     /// Values for the metrics; the last ones while the agent is busy.
-    fn numbers(&self) -> Numbers {
+    fn numbers(&self) -> RestartGauges {
         let mut numbers = lock(&self.numbers);
         match self.agent.try_lock() {
-            Ok(agent) => *numbers = agent.numbers(),
-            Err(TryLockError::Poisoned(agent)) => *numbers = agent.into_inner().numbers(),
+            Ok(agent) => *numbers = agent.gauges(),
+            Err(TryLockError::Poisoned(agent)) => *numbers = agent.into_inner().gauges(),
             Err(TryLockError::WouldBlock) => {}
         }
         *numbers
@@ -223,12 +223,12 @@ impl Controller for RestartController {
     }
 
     fn start(&self, _all: Vec<NamespacedName>) {
-        self.agent().begin();
+        self.agent().activate();
         self.phase.send_replace(ControllerPhase::Active);
     }
 
     fn resync(&self, _all: Vec<NamespacedName>) {
-        self.agent().look_again(self.elapsed());
+        self.agent().wake_all(self.elapsed());
         self.wakeup.notify_one();
     }
 
@@ -264,12 +264,12 @@ impl WatchSink<RestartUpdate> for RestartController {
         let at = self.elapsed();
         let work = match update {
             RestartUpdate::Config(name, now) => {
-                self.agent().config(&name, now, at);
+                self.agent().on_config(&name, now, at);
                 Vec::new()
             }
-            RestartUpdate::Workload(name, now) => self.agent().workload(&name, now.map(|now| *now), at),
+            RestartUpdate::Workload(name, now) => self.agent().on_workload(&name, now.map(|now| *now), at),
             RestartUpdate::Namespace(name, now) => {
-                self.agent().namespace(&name, now.as_ref(), at);
+                self.agent().on_namespace(&name, now.as_ref(), at);
                 Vec::new()
             }
         };
@@ -284,7 +284,7 @@ impl WatchSink<RestartUpdate> for RestartController {
             _ => return,
         };
         lock(&self.refused).remove(&resource);
-        self.agent().listed(kind, self.elapsed());
+        self.agent().on_listed(kind, self.elapsed());
         self.wakeup.notify_one();
     }
 

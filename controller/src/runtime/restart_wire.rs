@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::wire::WireObject;
 use crate::api::{NamespacedName, Resource};
 use crate::model::{Meta, ModelError};
-use crate::restart::{Config, ConfigKind, ConfigName, Described, Workload, WorkloadKind, WorkloadName};
+use crate::restart::{ConfigKind, ConfigName, ConfigObject, HashedConfig, WorkloadFacts, WorkloadKind, WorkloadName};
 
 /// A config, workload or namespace that was added, changed or (`None`) deleted.
 pub(super) enum RestartUpdate {
-    Config(ConfigName, Option<Config>),
-    Workload(WorkloadName, Option<Box<Workload>>),
+    Config(ConfigName, Option<HashedConfig>),
+    Workload(WorkloadName, Option<Box<WorkloadFacts>>),
     /// Name and metadata of a namespace.
     Namespace(String, Option<Meta>),
 }
@@ -20,11 +20,11 @@ pub(super) enum RestartUpdate {
 macro_rules! config {
     ($name:ident, $resource:ident) => {
         #[derive(Clone)]
-        pub(super) struct $name(Described);
+        pub(super) struct $name(ConfigObject);
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                Described::of(ConfigKind::$name, from).map(Self)
+                ConfigObject::deserialize_as(ConfigKind::$name, from).map(Self)
             }
         }
 
@@ -67,7 +67,7 @@ macro_rules! workload {
 
             fn into_update(self) -> Result<RestartUpdate, ModelError> {
                 let (key, _) = self.key_and_version();
-                let now = Workload::read(WorkloadKind::$name, &self.0)?;
+                let now = WorkloadFacts::read(WorkloadKind::$name, &self.0)?;
                 Ok(RestartUpdate::Workload(workload(WorkloadKind::$name, key), Some(Box::new(now))))
             }
 

@@ -13,7 +13,7 @@ use tokio::task::{JoinSet, yield_now};
 
 use super::restart_controller::{ControllerPhase, RestartController, lock};
 use crate::clock;
-use crate::restart::{ApplyError, Tools, Work, apply, changed, notice};
+use crate::restart::{RestartContext, RestartError, WorkItem, apply, change_payload, payload_for};
 use crate::settings::Profile;
 
 /// Concurrent batches of writes; the agent allows fewer for one namespace.
@@ -31,10 +31,10 @@ impl RestartController {
         let mut is_running = started;
         while is_running && lock(&self.fatal).is_none() {
             let change_work = std::mem::take(&mut *lock(&self.change_work));
-            let works = self.agent().take(self.elapsed(), self.clock.now());
+            let works = self.agent().take_due(self.elapsed(), self.clock.now());
             self.report_changes();
             self.carry_out(change_work, works, &mut writes).await;
-            let next = self.agent().next();
+            let next = self.agent().next_due();
             if next.is_some_and(|next| next <= self.elapsed()) {
                 // There is more to decide. Watches and writes continue in between.
                 yield_now().await;
@@ -57,17 +57,17 @@ impl RestartController {
 
     /// Reports changes to the webhook instead of restarting workloads (`--webhook-url`).
     fn report_changes(&self) {
-        for config in self.agent().take_reported() {
+        for config in self.agent().take_webhook_changes() {
             tracing::info!(%config, "Changed; reported to the webhook, and nothing is restarted.");
             if let Some(webhook) = self.webhook.as_ref().filter(|_| !self.settings.dry_run) {
-                webhook.put(changed());
+                webhook.put(change_payload());
             }
         }
     }
 
     /// Starts to carry out the work of changes and of decisions.
-    async fn carry_out(self: &Arc<Self>, change_work: Vec<Work>, works: Vec<Work>, writes: &mut JoinSet<()>) {
-        let singly = |works: Vec<Work>| works.into_iter().map(|work| vec![work]).collect::<Vec<_>>();
+    async fn carry_out(self: &Arc<Self>, change_work: Vec<WorkItem>, works: Vec<WorkItem>, writes: &mut JoinSet<()>) {
+        let singly = |works: Vec<WorkItem>| works.into_iter().map(|work| vec![work]).collect::<Vec<_>>();
         let mut batches = singly(change_work);
         batches.extend(match self.settings.profile {
             Profile::Safe => singly(works),
@@ -83,7 +83,7 @@ impl RestartController {
     }
 
     /// Carries out the work of one namespace, up to the first failure.
-    async fn carry_out_in_order(&self, works: Vec<Work>) {
+    async fn carry_out_in_order(&self, works: Vec<WorkItem>) {
         for work in &works {
             let Some(error) = self.carry_out_one(work).await else { continue };
             if self.settings.profile == Profile::Xing {
@@ -91,25 +91,30 @@ impl RestartController {
             }
             break;
         }
-        if let Some(work) = works.first().filter(|work| work.action.is_of_lane()) {
-            self.agent().carried_out(&work.observed.workload.name.namespace);
+        if let Some(work) = works.first().filter(|work| work.action.is_write()) {
+            self.agent().finish_namespace(&work.observed.workload.name.namespace);
         }
         self.wakeup.notify_one();
     }
 
     /// Carries out one piece of work; returns an error unless it is to be ignored.
-    async fn carry_out_one(&self, work: &Work) -> Option<ApplyError> {
-        let tell = |kind, about: &_, event: &_| self.recorders[&kind].record(about, event);
-        let tools = Tools { api: &self.api, tell: &tell, settings: &self.settings, now: self.clock.now() };
-        let (outcome, error) = apply(tools, work).await;
+    async fn carry_out_one(&self, work: &WorkItem) -> Option<RestartError> {
+        let record_event = |kind, about: &_, event: &_| self.recorders[&kind].record(about, event);
+        let context = RestartContext {
+            api: &self.api,
+            record_event: &record_event,
+            settings: &self.settings,
+            now: self.clock.now(),
+        };
+        let (outcome, error) = apply(context, work).await;
         self.counts.count(work, outcome.as_ref(), &self.settings);
         if let Some(webhook) = &self.webhook
-            && let Some(notice) = notice(work, outcome.as_ref(), &self.settings, self.clock.now())
+            && let Some(payload) = payload_for(work, outcome.as_ref(), &self.settings, self.clock.now())
         {
-            webhook.put(notice);
+            webhook.put(payload);
         }
         if let Some(outcome) = outcome {
-            self.agent().finished(&work.observed, outcome, self.elapsed());
+            self.agent().on_write_finished(&work.observed, outcome, self.elapsed());
             self.wakeup.notify_one();
         }
         error
@@ -117,8 +122,8 @@ impl RestartController {
 }
 
 /// The work by namespace, in order.
-fn by_namespace(works: Vec<Work>) -> Vec<Vec<Work>> {
-    let mut batches = BTreeMap::<String, Vec<Work>>::new();
+fn by_namespace(works: Vec<WorkItem>) -> Vec<Vec<WorkItem>> {
+    let mut batches = BTreeMap::<String, Vec<WorkItem>>::new();
     for work in works {
         batches.entry(work.observed.workload.name.namespace.clone()).or_default().push(work);
     }

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::clock;
 use crate::connect::WebhookClient;
-use crate::restart::Notice;
+use crate::restart::WebhookPayload;
 
 /// Most messages that may wait.
 const QUEUE_CAPACITY: usize = 1000;
@@ -27,8 +27,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Messages for the webhook, and how many were sent and lost.
 pub(super) struct WebhookQueue {
-    queue: std::sync::Mutex<Option<mpsc::Sender<Notice>>>,
-    waiting: Mutex<mpsc::Receiver<Notice>>,
+    queue: std::sync::Mutex<Option<mpsc::Sender<WebhookPayload>>>,
+    waiting: Mutex<mpsc::Receiver<WebhookPayload>>,
     client: WebhookClient,
     sent: AtomicU64,
     lost: AtomicU64,
@@ -42,9 +42,9 @@ impl WebhookQueue {
     }
 
     /// Queues a message; does not wait.
-    pub(super) fn put(&self, notice: Notice) {
+    pub(super) fn put(&self, payload: WebhookPayload) {
         let queue = self.queue().clone();
-        if queue.is_none_or(|queue| queue.try_send(notice).is_err()) {
+        if queue.is_none_or(|queue| queue.try_send(payload).is_err()) {
             self.lost.fetch_add(1, Ordering::Relaxed);
             tracing::warn!("The webhook queue is full: dropped the message about a restart.");
         }
@@ -55,7 +55,7 @@ impl WebhookQueue {
         self.queue().take();
     }
 
-    fn queue(&self) -> MutexGuard<'_, Option<mpsc::Sender<Notice>>> {
+    fn queue(&self) -> MutexGuard<'_, Option<mpsc::Sender<WebhookPayload>>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,8 +67,8 @@ impl WebhookQueue {
     /// Sends until the queue is closed.
     pub(super) async fn work(self: Arc<Self>) {
         let mut waiting = self.waiting.lock().await;
-        while let Some(notice) = waiting.recv().await {
-            self.send(&notice).await;
+        while let Some(payload) = waiting.recv().await {
+            self.send(&payload).await;
         }
     }
 
@@ -80,13 +80,13 @@ impl WebhookQueue {
         }
     }
 
-    async fn send(&self, notice: &Notice) {
+    async fn send(&self, payload: &WebhookPayload) {
         let mut problem = String::new();
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 clock::sleep(FIRST_PAUSE * 2_u32.pow(attempt - 1)).await;
             }
-            match clock::within(ATTEMPT_TIMEOUT, self.client.post(notice.content_type, notice.body.clone())).await {
+            match clock::within(ATTEMPT_TIMEOUT, self.client.post(payload.content_type, payload.body.clone())).await {
                 Some(Ok(status)) if status.is_success() => {
                     self.sent.fetch_add(1, Ordering::Relaxed);
                     return;

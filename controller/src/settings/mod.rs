@@ -119,7 +119,7 @@ pub enum Compatibility {
     #[default]
     Upstream,
     /// The same, without those of its quirks that leave a Deployment stuck or wrong:
-    /// `deployment/fixed.rs` lists them.
+    /// `deployment/compatibility.rs` lists them.
     Fixed,
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use kube_apiserver_sim::Listen;
+use kube_apiserver_sim::ListenOptions;
 use rollout_controller::connect::{self, ProxyRules};
 use rollout_controller::{Metrics, RunError, check};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ async fn connect_and_check(kubeconfig: &Path, environment: &[(&str, &str)]) -> R
 #[tokio::test]
 async fn uses_the_proxy_of_the_environment() {
     let (server, proxy) = (Server::default(), Proxy::default());
-    let at = proxy.to(server.listen(Listen::loopback())).await;
+    let at = proxy.to(server.listen(ListenOptions::loopback())).await;
     let path = kubeconfig("proxied", &json!({"server": "http://api.invalid:8080"}), &json!({}));
     connect_and_check(&path, &[("HTTP_PROXY", &format!("http://u:p%40ss@{at}"))]).await.unwrap();
     let requests = proxy.requests();
@@ -115,7 +115,7 @@ async fn tls(to: u16) -> (u16, PathBuf) {
 #[tokio::test]
 async fn tls_runs_through_the_proxy_tunnel() {
     let (server, proxy) = (Server::default(), Proxy::default());
-    let (port, certificate) = tls(server.listen(Listen::loopback())).await;
+    let (port, certificate) = tls(server.listen(ListenOptions::loopback())).await;
     let at = proxy.to(port).await;
     let cluster = json!({"server": "https://api.invalid", "certificate-authority": certificate});
     let path = kubeconfig("tunnelled", &cluster, &json!({}));
@@ -127,7 +127,7 @@ async fn tls_runs_through_the_proxy_tunnel() {
 #[tokio::test]
 async fn uses_no_proxy_for_loopback() {
     let (server, proxy) = (Server::default(), Proxy::default());
-    let port = server.listen(Listen::loopback());
+    let port = server.listen(ListenOptions::loopback());
     let at = proxy.to(port).await;
     let path = kubeconfig("straight", &json!({"server": format!("http://127.0.0.1:{port}")}), &json!({}));
     connect_and_check(&path, &[("HTTP_PROXY", &at), ("HTTPS_PROXY", &at)]).await.unwrap();
@@ -138,7 +138,7 @@ async fn uses_no_proxy_for_loopback() {
 #[tokio::test]
 async fn uses_the_proxy_of_the_kubeconfig() {
     let (server, proxy) = (Server::default(), Proxy::default());
-    let port = server.listen(Listen::loopback());
+    let port = server.listen(ListenOptions::loopback());
     let at = proxy.to(port).await;
     let cluster = json!({"server": format!("http://127.0.0.1:{port}"), "proxy-url": format!("http://{at}")});
     connect_and_check(&kubeconfig("own-proxy", &cluster, &json!({})), &[("NO_PROXY", "*")]).await.unwrap();
@@ -149,7 +149,7 @@ async fn uses_the_proxy_of_the_kubeconfig() {
 #[tokio::test]
 async fn rejected_token_file_is_read_again() {
     let server = Server::default();
-    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen(Listen::loopback()))});
+    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen(ListenOptions::loopback()))});
     let token = file("rotated.token", "one");
     let path = kubeconfig("rotated", &cluster, &json!({"tokenFile": token}));
     server.requests().token = Some("one");
@@ -174,7 +174,7 @@ async fn rejected_token_file_is_read_again() {
 #[tokio::test]
 async fn rejected_token_runs_the_exec_plugin_again() {
     let server = Server::default();
-    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen(Listen::loopback()))});
+    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen(ListenOptions::loopback()))});
     let token = file("exec.token", "one");
     let script = format!(
         r#"printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"%s","expirationTimestamp":"2099-01-01T00:00:00Z"}}}}' "$(cat {})""#,

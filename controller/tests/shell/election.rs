@@ -227,7 +227,7 @@ async fn acquires_an_empty_lease_and_recreates_a_deleted_one() {
     let replica = Replica::start(&server, "me");
     seconds(0.1).await;
     assert!(replica.leads());
-    server.api.stored("leases").unwrap().remove("default", "rollout-controller").unwrap();
+    server.api.storage("leases").unwrap().remove("default", "rollout-controller").unwrap();
     seconds(60.0).await;
     assert!(replica.leads());
     assert_eq!(holder(&server), "me");

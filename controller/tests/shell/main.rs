@@ -353,7 +353,7 @@ async fn expired_watch_lists_again() {
     start(&server).await;
     let name = server.all("replicasets")[0]["metadata"]["name"].as_str().unwrap().to_owned();
     end_watches(&server);
-    server.api.stored("replicasets").unwrap().remove("default", &name).unwrap();
+    server.api.storage("replicasets").unwrap().remove("default", &name).unwrap();
     server.api.forget(server.api.resource_version());
     pass(Duration::from_secs(2)).await;
     let lists = server.reads().iter().filter(|read| *read == "LIST replicasets").count();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rollout_controller::restart::Source;
+use rollout_controller::restart::MigrationSource;
 use rollout_controller::{
     ChecksumKeys, Clock, ControllerName, Profile, ReloaderSettings, RestartSettings, SecretChecksums, Settings,
     migrate, run,
@@ -191,17 +191,17 @@ async fn rollouts_restart_once_the_cluster_serves_them() {
 async fn migration_report_covers_rollouts() {
     let server = cluster();
     server.requests().rights = Rights::of_reloader_with_rollouts();
-    let text = report(&server, settings(Profile::Safe, &[ROLLOUTS]), Source::Reloader).await;
+    let text = report(&server, settings(Profile::Safe, &[ROLLOUTS]), MigrationSource::Reloader).await;
     assert!(text.contains("Not read: rollouts, which the cluster does not have"), "{text}");
     server.put(rollouts());
     server.put(rollout("late", json!({AUTO: "true"})));
-    let text = report(&server, settings(Profile::Reloader, &[ROLLOUTS]), Source::Reloader).await;
+    let text = report(&server, settings(Profile::Reloader, &[ROLLOUTS]), MigrationSource::Reloader).await;
     assert!(text.starts_with("From Reloader to profile reloader: 5 workloads."), "{text}");
     assert!(text.contains("rollout/default/late\n  restarted for   configmap/c\n\n"), "{text}");
-    let text = report(&server, settings(Profile::Safe, &[ROLLOUTS]), Source::Reloader).await;
+    let text = report(&server, settings(Profile::Safe, &[ROLLOUTS]), MigrationSource::Reloader).await;
     let lacks = "rollout/default/late\n  restarted for   nothing\n  no equivalent   a Rollout is not restarted\n";
     assert!(text.contains(lacks), "{text}");
-    let text = report(&server, settings(Profile::Reloader, &[]), Source::Reloader).await;
+    let text = report(&server, settings(Profile::Reloader, &[]), MigrationSource::Reloader).await;
     assert!(!text.contains("rollout/"), "{text}");
 }
 
@@ -224,7 +224,7 @@ fn cluster() -> Server {
     server
 }
 
-async fn report(server: &Server, settings: Settings, from: Source) -> String {
+async fn report(server: &Server, settings: Settings, from: MigrationSource) -> String {
     let migration = migrate(server.client(), settings, from).await.unwrap();
     assert_eq!(server.verbs(), [""; 0], "nothing is written");
     migration.to_string()
@@ -233,7 +233,7 @@ async fn report(server: &Server, settings: Settings, from: Source) -> String {
 /// No container mounts the Secret's volume, which Reloader does not count as use.
 #[tokio::test(start_paused = true)]
 async fn reports_migration_from_reloader_to_profile_safe() {
-    let text = report(&cluster(), settings(Profile::Safe, &[]), Source::Reloader).await;
+    let text = report(&cluster(), settings(Profile::Safe, &[]), MigrationSource::Reloader).await;
     let expected = "\
 From Reloader to profile safe: 4 workloads.
 
@@ -264,16 +264,18 @@ Taking over restarts nothing: with these annotations the controller would change
 
 #[tokio::test(start_paused = true)]
 async fn reports_migration_from_reloader_to_profile_reloader() {
-    let text = report(&cluster(), settings(Profile::Reloader, &[]), Source::Reloader).await;
+    let text = report(&cluster(), settings(Profile::Reloader, &[]), MigrationSource::Reloader).await;
     assert!(text.starts_with("From Reloader to profile reloader: 4 workloads."), "{text}");
     assert!(text.contains("cronjob/default/backup\n  restarted for   configmap/c\n"), "{text}");
     assert!(!text.contains("annotate") && text.contains("Taking over restarts nothing"), "{text}");
-    let text = report(&cluster(), settings(Profile::Reloader, &["--webhook-url=http://x"]), Source::Reloader).await;
+    let text =
+        report(&cluster(), settings(Profile::Reloader, &["--webhook-url=http://x"]), MigrationSource::Reloader).await;
     assert_eq!(text.matches("restarted for   nothing").count(), 4, "changes are reported and restart nothing: {text}");
-    let text = report(&cluster(), settings(Profile::Safe, &["--webhook-url=http://x"]), Source::Reloader).await;
+    let text =
+        report(&cluster(), settings(Profile::Safe, &["--webhook-url=http://x"]), MigrationSource::Reloader).await;
     assert_eq!(text.matches("a webhook in place of restarts").count(), 3, "{text}");
     let flags = ["--reload-on-create=true", "--sync-after-restart=true"];
-    let text = report(&cluster(), settings(Profile::Reloader, &flags), Source::Reloader).await;
+    let text = report(&cluster(), settings(Profile::Reloader, &flags), MigrationSource::Reloader).await;
     assert!(text.contains("Taking over restarts 4 workloads:"), "its start counts as a change of everything: {text}");
 }
 
@@ -286,7 +288,7 @@ async fn reports_migration_from_xing() {
     missed["metadata"]["annotations"]["com.xing.deployment-restart.applied-config-checksums"] =
         r#"{"configmap/default/c":"0000000000000000"}"#.into();
     server.put(missed);
-    let text = report(&server, settings(Profile::Safe, &[]), Source::Xing).await;
+    let text = report(&server, settings(Profile::Safe, &[]), MigrationSource::Xing).await;
     assert!(text.starts_with("From xing's controller to profile safe: 2 workloads."), "{text}");
     assert!(
         text.contains("Taking over restarts 1 workload:\n  deployment/default/missed for configmap/default/c"),
@@ -298,6 +300,6 @@ async fn reports_migration_from_xing() {
 #[tokio::test(start_paused = true)]
 async fn migration_report_names_kinds_that_may_not_be_listed() {
     let server = Server::granting(Rights::of_restarts());
-    let text = report(&server, settings(Profile::Safe, &[]), Source::Reloader).await;
+    let text = report(&server, settings(Profile::Safe, &[]), MigrationSource::Reloader).await;
     assert!(text.contains("Not read: cronjobs, which may not be listed"), "{text}");
 }

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use http::{Request, StatusCode, Version, header};
-use kube_apiserver_sim::{Reaction, Route, Verb};
+use kube_apiserver_sim::{Reaction, RequestInfo, Verb};
 use serde_json::{Value, json};
 
 use crate::rights::Rights;
@@ -47,8 +47,8 @@ impl Requests {
             return answer(failure(401, "Unauthorized", "Unauthorized"));
         }
         let (method, path) = (request.method(), request.uri().path());
-        let route = Route::parse(method, path, request.uri().query());
-        let Route { verb, resource, name, subresource, .. } = &route;
+        let route = RequestInfo::parse(method, path, request.uri().query());
+        let RequestInfo { verb, resource, name, subresource, .. } = &route;
         if resource.is_empty() {
             return Reaction::Pass;
         }

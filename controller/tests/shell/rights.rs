@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kube_apiserver_sim::Route;
+use kube_apiserver_sim::RequestInfo;
 use serde_yaml::Value;
 
 const ROLES: [&str; 2] =
@@ -115,8 +115,8 @@ fn rights(rule: &Value) -> Vec<Right> {
 
 impl Rights {
     /// Whether a request is allowed.
-    pub(crate) fn allow(&self, request: &Route) -> bool {
-        let Route { verb, group, resource, subresource, name, .. } = request;
+    pub(crate) fn allow(&self, request: &RequestInfo) -> bool {
+        let RequestInfo { verb, group, resource, subresource, name, .. } = request;
         let resource = format!("{resource}/{subresource}").trim_end_matches('/').to_owned();
         let right = |name: &str| (group.clone(), resource.clone(), verb.to_string(), name.to_owned());
         self.0.contains(&right("")) || self.0.contains(&right(name))

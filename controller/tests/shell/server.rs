@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kube::Client;
-use kube_apiserver_sim::{ApiServer, Listen, Listening};
+use kube_apiserver_sim::{ApiServer, ListenHandle, ListenOptions};
 use serde_json::{Value, json};
 
 use crate::connect::kubeconfig;
@@ -16,7 +16,7 @@ use crate::rights::Rights;
 pub(crate) struct Server {
     pub(crate) api: ApiServer,
     requests: Arc<Mutex<Requests>>,
-    listening: Mutex<Vec<Listening>>,
+    listening: Mutex<Vec<ListenHandle>>,
 }
 
 impl Server {
@@ -66,12 +66,12 @@ impl Server {
     /// The object at a path such as `pods/a`.
     pub(crate) fn get(&self, path: &str) -> Value {
         let (resource, name) = path.split_once('/').unwrap();
-        self.api.stored(resource).unwrap().get("default", name).unwrap_or_default()
+        self.api.storage(resource).unwrap().get("default", name).unwrap_or_default()
     }
 
     /// All objects of a resource.
     pub(crate) fn all(&self, resource: &str) -> Vec<Value> {
-        self.api.stored(resource).unwrap().list("default")
+        self.api.storage(resource).unwrap().list("default")
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -80,12 +80,12 @@ impl Server {
 
     /// Listens on a local port and writes a kubeconfig with this name; returns the file.
     pub(crate) fn kubeconfig(&self, name: &str) -> PathBuf {
-        let url = format!("http://127.0.0.1:{}", self.listen(Listen::loopback()));
+        let url = format!("http://127.0.0.1:{}", self.listen(ListenOptions::loopback()));
         kubeconfig(name, &json!({"server": url}), &json!({}))
     }
 
     /// Listens on a local port; returns it.
-    pub(crate) fn listen(&self, how: Listen) -> u16 {
+    pub(crate) fn listen(&self, how: ListenOptions) -> u16 {
         let listening = self.api.listen(how).unwrap();
         let port = listening.address().port();
         self.listening.lock().unwrap().push(listening);

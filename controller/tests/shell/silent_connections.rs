@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Version;
 use kube::Config;
-use kube_apiserver_sim::Listen;
+use kube_apiserver_sim::ListenOptions;
 use rollout_controller::connect::{ConnectionTimeouts, Protocol, client_with_timeouts};
 use rollout_controller::{Election, Metrics, ProcessOptions, Settings, serve};
 use rstest::rstest;
@@ -63,7 +63,7 @@ impl Proxy {
 }
 
 /// TLS with HTTP/2, and the certificate to trust in DER.
-fn tls() -> (Listen, Vec<u8>) {
+fn tls() -> (ListenOptions, Vec<u8>) {
     let issued = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(issued.signing_key.serialize_der());
     let authority = issued.cert.der().to_vec();
@@ -71,7 +71,7 @@ fn tls() -> (Listen, Vec<u8>) {
     let tls = tls.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
     let mut tls = tls.with_single_cert(vec![issued.cert.into()], key.into()).unwrap();
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    (Listen::loopback().tls(tls), authority)
+    (ListenOptions::loopback().tls(tls), authority)
 }
 
 async fn until(condition: &str, mut holds: impl FnMut() -> bool) {
@@ -92,7 +92,7 @@ async fn until(condition: &str, mut holds: impl FnMut() -> bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn detects_silent_connections_and_reconnects(#[case] scheme: &str, #[case] spoken: Version) {
     let server = Server::default();
-    let (how, authority) = if scheme == "https" { tls() } else { (Listen::loopback(), vec![]) };
+    let (how, authority) = if scheme == "https" { tls() } else { (ListenOptions::loopback(), vec![]) };
     let port = server.listen(how);
     let proxy = Proxy::start(port).await;
     let mut config = Config::new(format!("{scheme}://127.0.0.1:{}", proxy.port).parse().unwrap());

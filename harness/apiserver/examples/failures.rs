@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let blue = Patch::Merge(json!({"data": {"colour": "blue"}}));
     let colour = || {
-        let settings = server.stored("configmaps").ok()?.get("default", "settings")?;
+        let settings = server.storage("configmaps").ok()?.get("default", "settings")?;
         Some(settings["data"]["colour"].as_str()?.to_owned())
     };
     let refused = maps.patch("settings", &PatchParams::default(), &blue).await;
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let version = server.resource_version().to_string();
     let mut events = maps.watch(&WatchParams::default(), &version).await?.boxed();
     server.watches("configmaps")?.pause();
-    let mut green = server.stored("configmaps")?.get("default", "settings").ok_or("not there")?;
+    let mut green = server.storage("configmaps")?.get("default", "settings").ok_or("not there")?;
     green["data"]["colour"] = "green".into();
     server.put_stored(green)?;
     assert!(tokio::time::timeout(Duration::from_secs(60), events.next()).await.is_err());

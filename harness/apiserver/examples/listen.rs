@@ -2,14 +2,14 @@
 //!
 //! `cargo run --package kube-apiserver-sim --example listen --features listen`
 
-use kube_apiserver_sim::{ApiServer, Controllers, Listen, UNSUPPORTED_PATH};
+use kube_apiserver_sim::{ApiServer, ControllerMode, ListenOptions, UNSUPPORTED_PATH};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // In real time a deletion reaches dependents a while later, as on a real cluster.
-    let server = ApiServer::builder().controllers(Controllers::Background).build();
+    let server = ApiServer::builder().controllers(ControllerMode::Background).build();
     let controllers = tokio::spawn(server.run_controllers());
-    let listening = server.listen(Listen::loopback())?;
+    let listening = server.listen(ListenOptions::loopback())?;
     let url = listening.url();
     println!("A simulated API server listens at {url} until Ctrl-C. Try:");
     println!();

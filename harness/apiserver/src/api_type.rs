@@ -1,11 +1,11 @@
-//! Types of the API as a client of it knows them: what kubectl computes before it sends a request.
+//! The types of the API for clients: what kubectl computes before it sends a request.
 //!
-//! A user of this crate that writes objects as `kubectl apply` does needs the same table of types
-//! as the server: the merge keys of lists, and the fields that there are.
+//! A client that writes objects as `kubectl apply` does needs the same type table as the server:
+//! the merge keys of lists, and the known fields.
 
 use serde_json::Value;
 
-use super::api::{self, Shape, TYPES};
+use super::api::{self, TYPES, ValueType};
 use super::kinds::KINDS;
 
 /// The type of a built-in kind's objects.
@@ -15,7 +15,8 @@ use super::kinds::KINDS;
 /// use serde_json::json;
 ///
 /// let deployment = ApiType::of("apps/v1", "Deployment").expect("it is built in");
-/// let (last_applied, manifest) = (json!({"spec": {"replicas": 2, "paused": true}}), json!({"spec": {"replicas": 2}}));
+/// let last_applied = json!({"spec": {"replicas": 2, "paused": true}});
+/// let manifest = json!({"spec": {"replicas": 2}});
 /// let live = json!({"spec": {"replicas": 5, "paused": true, "minReadySeconds": 3}});
 /// let patch = deployment.apply_patch(&last_applied, &manifest, &live)?;
 /// assert_eq!(patch, json!({"spec": {"replicas": 2, "paused": null}}));
@@ -24,26 +25,26 @@ use super::kinds::KINDS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApiType(usize);
 
-/// A field that the type of an object does not have.
+/// A field that the type of its object does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownField {
-    /// The way to it: names of fields, and numbers of items in lists.
+    /// The path to the field: field names and list indices.
     pub path: Vec<String>,
     /// The type that does not have it, such as `DeploymentSpec`.
     pub type_name: &'static str,
-    /// The fields that there are in its place.
-    pub known: Vec<&'static str>,
+    /// The fields that the type has instead.
+    pub known_fields: Vec<&'static str>,
 }
 
 impl ApiType {
-    /// The type of objects of this apiVersion and kind, if it is built in.
+    /// The type of objects of this apiVersion and kind, if built in.
     #[must_use]
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
-        let found = KINDS.iter().find(|one| one.kind == kind && one.api_version() == api_version);
-        found.map(|kind| Self(kind.of_table()))
+        let unknown = KINDS.iter().find(|one| one.kind == kind && one.api_version() == api_version);
+        unknown.map(|kind| Self(kind.table_index()))
     }
 
-    /// An object after a strategic merge patch.
+    /// Applies a strategic merge patch to an object.
     ///
     /// # Errors
     /// An unknown directive; an item of a merged list without its merge key.
@@ -51,7 +52,7 @@ impl ApiType {
         api::strategic(self.0, object, patch)
     }
 
-    /// The strategic merge patch that makes the second object of the first.
+    /// The strategic merge patch that turns the first object into the second.
     ///
     /// # Errors
     /// An item of a merged list without its merge key.
@@ -60,7 +61,7 @@ impl ApiType {
     }
 
     /// The strategic merge patch by which `kubectl apply` applies a manifest to a live object: it
-    /// deletes what was applied before and is not in the manifest any more.
+    /// also deletes fields that were applied before and are not in the manifest any more.
     ///
     /// # Errors
     /// An item of a merged list without its merge key.
@@ -68,16 +69,16 @@ impl ApiType {
         api::three_way(self.0, last_applied, manifest, live)
     }
 
-    /// The fields of an object, or of a patch of one, that its type does not have. Directives of
-    /// patches are no fields.
+    /// The fields of an object or a patch that its type does not have. Patch directives are
+    /// ignored.
     #[must_use]
     pub fn unknown_fields(self, object: &Value) -> Vec<UnknownField> {
-        let mut found = Vec::new();
-        look(&Shape::Struct(self.0), object, &mut Vec::new(), &mut found);
-        found
+        let mut unknown = Vec::new();
+        collect_unknown_fields(&ValueType::Struct(self.0), object, &mut Vec::new(), &mut unknown);
+        unknown
     }
 
-    /// The same of a value that a JSON patch puts at a place in an object.
+    /// The unknown fields of a value that a JSON patch puts at `pointer`.
     #[must_use]
     pub fn unknown_fields_at(self, pointer: &str, value: &Value) -> Vec<UnknownField> {
         let names: Vec<String> =
@@ -100,38 +101,38 @@ pub fn custom_apply_patch(last_applied: &Value, manifest: &Value, live: &Value) 
     api::three_way_json(last_applied, manifest, live)
 }
 
-fn look(shape: &Shape, value: &Value, path: &mut Vec<String>, found: &mut Vec<UnknownField>) {
+fn collect_unknown_fields(shape: &ValueType, value: &Value, path: &mut Vec<String>, unknown: &mut Vec<UnknownField>) {
     match (shape, value) {
-        (Shape::Struct(place), Value::Object(fields)) => {
-            let own = TYPES.get(*place);
-            let known = &own.fields;
+        (ValueType::Struct(type_index), Value::Object(fields)) => {
+            let declaration = TYPES.get(*type_index);
+            let known_fields = &declaration.fields;
             for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('$')) {
                 path.push(name.clone());
-                match known.get(name) {
-                    Some(field) => look(&field.shape, value, path, found),
+                match known_fields.get(name) {
+                    Some(field) => collect_unknown_fields(&field.shape, value, path, unknown),
                     None => {
-                        let known = known.keys().map(String::as_str).collect();
-                        found.push(UnknownField { path: path.clone(), type_name: &own.name, known });
+                        let known_fields = known_fields.keys().map(String::as_str).collect();
+                        unknown.push(UnknownField { path: path.clone(), type_name: &declaration.name, known_fields });
                     }
                 }
                 path.pop();
             }
         }
-        (Shape::Map(item), Value::Object(fields)) => {
+        (ValueType::Map(item), Value::Object(fields)) => {
             for (name, value) in fields {
                 path.push(name.clone());
-                look(item, value, path, found);
+                collect_unknown_fields(item, value, path, unknown);
                 path.pop();
             }
         }
-        (Shape::List(item), Value::Array(items)) => {
+        (ValueType::List(item), Value::Array(items)) => {
             for (at, value) in items.iter().enumerate() {
                 path.push(at.to_string());
-                look(item, value, path, found);
+                collect_unknown_fields(item, value, path, unknown);
                 path.pop();
             }
         }
-        (Shape::Either(object), value) => look(object, value, path, found),
+        (ValueType::StructOrOther(object), value) => collect_unknown_fields(object, value, path, unknown),
         _ => {}
     }
 }
@@ -151,33 +152,33 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_found_in_lists_and_maps_but_not_in_labels() {
+    fn finds_unknown_fields_in_lists_but_not_in_labels() {
         let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"labels": {"any": "thing"}, "labls": {}},
             "spec": {"replicsa": 4, "strategy": {"rollingUpdate": {"maxSurg": 1}},
                 "template": {"spec": {"containers": [{"name": "a"}, {"name": "b", "imagePullPolice": null}]}}}});
-        let found = ApiType::of("apps/v1", "Deployment").unwrap().unknown_fields(&object);
-        let paths: Vec<String> = found.iter().map(|one| one.path.join(".")).collect();
-        let wanted = [
+        let unknown = ApiType::of("apps/v1", "Deployment").unwrap().unknown_fields(&object);
+        let paths: Vec<String> = unknown.iter().map(|one| one.path.join(".")).collect();
+        let expected = [
             "metadata.labls",
             "spec.replicsa",
             "spec.strategy.rollingUpdate.maxSurg",
             "spec.template.spec.containers.1.imagePullPolice",
         ];
-        assert_eq!(paths, wanted);
-        assert_eq!(found[2].known, ["maxSurge", "maxUnavailable"]);
+        assert_eq!(paths, expected);
+        assert_eq!(unknown[2].known_fields, ["maxSurge", "maxUnavailable"]);
     }
 
     #[test]
-    fn place_of_a_json_patch_may_be_an_item_or_a_label_that_is_a_number() {
+    fn accepts_json_patch_paths_with_list_indices_and_numeric_labels() {
         let deployment = ApiType::of("apps/v1", "Deployment").unwrap();
-        let found = deployment.unknown_fields_at("/spec/template/spec/containers/0/imag", &json!("a"));
-        assert_eq!(found[0].type_name, "Container");
+        let unknown = deployment.unknown_fields_at("/spec/template/spec/containers/0/imag", &json!("a"));
+        assert_eq!(unknown[0].type_name, "Container");
         assert!(deployment.unknown_fields_at("/metadata/labels/1", &json!("a")).is_empty());
         assert!(deployment.unknown_fields_at("", &json!({"spec": {}})).is_empty());
     }
 
     #[test]
-    fn directives_of_patches_are_no_fields() {
+    fn ignores_patch_directives() {
         let patch = json!({"spec": {"$retainKeys": ["replicas"], "$setElementOrder/x": [], "template": {"spec": {"$patch": "merge"}}}});
         assert!(ApiType::of("apps/v1", "Deployment").unwrap().unknown_fields(&patch).is_empty());
     }

@@ -1,142 +1,150 @@
-//! Request bodies: media type, JSON, the declared kind, and patches, with upstream's messages for
-//! those that cannot be decoded.
+//! Request bodies: media type, JSON, declared kind, and patches, with upstream's messages for
+//! undecodable ones.
 
 use serde_json::{Value, json};
 
-use super::api::{As, TYPES};
-use super::call::Call;
-use super::field::FieldError;
-use super::problem::{Outcome, Problem};
-use super::server::Ask;
-use super::{api, jsonpatch, options, protobuf, syntax};
+use super::api::{TYPES, TextType};
+use super::field_error::FieldError;
+use super::request::ApiRequest;
+use super::server::ResourceRequest;
+use super::status_error::{ApiResult, StatusError};
+use super::{api, go_json_errors, jsonpatch, options, protobuf};
 
 /// The media type of server-side apply.
 pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
-/// Checks that the content type is JSON or protobuf. A body in YAML has become JSON before.
-pub(super) fn check_form(call: &Call) -> Outcome<()> {
-    let form = call.form();
-    if matches!(form, "application/json" | "" | "*/*" | protobuf::MEDIA_TYPE) {
+/// Checks that the content type is JSON or protobuf; YAML is converted to JSON before.
+pub(super) fn check_content_type(request: &ApiRequest) -> ApiResult<()> {
+    let media_type = request.media_type();
+    if matches!(media_type, "application/json" | "" | "*/*" | protobuf::MEDIA_TYPE) {
         return Ok(());
     }
-    Err(Problem::media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"))
+    Err(StatusError::unsupported_media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"))
 }
 
-/// Reads a body whose apiVersion and kind are strings or absent.
+/// Decodes a body, and checks that apiVersion and kind are strings or absent.
 ///
 /// # Errors
 /// The message of upstream's decoder.
-pub(super) fn interpret(call: &Call) -> Result<Value, String> {
-    if call.is_protobuf() {
-        return protobuf::decode(&call.body).map_err(|error| error.to_string());
+pub(super) fn interpret(request: &ApiRequest) -> Result<Value, String> {
+    if request.is_protobuf() {
+        return protobuf::decode(&request.body).map_err(|error| error.to_string());
     }
-    json_of(&call.body).map_err(|why| format!("couldn't get version/kind; json parse error: {why}"))
+    json_of(&request.body).map_err(|why| format!("couldn't get version/kind; json parse error: {why}"))
 }
 
 fn json_of(text: &[u8]) -> Result<Value, String> {
     const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
-    let body: Value = read(text).map_err(|error| syntax::fault(text).unwrap_or(error.to_string()))?;
+    let body: Value = read(text).map_err(|error| go_json_errors::syntax_error(text).unwrap_or(error.to_string()))?;
     match &body {
         Value::Object(fields) => {
-            // Only here the case of letters is ignored.
+            // Only this decoder ignores case.
             let of = |known: &str, name: &str| name.eq_ignore_ascii_case(known);
             for (name, value) in fields.iter().filter(|(_, value)| !value.is_string() && !value.is_null()) {
                 if let Some(known) = ["apiVersion", "kind"].into_iter().find(|known| of(known, name)) {
-                    let kind = syntax::kind_of(value);
+                    let kind = go_json_errors::go_type_name(value);
                     return Err(format!("json: cannot unmarshal {kind} into Go struct field .{known} of type string"));
                 }
             }
             Ok(body)
         }
         Value::Null => Ok(json!({})),
-        other => Err(format!("json: cannot unmarshal {} into Go value of type {HEAD}", syntax::kind_of(other))),
+        other => {
+            Err(format!("json: cannot unmarshal {} into Go value of type {HEAD}", go_json_errors::go_type_name(other)))
+        }
     }
 }
 
-/// A text as JSON. That it is UTF-8 is found out of all of it at once, which takes less time than
-/// of one string after the other.
+/// Parses JSON. Checking UTF-8 once for the whole text is faster than for each string.
 fn read(text: &[u8]) -> serde_json::Result<Value> {
     std::str::from_utf8(text).map_or_else(|_| serde_json::from_slice(text), serde_json::from_str)
 }
 
-/// The request's body, for a kind.
-pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
-    if ask.call.method == http::Method::PUT {
-        options::write(ask.call)?;
-        check_form(ask.call)?;
+/// The decoded body of a request for a kind.
+pub(super) fn object_of(request: &ResourceRequest<'_>, kind: &str) -> ApiResult<Value> {
+    if request.http.method == http::Method::PUT {
+        options::write(request.http)?;
+        check_content_type(request.http)?;
     } else {
-        check_form(ask.call)?;
-        options::write(ask.call)?;
+        check_content_type(request.http)?;
+        options::write(request.http)?;
     }
-    interpret(ask.call).map_err(|why| unrecognized(ask.call, kind, &why))
+    interpret(request.http).map_err(|why| unrecognized(request.http, kind, &why))
 }
 
-/// The refusal of a body that says no type.
-pub(super) fn unrecognized(call: &Call, kind: &str, why: &str) -> Problem {
-    const SHOWN: usize = 30;
-    let body = call.as_sent();
-    let more = if body.len() > SHOWN { " ..." } else { "" };
-    let first = &body[..body.len().min(SHOWN)];
+/// The error for a body without a recognizable type.
+pub(super) fn unrecognized(request: &ApiRequest, kind: &str, why: &str) -> StatusError {
+    const QUOTED_BYTES: usize = 30;
+    let body = request.as_sent();
+    let more = if body.len() > QUOTED_BYTES { " ..." } else { "" };
+    let first = &body[..body.len().min(QUOTED_BYTES)];
     let shown = match body.first() {
         None => "<empty>".to_owned(),
         Some(b'{') => String::from_utf8_lossy(first).into_owned() + more,
         Some(_) => first.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
     };
-    Problem::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({shown})"))
+    StatusError::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({shown})"))
 }
 
-/// Whether a patch reads or writes `managedFields`: one that names them, and a JSON patch, which
-/// can move what they are in.
-pub(super) fn reads_managed_fields(call: &Call) -> bool {
+/// Whether a patch may touch `managedFields`: if it mentions them, or is a JSON patch, which can
+/// move the object that contains them.
+pub(super) fn reads_managed_fields(request: &ApiRequest) -> bool {
     let name = b"managedFields";
-    call.form() == "application/json-patch+json" || call.body.windows(name.len()).any(|part| part == name)
+    request.media_type() == "application/json-patch+json" || request.body.windows(name.len()).any(|part| part == name)
 }
 
-/// An object after a patch, and the strict errors of the patch.
-pub(super) fn patched(ask: &Ask<'_>, old: &Value) -> Outcome<(Value, Vec<String>)> {
-    let text = &ask.call.body;
-    // With field validation the patch is decoded once more, and that reports errors first.
-    let looks = matches!(ask.call.param("fieldValidation"), "" | "Strict" | "Warn");
-    // What this decoder reads is JSON; what it does not may be JSON all the same.
+/// Applies a patch to an object; also returns the strict decoding errors of the patch.
+pub(super) fn patched(request: &ResourceRequest<'_>, old: &Value) -> ApiResult<(Value, Vec<String>)> {
+    let text = &request.http.body;
+    // With field validation upstream decodes the patch a second time, and that decoder reports
+    // errors first.
+    let validates_fields = matches!(request.http.param("fieldValidation"), "" | "Strict" | "Warn");
+    // Text that this parser rejects may still be JSON for Go.
     let parsed = read(text);
-    let fault = if parsed.is_ok() { None } else { syntax::fault(text) };
-    let no_patch = |why: String| Problem::bad_request(if looks { format!("error decoding patch: {why}") } else { why });
-    let read = || parsed.map_err(|error| Problem::internal(&error.to_string()));
-    let no_map = |value: &Value| {
-        format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", syntax::kind_of(value))
+    let fault = if parsed.is_ok() { None } else { go_json_errors::syntax_error(text) };
+    let no_patch = |why: String| {
+        StatusError::bad_request(if validates_fields { format!("error decoding patch: {why}") } else { why })
     };
-    match ask.call.form() {
+    let read = || parsed.map_err(|error| StatusError::internal(&error.to_string()));
+    let not_a_map = |value: &Value| {
+        format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go_json_errors::go_type_name(value)
+        )
+    };
+    match request.http.media_type() {
         "application/strategic-merge-patch+json" => {
             if let Some(fault) = fault {
-                return Err(Problem::bad_request(fault));
+                return Err(StatusError::bad_request(fault));
             }
             match read()? {
                 Value::Null => Ok((old.clone(), Vec::new())),
                 patch @ Value::Object(_) => {
-                    let errors = told(ask, As::Any, &patch, false)?;
-                    let scale = || TYPES.place("Scale").expect("scales are in the table");
-                    let place = if ask.route.subresource == "scale" { scale() } else { ask.kind.of_table() };
-                    Ok((api::strategic(place, old, &patch).map_err(Problem::plain_internal)?, errors))
+                    let errors = strict_errors(request, TextType::Any, &patch, false)?;
+                    let scale = || TYPES.index_of("Scale").expect("scales are in the table");
+                    let type_index =
+                        if request.info.subresource == "scale" { scale() } else { request.kind.table_index() };
+                    Ok((api::strategic(type_index, old, &patch).map_err(StatusError::plain_internal)?, errors))
                 }
-                other => Err(Problem::bad_request(no_map(&other))),
+                other => Err(StatusError::bad_request(not_a_map(&other))),
             }
         }
         "application/merge-patch+json" => {
             match fault {
-                Some(fault) if looks => return Err(no_patch(fault)),
-                Some(_) => return Err(Problem::bad_request("Invalid JSON Patch".to_owned())),
+                Some(fault) if validates_fields => return Err(no_patch(fault)),
+                Some(_) => return Err(StatusError::bad_request("Invalid JSON Patch".to_owned())),
                 None => {}
             }
             let patch = read()?;
-            if !patch.is_object() && !patch.is_null() && looks {
-                return Err(no_patch(no_map(&patch)));
+            if !patch.is_object() && !patch.is_null() && validates_fields {
+                return Err(no_patch(not_a_map(&patch)));
             }
             if !patch.is_object() {
-                return Err(Problem::unsupported("a merge patch that is no object"));
+                return Err(StatusError::unsupported("a merge patch that is not an object"));
             }
             let mut new = old.clone();
             json_patch::merge(&mut new, &patch);
-            Ok((new, told(ask, As::Any, &patch, false)?))
+            Ok((new, strict_errors(request, TextType::Any, &patch, false)?))
         }
         "application/json-patch+json" => {
             if let Some(fault) = fault {
@@ -147,45 +155,44 @@ pub(super) fn patched(ask: &Ask<'_>, old: &Value) -> Outcome<(Value, Vec<String>
                 Value::Array(list) => list.as_slice(),
                 Value::Null => &[],
                 other => {
-                    let what = if looks { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
-                    let found = syntax::kind_of(other);
+                    let what = if validates_fields { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
+                    let found = go_json_errors::go_type_name(other);
                     return Err(no_patch(format!("json: cannot unmarshal {found} into Go value of type {what}")));
                 }
             };
-            let errors = told(ask, As::Operations, &patch, true)?;
+            let errors = strict_errors(request, TextType::Operations, &patch, true)?;
             let errors = errors.into_iter().map(|error| format!("json patch {error}")).collect();
             Ok((jsonpatch::apply(list, old)?, errors))
         }
-        _ => Err(Problem::no_patch_form()),
+        _ => Err(StatusError::unknown_patch_type()),
     }
 }
 
-/// Checks a patch's options.
-pub(super) fn check_patch(call: &Call) -> Outcome<()> {
-    options::write(call)
+pub(super) fn check_patch(request: &ApiRequest) -> ApiResult<()> {
+    options::write(request)
 }
 
-/// A patch whose result cannot be decoded.
-pub(super) fn patch_error(ask: &Ask<'_>, patched: &Value, why: &str) -> Problem {
-    let shown = if ask.call.form().contains("strategic") {
-        &serde_json::from_slice(&ask.call.body).unwrap_or_default()
+/// The error for a patch whose result cannot be decoded.
+pub(super) fn patch_error(request: &ResourceRequest<'_>, patched: &Value, why: &str) -> StatusError {
+    let shown = if request.http.media_type().contains("strategic") {
+        &serde_json::from_slice(&request.http.body).unwrap_or_default()
     } else {
         patched
     };
-    Problem::invalid("", "", "", &[FieldError::invalid("patch", shown.to_string(), why)])
+    StatusError::invalid("", "", "", &[FieldError::invalid("patch", shown.to_string(), why)])
 }
 
-/// What happens on unknown and duplicate fields.
+/// The policy for unknown and duplicate fields.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Validation {
+pub(super) enum FieldValidation {
     Ignore,
     Warn,
     Strict,
 }
 
-impl Validation {
-    pub(super) fn of(call: &Call) -> Self {
-        match call.param("fieldValidation") {
+impl FieldValidation {
+    pub(super) fn of(request: &ApiRequest) -> Self {
+        match request.param("fieldValidation") {
             "Ignore" => Self::Ignore,
             "Strict" => Self::Strict,
             _ => Self::Warn,
@@ -193,27 +200,32 @@ impl Validation {
     }
 }
 
-/// The errors of a strict decoder; `unknown`: whether decoding found unknown fields.
-pub(super) fn told(ask: &Ask<'_>, form: As, read: &Value, unknown: bool) -> Outcome<Vec<String>> {
-    // Only text can say a thing twice; a protobuf body's unknown fields are skipped.
-    if ask.call.is_protobuf() {
+/// The strict decoding errors of the body. `unknown`: whether decoding found unknown fields.
+pub(super) fn strict_errors(
+    request: &ResourceRequest<'_>,
+    media_type: TextType,
+    read: &Value,
+    unknown: bool,
+) -> ApiResult<Vec<String>> {
+    // Only text can contain duplicates, and unknown fields of protobuf are skipped.
+    if request.http.is_protobuf() {
         return Ok(Vec::new());
     }
-    if !unknown && !syntax::repeats(&ask.call.body, read) {
+    if !unknown && !go_json_errors::has_duplicate_names(&request.http.body, read) {
         return Ok(Vec::new());
     }
-    let told = api::strict(&ask.call.body, form);
-    if told.merged {
-        return Err(Problem::unsupported("a body in which two values have one name, and the first counts too"));
+    let found = api::strict(&request.http.body, media_type);
+    if found.merged {
+        return Err(StatusError::unsupported("a body in which two values have one name, and the first counts too"));
     }
-    Ok(if Validation::of(ask.call) == Validation::Ignore { Vec::new() } else { told.errors })
+    Ok(if FieldValidation::of(request.http) == FieldValidation::Ignore { Vec::new() } else { found.errors })
 }
 
-pub(super) fn strict_error(errors: &[String]) -> String {
+pub(super) fn strict_decoding_message(errors: &[String]) -> String {
     format!("strict decoding error: {}", errors.join(", "))
 }
 
-/// The errors for the unknown fields of a patched object.
+/// The strict decoding errors for unknown fields of a patched object.
 pub(super) fn unknown_fields(paths: &[String]) -> impl Iterator<Item = String> {
     paths.iter().map(|path| format!("unknown field {path:?}"))
 }

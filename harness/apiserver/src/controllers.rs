@@ -1,55 +1,56 @@
-//! The controllers that run in every cluster: dependents are deleted after their owners, the
-//! content of a namespace with it; a namespace gets its service account; quotas are counted.
+//! The built-in controllers: the garbage collector and the service account controller.
 //!
-//! These are upstream's garbage collector and its service account controller; `namespaces` and
-//! `quota` have the namespace and the resource quota controller. Each step is one write, so that
-//! the caller decides when it happens.
+//! The namespace and the resource quota controller are in `namespaces` and `quota`. Each step is
+//! one write, so that the caller decides when it happens.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::claims::taken_out;
-use super::kinds::{Kind, Kinds, built_in};
-use super::object::Object;
-use super::remove::{FOREGROUND, How, ORPHAN};
-use super::server::{Server, stamp};
-use super::store::{Change, Key};
-use crate::pointer::At;
+use super::delete::{DeleteOptions, FOREGROUND, ORPHAN};
+use super::field_ownership::without_removed_fields;
+use super::kinds::{Kinds, ResourceKind, built_in};
+use super::object::StoredObject;
+use super::server::{Server, timestamp_value};
+use super::store::{ChangeRecord, StoreKey};
+use crate::pointer::JsonPointer;
 
 impl Server {
-    /// Does the next thing that is due, of the garbage collector only if it is on; whether there
-    /// was one.
+    /// Performs the next due step; returns whether there was one. `collects`: whether the garbage
+    /// collector is enabled.
     pub(super) fn step_controllers(&mut self, now: Timestamp, collects: bool) -> bool {
-        self.account() || collects && self.owners(now) || self.empty_namespaces(now) || self.recount_quota(now)
+        self.create_service_account()
+            || collects && self.collect_garbage(now)
+            || self.delete_namespace_contents(now)
+            || self.recount_quota(now)
     }
 
-    /// Does what clients rely on right after a write: service accounts and quotas.
+    /// Performs the steps that clients rely on right after a write: service accounts and quotas.
     pub(super) fn run_urgent_controllers(&mut self, now: Timestamp) {
-        while self.account() || self.recount_quota(now) {}
+        while self.create_service_account() || self.recount_quota(now) {}
     }
 
-    /// Begins the deletion of a namespace.
-    pub(super) fn end_namespace(&mut self, object: &Arc<Object>, now: Timestamp) -> Arc<Object> {
-        if object.deleting() {
+    /// Starts the deletion of a namespace.
+    pub(super) fn begin_namespace_deletion(&mut self, object: &Arc<StoredObject>, now: Timestamp) -> Arc<StoredObject> {
+        if object.is_deleting() {
             return Arc::clone(object);
         }
         let mut body = object.body.clone();
-        body["metadata"]["deletionTimestamp"] = stamp(now);
+        body["metadata"]["deletionTimestamp"] = timestamp_value(now);
         body["status"]["phase"] = "Terminating".into();
-        self.keep(object.kind, object.key(), body, object.managers.clone())
+        self.put_object(object.kind, object.key(), body, object.managers.clone())
     }
 
-    fn account(&mut self) -> bool {
+    fn create_service_account(&mut self) -> bool {
         let (spaces, accounts) = (kind("namespaces"), kind("serviceaccounts"));
-        let concerned = |change: &Change| [spaces.place(), accounts.place()].contains(&change.key.kind);
-        if !self.store.changed(self.accounted, concerned) {
-            self.accounted = self.store.version();
+        let is_relevant = |change: &ChangeRecord| [spaces.order(), accounts.order()].contains(&change.key.kind);
+        if !self.store.has_changed(self.service_accounts_version, is_relevant) {
+            self.service_accounts_version = self.store.version();
             return false;
         }
-        let lacks = |space: &&Arc<Object>| {
-            !space.deleting() && self.store.get(&Key::new(accounts, space.meta("name"), "default")).is_none()
+        let lacks = |space: &&Arc<StoredObject>| {
+            !space.is_deleting() && self.store.get(&StoreKey::new(accounts, space.meta("name"), "default")).is_none()
         };
         let Some(space) = self
             .store
@@ -57,48 +58,48 @@ impl Server {
             .find(lacks)
             .map(|space| (space.meta("name").to_owned(), space.body["metadata"]["creationTimestamp"].clone()))
         else {
-            self.accounted = self.store.version();
+            self.service_accounts_version = self.store.version();
             return false;
         };
         let (name, created) = space;
-        let body = json!({"metadata": {"name": "default", "namespace": name, "uid": self.chance.uid(), "creationTimestamp": created}});
-        self.store.put(accounts, Key::new(accounts, &name, "default"), body, None);
+        let body = json!({"metadata": {"name": "default", "namespace": name, "uid": self.rng.uid(), "creationTimestamp": created}});
+        self.store.put(accounts, StoreKey::new(accounts, &name, "default"), body, None);
         true
     }
 
-    fn owners(&mut self, now: Timestamp) -> bool {
-        let did = self.owners_changed() && self.next_of_owners(now);
-        if !did {
-            self.collected = self.store.version();
+    fn collect_garbage(&mut self, now: Timestamp) -> bool {
+        let acted = self.owners_have_changed() && self.collect_one(now);
+        if !acted {
+            self.gc_version = self.store.version();
         }
-        did
+        acted
     }
 
-    /// Whether a change since the last collection concerns owners or dependents. Most do not, and
-    /// looking at all objects after each would be most of a simulation's work.
-    fn owners_changed(&self) -> bool {
-        self.store.changed(self.collected, |change| match (change.before(), change.after()) {
+    /// Whether a change since the last collection affects owners or dependents. Most do not, and
+    /// checking all objects after each write would dominate a simulation.
+    fn owners_have_changed(&self) -> bool {
+        self.store.has_changed(self.gc_version, |change| match (change.before(), change.after()) {
             (_, None) => true,
             (None, Some(after)) => {
-                after.deleting()
-                    || owners(&self.kinds, &after).iter().any(|owner| !self.store.owned().has_uid(uid(owner)))
+                after.is_deleting()
+                    || served_owners(&self.kinds, &after).iter().any(|owner| !self.store.owners().has_uid(uid(owner)))
             }
             (Some(before), Some(after)) => {
                 let references = "/metadata/ownerReferences";
-                after.deleting() || before.body.at(references) != after.body.at(references)
+                after.is_deleting() || before.body.at(references) != after.body.at(references)
             }
         })
     }
 
-    fn next_of_owners(&mut self, now: Timestamp) -> bool {
-        let object = |key: &Key| self.store.get(key).cloned();
-        let waiting: Vec<Arc<Object>> = self.store.owned().waiting().filter_map(object).collect();
-        let mut suspects = self.store.owned().left_behind();
+    fn collect_one(&mut self, now: Timestamp) -> bool {
+        let object = |key: &StoreKey| self.store.get(key).cloned();
+        let waiting: Vec<Arc<StoredObject>> = self.store.owners().waiting().filter_map(object).collect();
+        let mut suspects = self.store.owners().with_absent_owner();
         for owner in waiting.iter().filter(|owner| owner.finalizers().any(|name| name == FOREGROUND)) {
-            suspects.extend(self.store.owned().dependents(owner.meta("uid")));
+            suspects.extend(self.store.owners().dependents(owner.meta("uid")));
         }
-        let suspects: Vec<Arc<Object>> = suspects.into_iter().filter_map(object).collect();
-        if suspects.iter().any(|object| !object.deleting() && self.follow(object, now)) {
+        let suspects: Vec<Arc<StoredObject>> = suspects.into_iter().filter_map(object).collect();
+        if suspects.iter().any(|object| !object.is_deleting() && self.follow_owners(object, now)) {
             return true;
         }
         for owner in &waiting {
@@ -112,44 +113,44 @@ impl Server {
                     }
                     return self.write_without(&dependent, &body);
                 }
-                return self.release(owner, ORPHAN);
+                return self.remove_finalizer(owner, ORPHAN);
             }
             if owner.finalizers().any(|name| name == FOREGROUND) {
-                let blocks = |dependent: &Arc<Object>| {
-                    owners(&self.kinds, dependent)
+                let blocks = |dependent: &Arc<StoredObject>| {
+                    served_owners(&self.kinds, dependent)
                         .iter()
                         .any(|one| uid(one) == owner.meta("uid") && one["blockOwnerDeletion"] == true)
                 };
                 if !dependents().any(blocks) {
-                    return self.release(owner, FOREGROUND);
+                    return self.remove_finalizer(owner, FOREGROUND);
                 }
             }
         }
         false
     }
 
-    /// The objects of which this is an owner, of a kind that is served.
-    fn dependents(&self, owner: &str) -> impl Iterator<Item = &Arc<Object>> {
-        let all = self.store.owned().dependents(owner).filter_map(|key| self.store.get(key));
-        all.filter(move |object| owners(&self.kinds, object).iter().any(|one| uid(one) == owner))
+    /// The dependents of an owner whose kind is served.
+    fn dependents(&self, owner: &str) -> impl Iterator<Item = &Arc<StoredObject>> {
+        let all = self.store.owners().dependents(owner).filter_map(|key| self.store.get(key));
+        all.filter(move |object| served_owners(&self.kinds, object).iter().any(|one| uid(one) == owner))
     }
 
-    /// Deletes an object without owners, or removes its references to absent ones; whether there
-    /// was something to do. Upstream: `attemptToDeleteItem`.
-    fn follow(&mut self, object: &Arc<Object>, now: Timestamp) -> bool {
+    /// Deletes an object whose owners are all absent or waiting, or removes its references to
+    /// absent owners; returns whether it did. Upstream: `attemptToDeleteItem`.
+    fn follow_owners(&mut self, object: &Arc<StoredObject>, now: Timestamp) -> bool {
         let references = object.body["metadata"]["ownerReferences"].as_array();
-        let owned = owners(&self.kinds, object);
-        // Upstream retries forever for an owner of a kind that is not served.
+        let owned = served_owners(&self.kinds, object);
+        // For an owner of a kind that is not served, upstream retries forever.
         if owned.is_empty() || references.is_some_and(|references| references.len() != owned.len()) {
             return false;
         }
         let waits = |owner: &&&Value| {
-            let found = self.store.of_uid(uid(owner));
-            found.is_some_and(|one| one.deleting() && one.finalizers().any(|name| name == FOREGROUND))
+            let found = self.store.get_by_uid(uid(owner));
+            found.is_some_and(|one| one.is_deleting() && one.finalizers().any(|name| name == FOREGROUND))
         };
         let waiting: Vec<&str> = owned.iter().filter(waits).map(|owner| uid(owner)).collect();
         let absent: Vec<&str> =
-            owned.iter().map(|owner| uid(owner)).filter(|uid| !self.store.owned().has_uid(uid)).collect();
+            owned.iter().map(|owner| uid(owner)).filter(|uid| !self.store.owners().has_uid(uid)).collect();
         if waiting.len() + absent.len() == 0 {
             return false;
         }
@@ -167,13 +168,13 @@ impl Server {
             () if own(FOREGROUND) => "Foreground",
             () => "Background",
         };
-        let how = How { propagation: Some(policy.to_owned()), ..How::default() };
-        self.take(object, &how, now).is_ok()
+        let options = DeleteOptions { propagation: Some(policy.to_owned()), ..DeleteOptions::default() };
+        self.delete_object(object, &options, now).is_ok()
     }
 
-    /// Removes one of the server's finalizers. With the last one the object is removed and not
-    /// written without it.
-    fn release(&mut self, object: &Arc<Object>, finalizer: &str) -> bool {
+    /// Removes a finalizer of the garbage collector. If it is the last, the object is removed
+    /// instead of updated.
+    fn remove_finalizer(&mut self, object: &Arc<StoredObject>, finalizer: &str) -> bool {
         let grace = object.body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         if grace == 0 && object.finalizers().all(|name| name == finalizer) {
             return self.store.remove(&object.key()).is_some();
@@ -185,23 +186,23 @@ impl Server {
         self.write_without(object, &body)
     }
 
-    /// Writes an object from which a controller has removed fields; whether it is written.
-    fn write_without(&mut self, before: &Object, after: &Value) -> bool {
-        let (body, managers) = taken_out(before, after);
+    /// Writes an object from which a controller removed fields; returns whether it did.
+    fn write_without(&mut self, before: &StoredObject, after: &Value) -> bool {
+        let (body, managers) = without_removed_fields(before, after);
         self.write(before.kind, body, managers).is_ok()
     }
 }
 
-fn kind(plural: &str) -> &'static Kind {
+fn kind(plural: &str) -> &'static ResourceKind {
     built_in("", plural).expect("the core kinds are served")
 }
 
-/// The owners of kinds that are served.
-fn owners<'a>(kinds: &Kinds, object: &'a Object) -> Vec<&'a Value> {
+/// The owner references to kinds that are served.
+fn served_owners<'a>(kinds: &Kinds, object: &'a StoredObject) -> Vec<&'a Value> {
     let all = object.body["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     all.filter(|owner| {
         let text = |name: &str| owner[name].as_str().unwrap_or_default();
-        kinds.named(text("apiVersion"), text("kind")).is_some()
+        kinds.find(text("apiVersion"), text("kind")).is_some()
     })
     .collect()
 }

@@ -1,41 +1,41 @@
-//! Objects of one store in the forms of several groups or versions.
+//! Converts objects between the groups and versions that share one storage.
 //!
-//! Events are core's in two groups ([`events`]), autoscalers v2's in two versions
-//! ([`autoscalers`]). Custom resources have one form in all versions.
+//! Events are served by two groups ([`events`]), autoscalers in two versions ([`autoscalers`]). All
+//! versions of a custom resource have the same fields.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::kinds::Kind;
+use super::kinds::ResourceKind;
 use super::{autoscalers, events};
 
-/// An object of one kind as another that has the same storage.
-pub(super) fn converted(body: Value, from: &Kind, to: &Kind) -> Value {
+/// Converts an object between kinds with the same storage.
+pub(super) fn convert_object(body: Value, from: &ResourceKind, to: &ResourceKind) -> Value {
     match conversion(from, to) {
         Some(convert) => convert(body),
         None => body,
     }
 }
 
-/// The same of an object that is kept: copied only where its form is another.
-pub(super) fn converted_copy<'a>(body: &'a Value, from: &Kind, to: &Kind) -> Cow<'a, Value> {
+/// As [`convert_object`], but copies the object only if needed.
+pub(super) fn convert_borrowed<'a>(body: &'a Value, from: &ResourceKind, to: &ResourceKind) -> Cow<'a, Value> {
     match conversion(from, to) {
         Some(convert) => Cow::Owned(convert(body.clone())),
         None => Cow::Borrowed(body),
     }
 }
 
-/// What turns the form of one kind into that of the other; `None` where both have one form.
-fn conversion(from: &Kind, to: &Kind) -> Option<fn(Value) -> Value> {
-    match (from.is_new_event(), to.is_new_event()) {
+/// The conversion between two kinds; `None` if they are equal.
+fn conversion(from: &ResourceKind, to: &ResourceKind) -> Option<fn(Value) -> Value> {
+    match (from.is_events_v1(), to.is_events_v1()) {
         (true, false) => return Some(events::to_core),
         (false, true) => return Some(events::from_core),
         _ => {}
     }
-    match (from.is_first_autoscaler(), to.is_first_autoscaler()) {
-        (true, false) => Some(|body| autoscalers::from_first(&body)),
-        (false, true) => Some(|body| autoscalers::to_first(&body)),
+    match (from.is_v1_autoscaler(), to.is_v1_autoscaler()) {
+        (true, false) => Some(|body| autoscalers::from_v1(&body)),
+        (false, true) => Some(|body| autoscalers::to_v1(&body)),
         _ => None,
     }
 }

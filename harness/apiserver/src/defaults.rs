@@ -1,14 +1,13 @@
-//! Defaults of apps/v1 and core/v1, as upstream's `SetDefaults_…` and `SetObjectDefaults_…` set
-//! them.
+//! Sets defaults as upstream's `SetDefaults_…` and `SetObjectDefaults_…` do.
 
 use serde_json::{Map, Value, json};
 
-use super::amounts::default_requests;
-use super::kinds::Kind;
-use crate::pointer::At;
+use super::kinds::ResourceKind;
+use super::resource_list::default_requests;
+use crate::pointer::JsonPointer;
 
 /// Sets the defaults of an object.
-pub(super) fn fill(kind: &Kind, body: &mut Value) {
+pub(super) fn fill(kind: &ResourceKind, body: &mut Value) {
     if let Some(custom) = kind.custom {
         custom.fill(body);
         return;
@@ -55,7 +54,7 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
                 set(rolling, "maxUnavailable", json!(1));
                 set(rolling, "maxSurge", json!(0));
             } else if let Some(rolling) = strategy.get_mut("rollingUpdate") {
-                // The internal type has no pointers here, so absent values become 0.
+                // Upstream's internal type has no pointers here, so absent values become 0.
                 set(rolling, "maxUnavailable", json!(0));
                 set(rolling, "maxSurge", json!(0));
             }
@@ -99,8 +98,8 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
                 set(port, "protocol", json!("TCP"));
             }
         }
-        // v1 gets its metric where it becomes v2.
-        "HorizontalPodAutoscaler" if kind.is_first_autoscaler() => spec(body, &json!({"minReplicas": 1})),
+        // v1 gets its default metric when it is converted to v2.
+        "HorizontalPodAutoscaler" if kind.is_v1_autoscaler() => spec(body, &json!({"minReplicas": 1})),
         "HorizontalPodAutoscaler" => {
             spec(body, &json!({"minReplicas": 1}));
             if body["spec"]["metrics"].as_array().is_none_or(Vec::is_empty) {
@@ -128,8 +127,7 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
     }
 }
 
-/// Of a behaviour both directions are filled in. Upstream:
-/// `SetDefaults_HorizontalPodAutoscalerBehavior`.
+/// Fills in both directions of a behavior. Upstream: `SetDefaults_HorizontalPodAutoscalerBehavior`.
 fn behavior(behavior: &mut Value) {
     let policy = |kind: &str, value: i64| json!({"type": kind, "value": value, "periodSeconds": 15});
     let up = entry(behavior, "scaleUp");
@@ -152,7 +150,7 @@ fn job(body: &mut Value) {
     labels_of_job(body);
 }
 
-/// A Job without labels has those of its template.
+/// A Job without labels gets those of its template.
 pub(super) fn labels_of_job(body: &mut Value) {
     let labels = &body["spec"]["template"]["metadata"]["labels"];
     let own = body["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
@@ -190,7 +188,7 @@ fn service(spec: &mut Value) {
     }
 }
 
-/// Of containers, the default limit is the maximum, and the default request the limit or the
+/// For containers, the default limit is the maximum, and the default request is the limit or the
 /// minimum.
 fn limit(limit: &mut Value) {
     if limit["type"] != "Container" {
@@ -342,7 +340,7 @@ fn requests_of_pod(pod: &mut Value) {
 
 /// Whether an image has no tag, or the tag `latest`, and no digest.
 fn is_latest(image: &str) -> bool {
-    // An image name that cannot be parsed has no tag.
+    // An invalid image name has no tag.
     let readable = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
     if image.is_empty() || !image.chars().all(readable) {
         return false;
@@ -363,7 +361,7 @@ pub(super) fn entry<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     field
 }
 
-/// The items of a list, none if absent.
+/// The items of a list; none if it is absent.
 fn items<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
     value.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten()
 }
@@ -391,7 +389,7 @@ mod tests {
     #[case("host:5000/app", true)]
     #[case("host:5000/app:1", false)]
     #[case("app@sha256:aa", false)]
-    fn tags(#[case] image: &str, #[case] latest: bool) {
+    fn recognizes_images_with_latest_tag(#[case] image: &str, #[case] latest: bool) {
         assert_eq!(is_latest(image), latest);
     }
 }

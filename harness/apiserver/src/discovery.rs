@@ -1,19 +1,19 @@
-//! Discovery, the version and health: what clients ask before they ask for objects.
+//! Serves discovery, the version and health: what clients request before objects.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::kinds::{DEFINITION, KINDS, Kind, Kinds};
-use super::media::{Coding, Form};
-use super::problem::{Outcome, Problem};
-use super::server::{Answer, whole};
-use super::{openapi, protobuf, reviews};
-use crate::route::Route;
+use super::kinds::{DEFINITION, KINDS, Kinds, ResourceKind};
+use super::media::{Encoding, ResponseFormat};
+use super::server::{ApiResponse, json_response};
+use super::status_error::{ApiResult, StatusError};
+use super::{access_reviews, openapi, protobuf};
+use crate::request_info::RequestInfo;
 use sha2::{Digest, Sha256};
 
-/// The version of kube-apiserver that this server answers as.
+/// The version of kube-apiserver that this server claims to be.
 pub const VERSION: &str = "v1.36.3";
 
 /// The media types of aggregated discovery.
@@ -24,56 +24,56 @@ const AGGREGATED_PROTOBUF: &str =
 /// Paths that the real server serves and this one does not.
 const UNSUPPORTED: [&str; 4] = ["/metrics", "/logs", "/debug", "/.well-known"];
 
-/// The answer to a path that names no resource.
-pub(super) fn answer(kinds: &Kinds, path: &str, accept: &str) -> Outcome<Answer> {
+/// Responds to a path that names no resource.
+pub(super) fn respond(kinds: &Kinds, path: &str, accept: &str) -> ApiResult<ApiResponse> {
     let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
     if UNSUPPORTED.iter().any(|unsupported| path.starts_with(unsupported)) {
-        return Err(Problem::unsupported(format!("the path {path}")));
+        return Err(StatusError::unsupported(format!("the path {path}")));
     }
     if path.starts_with("/openapi/") {
-        return openapi::answer(kinds, path, accept);
+        return openapi::respond(kinds, path, accept);
     }
-    if let (Some(coding), "/api" | "/apis") = (Form::aggregated(accept), path) {
-        return aggregated(kinds, path == "/api", coding);
+    if let (Some(encoding), "/api" | "/apis") = (ResponseFormat::aggregated(accept), path) {
+        return aggregated(kinds, path == "/api", encoding);
     }
     match path {
         path if is_health(path) => {
-            let (code, form) = (StatusCode::OK, "text/plain; charset=utf-8");
-            Ok(Answer::Whole { code, body: "ok".into(), warnings: Vec::new(), form })
+            let (code, content_type) = (StatusCode::OK, "text/plain; charset=utf-8");
+            Ok(ApiResponse::Complete { code, body: "ok".into(), warnings: Vec::new(), content_type })
         }
         path => match body(kinds, path) {
-            Some(body) => Ok(whole(StatusCode::OK, &body)),
-            // A served group answers 404 in another form.
-            None if built_in().any(|group| path.starts_with(&format!("/apis/{group}/"))) => Err(Problem::no_path()),
-            None => Ok(nothing()),
+            Some(body) => Ok(json_response(StatusCode::OK, &body)),
+            // For a served group the 404 has another form.
+            None if built_in().any(|group| path.starts_with(&format!("/apis/{group}/"))) => Err(StatusError::no_path()),
+            None => Ok(not_found_response()),
         },
     }
 }
 
-/// Whether a path says how the server is.
+/// Whether a path is a health check.
 pub(super) fn is_health(path: &str) -> bool {
     matches!(path.trim_end_matches('/'), "/healthz" | "/livez" | "/readyz")
 }
 
-/// All of a path's groups in one answer.
-fn aggregated(kinds: &Kinds, core: bool, coding: Coding) -> Outcome<Answer> {
-    let named = groups(kinds).into_iter().filter(|group| group.is_empty() == core);
-    let items: Vec<Value> = named.map(|group| discovered(kinds, group)).collect();
+/// All groups below a path in one document (aggregated discovery).
+fn aggregated(kinds: &Kinds, core: bool, encoding: Encoding) -> ApiResult<ApiResponse> {
+    let in_scope = groups(kinds).into_iter().filter(|group| group.is_empty() == core);
+    let items: Vec<Value> = in_scope.map(|group| discovered(kinds, group)).collect();
     let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items});
-    let (body, form) = match coding {
-        Coding::Protobuf => {
-            let written = protobuf::encode(&list).map_err(|error| Problem::internal(&error.to_string()))?;
-            (written.into(), AGGREGATED_PROTOBUF)
+    let (body, content_type) = match encoding {
+        Encoding::Protobuf => {
+            let encoded = protobuf::encode(&list).map_err(|error| StatusError::internal(&error.to_string()))?;
+            (encoded.into(), AGGREGATED_PROTOBUF)
         }
         _ => (list.to_string().into(), AGGREGATED),
     };
-    Ok(Answer::Whole { code: StatusCode::OK, body, warnings: Vec::new(), form })
+    Ok(ApiResponse::Complete { code: StatusCode::OK, body, warnings: Vec::new(), content_type })
 }
 
-/// The answer to a path of no group.
-fn nothing() -> Answer {
-    let (code, form) = (StatusCode::NOT_FOUND, "text/plain; charset=utf-8");
-    Answer::Whole { code, body: "404 page not found\n".into(), warnings: Vec::new(), form }
+/// The response to a path of an unknown group.
+fn not_found_response() -> ApiResponse {
+    let (code, content_type) = (StatusCode::NOT_FOUND, "text/plain; charset=utf-8");
+    ApiResponse::Complete { code, body: "404 page not found\n".into(), warnings: Vec::new(), content_type }
 }
 
 fn body(kinds: &Kinds, path: &str) -> Option<Value> {
@@ -86,8 +86,8 @@ fn body(kinds: &Kinds, path: &str) -> Option<Value> {
         "/api" => Some(json!({"kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]})),
         "/apis" => {
-            let named = groups(kinds).into_iter().filter(|group| !group.is_empty());
-            let groups: Vec<Value> = named.map(group).collect();
+            let in_scope = groups(kinds).into_iter().filter(|group| !group.is_empty());
+            let groups: Vec<Value> = in_scope.map(group).collect();
             Some(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
         }
         "/api/v1" => Some(resources(kinds, "", "v1")),
@@ -99,12 +99,12 @@ fn body(kinds: &Kinds, path: &str) -> Option<Value> {
                 "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": ""}),
             )
         }
-        other => {
-            let name = other.strip_prefix("/apis/").unwrap_or_default();
-            let (name, version_asked) =
+        path => {
+            let name = path.strip_prefix("/apis/").unwrap_or_default();
+            let (name, requested_version) =
                 name.split_once('/').map_or((name, None), |(name, version)| (name, Some(version)));
             let found = groups(kinds).into_iter().find(|group| !group.is_empty() && *group == name);
-            match (found, version_asked) {
+            match (found, requested_version) {
                 (Some(name), None) => {
                     let mut group = group(name);
                     group["kind"] = "APIGroup".into();
@@ -120,14 +120,14 @@ fn body(kinds: &Kinds, path: &str) -> Option<Value> {
     }
 }
 
-/// A kind that is not served here: unsupported, unless the real server does not serve it either.
-pub(super) fn absent(route: &Route) -> Outcome<Answer> {
+/// Responds for a kind that is not served: 501, unless the real server does not serve it either.
+pub(super) fn absent(info: &RequestInfo) -> ApiResult<ApiResponse> {
     let target =
-        if route.group.is_empty() { route.resource.clone() } else { format!("{}.{}", route.resource, route.group) };
-    if route.group.contains('.') && !route.group.ends_with(".k8s.io") {
-        return Ok(nothing());
+        if info.group.is_empty() { info.resource.clone() } else { format!("{}.{}", info.resource, info.group) };
+    if info.group.contains('.') && !info.group.ends_with(".k8s.io") {
+        return Ok(not_found_response());
     }
-    Err(Problem::unsupported(format!("the resource {target}")))
+    Err(StatusError::unsupported(format!("the resource {target}")))
 }
 
 /// The order of the groups. Upstream: `apiVersionPriorities`.
@@ -146,10 +146,10 @@ const ORDER: [&str; 12] = [
     "discovery.k8s.io",
 ];
 
-/// The groups, the core one first.
+/// All groups, the core group first.
 fn groups(kinds: &Kinds) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
-    for kind in kinds.all().chain(&reviews::REVIEWS) {
+    for kind in kinds.all().chain(&access_reviews::REVIEWS) {
         if !names.contains(&kind.group) {
             names.push(kind.group);
         }
@@ -159,14 +159,14 @@ fn groups(kinds: &Kinds) -> Vec<&'static str> {
     names
 }
 
-/// The groups that are built in, without the core one.
+/// The built-in groups except the core group.
 fn built_in() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|kind| kind.group).filter(|group| !group.is_empty())
 }
 
 /// The versions of a group, the preferred one first: v2, v1, v1beta1.
 fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
-    let all = kinds.all().chain(&reviews::REVIEWS);
+    let all = kinds.all().chain(&access_reviews::REVIEWS);
     let mut all: Vec<&str> = all.filter(|kind| kind.group == group).map(|kind| kind.version).collect();
     let rank = |version: &str| {
         let number = |text: &str| text.parse::<u32>().unwrap_or(0);
@@ -183,16 +183,16 @@ fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
     all
 }
 
-/// The kinds of a version of a group, by the names of their resources.
-fn of_version(kinds: &Kinds, group: &str, version: &str) -> Vec<&'static Kind> {
-    let all = kinds.all().chain(&reviews::REVIEWS);
-    let mut kinds: Vec<&Kind> = all.filter(|kind| kind.group == group && kind.version == version).collect();
+/// The kinds of a group version, by plural.
+fn of_version(kinds: &Kinds, group: &str, version: &str) -> Vec<&'static ResourceKind> {
+    let all = kinds.all().chain(&access_reviews::REVIEWS);
+    let mut kinds: Vec<&ResourceKind> = all.filter(|kind| kind.group == group && kind.version == version).collect();
     kinds.sort_unstable_by_key(|kind| kind.plural);
     kinds
 }
 
-/// A subresource's group and version where they are not its resource's, its kind, and its verbs.
-fn sub(kind: &Kind, sub: &str) -> ((&'static str, &'static str), &'static str, &'static [&'static str]) {
+/// A subresource's group and version if they differ from its resource's, its kind, and its verbs.
+fn sub(kind: &ResourceKind, sub: &str) -> ((&'static str, &'static str), &'static str, &'static [&'static str]) {
     match sub {
         "binding" => (("", ""), "Binding", &["create"]),
         "eviction" => (("policy", "v1"), "Eviction", &["create"]),
@@ -202,17 +202,17 @@ fn sub(kind: &Kind, sub: &str) -> ((&'static str, &'static str), &'static str, &
     }
 }
 
-fn subresources(kind: &Kind) -> Vec<&'static str> {
+fn subresources(kind: &ResourceKind) -> Vec<&'static str> {
     let mut names = kind.subresources.to_vec();
-    // Those of a custom resource stand as upstream adds them: status, scale.
+    // Upstream lists those of custom resources as status, scale.
     if kind.custom.is_none() {
         names.sort_unstable();
     }
     names
 }
 
-/// Adds the short names and the categories of a kind that has them.
-fn with_names(mut resource: Value, kind: &Kind) -> Value {
+/// Adds short names and categories.
+fn with_names(mut resource: Value, kind: &ResourceKind) -> Value {
     for (field, names) in [("shortNames", kind.short_names), ("categories", kind.categories)] {
         match kind.custom {
             Some(custom) if custom.names[field].is_array() => resource[field] = custom.names[field].clone(),
@@ -234,9 +234,9 @@ fn discovered(kinds: &Kinds, group: &str) -> Value {
     json!({"metadata": metadata, "versions": versions})
 }
 
-fn discovered_resource(kind: &'static Kind) -> Value {
+fn discovered_resource(kind: &'static ResourceKind) -> Value {
     let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
-    // What is the group's own is not said, except of custom resources.
+    // For built-in kinds the group and version are left empty.
     let own = if kind.custom.is_some() { (kind.group, kind.version) } else { ("", "") };
     let subresources: Vec<Value> = subresources(kind).into_iter().map(|name| {
         let ((group, version), of, verbs) = sub(kind, name);
@@ -258,15 +258,15 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
     for kind in of_version(kinds, group, version) {
         let mut resource = json!({"name": kind.plural, "singularName": kind.singular(),
             "namespaced": kind.namespaced, "kind": kind.kind, "verbs": kind.verbs()});
-        // A review is not stored.
+        // Reviews are not stored.
         if kinds.all().any(|one| std::ptr::eq(one, kind)) {
-            resource["storageVersionHash"] = storage_version_hash(kinds.stored(kind)).into();
+            resource["storageVersionHash"] = storage_version_hash(kinds.storage_of(kind)).into();
         }
         list.push(with_names(resource, kind));
         for name in subresources(kind) {
-            let ((group, version), named, verbs) = sub(kind, name);
+            let ((group, version), in_scope, verbs) = sub(kind, name);
             let mut resource = json!({"name": format!("{}/{name}", kind.plural), "singularName": "",
-                "namespaced": kind.namespaced, "kind": named, "verbs": verbs});
+                "namespaced": kind.namespaced, "kind": in_scope, "verbs": verbs});
             if !group.is_empty() {
                 resource["group"] = group.into();
                 resource["version"] = version.into();
@@ -277,17 +277,17 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
     let core = group.is_empty();
     let version = if core { version.to_owned() } else { format!("{group}/{version}") };
     let mut resources = json!({"kind": "APIResourceList", "groupVersion": version, "resources": list});
-    // The core group's list is as old as clients that do not expect it there.
+    // The list of the core group has no apiVersion: it predates it.
     if !core {
         resources["apiVersion"] = "v1".into();
     }
     resources
 }
 
-/// Says in which version a kind is stored. Upstream: `StorageVersionHash`.
-fn storage_version_hash(stored: &Kind) -> String {
-    // Upstream has no other version of definitions in etcd yet.
+/// The hash of the storage version. Upstream: `StorageVersionHash`.
+fn storage_version_hash(stored: &ResourceKind) -> String {
+    // Upstream stores definitions as v1beta1.
     let version = if stored.built_in() == DEFINITION { "v1beta1" } else { stored.version };
-    let named = format!("{}/{version}/{}", stored.group, stored.kind);
-    BASE64_STANDARD.encode(&Sha256::digest(named)[..8])
+    let in_scope = format!("{}/{version}/{}", stored.group, stored.kind);
+    BASE64_STANDARD.encode(&Sha256::digest(in_scope)[..8])
 }

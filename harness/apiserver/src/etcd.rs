@@ -1,30 +1,36 @@
-//! What a client learns of etcd: the keys of objects, in refusals.
+//! Storage keys of etcd, which clients see in errors.
 
-use super::kinds::{DEFINITION, Kind};
-use super::problem::Problem;
-use super::server::{Ask, Server};
-use super::store::Key;
+use super::kinds::{DEFINITION, ResourceKind};
+use super::server::{ResourceRequest, Server};
+use super::status_error::StatusError;
+use super::store::StoreKey;
 
 impl Server {
-    /// The UID in the request is that of another object of this name.
-    pub(super) fn wrong_uid(&self, ask: &Ask<'_>, there: &str, uid: &str) -> Problem {
+    /// The error for a request whose UID is not that of the existing object.
+    pub(super) fn uid_precondition_error(
+        &self,
+        request: &ResourceRequest<'_>,
+        actual_uid: &str,
+        uid: &str,
+    ) -> StatusError {
         // A dry run does not reach etcd, whose keys have a prefix.
-        let path = format!("{}{}", if self.dry { "" } else { "/registry" }, registry(ask.kind, &ask.key()));
+        let path =
+            format!("{}{}", if self.dry_run { "" } else { "/registry" }, storage_key(request.kind, &request.key()));
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-             UID in precondition: {uid}, UID in object meta: {there}"
+             UID in precondition: {uid}, UID in object meta: {actual_uid}"
         );
-        Problem::conflict(ask.kind, &ask.route.name, &why)
+        StatusError::conflict(request.kind, &request.info.name, &why)
     }
 }
 
-/// The storage key.
-pub(super) fn registry(kind: &Kind, key: &Key) -> String {
+/// The storage key of an object.
+pub(super) fn storage_key(kind: &ResourceKind, key: &StoreKey) -> String {
     let names: Vec<&str> =
         [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
     let plural = match kind.built_in() {
         "" => return format!("/{}/{}/{}", kind.group, kind.plural, names.join("/")),
-        // The former name of nodes.
+        // The old name of nodes.
         "Node" => "minions",
         "Service" => "services/specs",
         "Ingress" => "ingress",

@@ -1,14 +1,14 @@
-//! Events in the form of `events.k8s.io`, which are those of core: one store, two forms.
+//! Converts Events between core and `events.k8s.io`, which share one storage.
 //!
-//! The fields have other names in one than in the other, and the same values. An Event is stored as
-//! core has it. A request to `events.k8s.io` reads and writes it in the other form, in which also
-//! its managers' fields are noted; a watch of either group sees the Events of both.
+//! Some fields have different names in the two groups. An Event is stored in its core form; a
+//! request to `events.k8s.io` uses the other form, also in `managedFields`. A watch of either group
+//! delivers the Events of both.
 //!
 //! Upstream: `pkg/apis/events/v1/conversion.go`.
 
 use serde_json::Value;
 
-/// What a field is called in `events.k8s.io`, and in core.
+/// The name of a field in `events.k8s.io`, and in core.
 const NAMES: [(&str, &str); 7] = [
     ("regarding", "involvedObject"),
     ("note", "message"),
@@ -19,24 +19,24 @@ const NAMES: [(&str, &str); 7] = [
     ("deprecatedCount", "count"),
 ];
 
-/// An Event of `events.k8s.io` as core has it.
+/// Converts an Event from `events.k8s.io` to core.
 pub(super) fn to_core(mut event: Value) -> Value {
     let names = NAMES.map(|(new, core)| (new, core));
     rename(&mut event, &names);
-    // Core writes these strings even when they are empty.
+    // Core encodes these strings even if empty.
     if let Some(fields) = event.as_object_mut() {
         for name in ["reportingComponent", "reportingInstance"] {
             fields.entry(name).or_insert_with(|| "".into());
         }
     }
-    // A series has two numbers in either, which core omits when they are empty.
+    // Core omits an empty count of a series; `events.k8s.io` does not.
     if let Some(series) = event.get_mut("series").and_then(Value::as_object_mut) {
         series.retain(|name, value| !(name == "count" && *value == 0));
     }
     event
 }
 
-/// An Event of core as `events.k8s.io` has it.
+/// Converts an Event from core to `events.k8s.io`.
 pub(super) fn from_core(mut event: Value) -> Value {
     let names = NAMES.map(|(new, core)| (core, new));
     rename(&mut event, &names);
@@ -62,7 +62,7 @@ fn rename(event: &mut Value, names: &[(&str, &str)]) {
     }
 }
 
-/// What a field by which Events of `events.k8s.io` are selected is called in core.
+/// The core name of a field selector of `events.k8s.io`.
 pub(super) fn field_of_core(name: &str) -> String {
     match name.strip_prefix("regarding.") {
         Some(rest) => format!("involvedObject.{rest}"),
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_has_two_forms() {
+    fn event_converts_between_groups_without_loss() {
         let new = json!({"metadata": {"name": "a"}, "eventTime": "2026-11-21T10:00:00.000000Z", "note": "Scaled",
             "regarding": {"kind": "Deployment", "name": "web"}, "reportingController": "c", "reportingInstance": "c-1",
             "deprecatedSource": {}, "deprecatedFirstTimestamp": null, "deprecatedLastTimestamp": null});
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_selected_by_their_name_in_core() {
+    fn field_selectors_use_core_field_names() {
         assert_eq!(field_of_core("regarding.name"), "involvedObject.name");
         assert_eq!(field_of_core("type"), "type");
     }

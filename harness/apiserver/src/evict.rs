@@ -1,116 +1,119 @@
-//! Evictions: `pods/eviction`, by which `kubectl drain` deletes a pod only if its
-//! PodDisruptionBudget allows.
+//! Serves `pods/eviction`, by which `kubectl drain` deletes a pod only if its PodDisruptionBudget
+//! allows it.
 //!
 //! Upstream: `EvictionREST`.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::admit;
-use super::call::Call;
-use super::field::FieldError;
-use super::kinds::{Kind, built_in};
-use super::object::Object;
-use super::problem::{Outcome, Problem};
+use super::admission;
+use super::delete::{DeleteOptions, check_uid_and_version, parse_delete_options};
+use super::field_error::FieldError;
+use super::kinds::{ResourceKind, built_in};
+use super::object::StoredObject;
 use super::read::check_namespace;
-use super::remove::{How, conflicts, how_of};
-use super::select::Selector;
-use super::server::{Answer, Ask, Server, whole};
+use super::request::ApiRequest;
+use super::selector::Selector;
+use super::server::{ApiResponse, ResourceRequest, Server, json_response};
+use super::status_error::{ApiResult, StatusError};
 
-/// The first words of a refusal.
+/// The message of a refusal.
 const VIOLATES: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
-/// The condition of a budget that says whether a pod may go.
+/// The condition of a budget that says whether pods can be evicted.
 const ALLOWED: &str = "DisruptionAllowed";
 
 impl Server {
-    /// Deletes a pod, if its budget allows.
-    pub(super) fn evict(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let mut eviction = self.read_as(ask, "policy/v1", "Eviction")?;
-        check_namespace(&mut eviction, ask.kind, &ask.route.namespace)?;
-        admit::namespace_lives(self, ask.kind, &ask.route.namespace, &ask.route.name)?;
-        if eviction["metadata"]["name"].as_str().unwrap_or_default() != ask.route.name {
-            return Err(Problem::bad_request("name in URL does not match name in Eviction object".to_owned()));
+    /// Evicts a pod if its budget allows it.
+    pub(super) fn evict(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+        let mut eviction = self.read_as(request, "policy/v1", "Eviction")?;
+        check_namespace(&mut eviction, request.kind, &request.info.namespace)?;
+        admission::check_namespace_lifecycle(self, request.kind, &request.info.namespace, &request.info.name)?;
+        if eviction["metadata"]["name"].as_str().unwrap_or_default() != request.info.name {
+            return Err(StatusError::bad_request("name in URL does not match name in Eviction object".to_owned()));
         }
-        let how = self.how_to_evict(ask, &eviction["deleteOptions"])?;
-        let pod = self.existing(ask)?;
+        let options = self.eviction_delete_options(request, &eviction["deleteOptions"])?;
+        let pod = self.existing_object(request)?;
         let phase = pod.body["status"]["phase"].as_str().unwrap_or_default();
-        if !matches!(phase, "Succeeded" | "Failed" | "Pending") && !pod.deleting() {
+        if !matches!(phase, "Succeeded" | "Failed" | "Pending") && !pod.is_deleting() {
             let budgets = self.budgets(&pod);
             if budgets.len() > 1 {
                 let why =
                     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
                 let refused = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                     "message": why, "code": 500});
-                return Ok(whole(StatusCode::INTERNAL_SERVER_ERROR, &refused));
+                return Ok(json_response(StatusCode::INTERNAL_SERVER_ERROR, &refused));
             }
-            if let Some(budget) = budgets.first().filter(|budget| !spares(&pod.body, &budget.body)) {
-                self.take_from(ask, budget)?;
+            if let Some(budget) = budgets.first().filter(|budget| !allows_unready_eviction(&pod.body, &budget.body)) {
+                self.decrement_budget(request, budget)?;
             }
         }
-        self.mark_and_take(ask, &pod, how)?;
+        self.mark_and_delete(request, &pod, options)?;
         let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-        Ok(whole(StatusCode::CREATED, &done))
+        Ok(json_response(StatusCode::CREATED, &done))
     }
 
-    /// The options of the deletion, with what is wrong with them: that is found when the pod is
-    /// deleted.
-    fn how_to_evict(&mut self, ask: &Ask<'_>, given: &Value) -> Outcome<Outcome<How>> {
+    /// The delete options of an eviction. Their errors are reported only once the pod is deleted.
+    fn eviction_delete_options(
+        &mut self,
+        request: &ResourceRequest<'_>,
+        given: &Value,
+    ) -> ApiResult<ApiResult<DeleteOptions>> {
         const UNSAFE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
         let mut given = if given.is_null() { json!({}) } else { given.clone() };
         if given[UNSAFE] == true {
             let why = "can not be set for pod eviction, try after removing the option";
             let error = FieldError::invalid(&format!("deleteOptions.{UNSAFE}"), true, why);
-            return Err(Problem::invalid("policy", "Eviction", &ask.route.name, &[error]));
+            return Err(StatusError::invalid("policy", "Eviction", &request.info.name, &[error]));
         }
-        let of_body = given["dryRun"].as_array().cloned().unwrap_or_default();
-        let of_query = super::options::dry_run(ask.call);
-        if of_body.is_empty() {
-            given["dryRun"] = json!(of_query);
-        } else if !of_query.is_empty() && of_body != of_query {
+        let body_values = given["dryRun"].as_array().cloned().unwrap_or_default();
+        let query_values = super::options::dry_run(request.http);
+        if body_values.is_empty() {
+            given["dryRun"] = json!(query_values);
+        } else if !query_values.is_empty() && body_values != query_values {
             let shown = |all: Vec<&str>| format!("[{}]", all.join(" "));
-            let of_body = of_body.iter().filter_map(Value::as_str).collect();
-            let (one, other) = (shown(of_query), shown(of_body));
-            let why = format!("Non-matching dry-run options in request and content: {one} and {other}");
-            return Err(Problem::plain_internal(why));
+            let body_values = body_values.iter().filter_map(Value::as_str).collect();
+            let (from_query, from_body) = (shown(query_values), shown(body_values));
+            let why = format!("Non-matching dry-run options in request and content: {from_query} and {from_body}");
+            return Err(StatusError::plain_internal(why));
         }
-        self.dry = given["dryRun"].as_array().is_some_and(|all| !all.is_empty());
-        Ok(how_of(&given))
+        self.dry_run = given["dryRun"].as_array().is_some_and(|all| !all.is_empty());
+        Ok(parse_delete_options(&given))
     }
 
     /// The budgets that select a pod.
-    fn budgets(&self, pod: &Object) -> Vec<std::sync::Arc<Object>> {
-        let selects = |budget: &&std::sync::Arc<Object>| {
+    fn budgets(&self, pod: &StoredObject) -> Vec<std::sync::Arc<StoredObject>> {
+        let selects = |budget: &&std::sync::Arc<StoredObject>| {
             let selector = &budget.body["spec"]["selector"];
             selector.is_object() && Selector::of_object(selector).matches_labels(&pod.body["metadata"]["labels"])
         };
         self.store.list(budget_kind(), pod.meta("namespace")).filter(selects).cloned().collect()
     }
 
-    /// Takes one disruption from a budget, if it allows one. Upstream: `checkAndDecrement`, which
-    /// writes by a client of the server's own.
-    fn take_from(&mut self, ask: &Ask<'_>, budget: &Object) -> Outcome<()> {
+    /// Takes one disruption from a budget if it allows one. Upstream: `checkAndDecrement`, which
+    /// writes through a client of the server.
+    fn decrement_budget(&mut self, request: &ResourceRequest<'_>, budget: &StoredObject) -> ApiResult<()> {
         let (name, status) = (budget.meta("name"), &budget.body["status"]);
         let number = |of: &Value, name: &str| of[name].as_i64().unwrap_or(0);
         if number(status, "observedGeneration") < number(&budget.body["metadata"], "generation") {
             let why = format!("The disruption budget {name} is still being processed by the server.");
-            return Err(Problem::too_many_requests(VIOLATES, 10, &why));
+            return Err(StatusError::too_many_requests(VIOLATES, 10, &why));
         }
         if number(status, "disruptionsAllowed") == 0 {
-            return Err(Problem::too_many_requests(VIOLATES, 0, &why_not(name, status)));
+            return Err(StatusError::too_many_requests(VIOLATES, 0, &refusal_reason(name, status)));
         }
         let mut changed = budget.typed();
         let status = &mut changed["status"];
         let left = number(status, "disruptionsAllowed") - 1;
         status["disruptionsAllowed"] = left.into();
         if left == 0 {
-            none_allowed(status, &ask.stamp());
+            set_disruption_not_allowed(status, &request.timestamp_value());
         }
-        if self.dry {
+        if self.dry_run {
             return Ok(());
         }
-        status["disruptedPods"][ask.route.name.as_str()] = ask.stamp();
+        status["disruptedPods"][request.info.name.as_str()] = request.timestamp_value();
         let namespace = budget.meta("namespace");
-        let call = Call {
+        let status_update = ApiRequest {
             method: Method::PUT,
             path: format!("/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/{name}/status"),
             query: std::collections::BTreeMap::new(),
@@ -118,38 +121,43 @@ impl Server {
             accept: String::new(),
             user_agent: "kube-apiserver/v1.36".to_owned(),
             body: changed.to_string().into(),
-            written: None,
-            managed: ask.call.managed,
+            yaml_body: None,
+            managed_fields: request.http.managed_fields,
         };
-        self.ask(&call, ask.now).map(drop)
+        self.dispatch(&status_update, request.now).map(drop)
     }
 
-    /// Says in a pod's status why it is deleted, and deletes it.
-    fn mark_and_take(&mut self, ask: &Ask<'_>, pod: &Object, how: Outcome<How>) -> Outcome<()> {
-        let mut marked = None;
-        if !self.dry {
-            how.as_ref().map_or(Ok(()), |how| conflicts(pod, how))?;
+    /// Adds the reason to the status of a pod, and deletes it.
+    fn mark_and_delete(
+        &mut self,
+        request: &ResourceRequest<'_>,
+        pod: &StoredObject,
+        options: ApiResult<DeleteOptions>,
+    ) -> ApiResult<()> {
+        let mut marked_version = None;
+        if !self.dry_run {
+            options.as_ref().map_or(Ok(()), |options| check_uid_and_version(pod, options))?;
             let mut body = pod.body.clone();
             let condition = json!({"type": "DisruptionTarget", "status": "True", "lastProbeTime": null,
-                "lastTransitionTime": ask.stamp(), "reason": "EvictionByEvictionAPI",
+                "lastTransitionTime": request.timestamp_value(), "reason": "EvictionByEvictionAPI",
                 "message": "Eviction API: evicting"});
             set_condition(&mut body["status"], condition);
-            marked = Some(self.write(ask.kind, body, pod.managers.clone())?.version.to_string());
+            marked_version = Some(self.write(request.kind, body, pod.managers.clone())?.version.to_string());
         }
-        let how = how?;
-        // The version that is asked for is that before it was marked.
-        let version = how.version.clone().map(|asked| marked.unwrap_or(asked));
-        let pod = self.existing(ask)?;
-        self.take(&pod, &How { version, ..how }, ask.now).map(drop)
+        let options = options?;
+        // A precondition refers to the version before the status was written.
+        let version = options.version.clone().map(|requested| marked_version.unwrap_or(requested));
+        let pod = self.existing_object(request)?;
+        self.delete_object(&pod, &DeleteOptions { version, ..options }, request.now).map(drop)
     }
 }
 
-fn budget_kind() -> &'static Kind {
+fn budget_kind() -> &'static ResourceKind {
     built_in("policy", "poddisruptionbudgets").expect("budgets are served")
 }
 
-/// Whether a pod that is not ready may go at no cost to its budget.
-fn spares(pod: &Value, budget: &Value) -> bool {
+/// Whether an unready pod can be evicted without counting against its budget.
+fn allows_unready_eviction(pod: &Value, budget: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array();
     let ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
     if conditions.is_some_and(|all| all.iter().any(ready)) {
@@ -161,7 +169,7 @@ fn spares(pod: &Value, budget: &Value) -> bool {
 }
 
 /// Why a budget allows no disruption.
-fn why_not(name: &str, status: &Value) -> String {
+fn refusal_reason(name: &str, status: &Value) -> String {
     let mut conditions = status["conditions"].as_array().into_iter().flatten();
     let condition = conditions.find(|one| one["type"] == ALLOWED).filter(|one| one["status"] == "False");
     let text = |name: &str| condition.and_then(|one| one[name].as_str()).unwrap_or_default();
@@ -179,8 +187,8 @@ fn why_not(name: &str, status: &Value) -> String {
     }
 }
 
-/// The condition of a budget that is used up.
-fn none_allowed(status: &mut Value, now: &Value) {
+/// Sets the condition of an exhausted budget.
+fn set_disruption_not_allowed(status: &mut Value, now: &Value) {
     let mut condition = json!({"type": ALLOWED, "status": "False", "reason": "InsufficientPods", "message": "",
         "lastTransitionTime": now});
     if let Some(generation) = status["observedGeneration"].as_i64().filter(|generation| *generation != 0) {
@@ -189,15 +197,15 @@ fn none_allowed(status: &mut Value, now: &Value) {
     set_condition(status, condition);
 }
 
-/// Sets a condition; one that had this status before keeps its time.
+/// Sets a condition. Its transition time changes only with its status.
 fn set_condition(status: &mut Value, mut condition: Value) {
     let mut all = status["conditions"].as_array().cloned().unwrap_or_default();
     match all.iter_mut().find(|one| one["type"] == condition["type"]) {
-        Some(there) => {
-            if there["status"] == condition["status"] {
-                condition["lastTransitionTime"] = there["lastTransitionTime"].clone();
+        Some(existing) => {
+            if existing["status"] == condition["status"] {
+                condition["lastTransitionTime"] = existing["lastTransitionTime"].clone();
             }
-            *there = condition;
+            *existing = condition;
         }
         None => all.push(condition),
     }

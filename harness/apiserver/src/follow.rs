@@ -1,36 +1,35 @@
-//! The changes of a resource as values, for code in the server's process. They come when a watch
-//! would deliver them.
+//! Delivers the changes of a resource as values to code in the same process, at the times when a
+//! watch would deliver them.
 //!
-//! [`Watches`](crate::Watches) and the latency model treat it as a watch.
+//! [`WatchControl`](crate::WatchControl) and the latency model treat it like a watch.
 
 use std::future::poll_fn;
 
 use serde_json::Value;
 
-use crate::object::ManagedFields;
-use crate::response::Watch;
+use crate::object::ManagedFieldsPolicy;
+use crate::resource_storage::StorageError;
+use crate::response::WatchStream;
 use crate::service::ApiServer;
-use crate::stored::StoredError;
-use crate::watch::{Event, Order};
+use crate::watch::{WatchCursor, WatchEvent};
 
-pub use crate::watch::What;
+pub use crate::watch::EventType;
 
-/// What happened to an object, and how it is now, or was last. It has its type and no
-/// `managedFields`.
+/// A change of an object, and its new or last state with its type and without `managedFields`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Seen {
-    /// What happened.
-    pub what: What,
+pub struct ObjectChange {
+    /// The type of the change.
+    pub event_type: EventType,
     /// The object.
     pub object: Value,
-    /// The same as text.
+    /// The object as JSON text.
     pub text: String,
 }
 
-/// The changes of one resource in all namespaces; [`ApiServer::follow`] makes it.
+/// The changes of one resource in all namespaces; created by [`ApiServer::follow`].
 #[derive(Debug)]
-pub struct Follow(Watch);
+pub struct ChangeStream(WatchStream);
 
 impl ApiServer {
     /// Follows a resource, such as `pods` or `deployments.apps`, from now on; the group may be
@@ -39,41 +38,43 @@ impl ApiServer {
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() {
-    /// use kube_apiserver_sim::{ApiServer, What};
+    /// use kube_apiserver_sim::{ApiServer, EventType};
     /// use serde_json::json;
     ///
     /// let server = ApiServer::new();
     /// let mut maps = server.follow("configmaps").unwrap();
-    /// let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": "a"}});
+    /// let metadata = json!({"namespace": "default", "name": "a"});
+    /// let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
     /// server.put_stored(map).unwrap();
-    /// let seen = maps.next().await.unwrap();
-    /// assert_eq!((seen.what, &seen.object["metadata"]["name"]), (What::Added, &json!("a")));
+    /// let change = maps.next().await.unwrap();
+    /// assert_eq!(change.event_type, EventType::Added);
+    /// assert_eq!(change.object["metadata"]["name"], "a");
     /// # }
     /// ```
     ///
     /// # Errors
-    /// When the resource is not served.
-    pub fn follow(&self, resource: &str) -> Result<Follow, StoredError> {
+    /// If the resource is not served.
+    pub fn follow(&self, resource: &str) -> Result<ChangeStream, StorageError> {
         let (kind, version) = {
             let server = self.server();
-            (server.kinds.of_resource(resource)?, server.store.version())
+            (server.kinds.by_resource(resource)?, server.store.version())
         };
-        Ok(Follow(Watch::open(self.clone(), Order::of_all(kind, version))))
+        Ok(ChangeStream(WatchStream::open(self.clone(), WatchCursor::all(kind, version))))
     }
 }
 
-impl Follow {
-    /// The next change. `None` when changes were forgotten before they were delivered.
-    pub async fn next(&mut self) -> Option<Seen> {
+impl ChangeStream {
+    /// The next change; `None` if changes were forgotten before they were delivered.
+    pub async fn next(&mut self) -> Option<ObjectChange> {
         loop {
             return match poll_fn(|cx| self.0.poll(cx)).await {
-                Some(Event::Shown(what, object)) => {
-                    let text = object.text(ManagedFields::LeftOut);
+                Some(WatchEvent::Object(event_type, object)) => {
+                    let text = object.text(ManagedFieldsPolicy::Omit);
                     let text = String::from_utf8(text).expect("JSON is written as UTF-8");
-                    Some(Seen { what, object: object.typed_body(), text })
+                    Some(ObjectChange { event_type, object: object.typed_body(), text })
                 }
-                Some(Event::Line(_)) => None,
-                None if self.0.go_on() => continue,
+                Some(WatchEvent::Encoded(_)) => None,
+                None if self.0.reconnect() => continue,
                 None => None,
             };
         }

@@ -1,4 +1,4 @@
-//! Values as Go prints them: `%v`, `%q` and `encoding/json`.
+//! Formats values as Go does: `%v`, `%q` and `encoding/json`.
 
 use std::fmt::Write;
 
@@ -15,12 +15,12 @@ pub(super) fn bad_value(value: &Value) -> String {
     }
 }
 
-/// A float by `%v`.
+/// A float as `%v` prints it.
 pub(super) fn float(value: f64) -> String {
     with_exponent(value, |exponent| !(-4..=5).contains(&exponent))
 }
 
-/// A float in JSON, whose exponents of one digit have no zero before it.
+/// A float in JSON, where one-digit exponents have no leading zero.
 fn json_float(value: f64) -> String {
     let text = with_exponent(value, |exponent| !(-6..21).contains(&exponent));
     match text.split_once("e-0") {
@@ -29,19 +29,19 @@ fn json_float(value: f64) -> String {
     }
 }
 
-/// The shortest digits that stand for a float, with an exponent where one is wanted.
-fn with_exponent(value: f64, wanted: fn(i32) -> bool) -> String {
+/// The shortest representation of a float; `uses_exponent` decides about the exponent.
+fn with_exponent(value: f64, uses_exponent: fn(i32) -> bool) -> String {
     let scientific = format!("{value:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    if value == 0.0 || !value.is_finite() || !wanted(exponent) {
+    if value == 0.0 || !value.is_finite() || !uses_exponent(exponent) {
         return format!("{value}");
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// A string by `%q`.
+/// A string as `%q` prints it.
 pub(super) fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
@@ -70,7 +70,7 @@ pub(super) fn quote(text: &str) -> String {
     quoted
 }
 
-/// Upstream: `unicode.IsPrint`, for letters that are assigned.
+/// Upstream: `unicode.IsPrint`, for assigned code points.
 pub(super) fn is_printable(letter: char) -> bool {
     let hidden = matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e000}'..='\u{f8ff}' | '\u{fff9}'..='\u{fffb}' | '\u{f0000}'..);
@@ -91,7 +91,7 @@ pub(super) fn json(value: &Value) -> String {
     }
 }
 
-/// A string as JSON, in which what HTML reads is escaped.
+/// A string as JSON, with HTML characters escaped.
 pub(super) fn json_text(text: &str) -> String {
     let mut plain = Value::from(text).to_string();
     for (letter, escape) in

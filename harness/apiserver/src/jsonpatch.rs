@@ -1,28 +1,30 @@
-//! JSON patches (RFC 6902), operation by operation, with the errors of upstream's library.
+//! Applies JSON patches (RFC 6902) operation by operation, with the errors of upstream's library.
 
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use super::call::DEEPEST;
-use super::object::written;
-use super::problem::{Outcome, Problem};
-use super::syntax;
-use crate::pointer::At;
+use super::go_json_errors;
+use super::object::to_json_bytes;
+use super::request::MAX_DEPTH;
+use super::status_error::{ApiResult, StatusError};
+use crate::pointer::JsonPointer;
 
 /// Upstream: `maxJSONPatchOperations`.
 const MOST_OPERATIONS: usize = 10_000;
-/// The bytes that all `copy` operations of a patch may add. Upstream: `JSONPatchMaxCopyBytes`.
+/// The limit of the bytes that all `copy` operations of a patch add. Upstream:
+/// `JSONPatchMaxCopyBytes`.
 const MOST_COPIED: usize = 3 << 20;
-/// The bytes that all `move` operations of a patch may move. Upstream has no such limit; it is far
-/// above that of copies, and keeps a patch from measuring one large value ten thousand times.
+/// The limit of the bytes that all `move` operations of a patch move. Upstream has none; this one
+/// is far above that of copies, and prevents a patch from measuring one large value ten thousand
+/// times.
 const MOST_MOVED: usize = 64 << 20;
 
-/// Apply all operations to an object.
-pub(super) fn apply(operations: &[Value], object: &Value) -> Outcome<Value> {
+/// Applies all operations to an object.
+pub(super) fn apply(operations: &[Value], object: &Value) -> ApiResult<Value> {
     if operations.len() > MOST_OPERATIONS {
         let found = operations.len();
         let why = format!("The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {found}");
-        return Err(Problem::body_too_large(&why));
+        return Err(StatusError::body_too_large(&why));
     }
     let mut object = object.clone();
     let (mut copied, mut moved) = (0, 0);
@@ -30,16 +32,16 @@ pub(super) fn apply(operations: &[Value], object: &Value) -> Outcome<Value> {
         let text = |name: &str| operation[name].as_str().unwrap_or_default().to_owned();
         let (op, path) = (text("op"), text("path"));
         if !matches!(op.as_str(), "add" | "remove" | "replace" | "move" | "copy" | "test") || !path.starts_with('/') {
-            return Err(Problem::bad_patch(""));
+            return Err(StatusError::bad_patch(""));
         }
         let mut operation = operation.clone();
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         if op == "replace" && object.at(parent).is_some_and(Value::is_object) {
-            // What is not there is replaced all the same.
+            // Upstream replaces absent members too.
             operation["op"] = "add".into();
         }
         let one = serde_json::from_value::<PatchOperation>(operation);
-        let one = one.map_err(|_| Problem::bad_patch(""))?;
+        let one = one.map_err(|_| StatusError::bad_patch(""))?;
         let added = match &one {
             PatchOperation::Add(add) => Some(&add.value),
             PatchOperation::Replace(replace) => Some(&replace.value),
@@ -47,25 +49,25 @@ pub(super) fn apply(operations: &[Value], object: &Value) -> Outcome<Value> {
             PatchOperation::Move(moving) => object.pointer(moving.from.as_str()),
             PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
         };
-        // Checked before each operation: copies double the depth of an object, so that few of them
-        // are enough to exhaust the stack.
+        // Checked before each operation: a copy can double the depth of an object, so a few of them
+        // would exhaust the stack.
         let levels = path.matches('/').count();
-        if added.is_some_and(|value| levels > DEEPEST || syntax::is_deeper(value, DEEPEST - levels)) {
-            return Err(Problem::too_deep());
+        if added.is_some_and(|value| levels > MAX_DEPTH || go_json_errors::is_deeper(value, MAX_DEPTH - levels)) {
+            return Err(StatusError::too_deep());
         }
-        let size = || added.map_or(0, |value| written(value).len());
+        let size = || added.map_or(0, |value| to_json_bytes(value).len());
         match &one {
             PatchOperation::Copy(_) => copied += size(),
             PatchOperation::Move(_) => moved += size(),
             _ => {}
         }
         if copied > MOST_COPIED {
-            return Err(Problem::bad_patch(""));
+            return Err(StatusError::bad_patch(""));
         }
         if moved > MOST_MOVED {
-            return Err(Problem::unsupported(format!("a JSON patch that moves more than {MOST_MOVED} bytes")));
+            return Err(StatusError::unsupported(format!("a JSON patch that moves more than {MOST_MOVED} bytes")));
         }
-        json_patch::patch(&mut object, &[one]).map_err(|_| Problem::bad_patch(""))?;
+        json_patch::patch(&mut object, &[one]).map_err(|_| StatusError::bad_patch(""))?;
     }
     Ok(object)
 }

@@ -1,22 +1,22 @@
-//! Label selectors of a query, parsed as by upstream's `labels.Parse` and with its errors.
+//! Parses label selectors of queries like upstream's `labels.Parse`, with its errors.
 
 use std::collections::BTreeSet;
 
-use super::select::{Requirement, Test};
-use super::validate::words;
+use super::selector::{LabelOperator, LabelRequirement};
+use super::validate::names;
 
-/// Read a selector.
+/// Parses a label selector.
 ///
 /// # Errors
-/// What is wrong with it.
-pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
-    let mut parser = Parser { tokens: tokens(text), at: 0 };
+/// The syntax error.
+pub(super) fn parse(text: &str) -> Result<Vec<LabelRequirement>, String> {
+    let mut parser = SelectorParser { tokens: tokens(text), at: 0 };
     let mut all = Vec::new();
     loop {
         match parser.peek() {
             Token::Word(_) | Token::Sign("!") => {
-                let made = parser.requirement().map_err(|why| format!("unable to parse requirement: {why}"))?;
-                all.push(made);
+                let requirement = parser.requirement().map_err(|why| format!("unable to parse requirement: {why}"))?;
+                all.push(requirement);
                 match parser.next() {
                     Token::End => return Ok(all),
                     Token::Sign(",") => match parser.peek() {
@@ -71,12 +71,12 @@ fn tokens(text: &str) -> Vec<Token> {
     }
 }
 
-struct Parser {
+struct SelectorParser {
     tokens: Vec<Token>,
     at: usize,
 }
 
-impl Parser {
+impl SelectorParser {
     fn peek(&self) -> Token {
         self.tokens.get(self.at).cloned().unwrap_or(Token::End)
     }
@@ -87,46 +87,46 @@ impl Parser {
         token
     }
 
-    fn requirement(&mut self) -> Result<Requirement, String> {
+    fn requirement(&mut self) -> Result<LabelRequirement, String> {
         let mut token = self.next();
         let missing = token == Token::Sign("!");
         if missing {
             token = self.next();
         }
         let Token::Word(key) = token else { return Err(format!("found '{}', expected: identifier", token.text())) };
-        check("<nil>", &key, &words::key(&key))?;
-        let made = |test| Ok(Requirement { key: key.clone(), test });
+        check("<nil>", &key, &names::key(&key))?;
+        let requirement = |operator| Ok(LabelRequirement { key: key.clone(), operator });
         if matches!(self.peek(), Token::End | Token::Sign(",")) {
-            return made(if missing { Test::Missing } else { Test::Exists });
+            return requirement(if missing { LabelOperator::Missing } else { LabelOperator::Exists });
         }
         if missing {
-            return made(Test::Missing);
+            return requirement(LabelOperator::Missing);
         }
         let operator = self.next();
         match &operator {
-            Token::Word(word) if word == "in" => made(Test::In(self.values(&key)?)),
-            Token::Word(word) if word == "notin" => made(Test::NotIn(self.values(&key)?)),
-            Token::Sign("=" | "==") => made(Test::In(BTreeSet::from([self.value(&key)?]))),
-            Token::Sign("!=") => made(Test::NotIn(BTreeSet::from([self.value(&key)?]))),
+            Token::Word(word) if word == "in" => requirement(LabelOperator::In(self.values(&key)?)),
+            Token::Word(word) if word == "notin" => requirement(LabelOperator::NotIn(self.values(&key)?)),
+            Token::Sign("=" | "==") => requirement(LabelOperator::In(BTreeSet::from([self.value(&key)?]))),
+            Token::Sign("!=") => requirement(LabelOperator::NotIn(BTreeSet::from([self.value(&key)?]))),
             Token::Sign(sign @ (">" | "<")) => {
                 let value = self.value(&key)?;
                 let number = value.parse::<i64>().map_err(|_| {
                     format!("values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer")
                 })?;
-                made(if *sign == ">" { Test::Greater(number) } else { Test::Less(number) })
+                requirement(if *sign == ">" { LabelOperator::Greater(number) } else { LabelOperator::Less(number) })
             }
             other => Err(format!("found '{}', expected: in, notin, =, ==, !=, gt, lt", other.text())),
         }
     }
 
-    /// One value, possibly empty.
+    /// Parses one value, which may be empty.
     fn value(&mut self, key: &str) -> Result<String, String> {
         if matches!(self.peek(), Token::End | Token::Sign(",")) {
             return Ok(String::new());
         }
         match self.next() {
             Token::Word(value) => {
-                check(&format!("values[0][{key}]"), &value, &words::label_value(&value))?;
+                check(&format!("values[0][{key}]"), &value, &names::label_value(&value))?;
                 Ok(value)
             }
             other => Err(format!("found '{}', expected: identifier", other.text())),
@@ -171,7 +171,7 @@ impl Parser {
         }
         self.next();
         for (at, value) in values.iter().enumerate() {
-            check(&format!("values[{at}][{key}]"), value, &words::label_value(value))?;
+            check(&format!("values[{at}][{key}]"), value, &names::label_value(value))?;
         }
         Ok(values)
     }

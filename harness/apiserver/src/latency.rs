@@ -1,60 +1,59 @@
-//! The latency model: how long requests, answers and watch events take.
+//! The latency model: the delays of requests, responses and watch events.
 //!
-//! With fixed latency each request and each answer takes one millisecond and watches deliver at
-//! once. With random latency a seed draws each delay, so that requests overtake each other and one
-//! watch lags another, as on a real network; the events of one watch stay in order.
+//! With fixed latency each request and each response takes one millisecond, and watches deliver at
+//! once. With random latency each delay is drawn from a seed, so that requests overtake each other
+//! and one watch lags another, as on a real network; the events of one watch stay in order.
 
 use std::time::Duration;
 
-use crate::chance::Chance;
+use crate::rng::SeededRng;
 
-/// How long a request takes to the server, and an answer back, with fixed latency.
+/// The fixed delay of a request or a response.
 const TRIP: Duration = Duration::from_millis(1);
-/// What random latency adds to that at most, in microseconds.
+/// The maximum that random latency adds, in microseconds.
 const LONGEST_TRIP: u64 = 20_000;
-/// How far a watch lags at most, in microseconds.
+/// The maximum lag of a watch, in microseconds.
 const LONGEST_LAG: u64 = 60_000;
 
-/// How long requests and watch events take.
+/// The delays of requests and watch events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Latency {
-    /// A request takes one millisecond to the server and its answer another; watches deliver at
-    /// once.
+    /// Each request and each response takes one millisecond; watches deliver at once.
     #[default]
     Fixed,
-    /// Each request and each answer takes 1 to 21 ms, and each delivery of a watch up to 60 ms,
-    /// drawn from the server's seed: mostly short, now and then long. Finds races that depend on
-    /// the order in which watches and answers arrive.
+    /// Each request and each response takes 1 to 21 ms, and each delivery of a watch up to 60 ms,
+    /// drawn from the server's seed: mostly short, sometimes long. This finds races that depend on
+    /// the order in which watches and responses arrive.
     Random,
 }
 
 /// Draws the delays.
 #[derive(Debug)]
 pub(super) struct LatencyModel {
-    chance: Option<Chance>,
+    rng: Option<SeededRng>,
 }
 
 impl LatencyModel {
     pub(super) fn new(latency: Latency, seed: u64) -> Self {
         let random = latency == Latency::Random;
-        // A stream of its own: delays do not change names and UIDs.
-        Self { chance: random.then(|| Chance::new(seed ^ 0x5deb_5deb_5deb_5deb)) }
+        // A separate stream: delays do not affect names and UIDs.
+        Self { rng: random.then(|| SeededRng::new(seed ^ 0x5deb_5deb_5deb_5deb)) }
     }
 
-    /// How long a request or an answer takes.
+    /// Draws the delay of a request or a response.
     pub(super) fn trip(&mut self) -> Duration {
         self.draw(LONGEST_TRIP).map_or(TRIP, |drawn| TRIP + drawn)
     }
 
-    /// How long a watch takes to deliver what is new; `None`: at once.
+    /// Draws the lag of a delivery of a watch; `None` if there is none.
     pub(super) fn lag(&mut self) -> Option<Duration> {
         self.draw(LONGEST_LAG)
     }
 
-    /// The square of an even distribution.
+    /// Draws from the square of a uniform distribution.
     fn draw(&mut self, longest: u64) -> Option<Duration> {
-        let chance = self.chance.as_mut()?;
+        let chance = self.rng.as_mut()?;
         let part = chance.below(1000);
         Some(Duration::from_micros(longest * part * part / 1_000_000))
     }
@@ -65,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixed_latency_is_even_and_a_seed_repeats_random_latency() {
+    fn fixed_latency_is_constant_and_random_latency_repeats_with_the_seed() {
         let mut fixed = LatencyModel::new(Latency::Fixed, 7);
         assert_eq!((fixed.trip(), fixed.trip(), fixed.lag()), (TRIP, TRIP, None));
         let draws = |seed| {

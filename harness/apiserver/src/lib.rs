@@ -1,9 +1,9 @@
 //! A deterministic Kubernetes API server in memory, for tests of Kubernetes clients.
 //!
-//! A test gives its client this server instead of a cluster. The server stores objects, fills in
+//! A test gives its client this server instead of a cluster. The server stores objects, sets
 //! defaults, validates, serves watches and runs the garbage collector, all within the test's own
-//! process and without sockets. It uses tokio's clock, so where that clock is paused an hour
-//! passes in no time; and everything random comes from a seed, so that a test can be repeated.
+//! process and without sockets. It uses tokio's clock, so where that clock is paused an hour passes
+//! at once; and everything random comes from a seed, so a test can be repeated.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -23,14 +23,14 @@
 //! # }
 //! ```
 //!
-//! # How far it can be trusted
+//! # Fidelity
 //!
-//! In what it supports it gives the answers of kube-apiserver v1.36: status, defaults, messages,
-//! causes, warnings and the order of watch events; only random names, UIDs, times and versions
-//! differ. The parity tests of the `lockstep` crate, in the same repository, send random requests
-//! to both servers and compare the answers. A request that it does not support is
-//! refused with 501 and recorded ([`ApiServer::unsupported`]); it never makes up a plausible
-//! answer. A test should assert at its end that this list is empty.
+//! For supported requests its responses equal those of kube-apiserver v1.36: status, defaults,
+//! messages, causes, warnings and the order of watch events; only random names, UIDs, times and
+//! versions differ. The parity tests of the `lockstep` crate, in the same repository, send random
+//! requests to both servers and compare the responses. An unsupported request is refused with 501
+//! and recorded ([`ApiServer::unsupported`]); the server never makes up a plausible response. A
+//! test should assert at its end that this list is empty.
 //!
 //! It serves Namespaces, Nodes, Pods, Events, ConfigMaps, Secrets, ServiceAccounts, ResourceQuotas,
 //! Services and LimitRanges of `v1`, Deployments, ReplicaSets, StatefulSets and DaemonSets of
@@ -44,13 +44,13 @@
 //! support conversion webhooks, authentication and authorization.
 //!
 //! No workload controllers and no kubelet run here: a Deployment gets no ReplicaSets and a pod
-//! never starts, unless the test or the controller that it tests does it. What runs is listed at
-//! [`Controllers`].
+//! never starts, unless the test or its subject does it. [`ControllerMode`] lists the built-in
+//! controllers.
 //!
-//! # What a test steers
+//! # Controlling the server from a test
 //!
 //! * [`Builder::objects`] and [`ApiServer::put_stored`] store objects exactly as they are, and
-//!   [`ApiServer::stored`] reads what is stored, without a request.
+//!   [`ApiServer::storage`] reads what is stored, without a request.
 //! * [`ApiServer::on_request`] sees each request, and can refuse, delay or lose it.
 //! * [`ApiServer::watches`] pauses, resumes and ends watches, and sends bookmarks.
 //! * [`ApiServer::forget`] makes versions too old to watch from.
@@ -61,107 +61,110 @@
 //!   which works with every version of kube whose requests are of `http` 1.
 //! * `listen`: [`ApiServer::listen`], HTTP on a socket for clients in other processes.
 //!
-//! # How it is built
+//! # Structure
 //!
 //! ```text
-//! client ──► service ──► Server: request + time ──► answer
-//!               │          ├ route, discovery, options, body, yaml, syntax, problem
-//!               │          ├ media, table, protobuf: the form of an answer
-//!               │          ├ openapi, reviews: what describes kinds, and rights
-//!    latency, clock        ├ kinds, api (the table of types), defaults, rules, admit, quota, validate
-//!                          ├ write, remove, evict, parts, watch, select, dry
-//!                          ├ store, object, owned: objects, their owners, and the log of all changes
-//!                          └ controllers (garbage, accounts), namespaces
+//! client ──► service ──► Server: request + time ──► response
+//!               │          ├ request_info, discovery, options, body, yaml, go_json_errors,
+//!               │          │ status_error
+//!               │          ├ media, table, protobuf: the format of a response
+//!               │          ├ openapi, access_reviews: descriptions of kinds, and of rights
+//!    latency, clock        ├ kinds, api (the type table), defaults, strategy, admission, quota,
+//!                          │ validate
+//!                          ├ write, delete, evict, subresources, watch, selector, dry_run
+//!                          ├ field_ownership, field_manager: managedFields and server-side apply
+//!                          ├ store, object, owner_index: objects, the log of changes, and owners
+//!                          └ controllers (garbage collection, service accounts), namespaces
 //! ```
 //!
-//! The server proper is a function without side effects: the time comes in with each request and
-//! random numbers from a seed. Only `service`, `hook` and `response` wait, for as long as `latency`
-//! or a test says; only `clock` reads the time, and only `listen` opens sockets. A test steers by
-//! `hook`, `watches`, `follow` and `stored`. The table of types is printed from upstream's
-//! declarations by `scripts/api-types` of the repository.
+//! The server itself is a function without side effects: the time comes with each request, and
+//! random numbers come from a seed. Only `service`, `request_hook` and `response` wait, as
+//! `latency` or a test says; only `clock` reads the time, and only `listen` opens sockets. A test
+//! controls the server through `request_hook`, `watch_control`, `follow` and `resource_storage`.
+//! `scripts/api-types` of the repository generates the type table from upstream's declarations.
 
-mod admit;
-mod amounts;
+mod access_reviews;
+mod admission;
 mod api;
 mod api_type;
 mod apply;
 mod autoscalers;
 mod body;
 mod builder;
-mod call;
-mod chance;
-mod claims;
 mod clock;
 mod controllers;
 mod convert;
 mod custom;
 mod defaults;
+mod delete;
 mod discovery;
-mod dry;
+mod dry_run;
 mod etcd;
 mod events;
 mod evict;
-mod field;
+mod field_error;
+mod field_manager;
+mod field_ownership;
 mod follow;
 mod go_format;
+mod go_json_errors;
 mod handle;
-mod hook;
 mod jsonpatch;
 mod kinds;
 mod labels;
 mod latency;
-mod limits;
+mod limit_ranger;
 mod list;
 #[cfg(feature = "listen")]
 mod listen;
-mod managed;
 mod media;
 mod namespaces;
 pub mod notify;
 mod object;
 mod openapi;
 mod options;
-mod owned;
-mod parts;
+mod owner_index;
 mod pod_security;
 pub mod pointer;
-mod problem;
 pub mod protobuf;
 mod quota;
 mod read;
-mod remove;
+mod request;
+mod request_hook;
+mod request_info;
+mod resource_list;
+mod resource_storage;
 mod response;
-mod reviews;
-mod route;
-mod rules;
-mod select;
+mod rng;
+mod selector;
 mod server;
 mod service;
-mod services;
+mod service_allocation;
+mod status_error;
 mod store;
-mod stored;
-mod syntax;
+mod strategy;
+mod subresources;
 mod table;
 #[cfg(test)]
 mod tests;
 mod transcript;
 mod validate;
 mod watch;
-mod watches;
+mod watch_control;
 mod write;
 mod yaml;
 
 pub use api_type::{ApiType, UnknownField, custom_apply_patch};
-pub use builder::{Builder, Controllers};
-pub use chance::Chance;
+pub use builder::{Builder, ControllerMode};
 pub use discovery::VERSION;
-pub use follow::{Follow, Seen, What};
-pub use hook::{Disconnected, Reaction};
+pub use follow::{ChangeStream, EventType, ObjectChange};
 pub use latency::Latency;
 #[cfg(feature = "listen")]
-pub use listen::{Listen, Listening, NOT_BEFORE_PATH, UNSUPPORTED_PATH};
+pub use listen::{ListenHandle, ListenOptions, NOT_BEFORE_PATH, UNSUPPORTED_PATH};
+pub use request_hook::{Disconnected, Reaction};
+pub use request_info::{RequestInfo, Verb};
+pub use resource_storage::{ResourceStorage, StorageError};
 pub use response::ResponseBody;
-pub use route::{Route, Verb};
+pub use rng::SeededRng;
 pub use service::ApiServer;
-pub use stored::{Stored, StoredError};
-pub use watches::Watches;
+pub use watch_control::WatchControl;

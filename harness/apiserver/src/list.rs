@@ -1,85 +1,88 @@
-//! Lists: what is selected, at which version, page by page.
+//! Lists: selection, resourceVersion and paging.
 
 use std::sync::Arc;
 
 use http::StatusCode;
 use serde_json::json;
 
-use super::object::Object;
+use super::object::StoredObject;
 use super::options;
-use super::problem::{Outcome, Problem};
-use super::server::{Answer, Ask, Server, text};
+use super::server::{ApiResponse, ResourceRequest, Server, json_bytes_response};
+use super::status_error::{ApiResult, StatusError};
 
 impl Server {
-    pub(super) fn list(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let selector = options::list(ask.call, ask.kind, false)?;
+    pub(super) fn list(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+        let selector = options::list(request.http, request.kind, false)?;
         let latest = self.store.version();
-        let continued = ask.call.query.get("continue").filter(|place| !place.is_empty());
-        let continued = continued.map(|place| options::place(place)).transpose()?;
-        if continued.is_some() && !matches!(ask.call.param("resourceVersion"), "" | "0") {
+        let continued = request.http.query.get("continue").filter(|list_position| !list_position.is_empty());
+        let continued = continued.map(|list_position| options::continue_position(list_position)).transpose()?;
+        if continued.is_some() && !matches!(request.http.param("resourceVersion"), "" | "0") {
             let why = "specifying resource version is not allowed when using continue";
-            return Err(Problem::bad_request(why.to_owned()));
+            return Err(StatusError::bad_request(why.to_owned()));
         }
-        let wanted = ask.version().map_err(|why| Problem::bad_request(format!("invalid resource version: {why}")))?;
-        let of_one = continued.is_none() && selector.is_of_one();
-        let exact = ask.call.param("resourceVersionMatch") == "Exact";
-        if let Some(wanted) = wanted.filter(|wanted| *wanted > latest) {
-            return Err(self.too_large(ask.kind, wanted));
+        let requested = request
+            .resource_version()
+            .map_err(|why| StatusError::bad_request(format!("invalid resource version: {why}")))?;
+        let selects_one = continued.is_none() && selector.selects_one_object();
+        let exact = request.http.param("resourceVersionMatch") == "Exact";
+        if let Some(requested) = requested.filter(|requested| *requested > latest) {
+            return Err(self.too_large_version(request.kind, requested));
         }
         let mut from = None;
-        let mut at = if exact { wanted.unwrap_or(latest) } else { latest };
+        let mut at = if exact { requested.unwrap_or(latest) } else { latest };
         if let Some((version, key)) = continued {
             (at, from) = (version, Some(key));
         }
         if at < self.store.forgotten() {
-            return Err(Problem::expired("The resourceVersion for the provided list is too old.".to_owned()));
+            return Err(StatusError::expired("The resourceVersion for the provided list is too old.".to_owned()));
         }
-        let objects = self.store.list_at(ask.kind, &ask.route.namespace, at);
-        // Fields of a custom resource are selected in the version that is asked for.
-        let selected =
-            |object: &Arc<Object>| if ask.kind.custom.is_some() { object.at(ask.kind) } else { Arc::clone(object) };
+        let objects = self.store.list_at(request.kind, &request.info.namespace, at);
+        // Field selectors of a custom resource refer to the requested version.
+        let selected = |object: &Arc<StoredObject>| {
+            if request.kind.custom.is_some() { object.as_kind(request.kind) } else { Arc::clone(object) }
+        };
         let mut objects: Vec<_> = objects.iter().map(selected).collect();
         if let Some(from) = &from {
-            objects.retain(|object| place(object) > *from);
+            objects.retain(|object| list_position(object) > *from);
         }
-        let end = objects.last().map(|object| place(object)).unwrap_or_default();
+        let end = objects.last().map(|object| list_position(object)).unwrap_or_default();
         objects.retain(|object| selector.matches(&object.body));
-        let limit = ask.call.param("limit").parse::<usize>().unwrap_or(0);
-        let left = if limit == 0 { 0 } else { objects.len().saturating_sub(limit) };
-        objects.truncate(objects.len() - left);
+        let limit = request.http.param("limit").parse::<usize>().unwrap_or(0);
+        let remaining = if limit == 0 { 0 } else { objects.len().saturating_sub(limit) };
+        objects.truncate(objects.len() - remaining);
         let mut meta = json!({"resourceVersion": at.to_string()});
-        let last = objects.last().map(|object| place(object)).unwrap_or_default();
-        // There is a next page if any object follows, selected or not.
-        if left > 0 || (limit > 0 && !of_one && objects.len() == limit && last < end) {
+        let last = objects.last().map(|object| list_position(object)).unwrap_or_default();
+        // There is a next page if any object follows, whether selected or not.
+        if remaining > 0 || (limit > 0 && !selects_one && objects.len() == limit && last < end) {
             meta["continue"] = format!("{at}:{last}").into();
             if selector.is_empty() {
-                meta["remainingItemCount"] = left.into();
+                meta["remainingItemCount"] = remaining.into();
             }
         }
-        // Lists of custom resources have no type of their own upstream: theirs is that of any
-        // object.
-        if ask.kind.custom.is_some() && meta["continue"].is_null() {
+        // Lists of custom resources have no type of their own upstream; they use that of
+        // unstructured objects.
+        if request.kind.custom.is_some() && meta["continue"].is_null() {
             meta["continue"] = "".into();
         }
-        let (kind, version) = (ask.kind.list_kind(), ask.kind.api_version());
+        let (kind, version) = (request.kind.list_kind(), request.kind.api_version());
         let start = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
         let mut body = start.into_bytes();
-        for (index, object) in objects.iter().map(|object| object.at(ask.kind)).enumerate() {
+        for (index, object) in objects.iter().map(|object| object.as_kind(request.kind)).enumerate() {
             if index > 0 {
                 body.push(b',');
             }
-            if ask.kind.custom.is_some() {
-                object.write(&mut body, ask.call.managed);
+            if request.kind.custom.is_some() {
+                object.write(&mut body, request.http.managed_fields);
             } else {
-                body.extend_from_slice(object.untyped_text(ask.call.managed));
+                body.extend_from_slice(object.untyped_text(request.http.managed_fields));
             }
         }
         body.extend_from_slice(b"]}");
-        Ok(text(StatusCode::OK, body))
+        Ok(json_bytes_response(StatusCode::OK, body))
     }
 }
 
 /// The position of an object in a list, for continue tokens.
-fn place(object: &Object) -> String {
+fn list_position(object: &StoredObject) -> String {
     format!("{}/{}", object.meta("namespace"), object.meta("name"))
 }

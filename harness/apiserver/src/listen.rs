@@ -1,7 +1,7 @@
-//! The same server over HTTP, for clients in other processes.
+//! Serves HTTP on a socket, for clients in other processes.
 //!
-//! It serves HTTP/1.1 and HTTP/2, plain or over TLS, in real time. With tokens, a request needs
-//! one of them as its bearer token; all tokens have all rights.
+//! Supports HTTP/1.1 and HTTP/2, plain or over TLS, in real time. If tokens are configured, each
+//! request needs one of them as its bearer token; all tokens have all rights.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
@@ -24,33 +24,33 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::clock;
-use crate::hook::Disconnected;
+use crate::request_hook::Disconnected;
 use crate::response::ResponseBody;
 use crate::service::ApiServer;
 
-/// The path where a client over HTTP reads [`ApiServer::unsupported`], as a JSON list of strings.
-/// It is not one of Kubernetes' paths.
+/// The path at which a client over HTTP reads [`ApiServer::unsupported`], as a JSON list of
+/// strings. Kubernetes has no such path.
 pub const UNSUPPORTED_PATH: &str = "/kube-apiserver-sim/unsupported";
-/// The path where a client over HTTP calls [`ApiServer::not_before`], before `NAMESPACE/SECONDS`:
-/// the time is in seconds since 1970. It is not one of Kubernetes' paths.
+/// The path prefix at which a client over HTTP calls [`ApiServer::not_before`], followed by
+/// `NAMESPACE/SECONDS` with the time in seconds since 1970. Kubernetes has no such path.
 pub const NOT_BEFORE_PATH: &str = "/kube-apiserver-sim/not-before/";
 
-/// Where and how to listen.
+/// The address, tokens and TLS configuration of a listener.
 #[derive(Debug, Clone)]
-pub struct Listen {
+pub struct ListenOptions {
     address: SocketAddr,
     tokens: Vec<String>,
     tls: Option<Arc<ServerConfig>>,
 }
 
-impl Listen {
-    /// On a free port of 127.0.0.1, over plain HTTP, for everyone.
+impl ListenOptions {
+    /// Listens on a free port of 127.0.0.1, over plain HTTP, without tokens.
     #[must_use]
     pub fn loopback() -> Self {
         Self::at((Ipv4Addr::LOCALHOST, 0).into())
     }
 
-    /// On this address, over plain HTTP, for everyone who reaches it.
+    /// Listens on this address, over plain HTTP, without tokens.
     #[must_use]
     pub fn at(address: SocketAddr) -> Self {
         Self { address, tokens: Vec::new(), tls: None }
@@ -72,22 +72,22 @@ impl Listen {
     }
 }
 
-/// A listening server. It stops, and its connections end, when this is dropped.
+/// A running listener. Dropping it stops the listener and ends its connections.
 #[derive(Debug)]
 #[must_use = "the server stops listening when this is dropped"]
-pub struct Listening {
+pub struct ListenHandle {
     address: SocketAddr,
     is_tls: bool,
     task: AbortHandle,
 }
 
-impl Listening {
-    /// Where it listens.
+impl ListenHandle {
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same as a URL: `http://127.0.0.1:40123`.
+    /// The URL, such as `http://127.0.0.1:40123`.
     pub fn url(&self) -> String {
         format!("{}://{}", if self.is_tls { "https" } else { "http" }, self.address)
     }
@@ -97,44 +97,44 @@ impl ApiServer {
     /// Listens for HTTP. Call it within a tokio runtime with I/O whose clock is not paused.
     ///
     /// # Errors
-    /// When the address cannot be bound.
-    pub fn listen(&self, how: Listen) -> io::Result<Listening> {
-        let Listen { address, tokens, tls } = how;
+    /// If the address cannot be bound.
+    pub fn listen(&self, options: ListenOptions) -> io::Result<ListenHandle> {
+        let ListenOptions { address, tokens, tls } = options;
         let listener = StdListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let listener = TcpListener::from_std(listener)?;
         let is_tls = tls.is_some();
         let tokens = tokens.into_iter().map(|token| format!("Bearer {token}")).collect();
-        let door = Arc::new(Door { server: self.clone(), tokens });
-        let task = tokio::spawn(accept(listener, tls.map(TlsAcceptor::from), door)).abort_handle();
-        Ok(Listening { address, is_tls, task })
+        let context = Arc::new(ConnectionContext { server: self.clone(), tokens });
+        let task = tokio::spawn(accept(listener, tls.map(TlsAcceptor::from), context)).abort_handle();
+        Ok(ListenHandle { address, is_tls, task })
     }
 }
 
-impl Drop for Listening {
+impl Drop for ListenHandle {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// What all connections share.
-struct Door {
+/// The state that all connections share.
+struct ConnectionContext {
     server: ApiServer,
-    /// Values of the header `authorization` that are accepted; empty: every value, and none.
+    /// The accepted values of the `authorization` header; if empty, any request is accepted.
     tokens: Vec<String>,
 }
 
-impl Door {
+impl ConnectionContext {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<ResponseBody>, Disconnected> {
         let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if !self.tokens.is_empty() && !self.tokens.iter().any(|known| known == given) {
             let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                 "message": "Unauthorized", "reason": "Unauthorized", "code": 401});
-            return Ok(whole(StatusCode::UNAUTHORIZED, &status));
+            return Ok(json_response(StatusCode::UNAUTHORIZED, &status));
         }
         if request.uri().path() == UNSUPPORTED_PATH {
-            return Ok(whole(StatusCode::OK, &json!(self.server.unsupported())));
+            return Ok(json_response(StatusCode::OK, &json!(self.server.unsupported())));
         }
         if let Some(words) = request.uri().path().strip_prefix(NOT_BEFORE_PATH) {
             return Ok(self.not_before(words));
@@ -146,30 +146,30 @@ impl Door {
         let time = |seconds: &str| Timestamp::from_second(seconds.parse().ok()?).ok();
         let Some((namespace, time)) = words.split_once('/').and_then(|(name, seconds)| Some((name, time(seconds)?)))
         else {
-            return whole(StatusCode::BAD_REQUEST, &json!("wanted: NAMESPACE/SECONDS"));
+            return json_response(StatusCode::BAD_REQUEST, &json!("wanted: NAMESPACE/SECONDS"));
         };
         self.server.not_before(namespace, time);
-        whole(StatusCode::OK, &json!(null))
+        json_response(StatusCode::OK, &json!(null))
     }
 }
 
-fn whole(code: StatusCode, body: &serde_json::Value) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::whole(Bytes::from(body.to_string())));
+fn json_response(code: StatusCode, body: &serde_json::Value) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::complete(Bytes::from(body.to_string())));
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-/// Accepts connections until aborted; their tasks end with this one.
-async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, door: Arc<Door>) {
+/// Accepts connections until aborted; then their tasks end too.
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, context: Arc<ConnectionContext>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => {
-                    connections.spawn(serve(socket, tls.clone(), Arc::clone(&door)));
+                    connections.spawn(serve(socket, tls.clone(), Arc::clone(&context)));
                 }
-                // Mostly too many open files, until connections are closed.
+                // Usually too many open files, until connections are closed.
                 Err(error) => {
                     tracing::warn!(%error, "the simulated API server cannot accept a connection");
                     clock::sleep(Duration::from_millis(50)).await;
@@ -180,27 +180,27 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, door: Arc<Door>
     }
 }
 
-async fn serve(socket: TcpStream, tls: Option<TlsAcceptor>, door: Arc<Door>) {
-    // A watch event is one small frame, which must not wait for a second one.
+async fn serve(socket: TcpStream, tls: Option<TlsAcceptor>, context: Arc<ConnectionContext>) {
+    // A watch event is one small frame, which must not wait for another one.
     let _ = socket.set_nodelay(true);
     match tls {
-        None => converse(socket, door).await,
+        None => serve_stream(socket, context).await,
         Some(tls) => {
             if let Ok(stream) = tls.accept(socket).await {
-                converse(stream, door).await;
+                serve_stream(stream, context).await;
             }
         }
     }
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: Arc<Door>) {
+async fn serve_stream(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, context: Arc<ConnectionContext>) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let door = Arc::clone(&door);
-        async move { door.answer(request).await }
+        let context = Arc::clone(&context);
+        async move { context.answer(request).await }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http2().max_concurrent_streams(None);
-    // An error here is a client that went away in the middle of something.
+    // Usually a client that disconnected early.
     if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(error, "a connection to the simulated API server ended early");
     }

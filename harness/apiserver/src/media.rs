@@ -1,9 +1,7 @@
-//! The media types of answers: JSON, YAML or protobuf; whole objects, their metadata alone, or
-//! tables.
+//! Content negotiation: JSON, YAML or protobuf; full objects, partial metadata, or tables.
 //!
-//! The server works in JSON. What a client accepts is read from its header here, and an answer is
-//! put into that form as it leaves. Upstream: `endpoints/handlers/negotiation` and
-//! `responsewriters`.
+//! The server works in JSON. This module parses the `Accept` header, and transforms responses at
+//! the end. Upstream: `endpoints/handlers/negotiation` and `responsewriters`.
 
 use std::borrow::Cow;
 
@@ -12,66 +10,66 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::autoscalers;
-use super::call::Call;
-use super::kinds::{EVENTS, Kind, Kinds};
-use super::problem::{Outcome, Problem};
-use super::protobuf::{self, Event};
-use super::server::{Answer, JSON};
-use super::table::{self, Include, Style};
+use super::kinds::{EVENTS, Kinds, ResourceKind};
+use super::protobuf::{self, WireEvent};
+use super::request::ApiRequest;
+use super::server::{ApiResponse, JSON};
+use super::status_error::{ApiResult, StatusError};
+use super::table::{self, Include, TableOptions};
 use super::yaml;
-use crate::route::{Route, Verb};
+use crate::request_info::{RequestInfo, Verb};
 
-/// In what form an answer leaves.
+/// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Form {
-    pub(super) coding: Coding,
-    pub(super) part: Part,
+pub(super) struct ResponseFormat {
+    pub(super) encoding: Encoding,
+    pub(super) representation: Representation,
 }
 
-/// How an answer is written.
+/// The encoding of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(super) enum Encoding {
     Json,
     Yaml,
     Protobuf,
 }
 
-/// What of an object is written; the versions are those of `meta.k8s.io`.
+/// The representation of objects; versions are those of `meta.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Representation {
     Whole,
     /// `as=PartialObjectMetadata`.
-    Metadata(Version),
+    Metadata(MetaVersion),
     /// `as=PartialObjectMetadataList`.
-    ListOfMetadata(Version),
-    /// `as=Table`, with this of each object.
-    Table(Version, Include),
+    ListOfMetadata(MetaVersion),
+    /// `as=Table`, with this part of each object.
+    Table(MetaVersion, Include),
 }
 
-/// Which forms the answers to a request can have.
+/// The formats that a request supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offered {
-    Everything,
-    /// A binding has no table.
+pub(super) enum SupportedFormats {
+    All,
+    /// Bindings have no table.
     NoTable,
-    /// A watch has no form in YAML.
+    /// Watches do not support YAML.
     Stream,
 }
 
 /// A version of `meta.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum MetaVersion {
     V1,
     V1Beta1,
 }
 
-/// A header that accepts protobuf in a form that there is not.
-pub(super) const NO_FORM: &str = "application/vnd.kubernetes.protobuf;as=None";
+/// An `Accept` header for an unsupported kind of protobuf.
+pub(super) const UNSUPPORTED_PROTOBUF: &str = "application/vnd.kubernetes.protobuf;as=None";
 
 const META: &str = "meta.k8s.io";
 const PARTIAL: &str = "PartialObjectMetadata";
 
-impl Version {
+impl MetaVersion {
     fn api_version(self) -> &'static str {
         match self {
             Self::V1 => "meta.k8s.io/v1",
@@ -80,61 +78,63 @@ impl Version {
     }
 }
 
-impl Form {
-    /// Of a client that does not say what it accepts.
-    pub(super) const PLAIN: Self = Self { coding: Coding::Json, part: Part::Whole };
+impl ResponseFormat {
+    /// The format for a client without an `Accept` header.
+    pub(super) const PLAIN: Self = Self { encoding: Encoding::Json, representation: Representation::Whole };
 
-    /// Checks that the client accepts a form that there is.
-    pub(super) fn check(call: &Call, offered: Offered) -> Outcome<()> {
-        // Upstream's routes know each form and `*/*`, but no `application/*`.
+    /// Checks that the client accepts a supported format.
+    pub(super) fn check(request: &ApiRequest, supported: SupportedFormats) -> ApiResult<()> {
+        // Upstream's routes accept each media type and `*/*`, but not `application/*`.
         let named = |clause: &Clause<'_>| clause.subtype != "*" || clause.kind == "*";
-        let found = Self::accepted(&call.accept, offered);
-        if found.is_some() && !call.accept.trim().is_empty() && !clauses(&call.accept).iter().any(named) {
-            return Err(nothing_named(call));
+        let found = Self::accepted(&request.accept, supported);
+        if found.is_some() && !request.accept.trim().is_empty() && !clauses(&request.accept).iter().any(named) {
+            return Err(no_known_type(request));
         }
-        found.map(drop).ok_or_else(|| not_acceptable(call, offered))
+        found.map(drop).ok_or_else(|| not_acceptable(request, supported))
     }
 
-    /// The form of the answer to a request.
-    pub(super) fn of(call: &Call, offered: Offered) -> Outcome<Self> {
-        let found = Self::accepted(&call.accept, offered).ok_or_else(|| not_acceptable(call, offered))?;
-        Ok(match found.part {
-            Part::Table(version, _) => {
-                let include = Include::of(call.param("includeObject"))?;
-                Self { part: Part::Table(version, include), ..found }
+    /// The format of the response to a request.
+    pub(super) fn of(request: &ApiRequest, supported: SupportedFormats) -> ApiResult<Self> {
+        let found = Self::accepted(&request.accept, supported).ok_or_else(|| not_acceptable(request, supported))?;
+        Ok(match found.representation {
+            Representation::Table(version, _) => {
+                let include = Include::of(request.param("includeObject"))?;
+                Self { representation: Representation::Table(version, include), ..found }
             }
             _ => found,
         })
     }
 
-    /// The first form that the header accepts and that this server writes, the most wanted first.
-    fn accepted(header: &str, offered: Offered) -> Option<Self> {
+    /// The most preferred supported format of the header.
+    fn accepted(header: &str, supported: SupportedFormats) -> Option<Self> {
         if header.trim().is_empty() {
             return Some(Self::PLAIN);
         }
-        let forms = clauses(header).into_iter().filter_map(|clause| clause.form());
-        forms.into_iter().find(|form| match offered {
-            Offered::Everything => true,
-            Offered::NoTable => !matches!(form.part, Part::Table(..)),
-            Offered::Stream => form.coding != Coding::Yaml,
+        let formats = clauses(header).into_iter().filter_map(|clause| clause.format());
+        formats.into_iter().find(|format| match supported {
+            SupportedFormats::All => true,
+            SupportedFormats::NoTable => !matches!(format.representation, Representation::Table(..)),
+            SupportedFormats::Stream => format.encoding != Encoding::Yaml,
         })
     }
 
-    /// The same for an error, which is never transformed. In doubt JSON.
+    /// The format of an error, which is never transformed; JSON by default.
     pub(super) fn of_error(header: &str) -> Self {
-        let plain =
-            clauses(header).into_iter().filter_map(|clause| clause.form()).find(|form| form.part == Part::Whole);
+        let plain = clauses(header)
+            .into_iter()
+            .filter_map(|clause| clause.format())
+            .find(|format| format.representation == Representation::Whole);
         plain.unwrap_or(Self::PLAIN)
     }
 
-    /// The coding in which a header asks for aggregated discovery before everything else.
-    pub(super) fn aggregated(header: &str) -> Option<Coding> {
+    /// The encoding of aggregated discovery, if the header prefers that to everything else.
+    pub(super) fn aggregated(header: &str) -> Option<Encoding> {
         for clause in clauses(header) {
-            let coding = clause.coding().filter(|coding| *coding != Coding::Yaml);
-            match (clause.parameter("as"), clause.parameter("g"), clause.parameter("v"), coding) {
+            let encoding = clause.encoding().filter(|encoding| *encoding != Encoding::Yaml);
+            match (clause.parameter("as"), clause.parameter("g"), clause.parameter("v"), encoding) {
                 (None, ..) => return None,
-                (Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2"), Some(coding)) => {
-                    return Some(coding);
+                (Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2"), Some(encoding)) => {
+                    return Some(encoding);
                 }
                 _ => {}
             }
@@ -142,61 +142,66 @@ impl Form {
         None
     }
 
-    /// The media type of a complete answer.
+    /// The media type of a complete response.
     fn media_type(self) -> &'static str {
-        match self.coding {
-            Coding::Json => JSON,
-            Coding::Yaml => yaml::MEDIA_TYPE,
-            Coding::Protobuf => protobuf::MEDIA_TYPE,
+        match self.encoding {
+            Encoding::Json => JSON,
+            Encoding::Yaml => yaml::MEDIA_TYPE,
+            Encoding::Protobuf => protobuf::MEDIA_TYPE,
         }
     }
 
     /// The media type of a watch.
     pub(super) fn watch_media_type(self) -> &'static str {
-        match self.coding {
-            Coding::Json | Coding::Yaml => JSON,
-            Coding::Protobuf => protobuf::WATCH_MEDIA_TYPE,
+        match self.encoding {
+            Encoding::Json | Encoding::Yaml => JSON,
+            Encoding::Protobuf => protobuf::WATCH_MEDIA_TYPE,
         }
     }
 
-    /// Puts an answer into this form. An object of a kind without a form in protobuf stays JSON.
-    pub(super) fn dress(
+    /// Transforms a response to this format. Objects of kinds without protobuf stay JSON.
+    pub(super) fn transform(
         self,
-        answer: Answer,
+        response: ApiResponse,
         kinds: &Kinds,
-        about: Option<&'static Kind>,
+        requested_kind: Option<&'static ResourceKind>,
         now: Timestamp,
-    ) -> Outcome<Answer> {
-        let Answer::Whole { code, body, warnings, form } = answer else { return Ok(answer) };
-        let as_it_is = |body| Answer::Whole { code, body, warnings: warnings.clone(), form };
-        if self == Self::PLAIN || form != JSON {
-            return Ok(as_it_is(body));
+    ) -> ApiResult<ApiResponse> {
+        let ApiResponse::Complete { code, body, warnings, content_type } = response else { return Ok(response) };
+        let unchanged = |body| ApiResponse::Complete { code, body, warnings: warnings.clone(), content_type };
+        if self == Self::PLAIN || content_type != JSON {
+            return Ok(unchanged(body));
         }
-        let Ok(value) = serde_json::from_slice::<Value>(&body) else { return Ok(as_it_is(body)) };
-        let said = |name: &str| value[name].as_str().unwrap_or_default();
+        let Ok(value) = serde_json::from_slice::<Value>(&body) else { return Ok(unchanged(body)) };
+        let field = |name: &str| value[name].as_str().unwrap_or_default();
         let kind = kinds.all().find(|kind| {
-            kind.api_version() == said("apiVersion") && (kind.kind == said("kind") || kind.list_kind() == said("kind"))
+            kind.api_version() == field("apiVersion")
+                && (kind.kind == field("kind") || kind.list_kind() == field("kind"))
         });
-        if let Some(refusal) = self.refusal(&value, kind, about) {
+        if let Some(refusal) = self.refusal(&value, kind, requested_kind) {
             return Err(refusal);
         }
         let mut value = self.of_value(&value, kind, true, now).into_owned();
-        if kind.is_none() && value["kind"] == "Table" && about.is_some_and(|about| about.custom.is_some()) {
+        if kind.is_none()
+            && value["kind"] == "Table"
+            && requested_kind.is_some_and(|requested_kind| requested_kind.custom.is_some())
+        {
             table::as_of_custom_scale(&mut value);
         }
-        let written: Option<Bytes> = match self.coding {
-            Coding::Json => Some(value.to_string().into()),
-            Coding::Yaml => yaml::write(&value).ok().map(Bytes::from),
-            Coding::Protobuf => protobuf::encode(&value).ok().map(Bytes::from),
+        let encoded: Option<Bytes> = match self.encoding {
+            Encoding::Json => Some(value.to_string().into()),
+            Encoding::Yaml => yaml::write(&value).ok().map(Bytes::from),
+            Encoding::Protobuf => protobuf::encode(&value).ok().map(Bytes::from),
         };
-        Ok(match written {
-            Some(body) => Answer::Whole { code, body, warnings, form: self.media_type() },
-            None => as_it_is(body),
+        Ok(match encoded {
+            Some(body) => ApiResponse::Complete { code, body, warnings, content_type: self.media_type() },
+            None => unchanged(body),
         })
     }
 
-    /// One event of a watch, from its line of JSON. `first`: no other was written before it.
-    pub(super) fn event(self, line: Bytes, kind: &'static Kind, first: bool, now: Timestamp) -> Bytes {
+    /// Transforms an event of a watch, given as a line of JSON. `first`: whether it is the first
+    /// event of the watch.
+    pub(super) fn event(self, line: Bytes, kind: &'static ResourceKind, first: bool, now: Timestamp) -> Bytes {
         if self == Self::PLAIN {
             return line;
         }
@@ -204,92 +209,98 @@ impl Form {
         if event["type"] != "ERROR" {
             event["object"] = self.of_value(&event["object"], Some(kind), first, now).into_owned();
         }
-        match self.coding {
-            Coding::Json | Coding::Yaml => format!("{event}\n").into(),
-            Coding::Protobuf => {
+        match self.encoding {
+            Encoding::Json | Encoding::Yaml => format!("{event}\n").into(),
+            Encoding::Protobuf => {
                 let kind = event["type"].as_str().unwrap_or_default().to_owned();
-                // Every kind that is watched is in the table of types, and so is its metadata
-                // alone.
+                // The type table has every watched kind, and their partial metadata.
                 let object = protobuf::encode(&event["object"]).unwrap_or_default();
-                Event { kind, object }.frame().into()
+                WireEvent { kind, object }.frame().into()
             }
         }
     }
 
-    /// Why a list or an object cannot be put into this form, if so.
-    fn refusal(self, value: &Value, kind: Option<&Kind>, about: Option<&Kind>) -> Option<Problem> {
-        let is_custom = |kind: Option<&Kind>| kind.is_some_and(|kind| kind.custom.is_some());
+    /// Why a list or an object cannot have this representation, if so.
+    fn refusal(
+        self,
+        value: &Value,
+        kind: Option<&ResourceKind>,
+        requested_kind: Option<&ResourceKind>,
+    ) -> Option<StatusError> {
+        let is_custom = |kind: Option<&ResourceKind>| kind.is_some_and(|kind| kind.custom.is_some());
         let custom = is_custom(kind);
         let list = value["items"].is_array();
-        let (asked, is) = match self.part {
-            Part::Metadata(_) if list => (PARTIAL.to_owned(), "a list"),
-            Part::ListOfMetadata(_) if !list && value["kind"] != "Status" => (format!("{PARTIAL}List"), "not a list"),
+        let (requested, is) = match self.representation {
+            Representation::Metadata(_) if list => (PARTIAL.to_owned(), "a list"),
+            Representation::ListOfMetadata(_) if !list && value["kind"] != "Status" => {
+                (format!("{PARTIAL}List"), "not a list")
+            }
             _ => return None,
         };
-        // What an object without a type of its own is, upstream sees only when it reads its items.
-        if custom && asked.ends_with("List") {
-            return Some(Problem::plain_internal("content is not a list".to_owned()));
+        // Upstream recognizes an unstructured list only by reading its items.
+        if custom && requested.ends_with("List") {
+            return Some(StatusError::plain_internal("content is not a list".to_owned()));
         }
         let group = value["apiVersion"].as_str().unwrap_or_default().split_once('/').map_or("core", |(group, _)| group);
-        // Upstream holds the Events of both groups in one type.
+        // Upstream uses one type for the Events of both groups.
         let package = if group == EVENTS { "core" } else { group.split('.').next().unwrap_or_default() };
         let name = value["kind"].as_str().unwrap_or_default();
         let (package, kind) = match (custom, kind) {
             (true, _) => ("unstructured", "UnstructuredList"),
-            // The scale of a custom resource is held in the type that clients use.
-            (false, None) if is_custom(about) => ("v1", name),
+            // The scale of a custom resource has the type that clients use.
+            (false, None) if is_custom(requested_kind) => ("v1", name),
             (false, _) => (package, name),
         };
-        let why = format!("you requested {asked}, but the requested object is {is} (*{package}.{kind})");
-        Some(Problem::not_acceptable(why))
+        let why = format!("you requested {requested}, but the requested object is {is} (*{package}.{kind})");
+        Some(StatusError::not_acceptable(why))
     }
 
-    /// What of a value is written; a Status always as it is.
+    /// The representation of a value; a Status is never transformed.
     fn of_value<'a>(
         self,
         value: &'a Value,
-        kind: Option<&'static Kind>,
+        kind: Option<&'static ResourceKind>,
         headers: bool,
         now: Timestamp,
     ) -> Cow<'a, Value> {
         if value["kind"] == "Status" {
             return Cow::Borrowed(value);
         }
-        let partial = |object: &Value, version: Version| json!({"kind": PARTIAL, "apiVersion": version.api_version(), "metadata": own(object)});
-        match (self.part, value["items"].as_array()) {
-            (Part::ListOfMetadata(version), Some(items)) => {
+        let partial = |object: &Value, version: MetaVersion| json!({"kind": PARTIAL, "apiVersion": version.api_version(), "metadata": partial_metadata(object)});
+        match (self.representation, value["items"].as_array()) {
+            (Representation::ListOfMetadata(version), Some(items)) => {
                 let items: Vec<Value> = items.iter().map(|object| partial(object, version)).collect();
-                // Upstream's list of nothing is no list.
+                // Upstream encodes an empty list as null.
                 let items = if items.is_empty() { Value::Null } else { items.into() };
                 let mut metadata = value["metadata"].clone();
-                // Only a list of custom resources says that it does not continue.
+                // Only lists of custom resources have an empty `continue`.
                 if metadata["continue"] == "" {
                     metadata.as_object_mut().and_then(|metadata| metadata.remove("continue"));
                 }
                 Cow::Owned(json!({"kind": format!("{PARTIAL}List"), "apiVersion": version.api_version(),
                     "metadata": metadata, "items": items}))
             }
-            (Part::Metadata(version), None) => Cow::Owned(partial(value, version)),
-            (Part::Table(version, include), _) => {
-                let style = Style { api_version: version.api_version(), include, headers, now };
+            (Representation::Metadata(version), None) => Cow::Owned(partial(value, version)),
+            (Representation::Table(version, include), _) => {
+                let style = TableOptions { api_version: version.api_version(), include, headers, now };
                 Cow::Owned(table::table(value, kind, style))
             }
-            // Events of a watch, where upstream sends what it cannot transform as it is.
+            // For watch events, upstream sends objects that it cannot transform unchanged.
             _ => Cow::Borrowed(value),
         }
     }
 }
 
-/// The metadata of an object as it is held, without the annotations that one of its versions has
-/// for a field of another. Upstream transforms the object before it is converted to its version.
-pub(super) fn own(object: &Value) -> Value {
+/// The metadata of an object, without annotations that stand for fields of another version:
+/// upstream extracts it before the object is converted to the requested version.
+pub(super) fn partial_metadata(object: &Value) -> Value {
     const OF_FIELDS: [&str; 2] = ["deprecated.daemonset.template.generation", "deprecated.deployment.rollback.to"];
     let mut meta = object["metadata"].clone();
     if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
         let before = annotations.len();
         annotations.retain(|name, _| !OF_FIELDS.contains(&name.as_str()));
         if !object["spec"]["scaleTargetRef"].is_null() {
-            annotations.retain(|name, _| !autoscalers::OWN.contains(&name.as_str()));
+            annotations.retain(|name, _| !autoscalers::FIELD_ANNOTATIONS.contains(&name.as_str()));
         }
         if annotations.is_empty() && before > 0 {
             meta.as_object_mut().and_then(|meta| meta.remove("annotations"));
@@ -298,32 +309,32 @@ pub(super) fn own(object: &Value) -> Value {
     meta
 }
 
-/// The refusal of a header that accepts nothing that there is.
-fn not_acceptable(call: &Call, offered: Offered) -> Problem {
-    if clauses(&call.accept).iter().all(|clause| clause.coding().is_none()) {
-        return nothing_named(call);
+/// The error for a header that accepts no supported format.
+fn not_acceptable(request: &ApiRequest, supported: SupportedFormats) -> StatusError {
+    if clauses(&request.accept).iter().all(|clause| clause.encoding().is_none()) {
+        return no_known_type(request);
     }
-    let (forms, streams) = forms();
-    let accepted = if offered == Offered::Stream { streams } else { forms };
-    Problem::not_acceptable(format!("only the following media types are accepted: {accepted}"))
+    let (formats, streams) = formats();
+    let accepted = if supported == SupportedFormats::Stream { streams } else { formats };
+    StatusError::not_acceptable(format!("only the following media types are accepted: {accepted}"))
 }
 
-/// The refusal of a header that names no form, before it is known which resource this is about.
-fn nothing_named(call: &Call) -> Problem {
-    let (forms, streams) = forms();
-    // Only a collection can be watched by its own path.
-    let route = Route::of_decoded(&call.method, &call.path, false);
-    let all = if route.verb == Verb::List { format!("{forms}, {streams}") } else { forms };
-    Problem::not_served(format!("406: Not Acceptable\n\nAvailable representations: {all}"))
+/// The error for a header without any known media type; it precedes the lookup of the resource.
+fn no_known_type(request: &ApiRequest) -> StatusError {
+    let (formats, streams) = formats();
+    // Only collections can be watched by their own path.
+    let info = RequestInfo::from_decoded(&request.method, &request.path, false);
+    let all = if info.verb == Verb::List { format!("{formats}, {streams}") } else { formats };
+    StatusError::not_served(format!("406: Not Acceptable\n\nAvailable representations: {all}"))
 }
 
-/// The forms of answers, and of watches.
-fn forms() -> (String, String) {
+/// The media types of responses, and of watches.
+fn formats() -> (String, String) {
     let all = ["application/json", "application/yaml", protobuf::MEDIA_TYPE];
     (all.join(", "), format!("application/json;stream=watch, {}", protobuf::WATCH_MEDIA_TYPE))
 }
 
-/// One clause of an `Accept` header.
+/// A clause of an `Accept` header.
 #[derive(Debug, PartialEq)]
 struct Clause<'a> {
     kind: &'a str,
@@ -332,7 +343,7 @@ struct Clause<'a> {
     parameters: Vec<(&'a str, &'a str)>,
 }
 
-/// The clauses, the most wanted first. Upstream: `goautoneg.ParseAccept`.
+/// The clauses, the most preferred first. Upstream: `goautoneg.ParseAccept`.
 fn clauses(header: &str) -> Vec<Clause<'_>> {
     let mut clauses: Vec<Clause<'_>> = header.split(',').filter_map(clause).collect();
     let rank = |clause: &Clause<'_>| (clause.kind == "*", clause.subtype == "*");
@@ -357,11 +368,11 @@ fn clause(text: &str) -> Option<Clause<'_>> {
 }
 
 impl Clause<'_> {
-    fn coding(&self) -> Option<Coding> {
+    fn encoding(&self) -> Option<Encoding> {
         match (self.kind, self.subtype) {
-            ("application" | "*", "json" | "*") => Some(Coding::Json),
-            ("application" | "*", "yaml") => Some(Coding::Yaml),
-            ("application" | "*", "vnd.kubernetes.protobuf") => Some(Coding::Protobuf),
+            ("application" | "*", "json" | "*") => Some(Encoding::Json),
+            ("application" | "*", "yaml") => Some(Encoding::Yaml),
+            ("application" | "*", "vnd.kubernetes.protobuf") => Some(Encoding::Protobuf),
             _ => None,
         }
     }
@@ -370,22 +381,24 @@ impl Clause<'_> {
         self.parameters.iter().find(|(one, _)| *one == name).map(|(_, value)| *value)
     }
 
-    fn form(&self) -> Option<Form> {
-        let coding = self.coding()?;
-        let Some(kind) = self.parameter("as") else { return Some(Form { coding, part: Part::Whole }) };
+    fn format(&self) -> Option<ResponseFormat> {
+        let encoding = self.encoding()?;
+        let Some(kind) = self.parameter("as") else {
+            return Some(ResponseFormat { encoding, representation: Representation::Whole });
+        };
         let version = match self.parameter("v") {
-            Some("v1") if self.parameter("g") == Some(META) => Version::V1,
-            Some("v1beta1") if self.parameter("g") == Some(META) => Version::V1Beta1,
+            Some("v1") if self.parameter("g") == Some(META) => MetaVersion::V1,
+            Some("v1beta1") if self.parameter("g") == Some(META) => MetaVersion::V1Beta1,
             _ => return None,
         };
-        let part = match kind {
-            PARTIAL => Part::Metadata(version),
-            "PartialObjectMetadataList" => Part::ListOfMetadata(version),
-            // A table has no form in protobuf.
-            "Table" if coding != Coding::Protobuf => Part::Table(version, Include::Metadata),
+        let representation = match kind {
+            PARTIAL => Representation::Metadata(version),
+            "PartialObjectMetadataList" => Representation::ListOfMetadata(version),
+            // Tables do not support protobuf.
+            "Table" if encoding != Encoding::Protobuf => Representation::Table(version, Include::Metadata),
             _ => return None,
         };
-        Some(Form { coding, part })
+        Some(ResponseFormat { encoding, representation })
     }
 }
 
@@ -397,51 +410,79 @@ mod tests {
     const METADATA: &str = "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
     #[rstest]
-    #[case::nothing("", Coding::Json, Part::Whole)]
-    #[case::anything("*/*", Coding::Json, Part::Whole)]
-    #[case::typed_client("application/vnd.kubernetes.protobuf,application/json", Coding::Protobuf, Part::Whole)]
-    #[case::wanted_less("application/vnd.kubernetes.protobuf;q=0.5, application/json", Coding::Json, Part::Whole)]
-    #[case::named_before_any("*/*, application/vnd.kubernetes.protobuf", Coding::Protobuf, Part::Whole)]
-    #[case::watch("application/vnd.kubernetes.protobuf;stream=watch", Coding::Protobuf, Part::Whole)]
-    #[case::unknown_first("application/cbor, application/json", Coding::Json, Part::Whole)]
-    fn the_most_wanted_form_that_is_there_is_taken(#[case] header: &str, #[case] coding: Coding, #[case] part: Part) {
-        assert_eq!(Form::accepted(header, Offered::Everything), Some(Form { coding, part }));
+    #[case::nothing("", Encoding::Json, Representation::Whole)]
+    #[case::anything("*/*", Encoding::Json, Representation::Whole)]
+    #[case::typed_client(
+        "application/vnd.kubernetes.protobuf,application/json",
+        Encoding::Protobuf,
+        Representation::Whole
+    )]
+    #[case::wanted_less(
+        "application/vnd.kubernetes.protobuf;q=0.5, application/json",
+        Encoding::Json,
+        Representation::Whole
+    )]
+    #[case::named_before_any("*/*, application/vnd.kubernetes.protobuf", Encoding::Protobuf, Representation::Whole)]
+    #[case::watch("application/vnd.kubernetes.protobuf;stream=watch", Encoding::Protobuf, Representation::Whole)]
+    #[case::unknown_first("application/cbor, application/json", Encoding::Json, Representation::Whole)]
+    fn picks_most_preferred_supported_format(
+        #[case] header: &str,
+        #[case] encoding: Encoding,
+        #[case] representation: Representation,
+    ) {
+        assert_eq!(
+            ResponseFormat::accepted(header, SupportedFormats::All),
+            Some(ResponseFormat { encoding, representation })
+        );
     }
 
     #[test]
-    fn metadata_alone_is_a_form_of_both() {
+    fn negotiates_partial_metadata_in_json_and_protobuf() {
         let header =
             format!("application/vnd.kubernetes.protobuf;{METADATA},application/json;{METADATA},application/json");
-        let part = Part::ListOfMetadata(Version::V1);
-        assert_eq!(Form::accepted(&header, Offered::Everything), Some(Form { coding: Coding::Protobuf, part }));
-        assert_eq!(Form::of_error(&header), Form::PLAIN);
+        let representation = Representation::ListOfMetadata(MetaVersion::V1);
+        assert_eq!(
+            ResponseFormat::accepted(&header, SupportedFormats::All),
+            Some(ResponseFormat { encoding: Encoding::Protobuf, representation })
+        );
+        assert_eq!(ResponseFormat::of_error(&header), ResponseFormat::PLAIN);
     }
 
     #[test]
-    fn a_table_is_taken_before_the_object() {
+    fn prefers_table_listed_first() {
         let header = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-        let part = Part::Table(Version::V1, Include::Metadata);
-        assert_eq!(Form::accepted(header, Offered::Stream), Some(Form { coding: Coding::Json, part }));
-        assert_eq!(Form::of_error(header), Form::PLAIN);
+        let representation = Representation::Table(MetaVersion::V1, Include::Metadata);
+        assert_eq!(
+            ResponseFormat::accepted(header, SupportedFormats::Stream),
+            Some(ResponseFormat { encoding: Encoding::Json, representation })
+        );
+        assert_eq!(ResponseFormat::of_error(header), ResponseFormat::PLAIN);
     }
 
     #[test]
-    fn metadata_has_no_annotation_that_stands_for_a_field() {
-        let with = |annotations: Value| own(&json!({"metadata": {"name": "a", "annotations": annotations}}));
+    fn partial_metadata_omits_annotations_that_stand_for_fields() {
+        let with =
+            |annotations: Value| partial_metadata(&json!({"metadata": {"name": "a", "annotations": annotations}}));
         let (field, note) = ("deprecated.daemonset.template.generation", "note");
-        assert_eq!(own(&json!({"metadata": {"name": "a"}})), json!({"name": "a"}));
+        assert_eq!(partial_metadata(&json!({"metadata": {"name": "a"}})), json!({"name": "a"}));
         assert_eq!(with(json!({field: "1"})), json!({"name": "a"}));
         assert_eq!(with(json!({field: "1", note: "x"})), json!({"name": "a", "annotations": {note: "x"}}));
     }
 
     #[test]
-    fn what_is_not_written_is_not_accepted() {
-        assert_eq!(Form::accepted("text/html", Offered::Everything), None);
+    fn rejects_unsupported_media_types() {
+        assert_eq!(ResponseFormat::accepted("text/html", SupportedFormats::All), None);
         assert_eq!(
-            Form::accepted("application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1", Offered::Everything),
+            ResponseFormat::accepted(
+                "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1",
+                SupportedFormats::All
+            ),
             None
         );
-        assert_eq!(Form::accepted("application/json;as=Table;g=meta.k8s.io;v=v2", Offered::Everything), None);
-        assert_eq!(Form::accepted("application/yaml", Offered::Stream), None);
+        assert_eq!(
+            ResponseFormat::accepted("application/json;as=Table;g=meta.k8s.io;v=v2", SupportedFormats::All),
+            None
+        );
+        assert_eq!(ResponseFormat::accepted("application/yaml", SupportedFormats::Stream), None);
     }
 }

@@ -1,7 +1,7 @@
-//! Deleting a namespace's content. Upstream: the namespace controller.
+//! Deletes the content of namespaces. Upstream: the namespace controller.
 //!
-//! Pods go first, and everything else once there are none. The namespace says in its conditions
-//! what remains; when nothing does, it is finalized.
+//! Pods are deleted first, then everything else. The conditions of the namespace show what remains;
+//! once it is empty, the namespace is finalized.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::kinds::{Kind, built_in};
-use super::object::Object;
-use super::remove::How;
-use super::server::{Server, stamp};
+use super::delete::DeleteOptions;
+use super::kinds::{ResourceKind, built_in};
+use super::object::StoredObject;
+use super::server::{Server, timestamp_value};
 
-/// The conditions, with what they say while nothing is wrong.
+/// The conditions, with their reasons and messages while there is no problem.
 const CONDITIONS: [(&str, &str, &str); 5] = [
     (DISCOVERY, "ResourcesDiscovered", "All resources successfully discovered"),
     (PARSING, "ParsedGroupVersions", "All legacy kube types successfully parsed"),
@@ -29,18 +29,19 @@ const REMAINING: &str = "NamespaceContentRemaining";
 const FINALIZERS: &str = "NamespaceFinalizersRemaining";
 
 impl Server {
-    /// Does the next thing for a namespace that is being deleted; whether there was one.
-    pub(super) fn empty_namespaces(&mut self, now: Timestamp) -> bool {
+    /// Performs the next step for a namespace in deletion; returns whether there was one.
+    pub(super) fn delete_namespace_contents(&mut self, now: Timestamp) -> bool {
         let spaces = built_in("", "namespaces").expect("namespaces are served");
-        let deleting: Vec<Arc<Object>> = self.store.list(spaces, "").filter(|one| one.deleting()).cloned().collect();
+        let deleting: Vec<Arc<StoredObject>> =
+            self.store.list(spaces, "").filter(|one| one.is_deleting()).cloned().collect();
         for space in deleting {
             let name = space.meta("name");
             let is_finalized = space.body["spec"]["finalizers"].as_array().is_none_or(Vec::is_empty);
             if !is_finalized {
-                let next = self.remaining(name).into_iter().find(|one| !one.deleting());
+                let next = self.remaining(name).into_iter().find(|one| !one.is_deleting());
                 if let Some(next) = next {
-                    let how = How { propagation: Some("Background".to_owned()), ..How::default() };
-                    return self.take(&next, &how, now).is_ok();
+                    let how = DeleteOptions { propagation: Some("Background".to_owned()), ..DeleteOptions::default() };
+                    return self.delete_object(&next, &how, now).is_ok();
                 }
                 let mut body = space.body.clone();
                 body["status"]["conditions"] = self.conditions(&space, now);
@@ -48,8 +49,8 @@ impl Server {
                     return self.write(space.kind, body, space.managers.clone()).is_ok();
                 }
             }
-            if self.store.inside(name).next().is_none() {
-                // It is deleted with its last finalizer.
+            if self.store.list_namespace(name).next().is_none() {
+                // The namespace is removed with its last finalizer.
                 if space.finalizers().next().is_none() {
                     return self.store.remove(&space.key()).is_some();
                 }
@@ -67,19 +68,19 @@ impl Server {
         false
     }
 
-    /// What is to be deleted of a namespace now: its pods, or all else if it has none.
-    fn remaining(&self, namespace: &str) -> Vec<Arc<Object>> {
+    /// The objects to delete next: the pods, or everything else if there are none.
+    fn remaining(&self, namespace: &str) -> Vec<Arc<StoredObject>> {
         let pods: Vec<_> = self.store.list(pod_kind(), namespace).cloned().collect();
-        if pods.is_empty() { self.store.inside(namespace).cloned().collect() } else { pods }
+        if pods.is_empty() { self.store.list_namespace(namespace).cloned().collect() } else { pods }
     }
 
-    /// The conditions once all that can be deleted is being deleted. Upstream: `deleteAllContent`
-    /// and `namespaceConditionUpdater`.
-    fn conditions(&self, space: &Object, now: Timestamp) -> Value {
+    /// The conditions once all objects are in deletion. Upstream: `deleteAllContent` and
+    /// `namespaceConditionUpdater`.
+    fn conditions(&self, space: &StoredObject, now: Timestamp) -> Value {
         let name = space.meta("name");
         let mut wrong: BTreeMap<&str, (&str, String)> = BTreeMap::new();
         if self.store.list(pod_kind(), name).next().is_some() {
-            // Upstream says nothing else of pods that remain.
+            // While pods remain, upstream reports nothing else.
             if self.are_pods_stuck(space, now) {
                 let why = format!(
                     "Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: {name} \
@@ -104,14 +105,14 @@ impl Server {
                 Some((reason, message)) => ("True", reason, message),
                 None => ("False", reason, message.to_owned()),
             };
-            let mut condition = json!({"type": kind, "status": status, "lastTransitionTime": stamp(now),
+            let mut condition = json!({"type": kind, "status": status, "lastTransitionTime": timestamp_value(now),
                 "reason": reason, "message": message});
             match all.iter_mut().find(|one| one["type"] == kind) {
-                Some(there) => {
-                    if there["status"] == status {
-                        condition["lastTransitionTime"] = there["lastTransitionTime"].clone();
+                Some(current) => {
+                    if current["status"] == status {
+                        condition["lastTransitionTime"] = current["lastTransitionTime"].clone();
                     }
-                    *there = condition;
+                    *current = condition;
                 }
                 None => all.push(condition),
             }
@@ -119,9 +120,9 @@ impl Server {
         Value::Array(all)
     }
 
-    /// Whether the pods of a namespace have no finalizers, and should have ended since it was
-    /// deleted.
-    fn are_pods_stuck(&self, space: &Object, now: Timestamp) -> bool {
+    /// Whether pods without finalizers still exist after the grace period since the deletion of the
+    /// namespace.
+    fn are_pods_stuck(&self, space: &StoredObject, now: Timestamp) -> bool {
         let pods = || self.store.list(pod_kind(), space.meta("name"));
         let running =
             pods().filter(|pod| !matches!(pod.body["status"]["phase"].as_str(), Some("Succeeded" | "Failed")));
@@ -131,13 +132,13 @@ impl Server {
         until.is_some_and(|until| now >= until) && pods().all(|pod| pod.finalizers().next().is_none())
     }
 
-    /// How many objects remain of each kind, and for each finalizer, as the conditions say it.
+    /// The numbers of remaining objects by kind and by finalizer, as the conditions print them.
     fn counts_of_remaining(&self, namespace: &str) -> (Vec<String>, Vec<String>) {
-        let kinds: BTreeMap<String, &'static Kind> =
+        let kinds: BTreeMap<String, &'static ResourceKind> =
             self.kinds.all().filter(|kind| kind.namespaced).map(|kind| (kind.resource(), kind)).collect();
         let (mut remaining, mut finalizers) = (Vec::new(), BTreeMap::<String, usize>::new());
         for kind in kinds.into_values() {
-            let objects = || self.store.list(self.kinds.stored(kind), namespace);
+            let objects = || self.store.list(self.kinds.storage_of(kind), namespace);
             if objects().next().is_some() {
                 let number = objects().count();
                 remaining.push(format!("{}.{} has {number} resource instances", kind.plural, kind.group));
@@ -154,6 +155,6 @@ impl Server {
     }
 }
 
-fn pod_kind() -> &'static Kind {
+fn pod_kind() -> &'static ResourceKind {
     built_in("", "pods").expect("pods are served")
 }

@@ -1,7 +1,7 @@
-//! Wake-ups that reach waiting tasks in the order in which they began to wait.
+//! A notifier that wakes waiting tasks in the order in which they began to wait.
 //!
-//! `tokio::sync::watch` wakes in a random order, so that a simulation could not be repeated. The
-//! server uses this for its watches; it is public for harnesses that have to be deterministic too.
+//! `tokio::sync::watch` wakes in a random order, so a simulation could not be repeated. The server
+//! uses this for its watches; it is public for test harnesses that must be deterministic too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,15 +18,15 @@ struct State {
     notify: Notify,
 }
 
-/// Waits for notifications. Those from before it was made count as seen.
+/// Waits for notifications. Earlier ones count as handled.
 #[derive(Debug)]
-pub struct Listener {
+pub struct Subscription {
     state: Arc<State>,
-    seen: u64,
+    last_count: u64,
 }
 
 impl Notifier {
-    /// Wakes all who wait.
+    /// Wakes all waiting tasks.
     pub fn notify(&self) {
         self.0.count.fetch_add(1, Ordering::SeqCst);
         self.0.notify.notify_waiters();
@@ -37,15 +37,14 @@ impl Notifier {
         self.0.count.load(Ordering::SeqCst)
     }
 
-    /// Listens from now on.
-    pub fn listen(&self) -> Listener {
-        Listener { state: Arc::clone(&self.0), seen: self.count() }
+    /// Subscribes to notifications from now on.
+    pub fn listen(&self) -> Subscription {
+        Subscription { state: Arc::clone(&self.0), last_count: self.count() }
     }
 }
 
-impl Listener {
-    /// Waits for a notification that it has not seen, and marks all as seen; returns at once if
-    /// there is one.
+impl Subscription {
+    /// Waits for a new notification, and marks all as handled; returns at once if there is one.
     pub async fn changed(&mut self) {
         let state = Arc::clone(&self.state);
         loop {
@@ -53,17 +52,17 @@ impl Listener {
             // Queued before the count is read, so that none is missed in between.
             notified.as_mut().enable();
             let count = state.count.load(Ordering::SeqCst);
-            if count != self.seen {
-                self.seen = count;
+            if count != self.last_count {
+                self.last_count = count;
                 return;
             }
             notified.await;
         }
     }
 
-    /// Marks all notifications so far as seen.
+    /// Marks all notifications so far as handled.
     pub fn mark_seen(&mut self) {
-        self.seen = self.state.count.load(Ordering::SeqCst);
+        self.last_count = self.state.count.load(Ordering::SeqCst);
     }
 }
 
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "current_thread")]
-    async fn wakes_in_the_order_of_waiting() {
+    async fn wakes_waiters_in_fifo_order() {
         let (notifier, order) = (Notifier::default(), Arc::new(Mutex::new(Vec::new())));
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..20 {
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_notification_before_the_wait_is_not_lost_and_one_that_was_seen_does_not_wake() {
+    async fn earlier_notification_wakes_once_and_a_marked_one_does_not_wake() {
         let notifier = Notifier::default();
         let mut listener = notifier.listen();
         notifier.notify();

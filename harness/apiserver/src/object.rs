@@ -1,7 +1,7 @@
-//! An object at one version, and the texts in which it leaves.
+//! An object at one version, and its encoded forms.
 //!
-//! Its managers stand beside its body. They are half of an object's text, and are written as
-//! `managedFields` only for a client that reads those.
+//! Managers are kept separately from the body. They are half of the text of an object, and are
+//! encoded as `managedFields` only for clients that read them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,66 +10,79 @@ use serde_json::Value;
 
 use super::convert;
 use super::defaults;
-use super::kinds::{AUTOSCALER, Kind};
-use super::managed::Managers;
-use super::store::Key;
+use super::field_manager::Managers;
+use super::kinds::{AUTOSCALER, ResourceKind};
+use super::store::StoreKey;
 
 /// An object at one version.
 #[derive(Debug)]
-pub(super) struct Object {
-    pub(super) kind: &'static Kind,
+pub(super) struct StoredObject {
+    pub(super) kind: &'static ResourceKind,
     /// Without `kind` and `apiVersion`, which are in `kind`, and without `managedFields`.
     pub(super) body: Value,
     pub(super) managers: Managers,
     pub(super) version: u64,
     /// The body as JSON.
     text: OnceLock<Bytes>,
-    /// The same with `managedFields`, once a client has read it so.
-    whole: OnceLock<Bytes>,
+    /// The body with `managedFields` as JSON, once a client has read it.
+    text_with_managers: OnceLock<Bytes>,
 }
 
-/// Whether a client reads `managedFields`.
+/// Whether responses include `managedFields`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum ManagedFields {
+pub(super) enum ManagedFieldsPolicy {
     #[default]
-    Shown,
-    LeftOut,
+    Include,
+    Omit,
 }
 
-impl Object {
-    pub(super) fn new(kind: &'static Kind, mut body: Value, managers: Managers, version: u64) -> Arc<Self> {
+impl StoredObject {
+    pub(super) fn new(kind: &'static ResourceKind, mut body: Value, managers: Managers, version: u64) -> Arc<Self> {
         body["metadata"]["resourceVersion"] = version.to_string().into();
         Self::of(kind, body, managers, version)
     }
 
-    /// One whose text is known.
-    pub(super) fn read(kind: &'static Kind, body: Value, managers: Managers, version: u64, text: Bytes) -> Arc<Self> {
-        Arc::new(Self { kind, body, managers, version, text: OnceLock::from(text), whole: OnceLock::new() })
+    /// An object whose JSON is known.
+    pub(super) fn with_text(
+        kind: &'static ResourceKind,
+        body: Value,
+        managers: Managers,
+        version: u64,
+        text: Bytes,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            kind,
+            body,
+            managers,
+            version,
+            text: OnceLock::from(text),
+            text_with_managers: OnceLock::new(),
+        })
     }
 
-    fn of(kind: &'static Kind, body: Value, managers: Managers, version: u64) -> Arc<Self> {
-        Arc::new(Self { kind, body, managers, version, text: OnceLock::new(), whole: OnceLock::new() })
+    fn of(kind: &'static ResourceKind, body: Value, managers: Managers, version: u64) -> Arc<Self> {
+        Arc::new(Self { kind, body, managers, version, text: OnceLock::new(), text_with_managers: OnceLock::new() })
     }
 
-    /// The same object as a version of its kind, by the schema of which it is read anew; an Event
-    /// or an autoscaler in its other form.
-    pub(super) fn at(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
+    /// The object at another version of its kind: a custom resource is decoded again by the schema
+    /// of that version, and an Event or an autoscaler is converted.
+    pub(super) fn as_kind(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
         if kind.built_in() != AUTOSCALER {
-            return self.as_said(kind);
+            return self.convert_to(kind);
         }
-        // It is stored as it was said, and what is read from etcd gets defaults once more.
+        // Autoscalers are stored without defaults; objects read from etcd get them.
         let mut body = self.body.clone();
         defaults::fill(self.kind, &mut body);
-        Self::of(self.kind, body, self.managers.clone(), self.version).as_said(kind)
+        Self::of(self.kind, body, self.managers.clone(), self.version).convert_to(kind)
     }
 
-    /// The same, without the defaults of what is read.
-    fn as_said(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
+    /// Converts the object without setting defaults.
+    fn convert_to(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
         if std::ptr::eq(kind, self.kind) {
             return Arc::clone(self);
         }
         let body = match kind.custom {
-            None => convert::converted(self.body.clone(), self.kind, kind),
+            None => convert::convert_object(self.body.clone(), self.kind, kind),
             Some(custom) => {
                 let mut body = custom.decode(&self.body).map_or_else(|_| self.body.clone(), |decoded| decoded.value);
                 custom.fill(&mut body);
@@ -80,32 +93,32 @@ impl Object {
     }
 
     /// The body as JSON, without its type and `managedFields`.
-    pub(super) fn bare(&self) -> &Bytes {
-        // In a box, because it is kept: what is written grows by doubling.
-        self.text.get_or_init(|| Bytes::from(written(&self.body).into_boxed_slice()))
+    pub(super) fn untyped_text_without_managers(&self) -> &Bytes {
+        // Boxed to release spare capacity, as the text is kept.
+        self.text.get_or_init(|| Bytes::from(to_json_bytes(&self.body).into_boxed_slice()))
     }
 
     /// The body as JSON, without its type.
-    pub(super) fn untyped_text(&self, managed: ManagedFields) -> &Bytes {
-        if managed == ManagedFields::LeftOut || self.managers.is_none() {
-            return self.bare();
+    pub(super) fn untyped_text(&self, managed_fields: ManagedFieldsPolicy) -> &Bytes {
+        if managed_fields == ManagedFieldsPolicy::Omit || self.managers.is_none() {
+            return self.untyped_text_without_managers();
         }
-        self.whole.get_or_init(|| Bytes::from(written(&self.with_managers()).into_boxed_slice()))
+        self.text_with_managers.get_or_init(|| Bytes::from(to_json_bytes(&self.with_managers()).into_boxed_slice()))
     }
 
     /// The body as JSON, with its type.
-    pub(super) fn text(&self, managed: ManagedFields) -> Vec<u8> {
-        let mut text = Vec::with_capacity(self.untyped_text(managed).len() + 64);
-        self.write(&mut text, managed);
+    pub(super) fn text(&self, managed_fields: ManagedFieldsPolicy) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.untyped_text(managed_fields).len() + 64);
+        self.write(&mut text, managed_fields);
         text
     }
 
-    /// Add the body with its type.
-    pub(super) fn write(&self, text: &mut Vec<u8>, managed: ManagedFields) {
+    /// Appends the body with its type.
+    pub(super) fn write(&self, text: &mut Vec<u8>, managed_fields: ManagedFieldsPolicy) {
         for part in ["{\"kind\":\"", self.kind.kind, "\",\"apiVersion\":\"", &self.kind.api_version(), "\","] {
             text.extend_from_slice(part.as_bytes());
         }
-        text.extend_from_slice(&self.untyped_text(managed)[1..]);
+        text.extend_from_slice(&self.untyped_text(managed_fields)[1..]);
     }
 
     /// The body with `managedFields`.
@@ -113,8 +126,7 @@ impl Object {
         self.add_managers(self.body.clone())
     }
 
-    /// An object of its kind with its `managedFields`. What a patch has made of it may have no
-    /// metadata to put them into.
+    /// Adds `managedFields` to an object. A patched object may lack the metadata for them.
     pub(super) fn add_managers(&self, mut object: Value) -> Value {
         let meta = object.get_mut("metadata").and_then(Value::as_object_mut);
         if let (Some(managers), Some(meta)) = (&self.managers, meta) {
@@ -136,17 +148,17 @@ impl Object {
         self.add_managers(self.typed_body())
     }
 
-    pub(super) fn key(&self) -> Key {
-        Key::new(self.kind, self.meta("namespace"), self.meta("name"))
+    pub(super) fn key(&self) -> StoreKey {
+        StoreKey::new(self.kind, self.meta("namespace"), self.meta("name"))
     }
 
-    /// A string of its metadata, empty if absent.
+    /// A string field of its metadata, empty if absent.
     pub(super) fn meta(&self, name: &str) -> &str {
         self.body["metadata"][name].as_str().unwrap_or_default()
     }
 
-    /// Whether its deletion has begun.
-    pub(super) fn deleting(&self) -> bool {
+    /// Whether it is being deleted.
+    pub(super) fn is_deleting(&self) -> bool {
         !self.body["metadata"]["deletionTimestamp"].is_null()
     }
 
@@ -155,7 +167,7 @@ impl Object {
     }
 }
 
-/// A value as JSON. Its `Display` writes the same, sign by sign through a formatter.
-pub(super) fn written(value: &Value) -> Vec<u8> {
+/// Encodes a value as JSON. `Display` gives the same text, but slowly through a formatter.
+pub(super) fn to_json_bytes(value: &Value) -> Vec<u8> {
     serde_json::to_vec(value).expect("the keys of a JSON value are strings")
 }

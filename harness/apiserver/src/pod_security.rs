@@ -1,24 +1,24 @@
-//! Which pods upstream's PodSecurity may refuse. It is not judged here: what the standard
-//! `baseline` is about is refused as unsupported where a namespace enforces it, and so are
-//! namespaces with another standard than `privileged` and `baseline`.
+//! Detects pods that upstream's PodSecurity may reject. It is not implemented here: pods that the
+//! `baseline` standard could reject are unsupported in namespaces that enforce it, and so are
+//! namespaces with a standard other than `privileged` and `baseline`.
 
 use serde_json::Value;
 
 use super::kinds::built_in;
 use super::server::Server;
-use super::store::Key;
-use crate::pointer::At;
+use super::store::StoreKey;
+use crate::pointer::JsonPointer;
 
 const PREFIX: &str = "pod-security.kubernetes.io/";
 const BASELINE: &str = "baseline";
 
-/// The first label of a namespace that has a standard which is not known here.
+/// The first label of a namespace with an unsupported standard.
 pub(super) fn unknown_standard(labels: &Value) -> Option<String> {
     let mut all = labels.as_object().into_iter().flatten().filter_map(|(name, value)| {
         let value = value.as_str().unwrap_or_default();
         let known = match name.strip_prefix(PREFIX)? {
             "enforce" => matches!(value, "privileged" | BASELINE),
-            // What is audited is in no answer.
+            // Audit results are not part of any response.
             "audit" => matches!(value, "privileged" | BASELINE | "restricted"),
             "warn" => value == "privileged",
             "enforce-version" | "audit-version" | "warn-version" => value == "latest",
@@ -29,10 +29,10 @@ pub(super) fn unknown_standard(labels: &Value) -> Option<String> {
     all.next()
 }
 
-/// What of a pod its namespace may refuse.
+/// The feature of a pod that its namespace may reject.
 pub(super) fn restricted(server: &Server, namespace: &str, pod: &Value) -> Option<String> {
     let spaces = built_in("", "namespaces").expect("namespaces are served");
-    let space = server.store.get(&Key::new(spaces, "", namespace))?;
+    let space = server.store.get(&StoreKey::new(spaces, "", namespace))?;
     let standard = &space.body["metadata"]["labels"][format!("{PREFIX}enforce").as_str()];
     if *standard != BASELINE {
         return None;
@@ -40,7 +40,7 @@ pub(super) fn restricted(server: &Server, namespace: &str, pod: &Value) -> Optio
     of_baseline(pod).map(|what| format!("a pod with {what} in a namespace whose pod security is {BASELINE}"))
 }
 
-/// What of a pod the standard `baseline` is about, and may allow.
+/// The feature of a pod that the `baseline` standard may reject.
 fn of_baseline(pod: &Value) -> Option<&'static str> {
     let spec = &pod["spec"];
     if let Some(field) = ["hostNetwork", "hostPID", "hostIPC"].into_iter().find(|field| spec[*field] == true) {

@@ -1,4 +1,4 @@
-//! The body of an answer: all at once, or the events of a watch as they come.
+//! Response bodies: a complete body, or the events of a watch.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -13,28 +13,28 @@ use http_body_util::Full;
 use tokio::time::Sleep;
 
 use crate::clock;
-use crate::notify::Listener;
+use crate::notify::Subscription;
 use crate::service::ApiServer;
-use crate::watch::{Event, Order};
-use crate::watches::Signals;
+use crate::watch::{WatchCursor, WatchEvent};
+use crate::watch_control::WatchSignals;
 
-/// The body of an answer. It does not fail.
+/// The body of a response. It never fails.
 #[derive(Debug)]
-pub struct ResponseBody(Form);
+pub struct ResponseBody(BodyContent);
 
 #[derive(Debug)]
-enum Form {
-    Whole(Full<Bytes>),
-    Watch(Box<Watch>),
+enum BodyContent {
+    Complete(Full<Bytes>),
+    Watch(Box<WatchStream>),
 }
 
 impl ResponseBody {
-    pub(crate) fn whole(body: Bytes) -> Self {
-        Self(Form::Whole(Full::new(body)))
+    pub(crate) fn complete(body: Bytes) -> Self {
+        Self(BodyContent::Complete(Full::new(body)))
     }
 
-    pub(crate) fn watch(watch: Watch) -> Self {
-        Self(Form::Watch(Box::new(watch)))
+    pub(crate) fn watch(watch: WatchStream) -> Self {
+        Self(BodyContent::Watch(Box::new(watch)))
     }
 }
 
@@ -44,111 +44,113 @@ impl Body for ResponseBody {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.get_mut().0 {
-            Form::Whole(body) => Pin::new(body).poll_frame(cx),
-            Form::Watch(watch) => watch.poll(cx).map(|event| event.map(|event| Ok(Frame::data(watch.dress(event))))),
+            BodyContent::Complete(body) => Pin::new(body).poll_frame(cx),
+            BodyContent::Watch(watch) => {
+                watch.poll(cx).map(|event| event.map(|event| Ok(Frame::data(watch.encode(event)))))
+            }
         }
     }
 }
 
-/// A watch that is open.
-pub(crate) struct Watch {
+/// An open watch as a stream of events.
+pub(crate) struct WatchStream {
     server: ApiServer,
-    order: Order,
-    waiting: VecDeque<Event>,
-    ends: Option<Pin<Box<Sleep>>>,
-    /// While the next events lag.
-    late: Option<Pin<Box<Sleep>>>,
-    woken: Pin<Box<dyn Future<Output = Listener> + Send>>,
-    /// The test's signals that it has followed.
-    followed: Signals,
-    /// Whether it has sent an event.
-    began: bool,
+    cursor: WatchCursor,
+    queue: VecDeque<WatchEvent>,
+    timeout_timer: Option<Pin<Box<Sleep>>>,
+    /// The lag of the next delivery.
+    lag_timer: Option<Pin<Box<Sleep>>>,
+    wakeup: Pin<Box<dyn Future<Output = Subscription> + Send>>,
+    /// The signals of the test that have been handled.
+    handled_signals: WatchSignals,
+    has_sent_event: bool,
 }
 
-impl Watch {
-    pub(crate) fn open(server: ApiServer, mut order: Order) -> Self {
-        let ends = order.timeout.map(|seconds| Box::pin(clock::sleep(Duration::from_secs(seconds))));
-        let waiting = std::mem::take(&mut order.first).into();
-        let woken = wait(server.writes_of(order.kind));
-        let followed = server.signals(order.kind);
-        Self { server, order, waiting, ends, late: None, woken, followed, began: false }
+impl WatchStream {
+    pub(crate) fn open(server: ApiServer, mut cursor: WatchCursor) -> Self {
+        let timeout_timer = cursor.timeout.map(|seconds| Box::pin(clock::sleep(Duration::from_secs(seconds))));
+        let queue = std::mem::take(&mut cursor.initial_events).into();
+        let wakeup = wait(server.writes_of_kind(cursor.kind));
+        let handled_signals = server.signals(cursor.kind);
+        Self { server, cursor, queue, timeout_timer, lag_timer: None, wakeup, handled_signals, has_sent_event: false }
     }
 
-    /// An event in the form that the client accepts.
-    fn dress(&mut self, event: Event) -> Bytes {
-        let line = self.order.line(event);
-        let first = !std::mem::replace(&mut self.began, true);
-        self.order.form.event(line, self.order.kind, first, self.server.now())
+    /// Encodes an event in the format that the client accepts.
+    fn encode(&mut self, event: WatchEvent) -> Bytes {
+        let line = self.cursor.encode(event);
+        let first = !std::mem::replace(&mut self.has_sent_event, true);
+        self.cursor.format.event(line, self.cursor.kind, first, self.server.now())
     }
 
-    /// Goes on after a test has ended it, as a client that watches again from there; `false` where
-    /// changes are missing.
-    pub(crate) fn go_on(&mut self) -> bool {
-        self.followed.ends = self.server.signals(self.order.kind).ends;
-        !self.order.gone
+    /// Continues after a test has ended the watch, like a client that reconnects at the same
+    /// version; `false` if changes are missing.
+    pub(crate) fn reconnect(&mut self) -> bool {
+        self.handled_signals.ends = self.server.signals(self.cursor.kind).ends;
+        !self.cursor.is_finished
     }
 
-    /// What it delivers next; `None` at its end.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+    /// Polls the next event; `None` at the end of the watch.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<WatchEvent>> {
         loop {
-            let signals = self.server.signals(self.order.kind);
-            if signals.ends != self.followed.ends {
+            let signals = self.server.signals(self.cursor.kind);
+            if signals.ends != self.handled_signals.ends {
                 return Poll::Ready(None);
             }
             if signals.paused.is_none() {
-                self.followed.paused = None;
+                self.handled_signals.paused = None;
             }
-            // One that began while watches were paused holds back its first events too.
-            let holds = self.followed.paused.is_some();
-            if !holds && let Some(event) = self.waiting.pop_front() {
+            // A watch that was opened while watches are paused also holds back its initial events.
+            let is_paused = self.handled_signals.paused.is_some();
+            if !is_paused && let Some(event) = self.queue.pop_front() {
                 return Poll::Ready(Some(event));
             }
-            if !holds && self.order.gone {
+            if !is_paused && self.cursor.is_finished {
                 return Poll::Ready(None);
             }
             if let Some(until) = signals.paused {
-                let unseen = if holds { Vec::new() } else { self.server.unseen(&mut self.order, until) };
-                self.waiting.extend(unseen);
-                if holds || self.waiting.is_empty() {
-                    match self.woken.as_mut().poll(cx) {
-                        Poll::Ready(listener) => self.woken = wait(listener),
+                let pending_events =
+                    if is_paused { Vec::new() } else { self.server.pending_events(&mut self.cursor, until) };
+                self.queue.extend(pending_events);
+                if is_paused || self.queue.is_empty() {
+                    match self.wakeup.as_mut().poll(cx) {
+                        Poll::Ready(listener) => self.wakeup = wait(listener),
                         Poll::Pending => return Poll::Pending,
                     }
                 }
                 continue;
             }
-            if let Some(ends) = &mut self.ends
-                && ends.as_mut().poll(cx).is_ready()
+            if let Some(timeout_timer) = &mut self.timeout_timer
+                && timeout_timer.as_mut().poll(cx).is_ready()
             {
-                if !(self.order.bookmarks && self.order.kind.has_bookmarks()) {
+                if !(self.cursor.bookmarks && self.cursor.kind.has_bookmarks()) {
                     return Poll::Ready(None);
                 }
-                // The last event says how far the watch got.
-                self.server.server().move_on(&mut self.order);
-                self.order.gone = true;
-                return Poll::Ready(Some(Event::Line(self.order.bookmark(false))));
+                // The last event is a bookmark with the latest version.
+                self.server.server().advance_idle(&mut self.cursor);
+                self.cursor.is_finished = true;
+                return Poll::Ready(Some(WatchEvent::Encoded(self.cursor.bookmark(false))));
             }
-            if let Some(late) = &mut self.late {
-                match late.as_mut().poll(cx) {
-                    Poll::Ready(()) => self.late = None,
+            if let Some(lag_timer) = &mut self.lag_timer {
+                match lag_timer.as_mut().poll(cx) {
+                    Poll::Ready(()) => self.lag_timer = None,
                     Poll::Pending => return Poll::Pending,
                 }
             }
-            let unseen = self.server.unseen(&mut self.order, u64::MAX);
-            if !unseen.is_empty() {
-                self.waiting.extend(unseen);
+            let pending_events = self.server.pending_events(&mut self.cursor, u64::MAX);
+            if !pending_events.is_empty() {
+                self.queue.extend(pending_events);
                 continue;
             }
-            if signals.bookmarks != self.followed.bookmarks {
-                self.followed.bookmarks = signals.bookmarks;
-                if self.order.bookmarks && self.order.kind.has_bookmarks() {
-                    return Poll::Ready(Some(Event::Line(self.order.bookmark(false))));
+            if signals.bookmarks != self.handled_signals.bookmarks {
+                self.handled_signals.bookmarks = signals.bookmarks;
+                if self.cursor.bookmarks && self.cursor.kind.has_bookmarks() {
+                    return Poll::Ready(Some(WatchEvent::Encoded(self.cursor.bookmark(false))));
                 }
             }
-            match self.woken.as_mut().poll(cx) {
+            match self.wakeup.as_mut().poll(cx) {
                 Poll::Ready(listener) => {
-                    self.woken = wait(listener);
-                    self.late = self.server.lag().map(|lag| Box::pin(clock::sleep(lag)));
+                    self.wakeup = wait(listener);
+                    self.lag_timer = self.server.lag().map(|lag| Box::pin(clock::sleep(lag)));
                 }
                 Poll::Pending => return Poll::Pending,
             }
@@ -156,15 +158,15 @@ impl Watch {
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for WatchStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("order", &self.order).finish_non_exhaustive()
+        f.debug_struct("Watch").field("order", &self.cursor).finish_non_exhaustive()
     }
 }
 
-fn wait(mut written: Listener) -> Pin<Box<dyn Future<Output = Listener> + Send>> {
+fn wait(mut writes: Subscription) -> Pin<Box<dyn Future<Output = Subscription> + Send>> {
     Box::pin(async move {
-        written.changed().await;
-        written
+        writes.changed().await;
+        writes
     })
 }

@@ -1,5 +1,5 @@
-//! The server as a function: a request and the time come in, an answer goes out. Nothing here waits
-//! or reads a clock, and random numbers come from the seed.
+//! The server as a function from a request and a time to a response. Nothing here waits or reads a
+//! clock, and random numbers come from the seed.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::call::Call;
-use super::chance::Chance;
-use super::kinds::{Kind, Kinds};
-use super::media::{self, Form, Offered};
-use super::object::{ManagedFields, Object, written};
-use super::problem::{Outcome, Problem};
-use super::store::{Key, Store};
-use super::stored::Entry;
-use super::watch::Order;
-use super::{discovery, options, quota, reviews, yaml};
-use crate::route::{Route, Verb};
+use super::kinds::{Kinds, ResourceKind};
+use super::media::{self, ResponseFormat, SupportedFormats};
+use super::object::{ManagedFieldsPolicy, StoredObject, to_json_bytes};
+use super::request::ApiRequest;
+use super::resource_storage::RestoreEntry;
+use super::rng::SeededRng;
+use super::status_error::{ApiResult, StatusError};
+use super::store::{Store, StoreKey};
+use super::watch::WatchCursor;
+use super::{access_reviews, discovery, options, quota, yaml};
+use crate::request_info::{RequestInfo, Verb};
 
 /// The media types of patches.
 const PATCHES: [&str; 4] = [
@@ -28,12 +28,12 @@ const PATCHES: [&str; 4] = [
     "application/apply-patch+yaml",
 ];
 
-/// Those of custom resources.
+/// The media types of patches of custom resources.
 const CUSTOM_PATCHES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
-/// Parts of objects that the real server has and this one does not.
-const LEFT_OUT: [(&str, &str); 10] = [
+/// Subresources that the real server has and this one does not.
+const UNSUPPORTED_SUBRESOURCES: [(&str, &str); 10] = [
     ("pods", "log"),
     ("pods", "exec"),
     ("pods", "attach"),
@@ -46,88 +46,88 @@ const LEFT_OUT: [(&str, &str); 10] = [
     ("serviceaccounts", "token"),
 ];
 
-/// The media type of nearly every answer.
+/// The media type of most responses.
 pub(super) const JSON: &str = "application/json";
 
 /// The API server's state.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) store: Store,
-    pub(super) chance: Chance,
-    /// The garbage collector has seen the changes up to this version.
-    pub(super) collected: u64,
-    /// Namespaces had their service accounts at this version.
-    pub(super) accounted: u64,
-    /// How far quotas are counted.
-    pub(super) quotas: quota::Progress,
-    /// The requests that it does not support, each with the reason.
+    pub(super) rng: SeededRng,
+    /// The garbage collector has processed the changes up to this version.
+    pub(super) gc_version: u64,
+    /// All namespaces had their service account at this version.
+    pub(super) service_accounts_version: u64,
+    /// The progress of recounting quotas.
+    pub(super) quotas: quota::RecountProgress,
+    /// The unsupported requests, each with the reason.
     pub(super) unsupported: Vec<String>,
     /// The warnings of the current request.
     pub(super) warnings: Vec<String>,
     /// Whether the current request is a dry run.
-    pub(super) dry: bool,
-    /// What it serves.
+    pub(super) dry_run: bool,
+    /// The served kinds.
     pub(super) kinds: Kinds,
-    /// Definitions of custom resources have been followed up to this version.
-    pub(super) defined: u64,
-    /// Whether one of them is being deleted.
+    /// The definitions have been processed up to this version.
+    pub(super) definitions_version: u64,
+    /// Whether a definition is being deleted.
     pub(super) deleting_definitions: bool,
-    /// By namespace: the least creation time of new objects.
+    /// The earliest creation time of new objects, by namespace.
     pub(super) not_before: BTreeMap<String, Timestamp>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum ApiResponse {
     /// A complete body.
-    Whole {
+    Complete {
         code: StatusCode,
         body: Bytes,
         warnings: Vec<String>,
-        /// The body's media type.
-        form: &'static str,
+        /// The media type of the body.
+        content_type: &'static str,
     },
-    /// A watch begins.
-    Watch(Order),
+    /// A watch that starts.
+    Watch(WatchCursor),
 }
 
-/// A request about a kind that is served.
-pub(super) struct Ask<'a> {
-    pub(super) kind: &'static Kind,
-    pub(super) route: &'a Route,
-    pub(super) call: &'a Call,
+/// A request for a served kind.
+pub(super) struct ResourceRequest<'a> {
+    pub(super) kind: &'static ResourceKind,
+    pub(super) info: &'a RequestInfo,
+    pub(super) http: &'a ApiRequest,
     pub(super) now: Timestamp,
 }
 
 impl Server {
     /// A cluster with these objects and its initial namespaces.
-    pub(super) fn new(seed: u64, now: Timestamp, mut objects: Vec<Entry>) -> Self {
+    pub(super) fn new(seed: u64, now: Timestamp, mut objects: Vec<RestoreEntry>) -> Self {
         let mut server = Self {
             store: Store::default(),
-            chance: Chance::new(seed),
-            collected: 0,
-            accounted: 0,
-            quotas: quota::Progress::starting(now),
+            rng: SeededRng::new(seed),
+            gc_version: 0,
+            service_accounts_version: 0,
+            quotas: quota::RecountProgress::new(now),
             unsupported: Vec::new(),
             warnings: Vec::new(),
-            dry: false,
+            dry_run: false,
             not_before: BTreeMap::new(),
             kinds: Kinds::default(),
-            defined: 0,
+            definitions_version: 0,
             deleting_definitions: false,
         };
-        // In the order of their versions, so that each keeps its own.
+        // In version order, so that each object keeps its version.
         objects.sort_by_key(|entry| entry.version.unwrap_or(u64::MAX));
         for entry in objects {
             server.restore(entry, now);
         }
         server.establish(now);
-        // What was before is not known.
+        // Earlier history is unknown.
         server.store.forget(server.store.version());
-        // A namespace that is among the objects stays as it is.
+        // An existing namespace is not changed.
         for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
             let body = json!({"metadata": {"name": name}}).to_string();
-            let call = Call {
+            let request = ApiRequest {
                 method: Method::POST,
                 path: "/api/v1/namespaces".to_owned(),
                 query: BTreeMap::new(),
@@ -135,258 +135,266 @@ impl Server {
                 accept: String::new(),
                 user_agent: "kube-apiserver/v1.36".to_owned(),
                 body: body.into(),
-                written: None,
-                managed: ManagedFields::Shown,
+                yaml_body: None,
+                managed_fields: ManagedFieldsPolicy::Include,
             };
-            server.answer(&call, now);
+            server.respond(&request, now);
         }
         server
     }
 
-    /// Answer a request.
-    pub(super) fn answer(&mut self, call: &Call, now: Timestamp) -> Answer {
+    /// Handles a request.
+    pub(super) fn respond(&mut self, request: &ApiRequest, now: Timestamp) -> ApiResponse {
         self.warnings.clear();
-        let plain = self.without_protobuf(call);
-        let asked = plain.as_ref().unwrap_or(call);
-        let dressed = self.ask_in_json(asked, now).and_then(|answer| match answer {
-            Answer::Whole { form: JSON, .. } => {
-                let about = self.kind_of(asked);
-                Form::of(asked, offered(&asked.path))?.dress(answer, &self.kinds, about, now)
+        let without_protobuf = self.drop_protobuf_types(request);
+        let accepted = without_protobuf.as_ref().unwrap_or(request);
+        let result = self.dispatch_json(accepted, now).and_then(|response| match response {
+            ApiResponse::Complete { content_type: JSON, .. } => {
+                let kind = self.requested_kind(accepted);
+                ResponseFormat::of(accepted, supported_formats(&accepted.path))?.transform(
+                    response,
+                    &self.kinds,
+                    kind,
+                    now,
+                )
             }
-            _ => Ok(answer),
+            _ => Ok(response),
         });
-        let mut answer = dressed.unwrap_or_else(|problem| {
-            if problem.unsupported {
-                self.unsupported.push(format!("{} {}: {}", call.method, call.path, problem.message));
+        let mut response = result.unwrap_or_else(|error| {
+            if error.unsupported {
+                self.unsupported.push(format!("{} {}: {}", request.method, request.path, error.message));
             }
-            let status = whole(problem.code, &problem.status());
-            let form = Form::of_error(&call.accept);
-            form.dress(status, &self.kinds, None, now).expect("a Status has a form in every coding")
+            let status = json_response(error.code, &error.status());
+            let format = ResponseFormat::of_error(&request.accept);
+            format.transform(status, &self.kinds, None, now).expect("every encoding can write a Status")
         });
-        // The controllers that run next are not part of the dry run.
-        self.dry = false;
+        // The controllers that run next are not part of a dry run.
+        self.dry_run = false;
         self.establish(now);
-        if let Answer::Whole { warnings, .. } = &mut answer {
+        if let ApiResponse::Complete { warnings, .. } = &mut response {
             warnings.append(&mut self.warnings);
         }
-        answer
+        response
     }
 
-    fn ask_in_json(&mut self, call: &Call, now: Timestamp) -> Outcome<Answer> {
-        match yaml::as_json(call)? {
-            Some(call) => self.ask(&call, now),
-            None => self.ask(call, now),
+    fn dispatch_json(&mut self, request: &ApiRequest, now: Timestamp) -> ApiResult<ApiResponse> {
+        match yaml::as_json(request)? {
+            Some(converted) => self.dispatch(&converted, now),
+            None => self.dispatch(request, now),
         }
     }
 
-    pub(super) fn ask(&mut self, call: &Call, now: Timestamp) -> Outcome<Answer> {
-        let route = Route::of_decoded(&call.method, &call.path, call.flag("watch"));
-        if call.path.starts_with("/api") && call.path.trim_end_matches('/').contains("//") {
-            return Err(Problem::no_path());
+    pub(super) fn dispatch(&mut self, request: &ApiRequest, now: Timestamp) -> ApiResult<ApiResponse> {
+        let info = RequestInfo::from_decoded(&request.method, &request.path, request.flag("watch"));
+        if request.path.starts_with("/api") && request.path.trim_end_matches('/').contains("//") {
+            return Err(StatusError::no_path());
         }
-        if call.method == Method::HEAD && !discovery::is_health(&call.path) {
-            return Err(Problem::method_not_allowed());
+        if request.method == Method::HEAD && !discovery::is_health(&request.path) {
+            return Err(StatusError::method_not_allowed());
         }
-        if route.resource.is_empty() {
-            return discovery::answer(&self.kinds, &call.path, &call.accept);
+        if info.resource.is_empty() {
+            return discovery::respond(&self.kinds, &request.path, &request.accept);
         }
-        if let Some(review) = reviews::asked(&call.path) {
-            return self.review(review, call, now);
+        if let Some(review) = access_reviews::review_kind(&request.path) {
+            return self.review(review, request, now);
         }
-        let Some(kind) = self.kinds.served(&route.group, version(&call.path), &route.resource) else {
-            return discovery::absent(&route);
+        let Some(kind) = self.kinds.served(&info.group, path_version(&request.path), &info.resource) else {
+            return discovery::absent(&info);
         };
-        if kind.custom.is_none() && LEFT_OUT.contains(&(kind.plural, route.subresource.as_str())) {
-            return Err(Problem::unsupported(format!("{}/{}", kind.plural, route.subresource)));
+        if kind.custom.is_none() && UNSUPPORTED_SUBRESOURCES.contains(&(kind.plural, info.subresource.as_str())) {
+            return Err(StatusError::unsupported(format!("{}/{}", kind.plural, info.subresource)));
         }
-        if route.verb == Verb::Patch && kind.custom.is_some() && !CUSTOM_PATCHES.contains(&call.form()) {
-            return Err(Problem::media_type(&CUSTOM_PATCHES.join(", ")));
+        if info.verb == Verb::Patch && kind.custom.is_some() && !CUSTOM_PATCHES.contains(&request.media_type()) {
+            return Err(StatusError::unsupported_media_type(&CUSTOM_PATCHES.join(", ")));
         }
-        let sub = route.subresource.as_str();
+        let sub = info.subresource.as_str();
         let is_served = sub.is_empty() || kind.subresources.contains(&sub);
-        if !is_served && kind.custom.is_some() && route.verb == Verb::Get {
-            return Err(Problem::not_found(kind, &route.name));
+        if !is_served && kind.custom.is_some() && info.verb == Verb::Get {
+            return Err(StatusError::not_found(kind, &info.name));
         }
-        let named = !route.name.is_empty();
-        let of_all = route.namespace.is_empty() && kind.namespaced;
-        // Upstream: `UpdateResource` asks for the name before the form of the answer.
-        if kind.custom.is_some() && !named && !of_all && matches!(route.verb, Verb::Update | Verb::Patch) {
-            return Err(Problem::bad_request("name must be provided".to_owned()));
+        let has_name = !info.name.is_empty();
+        let is_all_namespaces = info.namespace.is_empty() && kind.namespaced;
+        // Upstream: `UpdateResource` checks the name before the `Accept` header.
+        if kind.custom.is_some() && !has_name && !is_all_namespaces && matches!(info.verb, Verb::Update | Verb::Patch) {
+            return Err(StatusError::bad_request("name must be provided".to_owned()));
         }
-        Form::check(call, offered(&call.path))?;
+        ResponseFormat::check(request, supported_formats(&request.path))?;
         if !is_served {
-            return Err(Problem::no_path());
+            return Err(StatusError::no_path());
         }
-        if of_all && named {
-            return Err(Problem::no_path());
+        if is_all_namespaces && has_name {
+            return Err(StatusError::no_path());
         }
-        if of_all && !matches!(route.verb, Verb::List | Verb::Watch) {
-            return Err(Problem::method_not_allowed());
+        if is_all_namespaces && !matches!(info.verb, Verb::List | Verb::Watch) {
+            return Err(StatusError::method_not_allowed());
         }
-        if route.verb != Verb::Watch {
-            options::time_out(call)?;
+        if info.verb != Verb::Watch {
+            options::time_out(request)?;
         }
-        names(&route)?;
-        let ask = Ask { kind, route: &route, call, now };
-        // A deletion has the option in its body.
-        self.dry =
-            matches!(route.verb, Verb::Create | Verb::Update | Verb::Patch) && !options::dry_run(call).is_empty();
-        if route.verb == Verb::Patch && named && !PATCHES.contains(&call.form()) && kind.custom.is_none() {
-            return Err(Problem::no_patch_form());
+        check_path_names(&info)?;
+        let resource = ResourceRequest { kind, info: &info, http: request, now };
+        // Delete options are in the body of a deletion.
+        self.dry_run =
+            matches!(info.verb, Verb::Create | Verb::Update | Verb::Patch) && !options::dry_run(request).is_empty();
+        if info.verb == Verb::Patch && has_name && !PATCHES.contains(&request.media_type()) && kind.custom.is_none() {
+            return Err(StatusError::unknown_patch_type());
         }
-        if !kind.has_protobuf() && call.is_protobuf() && matches!(sub, "" | "status") && route.verb != Verb::Delete {
-            return Err(Problem::unsupported(format!("a {} in protobuf", kind.kind)));
+        if !kind.has_protobuf() && request.is_protobuf() && matches!(sub, "" | "status") && info.verb != Verb::Delete {
+            return Err(StatusError::unsupported(format!("a {} in protobuf", kind.kind)));
         }
-        if !matches!(route.verb, Verb::Get | Verb::List | Verb::Watch) {
-            call.check_body()?;
+        if !matches!(info.verb, Verb::Get | Verb::List | Verb::Watch) {
+            request.check_body()?;
         }
-        match (route.verb, sub) {
-            (Verb::Create, "") if named && kind.custom.is_none() => Err(Problem::method_not_allowed()),
-            (Verb::Update | Verb::Patch, _) if !named => Err(Problem::method_not_allowed()),
+        match (info.verb, sub) {
+            (Verb::Create, "") if has_name && kind.custom.is_none() => Err(StatusError::method_not_allowed()),
+            (Verb::Update | Verb::Patch, _) if !has_name => Err(StatusError::method_not_allowed()),
             // Namespaces cannot be deleted as a collection.
-            (Verb::DeleteCollection, _) if kind.built_in() == "Namespace" => Err(Problem::method_not_allowed()),
-            (Verb::Get, "scale") => self.scale(&ask),
-            (Verb::Get, "" | "status") => self.get(&ask),
-            // Only a collection is watched, and objects by their paths under `/watch`.
-            (Verb::Watch, "" | "status") if named => self.get(&ask),
-            (Verb::List, "") => self.list(&ask),
-            (Verb::Watch, "") => self.watch(&ask),
-            (Verb::Create, "") => self.create(&ask),
-            (Verb::Create, "binding") if named => self.bind(&ask),
-            (Verb::Create, "eviction") if named => self.evict(&ask),
-            (Verb::Update | Verb::Patch, "scale") => self.rescale(&ask),
+            (Verb::DeleteCollection, _) if kind.built_in() == "Namespace" => Err(StatusError::method_not_allowed()),
+            (Verb::Get, "scale") => self.get_scale(&resource),
+            (Verb::Get, "" | "status") => self.get_object(&resource),
+            // Only collections are watched; objects are watched at paths below `/watch`.
+            (Verb::Watch, "" | "status") if has_name => self.get_object(&resource),
+            (Verb::List, "") => self.list(&resource),
+            (Verb::Watch, "") => self.watch(&resource),
+            (Verb::Create, "") => self.create(&resource),
+            (Verb::Create, "binding") if has_name => self.bind(&resource),
+            (Verb::Create, "eviction") if has_name => self.evict(&resource),
+            (Verb::Update | Verb::Patch, "scale") => self.update_scale(&resource),
             (Verb::Update | Verb::Patch, "finalize") => {
-                Err(Problem::unsupported("finalizing a namespace from outside"))
+                Err(StatusError::unsupported("finalizing a namespace from outside"))
             }
-            (Verb::Update | Verb::Patch, "" | "status") => self.change(&ask),
-            (Verb::Delete, "") => self.delete(&ask),
-            (Verb::DeleteCollection, "") => self.delete_all(&ask),
-            _ => Err(Problem::method_not_allowed()),
+            (Verb::Update | Verb::Patch, "" | "status") => self.update(&resource),
+            (Verb::Delete, "") => self.delete(&resource),
+            (Verb::DeleteCollection, "") => self.delete_collection(&resource),
+            _ => Err(StatusError::method_not_allowed()),
         }
     }
 
-    /// The request without the media types that its kind is not written in, if it asks for one.
-    fn without_protobuf(&self, call: &Call) -> Option<Call> {
-        if !call.accept.contains("protobuf") {
+    /// The request without protobuf in its `Accept` header, if its kind has no protobuf encoding.
+    fn drop_protobuf_types(&self, request: &ApiRequest) -> Option<ApiRequest> {
+        if !request.accept.contains("protobuf") {
             return None;
         }
-        let kind = self.kind_of(call)?;
+        let kind = self.requested_kind(request)?;
         if kind.has_protobuf() {
             return None;
         }
-        // Metadata alone has a form in protobuf whatever the kind.
-        let kept = |form: &&str| !form.contains("protobuf") || form.contains("as=PartialObjectMetadata");
-        let left: Vec<&str> = call.accept.split(',').filter(kept).collect();
-        // A definition has a form in protobuf upstream: a client that takes nothing else gets JSON.
-        let none = if kind.custom.is_some() { media::NO_FORM } else { JSON };
+        // Partial metadata supports protobuf for every kind.
+        let is_allowed = |form: &&str| !form.contains("protobuf") || form.contains("as=PartialObjectMetadata");
+        let left: Vec<&str> = request.accept.split(',').filter(is_allowed).collect();
+        // Upstream supports protobuf for definitions: a client that accepts nothing else gets JSON.
+        let none = if kind.custom.is_some() { media::UNSUPPORTED_PROTOBUF } else { JSON };
         let accept = if left.is_empty() { none.to_owned() } else { left.join(",") };
-        Some(Call { accept, ..call.clone() })
+        Some(ApiRequest { accept, ..request.clone() })
     }
 
-    /// The kind that a request is about.
-    fn kind_of(&self, call: &Call) -> Option<&'static Kind> {
-        let route = Route::of_decoded(&call.method, &call.path, false);
-        self.kinds.served(&route.group, version(&call.path), &route.resource)
+    /// The kind of a request.
+    fn requested_kind(&self, request: &ApiRequest) -> Option<&'static ResourceKind> {
+        let info = RequestInfo::from_decoded(&request.method, &request.path, false);
+        self.kinds.served(&info.group, path_version(&request.path), &info.resource)
     }
 
-    fn get(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let wanted = ask.version().map_err(Problem::plain_internal)?;
-        if let Some(wanted) = wanted.filter(|wanted| *wanted > self.store.version()) {
-            return Err(self.too_large(ask.kind, wanted));
+    fn get_object(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+        let requested = request.resource_version().map_err(StatusError::plain_internal)?;
+        if let Some(requested) = requested.filter(|requested| *requested > self.store.version()) {
+            return Err(self.too_large_version(request.kind, requested));
         }
-        let object = self.existing(ask)?.at(ask.kind);
-        Ok(text(StatusCode::OK, object.text(ask.call.managed)))
+        let object = self.existing_object(request)?.as_kind(request.kind);
+        Ok(json_bytes_response(StatusCode::OK, object.text(request.http.managed_fields)))
     }
 
-    /// The refusal of a version of the future. A watch cache asks the client to come again; Events
-    /// have none.
-    pub(super) fn too_large(&self, kind: &Kind, wanted: u64) -> Problem {
-        let problem = Problem::too_large(wanted, self.store.version());
-        if kind.has_bookmarks() { problem.again_after(1) } else { problem }
+    /// The error for a future resourceVersion. A watch cache asks the client to retry; Events have
+    /// none.
+    pub(super) fn too_large_version(&self, kind: &ResourceKind, requested: u64) -> StatusError {
+        let error = StatusError::too_large(requested, self.store.version());
+        if kind.has_bookmarks() { error.retry_after(1) } else { error }
     }
 
-    /// The version that a read asks for, if it is of the future and upstream waits for it.
-    pub(super) fn awaited(&self, call: &Call) -> Option<u64> {
-        let wanted =
-            call.param("resourceVersion").parse::<u64>().ok().filter(|wanted| *wanted > self.store.version())?;
-        let route = Route::of_decoded(&call.method, &call.path, call.flag("watch"));
-        let reads = match route.verb {
+    /// The future resourceVersion that a read requests, if upstream waits for it.
+    pub(super) fn version_to_await(&self, request: &ApiRequest) -> Option<u64> {
+        let requested = request
+            .param("resourceVersion")
+            .parse::<u64>()
+            .ok()
+            .filter(|requested| *requested > self.store.version())?;
+        let info = RequestInfo::from_decoded(&request.method, &request.path, request.flag("watch"));
+        let reads = match info.verb {
             Verb::Get | Verb::List => true,
-            Verb::Watch => call.flag("sendInitialEvents"),
+            Verb::Watch => request.flag("sendInitialEvents"),
             _ => false,
         };
-        (reads && self.kind_of(call)?.has_bookmarks()).then_some(wanted)
+        (reads && self.requested_kind(request)?.has_bookmarks()).then_some(requested)
     }
 
-    /// The object that a request names, in the form in which requests are decided.
-    pub(super) fn existing(&self, ask: &Ask<'_>) -> Outcome<std::sync::Arc<Object>> {
-        let found = self.store.get(&ask.key()).cloned();
-        let found = found.ok_or_else(|| Problem::not_found(ask.kind, &ask.route.name))?;
-        Ok(found.at(ask.kind.inner()))
+    /// The object of a request, in its internal version.
+    pub(super) fn existing_object(&self, request: &ResourceRequest<'_>) -> ApiResult<std::sync::Arc<StoredObject>> {
+        let found = self.store.get(&request.key()).cloned();
+        let found = found.ok_or_else(|| StatusError::not_found(request.kind, &request.info.name))?;
+        Ok(found.as_kind(request.kind.inner()))
     }
 }
 
-/// The forms of the answers of a path: what is written to a pod's subresources has no table.
-fn offered(path: &str) -> Offered {
+/// The supported formats of a path: writes to subresources of pods have no table.
+fn supported_formats(path: &str) -> SupportedFormats {
     let plain = ["/binding", "/eviction"].iter().any(|end| path.trim_end_matches('/').ends_with(end));
-    if plain && path.contains("/pods/") { Offered::NoTable } else { Offered::Everything }
+    if plain && path.contains("/pods/") { SupportedFormats::NoTable } else { SupportedFormats::All }
 }
 
-/// Refuses names that no key in etcd can have. Upstream: `IsValidPathSegmentName`.
-fn names(route: &Route) -> Outcome<()> {
-    if matches!(route.namespace.as_str(), "." | "..") {
-        return Err(Problem::unsupported(format!("the namespace {:?}", route.namespace)));
+/// Rejects names that cannot be part of a key in etcd. Upstream: `IsValidPathSegmentName`.
+fn check_path_names(info: &RequestInfo) -> ApiResult<()> {
+    if matches!(info.namespace.as_str(), "." | "..") {
+        return Err(StatusError::unsupported(format!("the namespace {:?}", info.namespace)));
     }
-    let name = route.name.as_str();
+    let name = info.name.as_str();
     let why = match name {
         "." | ".." => format!("may not be '{name}'"),
         _ if name.contains('%') => "may not contain '%'".to_owned(),
         _ => return Ok(()),
     };
-    Err(Problem::bad_request(format!("Name parameter invalid: {name:?}: {why}")))
+    Err(StatusError::bad_request(format!("Name parameter invalid: {name:?}: {why}")))
 }
 
 /// The version in a path.
-fn version(path: &str) -> &str {
+fn path_version(path: &str) -> &str {
     let nth = if path.starts_with("/apis") { 2 } else { 1 };
     path.trim_start_matches('/').split('/').nth(nth).unwrap_or_default()
 }
 
-impl Ask<'_> {
-    pub(super) fn key(&self) -> Key {
-        let namespace = if self.kind.namespaced { self.route.namespace.as_str() } else { "" };
-        Key::new(self.kind, namespace, &self.route.name)
+impl ResourceRequest<'_> {
+    pub(super) fn key(&self) -> StoreKey {
+        let namespace = if self.kind.namespaced { self.info.namespace.as_str() } else { "" };
+        StoreKey::new(self.kind, namespace, &self.info.name)
     }
 
-    /// The resourceVersion of the query; `None` for "" and for "0", which means any.
+    /// The resourceVersion of the query; `None` for "" and "0", which mean any.
     ///
     /// # Errors
-    /// When it is not a number.
-    pub(super) fn version(&self) -> Result<Option<u64>, String> {
-        match self.call.param("resourceVersion") {
+    /// If it is not a number.
+    pub(super) fn resource_version(&self) -> Result<Option<u64>, String> {
+        match self.http.param("resourceVersion") {
             "" | "0" => Ok(None),
             text => text.parse().map(Some).map_err(|_| {
                 let why = format!("strconv.ParseUint: parsing \"{text}\": invalid syntax");
-                super::field::FieldError::invalid("resourceVersion", text, why).to_string()
+                super::field_error::FieldError::invalid("resourceVersion", text, why).to_string()
             }),
         }
     }
 
-    /// The time as metadata has it.
-    pub(super) fn stamp(&self) -> Value {
-        stamp(self.now)
+    /// The time of the request, formatted for metadata.
+    pub(super) fn timestamp_value(&self) -> Value {
+        timestamp_value(self.now)
     }
 }
 
-/// A time as metadata has it.
-pub(super) fn stamp(time: Timestamp) -> Value {
+/// A time, formatted for metadata.
+pub(super) fn timestamp_value(time: Timestamp) -> Value {
     crate::clock::rfc3339(time).into()
 }
 
-pub(super) fn whole(code: StatusCode, body: &Value) -> Answer {
-    text(code, written(body))
+pub(super) fn json_response(code: StatusCode, body: &Value) -> ApiResponse {
+    json_bytes_response(code, to_json_bytes(body))
 }
 
-pub(super) fn text(code: StatusCode, body: Vec<u8>) -> Answer {
-    Answer::Whole { code, body: body.into(), warnings: Vec::new(), form: JSON }
+pub(super) fn json_bytes_response(code: StatusCode, body: Vec<u8>) -> ApiResponse {
+    ApiResponse::Complete { code, body: body.into(), warnings: Vec::new(), content_type: JSON }
 }

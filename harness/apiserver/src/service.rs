@@ -1,4 +1,5 @@
-//! The server as a tower service: takes a request, waits as the latency model says, answers.
+//! The server as a tower service: receives a request, waits as the latency model says, and
+//! responds.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,49 +15,49 @@ use http_body::Body;
 use jiff::Timestamp;
 use tower_service::Service;
 
-use crate::builder::{Builder, Controllers};
-use crate::call::{Call, read as call};
-use crate::clock::{self, Clock};
-use crate::hook::{Disconnected, Hooked};
-use crate::kinds::{Kind, Place};
+use crate::builder::{Builder, ControllerMode};
+use crate::clock::{self, ServerClock};
+use crate::kinds::{KindOrder, ResourceKind};
 use crate::latency::LatencyModel;
-use crate::notify::{Listener, Notifier};
-use crate::object::ManagedFields;
+use crate::notify::{Notifier, Subscription};
+use crate::object::ManagedFieldsPolicy;
 use crate::protobuf;
-use crate::response::{ResponseBody, Watch};
-use crate::server::{Answer, Server};
+use crate::request::{ApiRequest, parse};
+use crate::request_hook::{Disconnected, RequestHook};
+use crate::response::{ResponseBody, WatchStream};
+use crate::server::{ApiResponse, Server};
 use crate::transcript::Transcript;
-use crate::watch::{BEGINS, Event, Order};
-use crate::watches::Steering;
+use crate::watch::{WATCH_STATUS, WatchCursor, WatchEvent};
+use crate::watch_control::SignalsByKind;
 
 /// A Kubernetes API server in this process. Clones share one state.
 #[derive(Clone)]
 pub struct ApiServer {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) managed: ManagedFields,
+    pub(crate) shared: Arc<ServiceState>,
+    pub(crate) managed_fields: ManagedFieldsPolicy,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct ServiceState {
     server: Mutex<Server>,
-    pub(crate) controllers: Controllers,
+    pub(crate) controllers: ControllerMode,
     latency: Mutex<LatencyModel>,
     transcript: Mutex<Transcript>,
-    pub(crate) hooked: Hooked,
-    pub(crate) steering: Mutex<Steering>,
-    clock: Clock,
-    /// Notified of every write.
-    pub(crate) written: Notifier,
-    /// By the place of a kind: notified of the writes of its objects.
-    of_kinds: Mutex<BTreeMap<Place, Notifier>>,
+    pub(crate) request_hook: RequestHook,
+    pub(crate) watch_signals: Mutex<SignalsByKind>,
+    clock: ServerClock,
+    /// Notified after every write.
+    pub(crate) writes: Notifier,
+    /// Notified after writes of objects of one kind.
+    writes_by_kind: Mutex<BTreeMap<KindOrder, Notifier>>,
 }
 
-/// Between two steps of the controllers in the background. A real garbage collector learns from a
-/// watch that an owner is gone; by then the other watches have delivered it too.
+/// The time between two steps of background controllers. A real garbage collector learns from a
+/// watch that an owner was deleted; by then the other watches have delivered it too.
 const STEP: Duration = Duration::from_millis(5);
 
 impl ApiServer {
-    /// A server with seed 0, fixed latency and controllers that act immediately. Within a runtime
-    /// whose clock is paused, call it within that runtime.
+    /// A server with seed 0, fixed latency and immediate controllers. If the clock of the runtime
+    /// is paused, call this within the runtime.
     #[expect(clippy::new_without_default, reason = "it reads the clock and must be called in a runtime")]
     #[must_use]
     pub fn new() -> Self {
@@ -69,42 +70,47 @@ impl ApiServer {
         Builder::default()
     }
 
-    pub(crate) fn start(server: Server, latency: LatencyModel, controllers: Controllers, clock: Clock) -> Self {
-        let shared = Shared {
+    pub(crate) fn start(
+        server: Server,
+        latency: LatencyModel,
+        controllers: ControllerMode,
+        clock: ServerClock,
+    ) -> Self {
+        let shared = ServiceState {
             server: Mutex::new(server),
             controllers,
             latency: Mutex::new(latency),
             transcript: Mutex::default(),
-            hooked: Hooked::default(),
-            steering: Mutex::default(),
+            request_hook: RequestHook::default(),
+            watch_signals: Mutex::default(),
             clock,
-            written: Notifier::default(),
-            of_kinds: Mutex::default(),
+            writes: Notifier::default(),
+            writes_by_kind: Mutex::default(),
         };
-        let started = Self { shared: Arc::new(shared), managed: ManagedFields::Shown };
-        if controllers != Controllers::Off {
-            started.settle_controllers();
+        let server_handle = Self { shared: Arc::new(shared), managed_fields: ManagedFieldsPolicy::Include };
+        if controllers != ControllerMode::Off {
+            server_handle.settle_controllers();
         }
-        started
+        server_handle
     }
 
-    /// A client of it, with `default` as its namespace. Needs a tokio runtime.
+    /// A client of this server, with `default` as its namespace. Requires a tokio runtime.
     #[cfg(feature = "kube")]
     #[must_use]
     pub fn client(&self) -> kube::Client {
         kube::Client::new(self.clone(), "default")
     }
 
-    /// The same server for clients that do not read `managedFields`: its answers and watches leave
-    /// them out. An object that a client sends back without them keeps those that it has.
+    /// The same server for clients that do not read `managedFields`: responses and watches omit
+    /// them. An object that a client sends back without them keeps its managers.
     #[must_use]
     pub fn without_managed_fields(&self) -> Self {
-        Self { managed: ManagedFields::LeftOut, ..self.clone() }
+        Self { managed_fields: ManagedFieldsPolicy::Omit, ..self.clone() }
     }
 
-    /// The requests so far that it does not support, each with the reason. They were refused with
-    /// 501, 415 or 406 where the real server answers, so results that depend on one of them prove
-    /// nothing; a test should assert that the list is empty.
+    /// The unsupported requests so far, each with the reason. They got 501, 415 or 406 where the
+    /// real server responds differently, so results that depend on one of them prove nothing; a
+    /// test should assert that the list is empty.
     #[must_use]
     pub fn unsupported(&self) -> Vec<String> {
         self.server().unsupported.clone()
@@ -116,45 +122,45 @@ impl ApiServer {
         self.server().store.version()
     }
 
-    /// From now on objects that are created in a namespace have at least this creation time.
-    /// Kubernetes' times have a resolution of one second; with this, a test need not wait for the
-    /// next second to create two objects of which one is older.
+    /// Sets the earliest creation time of new objects in a namespace. Kubernetes' times have a
+    /// resolution of one second; this lets a test create an older and a newer object without
+    /// waiting for the next second.
     pub fn not_before(&self, namespace: &str, time: Timestamp) {
         self.server().not_before.insert(namespace.to_owned(), time);
     }
 
     /// Forgets the history up to a resourceVersion, as a real server does after some minutes:
-    /// watches and lists from there are refused with 410. Open watches go on.
+    /// watches and lists from there get 410. Open watches continue.
     pub fn forget(&self, version: u64) {
         self.server().store.forget(version);
     }
 
     /// Starts a transcript: one line for each request from now on.
     pub fn start_transcript(&self) {
-        locked(&self.shared.transcript).begin();
+        locked(&self.shared.transcript).start();
     }
 
-    /// The transcript so far: when a request arrived, what it was, and the answer's status. Bodies
-    /// are in it as hashes, since they may hold secrets. Two runs that are equal in all requests
-    /// and answers have equal transcripts.
+    /// The transcript so far: the time of each request, the request, and the status of the
+    /// response. Bodies are hashed, since they may contain secrets. Runs with equal requests and
+    /// responses have equal transcripts.
     #[must_use]
     pub fn transcript(&self) -> Vec<String> {
         locked(&self.shared.transcript).lines()
     }
 
-    /// Lets controllers and watches know of what is written after a version.
-    pub(crate) fn wrote(&self, before: u64) {
+    /// Runs controllers and notifies watches after writes since a version.
+    pub(crate) fn after_write(&self, before: u64) {
         match self.shared.controllers {
-            Controllers::Off => {}
-            Controllers::Immediate | Controllers::WithoutGarbageCollector => self.settle_controllers(),
-            Controllers::Background => self.server().run_urgent_controllers(self.now()),
+            ControllerMode::Off => {}
+            ControllerMode::Immediate | ControllerMode::WithoutGarbageCollector => self.settle_controllers(),
+            ControllerMode::Background => self.server().run_urgent_controllers(self.now()),
         }
-        self.tell_watches(before);
+        self.notify_watches(before);
     }
 
-    /// Wakes the watches of the kinds that have changed after a version, and who waits for any
+    /// Notifies the watches of the kinds that changed since a version, and tasks that wait for any
     /// write.
-    fn tell_watches(&self, before: u64) {
+    fn notify_watches(&self, before: u64) {
         let mut kinds = Vec::new();
         for change in self.server().store.since(before) {
             if !kinds.contains(&change.key.kind) {
@@ -162,29 +168,29 @@ impl ApiServer {
             }
         }
         let notifiers: Vec<Notifier> = {
-            let all = locked(&self.shared.of_kinds);
+            let all = locked(&self.shared.writes_by_kind);
             kinds.iter().filter_map(|kind| all.get(kind).cloned()).collect()
         };
         notifiers.iter().for_each(Notifier::notify);
-        self.shared.written.notify();
+        self.shared.writes.notify();
     }
 
-    /// Waits for writes of objects of a kind.
-    pub(crate) fn writes_of(&self, kind: &'static Kind) -> Listener {
-        locked(&self.shared.of_kinds).entry(kind.place()).or_default().listen()
+    /// Subscribes to writes of objects of a kind.
+    pub(crate) fn writes_of_kind(&self, kind: &'static ResourceKind) -> Subscription {
+        locked(&self.shared.writes_by_kind).entry(kind.order()).or_default().listen()
     }
 
-    /// Wakes the watches of a kind, for a signal to them.
-    pub(crate) fn wake(&self, kind: &'static Kind) {
-        if let Some(notifier) = locked(&self.shared.of_kinds).get(&kind.place()) {
+    /// Wakes the watches of a kind, to deliver a signal.
+    pub(crate) fn wake(&self, kind: &'static ResourceKind) {
+        if let Some(notifier) = locked(&self.shared.writes_by_kind).get(&kind.order()) {
             notifier.notify();
         }
     }
 
-    /// Adds an answer of the hook to the transcript.
-    pub(crate) fn note_instead(&self, request: &Request<Bytes>, answer: &Response<Bytes>) {
-        if let Ok(call) = call(request.clone(), self.managed) {
-            self.note(&call, self.now(), answer.status(), answer.body());
+    /// Adds a response of the hook to the transcript.
+    pub(crate) fn record_hook_response(&self, request: &Request<Bytes>, response: &Response<Bytes>) {
+        if let Ok(api_request) = parse(request.clone(), self.managed_fields) {
+            self.record(&api_request, self.now(), response.status(), response.body());
         }
     }
 
@@ -192,89 +198,89 @@ impl ApiServer {
         self.shared.clock.now()
     }
 
-    pub(crate) fn trips(&self) -> (Duration, Duration) {
+    pub(crate) fn draw_delays(&self) -> (Duration, Duration) {
         let mut latency = locked(&self.shared.latency);
         (latency.trip(), latency.trip())
     }
 
-    /// How long the next delivery of a watch lags.
+    /// The lag of the next delivery of a watch.
     pub(crate) fn lag(&self) -> Option<Duration> {
         locked(&self.shared.latency).lag()
     }
 
-    pub(crate) fn note(&self, call: &Call, now: Timestamp, code: StatusCode, body: &Bytes) {
-        locked(&self.shared.transcript).note(call, now.as_microsecond(), code, body);
+    pub(crate) fn record(&self, api_request: &ApiRequest, now: Timestamp, code: StatusCode, body: &Bytes) {
+        locked(&self.shared.transcript).record(api_request, now.as_microsecond(), code, body);
     }
 
-    /// Runs the cluster's own controllers for as long as the future is polled: they act on every
-    /// write after this call. Spawn it where the server has [`Controllers::Background`].
+    /// Runs the built-in controllers while the future is polled: they act on every write after this
+    /// call. Spawn it for a server with [`ControllerMode::Background`].
     pub fn run_controllers(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (server, mut written) = (self.clone(), self.shared.written.listen());
+        let (server, mut writes) = (self.clone(), self.shared.writes.listen());
         async move {
             loop {
-                written.changed().await;
-                server.quiet_for_a_step().await;
+                writes.changed().await;
+                server.wait_for_quiet_step().await;
                 while server.step_controllers() {
-                    server.quiet_for_a_step().await;
+                    server.wait_for_quiet_step().await;
                 }
             }
         }
     }
 
-    /// Waits until there was no write for a step, or for ten steps: each watch has had that long
-    /// to deliver the last write.
-    async fn quiet_for_a_step(&self) {
+    /// Waits for a step without a write, or for at most ten steps: each watch then had that long to
+    /// deliver the last write.
+    async fn wait_for_quiet_step(&self) {
         for _ in 0..10 {
-            let written = self.shared.written.count();
+            let writes = self.shared.writes.count();
             clock::sleep(STEP).await;
-            if self.shared.written.count() == written {
+            if self.shared.writes.count() == writes {
                 return;
             }
         }
     }
 
-    /// Lets the controllers do one thing; whether there was one to do.
+    /// Performs one step of the controllers; returns whether there was one.
     fn step_controllers(&self) -> bool {
-        let (before, did) = {
+        let (before, acted) = {
             let mut server = self.server();
             let before = server.store.version();
-            (before, server.step_controllers(self.now(), self.collects()))
+            (before, server.step_controllers(self.now(), self.collects_garbage()))
         };
-        if did {
-            self.tell_watches(before);
+        if acted {
+            self.notify_watches(before);
         }
-        did
+        acted
     }
 
-    /// Lets the controllers do all that is due.
+    /// Runs the controllers until nothing is due.
     fn settle_controllers(&self) {
-        let (now, collects) = (self.now(), self.collects());
+        let (now, collects_garbage) = (self.now(), self.collects_garbage());
         let mut server = self.server();
-        while server.step_controllers(now, collects) {}
+        while server.step_controllers(now, collects_garbage) {}
     }
 
-    /// Whether its own garbage collector is on.
-    fn collects(&self) -> bool {
-        self.shared.controllers != Controllers::WithoutGarbageCollector
+    /// Whether the built-in garbage collector is enabled.
+    fn collects_garbage(&self) -> bool {
+        self.shared.controllers != ControllerMode::WithoutGarbageCollector
     }
 
-    pub(crate) fn reply(&self, answer: Answer) -> Response<ResponseBody> {
-        let mut again = None;
-        let (code, body, warnings, form) = match answer {
-            Answer::Whole { code, body, warnings, form } => {
-                again = if code.is_success() { None } else { retry_after(&body) };
-                (code, ResponseBody::whole(body), warnings, form)
+    pub(crate) fn to_http_response(&self, response: ApiResponse) -> Response<ResponseBody> {
+        let mut retry_seconds = None;
+        let (code, body, warnings, content_type) = match response {
+            ApiResponse::Complete { code, body, warnings, content_type } => {
+                retry_seconds = if code.is_success() { None } else { retry_after(&body) };
+                (code, ResponseBody::complete(body), warnings, content_type)
             }
-            Answer::Watch(order) => {
-                let form = order.form.watch_media_type();
-                (BEGINS, ResponseBody::watch(Watch::open(self.clone(), order)), Vec::new(), form)
+            ApiResponse::Watch(cursor) => {
+                let content_type = cursor.format.watch_media_type();
+                (WATCH_STATUS, ResponseBody::watch(WatchStream::open(self.clone(), cursor)), Vec::new(), content_type)
             }
         };
         let mut response = Response::new(body);
         *response.status_mut() = code;
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(form));
-        if let Some(seconds) = again {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        if let Some(seconds) = retry_seconds {
             headers.insert(RETRY_AFTER, seconds.into());
         }
         for warning in warnings {
@@ -285,9 +291,9 @@ impl ApiServer {
         response
     }
 
-    /// The events up to a version that a watch has not delivered yet.
-    pub(crate) fn unseen(&self, order: &mut Order, until: u64) -> Vec<Event> {
-        self.server().unseen(order, until)
+    /// The undelivered events of a watch up to a version.
+    pub(crate) fn pending_events(&self, cursor: &mut WatchCursor, until: u64) -> Vec<WatchEvent> {
+        self.server().pending_events(cursor, until)
     }
 
     pub(crate) fn server(&self) -> MutexGuard<'_, Server> {
@@ -321,12 +327,13 @@ impl fmt::Debug for ApiServer {
     }
 }
 
-/// A request or a test's hook that panics while such a lock is held is answered for; others go on.
+/// Locks a mutex even if it is poisoned: a panic in a request or a hook is answered, and later
+/// requests must work.
 pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The seconds after which a refused request may be sent again, if its Status says so.
+/// The seconds after which a client may retry, if a Status says so.
 fn retry_after(body: &Bytes) -> Option<u64> {
     let status: Option<serde_json::Value> = protobuf::decode(body).ok();
     let status = status.or_else(|| serde_json::from_slice(body).ok()).or_else(|| serde_yaml::from_slice(body).ok())?;

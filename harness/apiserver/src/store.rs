@@ -1,11 +1,10 @@
-//! The store: every object in order, and the log of all changes.
+//! The store: all objects in order, and a log of all changes.
 //!
-//! Nearly all that reads the log reads its newest changes. The objects of older ones are kept as
-//! their text, which takes a tenth of the room; who still asks for one has it read anew. Of a log
-//! that grows very long the beginning is dropped, as etcd's compaction does: a watch or a list from
-//! there is answered with 410.
+//! Most readers of the log need only its newest changes. The objects of older changes are packed as
+//! JSON text, which takes a tenth of the memory, and are parsed again on access. The beginning of a
+//! very long log is dropped, as in etcd's compaction: watches and lists from there get 410.
 //!
-//! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its
+//! One counter counts all changes, as in etcd; the resourceVersion of an object is the count at its
 //! last change. A watch is a position in the log.
 
 use std::collections::BTreeMap;
@@ -15,105 +14,104 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::kinds::{Kind, Place};
-use super::managed::{self, Managers};
-use super::object::Object;
-use super::owned::Owned;
+use super::field_manager::{self, Managers};
+use super::kinds::{KindOrder, ResourceKind};
+use super::object::StoredObject;
+use super::owner_index::OwnerIndex;
 
 /// The key of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    /// The place of its kind.
-    pub(super) kind: Place,
+pub(super) struct StoreKey {
+    /// The sort order of its kind.
+    pub(super) kind: KindOrder,
     pub(super) namespace: String,
     pub(super) name: String,
 }
 
-/// One change of one object.
+/// A change of an object.
 #[derive(Debug)]
-pub(super) struct Change {
-    pub(super) key: Key,
-    before: Option<Logged>,
-    after: Option<Logged>,
-    last: Option<Logged>,
+pub(super) struct ChangeRecord {
+    pub(super) key: StoreKey,
+    before: Option<LoggedObject>,
+    after: Option<LoggedObject>,
+    last: Option<LoggedObject>,
     pub(super) version: u64,
 }
 
-/// An object in the log.
+/// An object in the log, decoded or packed.
 #[derive(Debug)]
-enum Logged {
-    Whole(Arc<Object>),
-    Text { kind: &'static Kind, version: u64, text: Bytes, managers: Managers },
+enum LoggedObject {
+    Decoded(Arc<StoredObject>),
+    Text { kind: &'static ResourceKind, version: u64, text: Bytes, managers: Managers },
 }
 
-/// All objects and changes.
 #[derive(Debug, Default)]
 pub(super) struct Store {
-    objects: BTreeMap<Key, Arc<Object>>,
-    owned: Owned,
-    log: Vec<Change>,
-    /// The changes of the log before this one have texts.
+    objects: BTreeMap<StoreKey, Arc<StoredObject>>,
+    owners: OwnerIndex,
+    log: Vec<ChangeRecord>,
+    /// Changes before this index are packed.
     packed: usize,
     version: u64,
     /// Watches cannot start before this version.
     forgotten: u64,
-    /// By kind: the version of the last change that the log has no longer.
-    dropped_of: BTreeMap<Place, u64>,
+    /// The version of the last dropped change, by kind.
+    dropped: BTreeMap<KindOrder, u64>,
 }
 
-/// As many changes have whole objects: more than there are while any watch waits for its turn.
-const WHOLE: usize = 256;
+/// The number of newest changes that stay decoded: more than any watch has pending.
+const DECODED_CHANGES: usize = 256;
 
-/// At least so many of the newest changes stay in the log, and at most twice as many.
+/// The log keeps at least this many of the newest changes, and at most twice as many.
 pub(super) const LOGGED: usize = 20_000;
 
-impl Logged {
-    fn object(&self) -> Arc<Object> {
+impl LoggedObject {
+    fn object(&self) -> Arc<StoredObject> {
         match self {
-            Self::Whole(object) => Arc::clone(object),
+            Self::Decoded(object) => Arc::clone(object),
             Self::Text { kind, version, text, managers } => {
                 let body = serde_json::from_slice(text).expect("what was written as JSON reads as JSON");
-                Object::read(kind, body, managers.clone(), *version, text.clone())
+                StoredObject::with_text(kind, body, managers.clone(), *version, text.clone())
             }
         }
     }
 
     fn pack(&mut self) {
-        if let Self::Whole(object) = self {
-            let (text, managers) = (object.bare().clone(), object.managers.clone());
+        if let Self::Decoded(object) = self {
+            let (text, managers) = (object.untyped_text_without_managers().clone(), object.managers.clone());
             *self = Self::Text { kind: object.kind, version: object.version, text, managers };
         }
     }
 }
 
-impl Change {
-    pub(super) fn before(&self) -> Option<Arc<Object>> {
-        self.before.as_ref().map(Logged::object)
+impl ChangeRecord {
+    pub(super) fn before(&self) -> Option<Arc<StoredObject>> {
+        self.before.as_ref().map(LoggedObject::object)
     }
 
-    /// `None`: it was deleted.
-    pub(super) fn after(&self) -> Option<Arc<Object>> {
-        self.after.as_ref().map(Logged::object)
+    /// The object after the change; `None` if it was deleted.
+    pub(super) fn after(&self) -> Option<Arc<StoredObject>> {
+        self.after.as_ref().map(LoggedObject::object)
     }
 
-    /// Its last state, at the version of its deletion.
-    pub(super) fn last(&self) -> Option<Arc<Object>> {
-        self.last.as_ref().map(Logged::object)
+    /// The last state of a deleted object, at the version of its deletion.
+    pub(super) fn last(&self) -> Option<Arc<StoredObject>> {
+        self.last.as_ref().map(LoggedObject::object)
     }
 
     fn pack(&mut self) {
-        [&mut self.before, &mut self.after, &mut self.last].into_iter().flatten().for_each(Logged::pack);
+        [&mut self.before, &mut self.after, &mut self.last].into_iter().flatten().for_each(LoggedObject::pack);
     }
 }
 
-impl Key {
-    pub(super) fn new(kind: &'static Kind, namespace: &str, name: &str) -> Self {
-        Self { kind: kind.place(), namespace: namespace.to_owned(), name: name.to_owned() }
+impl StoreKey {
+    pub(super) fn new(kind: &'static ResourceKind, namespace: &str, name: &str) -> Self {
+        Self { kind: kind.order(), namespace: namespace.to_owned(), name: name.to_owned() }
     }
 }
 
 impl Store {
-    /// The latest version of all.
+    /// The latest version.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
@@ -122,53 +120,57 @@ impl Store {
         self.forgotten
     }
 
-    /// Forgets the changes up to this version: watches and lists from there are refused.
+    /// Forgets the changes up to a version: watches and lists from there are refused.
     pub(super) fn forget(&mut self, version: u64) {
         self.forgotten = self.forgotten.max(version.min(self.version));
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<&Arc<Object>> {
+    pub(super) fn get(&self, key: &StoreKey) -> Option<&Arc<StoredObject>> {
         self.objects.get(key)
     }
 
-    /// The objects of a kind, in one namespace or (empty) in all.
-    pub(super) fn list<'a>(&'a self, kind: &'static Kind, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
-        self.objects_of(kind.place(), namespace)
+    /// The objects of a kind in one namespace, or in all if it is empty.
+    pub(super) fn list<'a>(
+        &'a self,
+        kind: &'static ResourceKind,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<StoredObject>> {
+        self.objects_of(kind.order(), namespace)
     }
 
-    fn objects_of<'a>(&'a self, place: Place, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
-        let from = Key { kind: place, namespace: namespace.to_owned(), name: String::new() };
+    fn objects_of<'a>(&'a self, place: KindOrder, namespace: &'a str) -> impl Iterator<Item = &'a Arc<StoredObject>> {
+        let from = StoreKey { kind: place, namespace: namespace.to_owned(), name: String::new() };
         self.objects
             .range(from..)
             .take_while(move |(key, _)| key.kind == place && (namespace.is_empty() || key.namespace == namespace))
             .map(|(_, object)| object)
     }
 
-    /// Objects by owner.
-    pub(super) fn owned(&self) -> &Owned {
-        &self.owned
+    /// The index of objects by owner.
+    pub(super) fn owners(&self) -> &OwnerIndex {
+        &self.owners
     }
 
-    /// The object that has this UID; the first, if a restored one has that of another.
-    pub(super) fn of_uid(&self, uid: &str) -> Option<&Arc<Object>> {
-        self.get(self.owned.of_uid(uid)?)
+    /// The object with a UID; the first, if restored objects share it.
+    pub(super) fn get_by_uid(&self, uid: &str) -> Option<&Arc<StoredObject>> {
+        self.get(self.owners.of_uid(uid)?)
     }
 
-    /// Everything in a namespace, in order.
-    pub(super) fn inside<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
-        // After every namespace: those have names of ASCII.
-        let end_of = |kind: Place| Key { kind, namespace: char::MAX.to_string(), name: String::new() };
-        let next = move |kind: Place| self.objects.range((Bound::Excluded(end_of(kind)), Bound::Unbounded)).next();
+    /// All objects in a namespace, in order.
+    pub(super) fn list_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<StoredObject>> {
+        // Sorts after every namespace, as those have ASCII names.
+        let end_of = |kind: KindOrder| StoreKey { kind, namespace: char::MAX.to_string(), name: String::new() };
+        let next = move |kind: KindOrder| self.objects.range((Bound::Excluded(end_of(kind)), Bound::Unbounded)).next();
         let first = self.objects.keys().next().map(|key| key.kind);
         let kinds = std::iter::successors(first, move |kind| next(*kind).map(|(key, _)| key.kind));
         kinds.flat_map(move |kind| self.objects_of(kind, namespace))
     }
 
-    /// The objects of a kind as they were at an older version.
-    pub(super) fn list_at(&self, kind: &'static Kind, namespace: &str, version: u64) -> Vec<Arc<Object>> {
-        let mut objects: BTreeMap<Key, Arc<Object>> =
+    /// The objects of a kind at an older version.
+    pub(super) fn list_at(&self, kind: &'static ResourceKind, namespace: &str, version: u64) -> Vec<Arc<StoredObject>> {
+        let mut objects: BTreeMap<StoreKey, Arc<StoredObject>> =
             self.list(kind, namespace).map(|object| (object.key(), Arc::clone(object))).collect();
-        let place = kind.place();
+        let place = kind.order();
         for change in self.log.iter().rev().take_while(|change| change.version > version) {
             if change.key.kind != place || !(namespace.is_empty() || change.key.namespace == namespace) {
                 continue;
@@ -182,19 +184,32 @@ impl Store {
     }
 
     /// Creates or replaces an object. An equal object is not written.
-    pub(super) fn put(&mut self, kind: &'static Kind, key: Key, body: Value, managers: Managers) -> Arc<Object> {
+    pub(super) fn put(
+        &mut self,
+        kind: &'static ResourceKind,
+        key: StoreKey,
+        body: Value,
+        managers: Managers,
+    ) -> Arc<StoredObject> {
         let before = self.objects.get(&key).cloned();
-        let is_same =
-            |before: &&Arc<Object>| managed::are_same(&before.managers, &managers) && same(&before.body, &body);
+        let is_same = |before: &&Arc<StoredObject>| {
+            field_manager::are_equal(&before.managers, &managers) && is_equal(&before.body, &body)
+        };
         if let Some(before) = before.as_ref().filter(is_same) {
             return Arc::clone(before);
         }
         self.record(kind, key, before, (body, managers))
     }
 
-    /// Creates or replaces an object even if it is equal, at this version if it is later than all
+    /// Creates or replaces an object even if it is equal; with this version if it is later than all
     /// others.
-    pub(super) fn restore(&mut self, kind: &'static Kind, key: Key, body: Value, version: Option<u64>) -> Arc<Object> {
+    pub(super) fn restore(
+        &mut self,
+        kind: &'static ResourceKind,
+        key: StoreKey,
+        body: Value,
+        version: Option<u64>,
+    ) -> Arc<StoredObject> {
         self.version = self.version.max(version.unwrap_or(0).saturating_sub(1));
         let before = self.objects.get(&key).cloned();
         self.record(kind, key, before, (body, None))
@@ -202,34 +217,34 @@ impl Store {
 
     fn record(
         &mut self,
-        kind: &'static Kind,
-        key: Key,
-        before: Option<Arc<Object>>,
+        kind: &'static ResourceKind,
+        key: StoreKey,
+        before: Option<Arc<StoredObject>>,
         (body, managers): (Value, Managers),
-    ) -> Arc<Object> {
+    ) -> Arc<StoredObject> {
         self.version += 1;
-        let after = Object::new(kind, body, managers, self.version);
-        self.owned.change(&key, before.as_deref(), Some(&after));
+        let after = StoredObject::new(kind, body, managers, self.version);
+        self.owners.update(&key, before.as_deref(), Some(&after));
         self.objects.insert(key.clone(), Arc::clone(&after));
-        let (before, logged) = (before.map(Logged::Whole), Some(Logged::Whole(Arc::clone(&after))));
-        self.note(Change { key, before, after: logged, last: None, version: self.version });
+        let (before, logged) = (before.map(LoggedObject::Decoded), Some(LoggedObject::Decoded(Arc::clone(&after))));
+        self.append(ChangeRecord { key, before, after: logged, last: None, version: self.version });
         after
     }
 
     /// Removes an object; returns its last state, at the version of its deletion.
-    pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
+    pub(super) fn remove(&mut self, key: &StoreKey) -> Option<Arc<StoredObject>> {
         let before = self.objects.remove(key)?;
-        self.owned.change(key, Some(&before), None);
+        self.owners.update(key, Some(&before), None);
         self.version += 1;
-        let last = Object::new(before.kind, before.body.clone(), before.managers.clone(), self.version);
-        let (before, logged) = (Some(Logged::Whole(before)), Some(Logged::Whole(Arc::clone(&last))));
-        self.note(Change { key: key.clone(), before, after: None, last: logged, version: self.version });
+        let last = StoredObject::new(before.kind, before.body.clone(), before.managers.clone(), self.version);
+        let (before, logged) = (Some(LoggedObject::Decoded(before)), Some(LoggedObject::Decoded(Arc::clone(&last))));
+        self.append(ChangeRecord { key: key.clone(), before, after: None, last: logged, version: self.version });
         Some(last)
     }
 
-    fn note(&mut self, change: Change) {
+    fn append(&mut self, change: ChangeRecord) {
         self.log.push(change);
-        while self.packed + WHOLE < self.log.len() {
+        while self.packed + DECODED_CHANGES < self.log.len() {
             self.log[self.packed].pack();
             self.packed += 1;
         }
@@ -237,46 +252,46 @@ impl Store {
             let oldest = self.log.len() - LOGGED;
             self.forget(self.log[oldest - 1].version);
             for change in self.log.drain(..oldest) {
-                self.dropped_of.insert(change.key.kind, change.version);
+                self.dropped.insert(change.key.kind, change.version);
             }
             self.packed -= oldest;
         }
     }
 
-    /// Whether there was such a change after a version, or may have been one that the log lacks.
-    pub(super) fn changed(&self, version: u64, such: impl Fn(&Change) -> bool) -> bool {
-        self.lacks(version) || self.since(version).iter().any(such)
+    /// Whether a relevant change followed a version, or the log lacks changes since then.
+    pub(super) fn has_changed(&self, version: u64, is_relevant: impl Fn(&ChangeRecord) -> bool) -> bool {
+        self.lacks_changes(version) || self.since(version).iter().any(is_relevant)
     }
 
-    /// Whether the log has no longer all changes after a version.
-    pub(super) fn lacks(&self, version: u64) -> bool {
-        self.dropped_of.keys().any(|kind| self.lacks_of(*kind, version))
+    /// Whether the log has dropped changes after a version.
+    pub(super) fn lacks_changes(&self, version: u64) -> bool {
+        self.dropped.keys().any(|kind| self.lacks_changes_of(*kind, version))
     }
 
-    /// Whether the log has no longer all changes of a kind after a version. A watch of a kind that
-    /// never changes stands at its beginning, however much else is written.
-    pub(super) fn lacks_of(&self, kind: Place, version: u64) -> bool {
-        self.dropped_of.get(&kind).is_some_and(|last| version < *last)
+    /// Whether the log has dropped changes of a kind after a version. A watch of a kind that never
+    /// changes stays valid however much else is written.
+    pub(super) fn lacks_changes_of(&self, kind: KindOrder, version: u64) -> bool {
+        self.dropped.get(&kind).is_some_and(|last| version < *last)
     }
 
-    /// The changes after a version that the log has, in order.
-    pub(super) fn since(&self, version: u64) -> &[Change] {
+    /// The changes after a version that are still in the log, in order.
+    pub(super) fn since(&self, version: u64) -> &[ChangeRecord] {
         let first = self.log.partition_point(|change| change.version <= version);
         &self.log[first..]
     }
 }
 
-fn same(old: &Value, new: &Value) -> bool {
+fn is_equal(old: &Value, new: &Value) -> bool {
     let (Value::Object(old), Value::Object(new)) = (old, new) else { return false };
     old.len() == new.len()
         && old.iter().all(|(name, value)| match (name.as_str(), new.get(name)) {
-            ("metadata", Some(other)) => same_meta(value, other),
+            ("metadata", Some(other)) => is_equal_metadata(value, other),
             (_, other) => other == Some(value),
         })
 }
 
-/// The resourceVersion is not compared.
-fn same_meta(old: &Value, new: &Value) -> bool {
+/// Compares metadata except for the resourceVersion.
+fn is_equal_metadata(old: &Value, new: &Value) -> bool {
     let (Value::Object(old), Value::Object(new)) = (old, new) else { return false };
     let rest = |map: &serde_json::Map<String, Value>| map.keys().filter(|name| *name != "resourceVersion").count();
     rest(old) == rest(new)
@@ -290,13 +305,13 @@ mod tests {
     use super::super::kinds::KINDS;
     use super::*;
 
-    fn pod(name: &str, phase: &str) -> (Key, Value) {
-        let key = Key::new(&KINDS[2], "ns", name);
+    fn pod(name: &str, phase: &str) -> (StoreKey, Value) {
+        let key = StoreKey::new(&KINDS[2], "ns", name);
         (key, json!({"metadata": {"name": name, "namespace": "ns"}, "status": {"phase": phase}}))
     }
 
     #[test]
-    fn versions_count_all_changes_and_the_past_can_be_listed() {
+    fn numbers_changes_and_lists_old_versions() {
         let mut store = Store::default();
         let (key, body) = pod("a", "Pending");
         assert_eq!(store.put(&KINDS[2], key.clone(), body.clone(), None).version, 1);
@@ -315,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_very_long_log_is_forgotten() {
+    fn drops_oldest_changes_of_a_long_log() {
         let mut store = Store::default();
         let change = |store: &mut Store, number: usize| {
             store.put(&KINDS[2], pod("a", "").0, pod("a", &number.to_string()).1, None)
@@ -324,30 +339,30 @@ mod tests {
         assert_eq!((store.since(0).len(), store.forgotten()), (2 * LOGGED - 1, 0));
         change(&mut store, 2 * LOGGED);
         let first = u64::try_from(LOGGED).unwrap() + 1;
-        assert_eq!((store.lacks(first - 2), store.lacks(first - 1)), (true, false));
+        assert_eq!((store.lacks_changes(first - 2), store.lacks_changes(first - 1)), (true, false));
         assert_eq!((store.since(first - 1).len(), store.since(first - 1)[0].version), (LOGGED, first));
-        assert_eq!((store.changed(0, |_| false), store.changed(first - 1, |_| false)), (true, false));
+        assert_eq!((store.has_changed(0, |_| false), store.has_changed(first - 1, |_| false)), (true, false));
         assert_eq!(store.forgotten(), first - 1, "a watch from before the first is refused");
         let newest = change(&mut store, 0);
         assert_eq!(store.since(newest.version - 1)[0].after().unwrap().body, newest.body);
     }
 
     #[test]
-    fn what_is_long_past_is_as_it_was() {
+    fn keeps_old_objects_as_they_were() {
         let mut store = Store::default();
-        let states: Vec<String> = (0..2 * WHOLE).map(|number| format!("state {number}")).collect();
+        let states: Vec<String> = (0..2 * DECODED_CHANGES).map(|number| format!("state {number}")).collect();
         for state in &states {
             let (key, body) = pod("a", state);
             store.put(&KINDS[2], key, body, None);
         }
-        let phase = |object: Option<Arc<Object>>| object.map(|object| object.body["status"]["phase"].clone());
+        let phase = |object: Option<Arc<StoredObject>>| object.map(|object| object.body["status"]["phase"].clone());
         for (at, change) in store.since(0).iter().enumerate() {
             assert_eq!(phase(change.after()), Some(states[at].as_str().into()));
             assert_eq!(phase(change.before()), at.checked_sub(1).map(|at| states[at].as_str().into()));
             let (after, version) = (change.after().unwrap(), change.version);
             assert_eq!((after.version, after.meta("resourceVersion")), (version, version.to_string().as_str()));
         }
-        assert!(matches!(store.log[0].after, Some(Logged::Text { .. })));
-        assert!(matches!(store.log[2 * WHOLE - 1].before, Some(Logged::Whole(_))));
+        assert!(matches!(store.log[0].after, Some(LoggedObject::Text { .. })));
+        assert!(matches!(store.log[2 * DECODED_CHANGES - 1].before, Some(LoggedObject::Decoded(_))));
     }
 }

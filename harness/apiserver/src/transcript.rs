@@ -1,31 +1,30 @@
-//! The transcript: what the server was asked and what it answered, in order, to find out whether
-//! two runs are the same.
+//! The transcript of requests and responses, in order, to compare two runs.
 
 use bytes::Bytes;
 use http::StatusCode;
 
-use super::call::Call;
+use super::request::ApiRequest;
 
-/// One line for each request, once begun.
+/// One line for each request, once started.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     lines: Option<Vec<String>>,
 }
 
 impl Transcript {
-    /// From now on.
-    pub(super) fn begin(&mut self) {
+    /// Starts the transcript.
+    pub(super) fn start(&mut self) {
         self.lines.get_or_insert_default();
     }
 
-    /// Adds a request and its answer. Bodies are in it as hashes: they may hold secrets.
-    pub(super) fn note(&mut self, call: &Call, micros: i64, code: StatusCode, body: &Bytes) {
+    /// Adds a request and its response. Bodies are hashed: they may contain secrets.
+    pub(super) fn record(&mut self, request: &ApiRequest, micros: i64, code: StatusCode, body: &Bytes) {
         let Some(lines) = &mut self.lines else { return };
-        let Call { method, path, query, .. } = call;
+        let ApiRequest { method, path, query, .. } = request;
         let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let (asked, answered) = (fnv1a(&call.body), fnv1a(body));
+        let (request_hash, response_hash) = (fnv1a(&request.body), fnv1a(body));
         let (query, code) = (query.join("&"), code.as_u16());
-        lines.push(format!("{micros} {method} {path} {query} {asked:016x} -> {code} {answered:016x}"));
+        lines.push(format!("{micros} {method} {path} {query} {request_hash:016x} -> {code} {response_hash:016x}"));
     }
 
     pub(super) fn lines(&self) -> Vec<String> {
@@ -41,9 +40,9 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    /// From the algorithm's published vectors.
+    /// The published vectors of the algorithm.
     #[test]
-    fn known_vectors() {
+    fn fnv1a_matches_published_vectors() {
         assert_eq!(super::fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(super::fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
     }

@@ -1,4 +1,4 @@
-//! Watches: a position in the log of changes, and the events for the changes after it.
+//! Watches: a position in the log of changes, and the events for later changes.
 
 use std::sync::Arc;
 
@@ -6,192 +6,191 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 
-use super::kinds::Kind;
-use super::media::{Form, Offered};
-use super::object::{ManagedFields, Object, written};
+use super::kinds::ResourceKind;
+use super::media::{ResponseFormat, SupportedFormats};
+use super::object::{ManagedFieldsPolicy, StoredObject, to_json_bytes};
 use super::options;
-use super::problem::{Outcome, Problem};
-use super::select::Selector;
-use super::server::{Answer, Ask, Server};
-use super::store::Change;
+use super::selector::Selector;
+use super::server::{ApiResponse, ResourceRequest, Server};
+use super::status_error::{ApiResult, StatusError};
+use super::store::ChangeRecord;
 
-/// A watch: what it selects, and how far it got.
+/// The selection of a watch, and its position in the log.
 #[derive(Debug)]
-pub(super) struct Order {
-    pub(super) kind: &'static Kind,
+pub(super) struct WatchCursor {
+    pub(super) kind: &'static ResourceKind,
     namespace: String,
     selector: Selector,
-    /// The events up to this version are delivered.
+    /// Events up to this version have been delivered.
     pub(super) version: u64,
     /// Events to deliver before those of the log.
-    pub(super) first: Vec<Event>,
-    /// Whether it asked for bookmarks.
+    pub(super) initial_events: Vec<WatchEvent>,
+    /// Whether the client requested bookmarks.
     pub(super) bookmarks: bool,
-    /// When it times out, in seconds.
+    /// The timeout in seconds.
     pub(super) timeout: Option<u64>,
-    /// Whether it has ended.
-    pub(super) gone: bool,
-    /// In what form its events leave.
-    pub(super) form: Form,
-    managed: ManagedFields,
+    pub(super) is_finished: bool,
+    /// The format of its events.
+    pub(super) format: ResponseFormat,
+    managed_fields: ManagedFieldsPolicy,
 }
 
-/// What a watch delivers next.
+/// An event of a watch.
 #[derive(Debug)]
-pub(super) enum Event {
-    /// An object came, changed or went.
-    Shown(What, Arc<Object>),
-    /// Anything else, as it is written.
-    Line(Bytes),
+pub(super) enum WatchEvent {
+    /// An object was added, modified or deleted.
+    Object(EventType, Arc<StoredObject>),
+    /// Any other event, encoded.
+    Encoded(Bytes),
 }
 
-/// What happened to an object.
+/// The type of a change. Upstream: `watch.EventType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// It is new.
+pub enum EventType {
+    /// The object is new.
     Added,
-    /// It has changed.
+    /// The object has changed.
     Modified,
-    /// It is gone.
+    /// The object was deleted.
     Deleted,
 }
 
 impl Server {
-    pub(super) fn watch(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let selector = options::list(ask.call, ask.kind, true)?;
+    pub(super) fn watch(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+        let selector = options::list(request.http, request.kind, true)?;
         let latest = self.store.version();
-        let wanted = ask.version().map_err(Problem::plain_internal)?;
-        let send = ask.call.flag("sendInitialEvents");
-        let mut order = Order {
-            kind: ask.kind,
-            namespace: ask.route.namespace.clone(),
+        let requested = request.resource_version().map_err(StatusError::plain_internal)?;
+        let send = request.http.flag("sendInitialEvents");
+        let mut cursor = WatchCursor {
+            kind: request.kind,
+            namespace: request.info.namespace.clone(),
             selector,
-            version: wanted.unwrap_or(latest),
-            first: Vec::new(),
-            bookmarks: ask.call.flag("allowWatchBookmarks"),
-            timeout: ask.call.param("timeoutSeconds").parse().ok(),
-            gone: false,
-            form: Form::PLAIN,
-            managed: ask.call.managed,
+            version: requested.unwrap_or(latest),
+            initial_events: Vec::new(),
+            bookmarks: request.http.flag("allowWatchBookmarks"),
+            timeout: request.http.param("timeoutSeconds").parse().ok(),
+            is_finished: false,
+            format: ResponseFormat::PLAIN,
+            managed_fields: request.http.managed_fields,
         };
-        order.form = Form::of(ask.call, Offered::Stream)?;
-        if send && order.version > latest {
-            order.gone = true;
-            let status = self.too_large(ask.kind, order.version).status();
-            order.first.push(Event::Line(line(&json!({"type": "ERROR", "object": status}))));
-        } else if send || wanted.is_none() {
-            order.version = latest;
+        cursor.format = ResponseFormat::of(request.http, SupportedFormats::Stream)?;
+        if send && cursor.version > latest {
+            cursor.is_finished = true;
+            let status = self.too_large_version(request.kind, cursor.version).status();
+            cursor.initial_events.push(WatchEvent::Encoded(line(&json!({"type": "ERROR", "object": status}))));
+        } else if send || requested.is_none() {
+            cursor.version = latest;
             let objects =
-                self.store.list(ask.kind, &order.namespace).filter(|object| order.selector.matches(&object.body));
-            order.first = objects.map(|object| Event::Shown(What::Added, object.at(ask.kind))).collect();
-            // Upstream's default of `sendInitialEvents` is yes where all versions are wanted.
-            if order.bookmarks {
-                order.first.push(Event::Line(order.bookmark(true)));
+                self.store.list(request.kind, &cursor.namespace).filter(|object| cursor.selector.matches(&object.body));
+            cursor.initial_events =
+                objects.map(|object| WatchEvent::Object(EventType::Added, object.as_kind(request.kind))).collect();
+            // By default upstream marks the end of the initial events if the client requests any
+            // version.
+            if cursor.bookmarks {
+                cursor.initial_events.push(WatchEvent::Encoded(cursor.bookmark(true)));
             }
-        } else if order.version < self.store.forgotten() {
-            let error = self.too_old(&mut order);
-            order.first.push(Event::Line(error));
+        } else if cursor.version < self.store.forgotten() {
+            let error = self.too_old(&mut cursor);
+            cursor.initial_events.push(WatchEvent::Encoded(error));
         }
-        Ok(Answer::Watch(order))
+        Ok(ApiResponse::Watch(cursor))
     }
 
-    /// The last event of a watch from a version that is forgotten.
-    fn too_old(&self, order: &mut Order) -> Bytes {
-        order.gone = true;
-        let message = format!("too old resource version: {} ({})", order.version, self.store.forgotten());
-        line(&json!({"type": "ERROR", "object": Problem::expired(message).status()}))
+    /// The last event of a watch from a forgotten version.
+    fn too_old(&self, cursor: &mut WatchCursor) -> Bytes {
+        cursor.is_finished = true;
+        let message = format!("too old resource version: {} ({})", cursor.version, self.store.forgotten());
+        line(&json!({"type": "ERROR", "object": StatusError::expired(message).status()}))
     }
 
-    /// The events up to a version that a watch has not delivered yet; they count as delivered
-    /// afterwards.
-    pub(super) fn unseen(&self, order: &mut Order, until: u64) -> Vec<Event> {
-        if order.gone {
+    /// The undelivered events up to a version, which then count as delivered.
+    pub(super) fn pending_events(&self, cursor: &mut WatchCursor, until: u64) -> Vec<WatchEvent> {
+        if cursor.is_finished {
             return Vec::new();
         }
-        if self.store.lacks_of(order.kind.place(), order.version) {
-            return vec![Event::Line(self.too_old(order))];
+        if self.store.lacks_changes_of(cursor.kind.order(), cursor.version) {
+            return vec![WatchEvent::Encoded(self.too_old(cursor))];
         }
         let until = until.min(self.store.version());
-        let changes = self.store.since(order.version).iter().take_while(|change| change.version <= until);
-        let shown = changes.filter_map(|change| order.shows(change)).collect();
-        order.version = order.version.max(until);
-        shown
+        let changes = self.store.since(cursor.version).iter().take_while(|change| change.version <= until);
+        let events = changes.filter_map(|change| cursor.event_of(change)).collect();
+        cursor.version = cursor.version.max(until);
+        events
     }
 
-    /// Moves a watch of whose kind nothing has changed to the latest version, as a bookmark is to
-    /// say.
-    pub(super) fn move_on(&self, order: &mut Order) {
-        let (kind, from) = (order.kind.place(), order.version);
+    /// Moves a watch without changes of its kind to the latest version, for its bookmark.
+    pub(super) fn advance_idle(&self, cursor: &mut WatchCursor) {
+        let (kind, from) = (cursor.kind.order(), cursor.version);
         let has_changed = self.store.since(from).iter().any(|change| change.key.kind == kind);
-        if !has_changed && !self.store.lacks_of(kind, from) {
-            order.version = self.store.version().max(from);
+        if !has_changed && !self.store.lacks_changes_of(kind, from) {
+            cursor.version = self.store.version().max(from);
         }
     }
 }
 
-impl Order {
-    /// All objects of a kind, from a version on.
-    pub(super) fn of_all(kind: &'static Kind, version: u64) -> Self {
+impl WatchCursor {
+    /// A watch of all objects of a kind from a version on.
+    pub(super) fn all(kind: &'static ResourceKind, version: u64) -> Self {
         Self {
             kind,
             namespace: String::new(),
             selector: Selector::default(),
             version,
-            first: Vec::new(),
+            initial_events: Vec::new(),
             bookmarks: false,
             timeout: None,
-            gone: false,
-            form: Form::PLAIN,
-            managed: ManagedFields::LeftOut,
+            is_finished: false,
+            format: ResponseFormat::PLAIN,
+            managed_fields: ManagedFieldsPolicy::Omit,
         }
     }
 
-    /// An event as it is written.
-    pub(super) fn line(&self, event: Event) -> Bytes {
-        let (what, object) = match event {
-            Event::Line(line) => return line,
-            Event::Shown(what, object) => (what, object),
+    /// Encodes an event as a line of JSON.
+    pub(super) fn encode(&self, event: WatchEvent) -> Bytes {
+        let (event_type, object) = match event {
+            WatchEvent::Encoded(line) => return line,
+            WatchEvent::Object(event_type, object) => (event_type, object),
         };
-        let mut text = Vec::with_capacity(object.untyped_text(self.managed).len() + 96);
-        text.extend_from_slice(match what {
-            What::Added => b"{\"type\":\"ADDED\",\"object\":",
-            What::Modified => b"{\"type\":\"MODIFIED\",\"object\":",
-            What::Deleted => b"{\"type\":\"DELETED\",\"object\":",
+        let mut text = Vec::with_capacity(object.untyped_text(self.managed_fields).len() + 96);
+        text.extend_from_slice(match event_type {
+            EventType::Added => b"{\"type\":\"ADDED\",\"object\":",
+            EventType::Modified => b"{\"type\":\"MODIFIED\",\"object\":",
+            EventType::Deleted => b"{\"type\":\"DELETED\",\"object\":",
         });
-        object.write(&mut text, self.managed);
+        object.write(&mut text, self.managed_fields);
         text.extend_from_slice(b"}\n");
         text.into()
     }
 
-    fn shows(&self, change: &Change) -> Option<Event> {
+    fn event_of(&self, change: &ChangeRecord) -> Option<WatchEvent> {
         let key = &change.key;
-        if key.kind != self.kind.place() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
+        if key.kind != self.kind.order() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
             return None;
         }
-        let meant = |object: &Object| self.selector.matches(&object.body);
+        let is_selected = |object: &StoredObject| self.selector.matches(&object.body);
         let before = change.before();
-        let was = before.as_ref().is_some_and(|object| meant(object));
+        let was_selected = before.as_ref().is_some_and(|object| is_selected(object));
         match (change.after(), change.last()) {
-            (Some(after), _) => match (was, meant(&after)) {
-                (false, true) => Some(Event::Shown(What::Added, after.at(self.kind))),
-                (true, true) => Some(Event::Shown(What::Modified, after.at(self.kind))),
-                // Upstream sends the old state, at the new version.
-                (true, false) => Some(Event::Line(gone(&before?.at(self.kind), &after))),
+            (Some(after), _) => match (was_selected, is_selected(&after)) {
+                (false, true) => Some(WatchEvent::Object(EventType::Added, after.as_kind(self.kind))),
+                (true, true) => Some(WatchEvent::Object(EventType::Modified, after.as_kind(self.kind))),
+                // Upstream sends the old state at the new version.
+                (true, false) => Some(WatchEvent::Encoded(deleted_event(&before?.as_kind(self.kind), &after))),
                 (false, false) => None,
             },
-            (None, Some(last)) if was => Some(Event::Shown(What::Deleted, last.at(self.kind))),
+            (None, Some(last)) if was_selected => Some(WatchEvent::Object(EventType::Deleted, last.as_kind(self.kind))),
             _ => None,
         }
     }
 
-    /// A bookmark: the version that it got to.
+    /// Encodes a bookmark at the current position.
     pub(super) fn bookmark(&self, initial: bool) -> Bytes {
         let mut meta = json!({"resourceVersion": self.version.to_string()});
         if initial {
             meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        // Otherwise an empty object of the kind.
-        let mut object = super::write::normal(self.kind, json!({})).unwrap_or_default();
+        // Apart from its metadata, the object of a bookmark is empty.
+        let mut object = super::write::normalize(self.kind, json!({})).unwrap_or_default();
         object["kind"] = self.kind.kind.into();
         object["apiVersion"] = self.kind.api_version().into();
         object["metadata"] = meta;
@@ -205,17 +204,17 @@ impl Order {
     }
 }
 
-fn gone(before: &Object, after: &Object) -> Bytes {
+fn deleted_event(before: &StoredObject, after: &StoredObject) -> Bytes {
     let mut object = before.typed();
     object["metadata"]["resourceVersion"] = after.body["metadata"]["resourceVersion"].clone();
     line(&json!({"type": "DELETED", "object": object}))
 }
 
 fn line(value: &serde_json::Value) -> Bytes {
-    let mut text = written(value);
+    let mut text = to_json_bytes(value);
     text.push(b'\n');
     text.into()
 }
 
-/// The status with which a watch begins.
-pub(super) const BEGINS: StatusCode = StatusCode::OK;
+/// The HTTP status of a watch.
+pub(super) const WATCH_STATUS: StatusCode = StatusCode::OK;

@@ -1,60 +1,60 @@
-//! YAML: the bodies of requests and answers in `application/yaml`.
+//! YAML bodies of requests and responses (`application/yaml`).
 //!
-//! A body is turned into JSON before it is read, as upstream does. Upstream reads YAML 1.1, where a
-//! plain `yes` is a boolean and a plain `0644` is octal. A body with such a scalar, with a key that
-//! stands twice or with a syntax error is refused as unsupported.
+//! A body is converted to JSON before it is decoded, as upstream does. Upstream reads YAML 1.1,
+//! where a plain `yes` is a boolean and a plain `0644` is octal. A body with such a scalar, with
+//! duplicate keys or with a syntax error is unsupported.
 
 use serde_json::Value;
 
-use super::call::{Call, LONGEST_BODY, check_depth};
-use super::problem::{Outcome, Problem};
-use super::syntax;
+use super::go_json_errors;
+use super::request::{ApiRequest, MAX_BODY_BYTES, check_depth};
+use super::status_error::{ApiResult, StatusError};
 
 /// The media type.
 pub(super) const MEDIA_TYPE: &str = "application/yaml";
 
-/// Writes an object.
+/// Encodes an object.
 ///
 /// # Errors
-/// None that JSON can cause.
+/// JSON values cause none.
 pub(super) fn write(value: &Value) -> Result<String, serde_yaml::Error> {
     serde_yaml::to_string(value)
 }
 
-/// The request with its body in JSON, if it is in YAML.
-pub(super) fn as_json(call: &Call) -> Outcome<Option<Call>> {
-    // One that is too long is refused later, in any form.
-    if call.form() != MEDIA_TYPE || call.body.len() > LONGEST_BODY {
+/// Converts the body of a request from YAML to JSON, if it is YAML.
+pub(super) fn as_json(request: &ApiRequest) -> ApiResult<Option<ApiRequest>> {
+    // A body that is too long is rejected later, in any format.
+    if request.media_type() != MEDIA_TYPE || request.body.len() > MAX_BODY_BYTES {
         return Ok(None);
     }
-    let value = read(&call.body)?;
-    let mut call = call.clone();
-    // Without a body an option is absent, not null.
-    if !call.body.is_empty() {
-        call.written = Some(std::mem::replace(&mut call.body, value.to_string().into()));
+    let value = read(&request.body)?;
+    let mut request = request.clone();
+    // An absent body must stay absent instead of becoming null.
+    if !request.body.is_empty() {
+        request.yaml_body = Some(std::mem::replace(&mut request.body, value.to_string().into()));
     }
-    super::server::JSON.clone_into(&mut call.content_type);
-    Ok(Some(call))
+    super::server::JSON.clone_into(&mut request.content_type);
+    Ok(Some(request))
 }
 
-/// Refuses a text that is nested too deep, before it is parsed: the parser takes quadratic time for
-/// open brackets. What is no JSON may have brackets in texts and comments, so that their number
-/// counts.
-pub(super) fn check_nesting(text: &[u8]) -> Outcome<()> {
+/// Rejects text that is nested too deeply before parsing it: the parser takes quadratic time for
+/// open brackets. Text that is not JSON may have brackets in strings and comments, so only their
+/// number is limited.
+pub(super) fn check_nesting(text: &[u8]) -> ApiResult<()> {
     const MOST_BRACKETS: usize = 5_000;
     check_depth(text)?;
     let brackets = || text.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
-    if brackets() > MOST_BRACKETS && syntax::fault(text).is_some() {
-        return Err(Problem::unsupported(format!("a body in YAML with more than {MOST_BRACKETS} brackets")));
+    if brackets() > MOST_BRACKETS && go_json_errors::syntax_error(text).is_some() {
+        return Err(StatusError::unsupported(format!("a body in YAML with more than {MOST_BRACKETS} brackets")));
     }
     Ok(())
 }
 
-/// Reads YAML, or refuses what upstream reads in another way.
-pub(super) fn read(text: &[u8]) -> Outcome<Value> {
+/// Parses YAML, or rejects what upstream reads differently.
+pub(super) fn read(text: &[u8]) -> ApiResult<Value> {
     check_nesting(text)?;
-    let unsupported = |why: String| Err(Problem::unsupported(format!("a body in YAML {why}")));
-    // Into YAML's own value, because that one refuses keys that stand twice.
+    let unsupported = |why: String| Err(StatusError::unsupported(format!("a body in YAML {why}")));
+    // `serde_yaml::Value` rejects duplicate keys.
     let value: serde_yaml::Value = match serde_yaml::from_slice(text) {
         Ok(value) => value,
         Err(error) => return unsupported(format!("that cannot be read: {error}")),
@@ -69,8 +69,8 @@ pub(super) fn read(text: &[u8]) -> Outcome<Value> {
     }
 }
 
-/// What may be plain scalars: the text between a line's separators. Text within block scalars is
-/// among it, which refuses more than it must.
+/// The text between separators, which includes all plain scalars. It also includes text of block
+/// scalars, which rejects more than necessary.
 fn plain_scalars(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with(['{', '"']));
     lines.flat_map(|line| {
@@ -80,7 +80,7 @@ fn plain_scalars(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether YAML 1.1 reads a plain scalar as something else than YAML 1.2 does.
+/// Whether YAML 1.1 and 1.2 read a plain scalar differently.
 fn differs(scalar: &str) -> bool {
     if matches!(scalar.to_ascii_lowercase().as_str(), "y" | "n" | "yes" | "no" | "on" | "off") {
         return true;
@@ -89,7 +89,7 @@ fn differs(scalar: &str) -> bool {
     let number = digits.starts_with(|letter: char| letter.is_ascii_digit())
         && digits.chars().all(|letter| letter.is_ascii_digit() || matches!(letter, '_' | ':' | '.'));
     let octal = digits.len() > 1 && digits.starts_with('0') && !digits.contains(['.', ':']);
-    // Numbers with a separator, and of base 60.
+    // Numbers with underscores, and of base 60.
     number && (octal || digits.contains('_') || (digits.contains(':') && digits.matches('.').count() < 2))
 }
 
@@ -101,12 +101,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_both_versions_read_alike_is_read() {
+    fn reads_yaml_that_both_versions_agree_on() {
         let text =
             b"metadata:\n  name: web # yes\n  labels: {app: \"yes\", n1: n1}\nlist:\n- 1\n- '0644'\n- a: 10.0.0.1\n";
-        let wanted = json!({"metadata": {"name": "web", "labels": {"app": "yes", "n1": "n1"}},
+        let expected = json!({"metadata": {"name": "web", "labels": {"app": "yes", "n1": "n1"}},
             "list": [1, "0644", {"a": "10.0.0.1"}]});
-        assert_eq!(read(text).unwrap(), wanted);
+        assert_eq!(read(text).unwrap(), expected);
         assert_eq!(read(b"{\"a\": \"yes\"}").unwrap(), json!({"a": "yes"}));
     }
 
@@ -120,7 +120,7 @@ mod tests {
     #[case("a: 1:30")]
     #[case("a: 1\na: 2")]
     #[case("a: [")]
-    fn what_upstream_reads_in_another_way_is_refused(#[case] text: &str) {
+    fn rejects_yaml_that_upstream_reads_differently(#[case] text: &str) {
         assert!(read(text.as_bytes()).unwrap_err().unsupported, "{text}");
     }
 }

@@ -1,5 +1,5 @@
-//! Custom resources, as a client sees them: a definition brings its kind, objects follow its
-//! schema, and go with it.
+//! Custom resources from the view of a client: a definition adds a kind, objects follow its schema,
+//! and are deleted with it.
 
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-async fn ask(server: &ApiServer, method: Method, path: &str, form: &str, body: &Value) -> (StatusCode, Value) {
+async fn send(server: &ApiServer, method: Method, path: &str, content_type: &str, body: &Value) -> (StatusCode, Value) {
     let body = if body.is_null() { String::new() } else { body.to_string() };
-    let request = Request::builder().method(method).uri(path).header("content-type", form);
-    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
-    let code = answer.status();
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let request = Request::builder().method(method).uri(path).header("content-type", content_type);
+    let response = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
+    let code = response.status();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (code, serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
 async fn post(server: &ApiServer, path: &str, body: &Value) -> (StatusCode, Value) {
-    ask(server, Method::POST, path, "application/json", body).await
+    send(server, Method::POST, path, "application/json", body).await
 }
 
 fn schema() -> Value {
@@ -54,7 +54,7 @@ fn widget(spec: &Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec})
 }
 
-async fn defined() -> ApiServer {
+async fn server_with_definition() -> ApiServer {
     let server = ApiServer::new();
     let (code, _) = post(&server, DEFINITIONS, &definition(&json!({"strategy": "None"}))).await;
     assert_eq!(code, StatusCode::CREATED);
@@ -62,35 +62,35 @@ async fn defined() -> ApiServer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_is_established_and_serves_its_kind() {
+async fn definition_is_established_and_serves_its_kind() {
     let server = ApiServer::new();
-    let (code, _) = ask(&server, Method::GET, WIDGETS, "", &Value::Null).await;
+    let (code, _) = send(&server, Method::GET, WIDGETS, "", &Value::Null).await;
     assert_eq!(code, StatusCode::NOT_FOUND);
-    let server = defined().await;
+    let server = server_with_definition().await;
     let path = format!("{DEFINITIONS}/widgets.example.com");
-    let (_, stored) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    let (_, stored) = send(&server, Method::GET, &path, "", &Value::Null).await;
     let conditions: Vec<_> =
         stored["status"]["conditions"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
     assert_eq!(conditions, ["True", "True"]);
     assert_eq!(stored["status"]["acceptedNames"]["listKind"], "WidgetList");
-    let (_, group) = ask(&server, Method::GET, "/apis/example.com/v1", "", &Value::Null).await;
+    let (_, group) = send(&server, Method::GET, "/apis/example.com/v1", "", &Value::Null).await;
     let names: Vec<_> = group["resources"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
     assert_eq!(names, ["widgets", "widgets/status", "widgets/scale"]);
-    let (_, list) = ask(&server, Method::GET, WIDGETS, "", &Value::Null).await;
+    let (_, list) = send(&server, Method::GET, WIDGETS, "", &Value::Null).await;
     assert_eq!(list["kind"], "WidgetList");
     assert!(server.unsupported().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_is_pruned_and_gets_defaults() {
-    let server = defined().await;
+async fn custom_resource_is_pruned_and_defaulted() {
+    let server = server_with_definition().await;
     let given = json!({"size": 5, "other": 1, "port": "http", "free": {"x": {"y": 1}}, "parts": [{"id": "p"}]});
-    let (code, made) = post(&server, WIDGETS, &widget(&given)).await;
+    let (code, created) = post(&server, WIDGETS, &widget(&given)).await;
     assert_eq!(code, StatusCode::CREATED);
     let kept = json!({"size": 5, "replicas": 1, "colour": "red", "port": "http", "free": {"x": {"y": 1}},
         "parts": [{"id": "p", "count": 1}]});
-    assert_eq!(made["spec"], kept);
-    assert_eq!(made["metadata"]["generation"], 1);
+    assert_eq!(created["spec"], kept);
+    assert_eq!(created["metadata"]["generation"], 1);
 }
 
 #[rstest]
@@ -100,8 +100,8 @@ async fn an_object_is_pruned_and_gets_defaults() {
 #[case::minimum(&json!({"size": -100, "replicas": -1}), "spec.replicas", "Invalid value: -1: spec.replicas in body should be greater than or equal to 0")]
 #[case::twice(&json!({"size": 1, "parts": [{"id": "a"}, {"id": "a"}]}), "spec.parts[1]", "Duplicate value: {\"id\":\"a\"}")]
 #[tokio::test(start_paused = true)]
-async fn what_breaks_the_schema_is_refused(#[case] spec: &Value, #[case] field: &str, #[case] message: &str) {
-    let server = defined().await;
+async fn rejects_object_that_violates_the_schema(#[case] spec: &Value, #[case] field: &str, #[case] message: &str) {
+    let server = server_with_definition().await;
     let (code, status) = post(&server, WIDGETS, &widget(spec)).await;
     assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
     let cause = &status["details"]["causes"][0];
@@ -110,38 +110,38 @@ async fn what_breaks_the_schema_is_refused(#[case] spec: &Value, #[case] field: 
 
 #[tokio::test(start_paused = true)]
 async fn status_and_scale_are_subresources() {
-    let server = defined().await;
+    let server = server_with_definition().await;
     post(&server, WIDGETS, &widget(&json!({"size": 5}))).await;
     let path = format!("{WIDGETS}/a/status");
     let change = json!({"spec": {"size": 9}, "status": {"replicas": 2, "selector": "a=b"}});
-    let (_, changed) = ask(&server, Method::PATCH, &path, "application/merge-patch+json", &change).await;
+    let (_, changed) = send(&server, Method::PATCH, &path, "application/merge-patch+json", &change).await;
     assert_eq!((&changed["spec"]["size"], &changed["status"]["replicas"]), (&json!(5), &json!(2)));
     let path = format!("{WIDGETS}/a/scale");
     let scale = json!({"metadata": {"name": "a"}, "spec": {"replicas": 3}});
-    let (_, scaled) = ask(&server, Method::PUT, &path, "application/json", &scale).await;
+    let (_, scaled) = send(&server, Method::PUT, &path, "application/json", &scale).await;
     assert_eq!(scaled["status"], json!({"replicas": 2, "selector": "a=b"}));
-    let (_, object) = ask(&server, Method::GET, &format!("{WIDGETS}/a"), "", &Value::Null).await;
+    let (_, object) = send(&server, Method::GET, &format!("{WIDGETS}/a"), "", &Value::Null).await;
     assert_eq!((&object["spec"]["replicas"], &object["metadata"]["generation"]), (&json!(3), &json!(2)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_version_has_the_same_objects() {
-    let server = defined().await;
+async fn every_version_serves_the_same_objects() {
+    let server = server_with_definition().await;
     post(&server, WIDGETS, &widget(&json!({"size": 5}))).await;
     let (_, other) =
-        ask(&server, Method::GET, &format!("{}/a", WIDGETS.replace("/v1/", "/v1beta1/")), "", &Value::Null).await;
+        send(&server, Method::GET, &format!("{}/a", WIDGETS.replace("/v1/", "/v1beta1/")), "", &Value::Null).await;
     assert_eq!((&other["apiVersion"], &other["spec"]["size"]), (&json!("example.com/v1beta1"), &json!(5)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn server_side_apply_merges_by_the_schema() {
-    let server = defined().await;
+    let server = server_with_definition().await;
     let apply = |manager: &'static str, part: &'static str| {
         let server = server.clone();
         async move {
             let body = widget(&json!({"size": 5, "parts": [{"id": part}]}));
             let path = format!("{WIDGETS}/a?fieldManager={manager}");
-            ask(&server, Method::PATCH, &path, "application/apply-patch+yaml", &body).await
+            send(&server, Method::PATCH, &path, "application/apply-patch+yaml", &body).await
         }
     };
     apply("one", "p").await;
@@ -149,28 +149,28 @@ async fn server_side_apply_merges_by_the_schema() {
     assert_eq!(code, StatusCode::OK);
     assert_eq!(merged["spec"]["parts"].as_array().unwrap().len(), 2);
     let patch = "application/strategic-merge-patch+json";
-    let (code, _) = ask(&server, Method::PATCH, &format!("{WIDGETS}/a"), patch, &json!({})).await;
+    let (code, _) = send(&server, Method::PATCH, &format!("{WIDGETS}/a"), patch, &json!({})).await;
     assert_eq!(code, StatusCode::UNSUPPORTED_MEDIA_TYPE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_go_with_their_definition() {
-    let server = defined().await;
-    let mut held = widget(&json!({"size": 5}));
-    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
-    post(&server, WIDGETS, &held).await;
+async fn deleting_a_definition_deletes_its_objects() {
+    let server = server_with_definition().await;
+    let mut protected = widget(&json!({"size": 5}));
+    protected["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    post(&server, WIDGETS, &protected).await;
     let path = format!("{DEFINITIONS}/widgets.example.com");
-    ask(&server, Method::DELETE, &path, "", &Value::Null).await;
-    let (code, waiting) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    send(&server, Method::DELETE, &path, "", &Value::Null).await;
+    let (code, waiting) = send(&server, Method::GET, &path, "", &Value::Null).await;
     assert_eq!(
         (code, &waiting["status"]["conditions"][2]["reason"]),
         (StatusCode::OK, &json!("InstanceDeletionInProgress"))
     );
     let patch = json!({"metadata": {"finalizers": null}});
-    ask(&server, Method::PATCH, &format!("{WIDGETS}/a"), "application/merge-patch+json", &patch).await;
-    let (code, _) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    send(&server, Method::PATCH, &format!("{WIDGETS}/a"), "application/merge-patch+json", &patch).await;
+    let (code, _) = send(&server, Method::GET, &path, "", &Value::Null).await;
     assert_eq!(code, StatusCode::NOT_FOUND);
-    let (code, _) = ask(&server, Method::GET, WIDGETS, "", &Value::Null).await;
+    let (code, _) = send(&server, Method::GET, WIDGETS, "", &Value::Null).await;
     assert_eq!(code, StatusCode::NOT_FOUND);
 }
 
@@ -182,11 +182,11 @@ async fn objects_go_with_their_definition() {
 )]
 #[case::pattern(with_pattern(r"^a\Bb$"), r"a schema with the pattern ^a\Bb$")]
 #[tokio::test(start_paused = true)]
-async fn what_is_not_supported_is_refused_at_once(#[case] definition: Value, #[case] what: &str) {
+async fn rejects_unsupported_definition(#[case] definition: Value, #[case] message: &str) {
     let server = ApiServer::new();
     let (code, _) = post(&server, DEFINITIONS, &definition).await;
     assert_eq!(code, StatusCode::NOT_IMPLEMENTED);
-    assert!(server.unsupported()[0].contains(what), "{:?}", server.unsupported());
+    assert!(server.unsupported()[0].contains(message), "{:?}", server.unsupported());
 }
 
 fn with_pattern(pattern: &str) -> Value {
@@ -201,21 +201,21 @@ fn with_pattern(pattern: &str) -> Value {
 /// The warnings of a write.
 async fn warnings_of(server: &ApiServer, method: Method, path: &str, body: &Value) -> Vec<String> {
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body.to_string())).expect("a request")).await;
-    assert!(answer.status().is_success(), "{:?}", answer.into_body().collect().await.unwrap().to_bytes());
-    let all = answer.headers().get_all("warning").iter();
+    let response = server.handle(request.body(Full::<bytes::Bytes>::from(body.to_string())).expect("a request")).await;
+    assert!(response.status().is_success(), "{:?}", response.into_body().collect().await.unwrap().to_bytes());
+    let all = response.headers().get_all("warning").iter();
     all.map(|warning| warning.to_str().expect("a warning is a text").to_owned()).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn rules_are_accepted_with_a_warning_and_not_evaluated() {
+async fn warns_about_cel_rules_and_does_not_evaluate_them() {
     const WARNING: &str = "299 - \"this server does not evaluate the rules of x-kubernetes-validations: it accepts \
                            objects that break them\"";
     let server = ApiServer::new();
     let definition = with_rule("self.size > 100 && isIP(self.nonsense)");
     assert_eq!(warnings_of(&server, Method::POST, DEFINITIONS, &definition).await, [WARNING]);
     let path = format!("{DEFINITIONS}/widgets.example.com");
-    let (_, mut stored) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    let (_, mut stored) = send(&server, Method::GET, &path, "", &Value::Null).await;
     stored["metadata"]["labels"] = json!({"a": "b"});
     assert_eq!(warnings_of(&server, Method::PUT, &path, &stored).await, [WARNING]);
     let (code, _) = post(&server, WIDGETS, &widget(&json!({"size": 5}))).await;
@@ -224,7 +224,7 @@ async fn rules_are_accepted_with_a_warning_and_not_evaluated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_format_that_means_nothing_is_ignored_with_a_warning_once() {
+async fn warns_once_about_unrecognized_format() {
     let server = ApiServer::new();
     let mut definition = with_pattern("^a");
     for version in definition["spec"]["versions"].as_array_mut().expect("versions") {
@@ -234,7 +234,7 @@ async fn a_format_that_means_nothing_is_ignored_with_a_warning_once() {
     let warnings = warnings_of(&server, Method::POST, DEFINITIONS, &definition).await;
     assert_eq!(warnings, ["299 - \"unrecognized format \\\"my-format\\\"\""]);
     let path = format!("{DEFINITIONS}/widgets.example.com");
-    let (_, stored) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    let (_, stored) = send(&server, Method::GET, &path, "", &Value::Null).await;
     assert_eq!(warnings_of(&server, Method::PUT, &path, &stored).await, Vec::<String>::new());
     let (code, _) = post(&server, WIDGETS, &widget(&json!({"size": 5, "name": "x"}))).await;
     assert_eq!(code, StatusCode::CREATED);
@@ -249,34 +249,34 @@ async fn a_format_that_means_nothing_is_ignored_with_a_warning_once() {
 #[case::scope("Cluster", "spec.scope", "Invalid value: \"Cluster\": field is immutable")]
 #[case::kind("Gadget", "spec.names.kind", "Invalid value: \"Gadget\": field is immutable")]
 #[tokio::test(start_paused = true)]
-async fn a_change_that_the_stored_objects_do_not_allow_is_refused(
+async fn rejects_definition_change_that_stored_objects_forbid(
     #[case] change: &str,
     #[case] field: &str,
     #[case] message: &str,
 ) {
-    let server = defined().await;
+    let server = server_with_definition().await;
     let path = format!("{DEFINITIONS}/widgets.example.com");
-    let (_, mut stored) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    let (_, mut stored) = send(&server, Method::GET, &path, "", &Value::Null).await;
     match change {
         "v2" => stored["spec"]["versions"][0]["name"] = change.into(),
         "Cluster" => stored["spec"]["scope"] = change.into(),
         _ => stored["spec"]["names"]["kind"] = change.into(),
     }
-    let (code, status) = ask(&server, Method::PUT, &path, "application/json", &stored).await;
+    let (code, status) = send(&server, Method::PUT, &path, "application/json", &stored).await;
     let cause = &status["details"]["causes"][0];
     assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY, "{status}");
     assert_eq!((cause["field"].as_str(), cause["message"].as_str()), (Some(field), Some(message)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn stored_versions_that_a_status_invents_prevent_changes_of_the_definition() {
-    let server = defined().await;
+async fn invented_stored_versions_block_definition_changes() {
+    let server = server_with_definition().await;
     let path = format!("{DEFINITIONS}/widgets.example.com");
     let set = |versions: Value| {
         let (server, path) = (server.clone(), format!("{path}/status"));
         async move {
             let patch = json!({"status": {"storedVersions": versions}});
-            ask(&server, Method::PATCH, &path, "application/merge-patch+json", &patch).await
+            send(&server, Method::PATCH, &path, "application/merge-patch+json", &patch).await
         }
     };
     let (_, emptied) = set(json!([])).await;
@@ -284,7 +284,7 @@ async fn stored_versions_that_a_status_invents_prevent_changes_of_the_definition
     let (code, _) = set(json!(["v9"])).await;
     assert_eq!(code, StatusCode::OK);
     let patch = json!({"spec": {"names": {"shortNames": ["w"]}}});
-    let (code, status) = ask(&server, Method::PATCH, &path, "application/merge-patch+json", &patch).await;
+    let (code, status) = send(&server, Method::PATCH, &path, "application/merge-patch+json", &patch).await;
     assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(status["details"]["causes"][0]["field"], "status.storedVersions[0]");
 }
@@ -299,17 +299,17 @@ fn with_rule(rule: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_can_start_with_definitions_and_their_objects() {
+async fn starts_with_definitions_and_their_objects() {
     let mut object = widget(&json!({"size": 5}));
     object["metadata"]["namespace"] = "default".into();
     let builder = ApiServer::builder().objects([definition(&json!({"strategy": "None"})), object]).unwrap();
     let server = builder.build();
-    assert_eq!(server.stored("widgets").unwrap().list("default").len(), 1);
-    let (code, _) = ask(&server, Method::GET, &format!("{WIDGETS}/a"), "", &Value::Null).await;
+    assert_eq!(server.storage("widgets").unwrap().list("default").len(), 1);
+    let (code, _) = send(&server, Method::GET, &format!("{WIDGETS}/a"), "", &Value::Null).await;
     assert_eq!(code, StatusCode::OK);
 }
 
-/// As kube-apiserver v1.36.3 says it: the text as it was sent, unless fields are not validated.
+/// kube-apiserver v1.36.3 quotes the text as sent, unless field validation is off.
 #[rstest]
 #[case::yaml(
     "",
@@ -330,39 +330,39 @@ async fn a_server_can_start_with_definitions_and_their_objects() {
     "Widget in version \"v1\" cannot be handled as a Widget: Object 'Kind' is missing in '{ }'"
 )]
 #[tokio::test(start_paused = true)]
-async fn a_body_without_a_kind_is_quoted(
+async fn error_quotes_body_without_a_kind(
     #[case] query: &str,
-    #[case] form: &str,
+    #[case] content_type: &str,
     #[case] body: &'static str,
     #[case] message: &str,
 ) {
-    let server = defined().await;
-    let request = Request::post(format!("{WIDGETS}{query}")).header("content-type", form);
-    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let server = server_with_definition().await;
+    let request = Request::post(format!("{WIDGETS}{query}")).header("content-type", content_type);
+    let response = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
     let status: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(status["message"], message);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_scale_of_a_custom_resource_is_no_list() {
-    let server = defined().await;
+async fn custom_scale_cannot_be_requested_as_list_metadata() {
+    let server = server_with_definition().await;
     post(&server, WIDGETS, &widget(&json!({"size": 1}))).await;
     let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     let request = Request::get(format!("{WIDGETS}/a/scale")).header("accept", accept);
-    let answer = server.handle(request.body(Full::<bytes::Bytes>::default()).expect("a request")).await;
-    assert_eq!(answer.status(), StatusCode::NOT_ACCEPTABLE);
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let response = server.handle(request.body(Full::<bytes::Bytes>::default()).expect("a request")).await;
+    assert_eq!(response.status(), StatusCode::NOT_ACCEPTABLE);
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
     let status: Value = serde_json::from_slice(&bytes).unwrap();
     let message = "you requested PartialObjectMetadataList, but the requested object is not a list (*v1.Scale)";
     assert_eq!(status["message"], message);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_is_asked_for_before_the_form_of_the_answer() {
-    let server = defined().await;
+async fn missing_name_is_reported_before_unacceptable_media_type() {
+    let server = server_with_definition().await;
     let body = widget(&json!({"size": 1})).to_string();
     let request = Request::put(WIDGETS).header("content-type", "application/json").header("accept", "text/html");
-    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
-    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+    let response = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
 }

@@ -1,7 +1,6 @@
-//! Definitions, and objects of their kinds, are valid where upstream's own code says so, and what
-//! is wrong with them is said in the same words.
+//! Validates definitions and their objects like upstream's own code, with the same messages.
 //!
-//! `definitions/recorded.jsonl` has upstream's answers for a sample. The test that compares many
+//! `definitions/recorded.jsonl` has upstream's results for a sample. The test that compares many
 //! more runs `definitions/oracle`, which is built from upstream's modules.
 
 #[path = "definitions/generate.rs"]
@@ -19,19 +18,18 @@ use serde_json::{Value, json};
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const RECORDED: &str = include_str!("definitions/recorded.jsonl");
 
-/// An answer: its code, its body and its warnings.
-async fn ask(server: &ApiServer, method: Method, path: &str, body: &Value) -> (StatusCode, Value, Vec<String>) {
+/// The code, the body and the warnings of a response.
+async fn send(server: &ApiServer, method: Method, path: &str, body: &Value) -> (StatusCode, Value, Vec<String>) {
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body.to_string())).expect("a request")).await;
-    let (code, headers) = (answer.status(), answer.headers().clone());
+    let response = server.handle(request.body(Full::<bytes::Bytes>::from(body.to_string())).expect("a request")).await;
+    let (code, headers) = (response.status(), response.headers().clone());
     let warnings =
         headers.get_all("warning").iter().map(|warning| warning.to_str().expect("text").to_owned()).collect();
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (code, serde_json::from_slice(&bytes).unwrap_or_default(), warnings)
 }
 
-/// What is wrong in an answer, as upstream's list of errors has it; None if this server refuses to
-/// say.
+/// The errors in a response, in the form of upstream's list; `None` for 501.
 fn errors(code: StatusCode, body: &Value) -> Option<BTreeSet<String>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match code {
@@ -49,33 +47,33 @@ fn texts(value: &Value) -> BTreeSet<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What differs between this server's and upstream's answer to a question. `refused` counts what
-/// this server refused to say.
-async fn differences(asked: &Value, answer: &Value, refused: &mut usize) -> Vec<String> {
+/// The differences between the results of this server and of upstream for a question. `refused`
+/// counts the 501 responses.
+async fn differences(question: &Value, response: &Value, refused: &mut usize) -> Vec<String> {
     let server = ApiServer::new();
-    let definition = &asked["definition"];
-    let given = if asked["old"].is_object() {
-        let made = ask(&server, Method::POST, DEFINITIONS, &asked["old"]).await;
-        // Upstream's code changes any definition, this server only what it has.
-        if made.0 != StatusCode::CREATED {
+    let definition = &question["definition"];
+    let given = if question["old"].is_object() {
+        let created = send(&server, Method::POST, DEFINITIONS, &question["old"]).await;
+        // Upstream's code accepts a change of any definition, this server only of a stored one.
+        if created.0 != StatusCode::CREATED {
             return Vec::new();
         }
-        let path = format!("{DEFINITIONS}/{}", asked["old"]["metadata"]["name"].as_str().unwrap_or_default());
-        let stored = ask(&server, Method::GET, &path, &Value::Null).await.1;
+        let path = format!("{DEFINITIONS}/{}", question["old"]["metadata"]["name"].as_str().unwrap_or_default());
+        let stored = send(&server, Method::GET, &path, &Value::Null).await.1;
         let mut new = definition.clone();
         new["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"].clone();
-        ask(&server, Method::PUT, &path, &new).await
+        send(&server, Method::PUT, &path, &new).await
     } else {
-        ask(&server, Method::POST, DEFINITIONS, definition).await
+        send(&server, Method::POST, DEFINITIONS, definition).await
     };
     let (code, body, warnings) = given;
     let mut all = Vec::new();
     let mut compare = |what: &str, ours: Option<BTreeSet<String>>, theirs: BTreeSet<String>| match ours {
         None => *refused += 1,
         Some(ours) if ours == theirs => {}
-        // Both cannot read it, which they say in other words.
+        // Neither can decode it; the messages differ.
         Some(ours) if [&ours, &theirs].iter().all(|all| all.iter().any(|one| one.starts_with("decode: "))) => {}
-        // Upstream's server breaks the request off.
+        // Upstream's server aborts the request.
         Some(ours) if !ours.is_empty() && theirs.iter().any(|one| one.starts_with("panic: ")) => {}
         Some(ours) => {
             let ours_only: Vec<&String> = ours.difference(&theirs).collect();
@@ -83,9 +81,9 @@ async fn differences(asked: &Value, answer: &Value, refused: &mut usize) -> Vec<
             all.push(format!("{what}\n  only here: {ours_only:?}\n  only upstream: {theirs_only:?}"));
         }
     };
-    compare(&format!("definition {asked}"), errors(code, &body), texts(&answer["errors"]));
+    compare(&format!("definition {question}"), errors(code, &body), texts(&response["errors"]));
     if code == StatusCode::CREATED {
-        for warning in texts(&answer["warnings"]) {
+        for warning in texts(&response["warnings"]) {
             let escaped = warning.replace('"', "\\\"");
             assert!(warnings.iter().any(|one| one.contains(&escaped)), "no warning {warning} in {warnings:?}");
         }
@@ -95,19 +93,19 @@ async fn differences(asked: &Value, answer: &Value, refused: &mut usize) -> Vec<
     let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (group, version) = (part(&spec["group"]), part(&spec["versions"][0]["name"]));
     let path = format!("/apis/{group}/{version}/{scope}{}", part(&spec["names"]["plural"]));
-    let objects = asked["objects"].as_array().into_iter().flatten();
-    for (object, theirs) in objects.zip(answer["objects"].as_array().into_iter().flatten()) {
+    let objects = question["objects"].as_array().into_iter().flatten();
+    for (object, theirs) in objects.zip(response["objects"].as_array().into_iter().flatten()) {
         if code != StatusCode::CREATED || spec["versions"][0]["served"] != true {
             break;
         }
-        let (code, body, _) = ask(&server, Method::POST, &format!("{path}?dryRun=All"), object).await;
+        let (code, body, _) = send(&server, Method::POST, &format!("{path}?dryRun=All"), object).await;
         compare(&format!("object {object} of {definition}"), errors(code, &body), texts(theirs));
     }
     all
 }
 
 #[tokio::test(start_paused = true)]
-async fn recorded_definitions_get_the_answers_of_upstream() {
+async fn recorded_definitions_match_upstream() {
     let mut refused = 0;
     for line in RECORDED.lines() {
         let recorded: Value = serde_json::from_str(line).unwrap();
@@ -117,7 +115,7 @@ async fn recorded_definitions_get_the_answers_of_upstream() {
     assert!(RECORDED.lines().count() >= 100 && refused < 10, "{refused} were refused");
 }
 
-/// Upstream's answers. The program is built from modules, which the proxy for Go modules has.
+/// The results of upstream. The program is built from modules of the Go module proxy.
 fn answers(questions: &[Value]) -> Vec<Value> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/definitions/oracle");
     let mut program = match std::env::var("DEFINITIONS_ORACLE") {
@@ -157,18 +155,18 @@ fn questions(seed: u64, count: usize) -> Vec<Value> {
 
 #[tokio::test(start_paused = true)]
 #[ignore = "needs Go and upstream's modules; DEFINITIONS and SEED, or DEFINITIONS_FROM, choose which"]
-async fn generated_definitions_get_the_answers_of_upstream() {
+async fn generated_definitions_match_upstream() {
     let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().expect("a number"));
     let count = usize::try_from(number("DEFINITIONS", 5000)).expect("a number");
     let questions = questions(number("SEED", 1), count);
     let answers = answers(&questions);
     assert_eq!(answers.len(), questions.len());
     let (mut refused, mut by_rules, mut valid, mut objects, mut found) = (0, 0, 0, 0, Vec::new());
-    for (asked, answer) in questions.iter().zip(&answers) {
-        found.extend(differences(asked, answer, &mut refused).await);
-        by_rules += usize::from(!texts(&answer["rules"]).is_empty());
-        valid += usize::from(texts(&answer["errors"]).is_empty());
-        objects += answer["objects"].as_array().map_or(0, Vec::len);
+    for (question, response) in questions.iter().zip(&answers) {
+        found.extend(differences(question, response, &mut refused).await);
+        by_rules += usize::from(!texts(&response["rules"]).is_empty());
+        valid += usize::from(texts(&response["errors"]).is_empty());
+        objects += response["objects"].as_array().map_or(0, Vec::len);
     }
     println!(
         "{} definitions, {valid} valid; {objects} objects; {refused} refused with 501; {by_rules} of which upstream \
@@ -176,7 +174,8 @@ async fn generated_definitions_get_the_answers_of_upstream() {
         questions.len()
     );
     if let Ok(path) = std::env::var("RECORD") {
-        let lines = questions.iter().zip(&answers).map(|(asked, answer)| json!({"asked": asked, "answer": answer}));
+        let lines =
+            questions.iter().zip(&answers).map(|(question, response)| json!({"asked": question, "answer": response}));
         std::fs::write(path, lines.map(|line| format!("{line}\n")).collect::<String>())
             .expect("the file can be written");
     }

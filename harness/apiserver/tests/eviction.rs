@@ -1,5 +1,4 @@
-//! Evictions, as `kubectl drain` sends them: a pod goes if its disruption budget allows, and only
-//! so often.
+//! Evictions, as `kubectl drain` sends them: disruption budgets limit their number.
 
 use std::time::Duration;
 
@@ -13,37 +12,37 @@ use serde_json::{Value, json};
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
-async fn ask(server: &ApiServer, method: Method, path: &str, body: &Value) -> (StatusCode, HeaderMap, Value) {
+async fn send(server: &ApiServer, method: Method, path: &str, body: &Value) -> (StatusCode, HeaderMap, Value) {
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
-    let (code, headers) = (answer.status(), answer.headers().clone());
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let response = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
+    let (code, headers) = (response.status(), response.headers().clone());
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (code, headers, serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
 async fn evict(server: &ApiServer, name: &str, query: &str) -> (StatusCode, HeaderMap, Value) {
     let body = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}});
-    ask(server, Method::POST, &format!("{PODS}/{name}/eviction{query}"), &body).await
+    send(server, Method::POST, &format!("{PODS}/{name}/eviction{query}"), &body).await
 }
 
-/// Two pods that are ready, on a node, and a budget with this status.
+/// A server with two ready pods on a node, and a budget with this status.
 async fn two_pods(budget: &Value) -> ApiServer {
     let server = ApiServer::new();
     for name in ["a", "b"] {
         let spec = json!({"nodeName": "n1", "containers": [{"name": "app", "image": "app:1"}]});
         let pod = json!({"metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec});
-        let (code, _, mut made) = ask(&server, Method::POST, PODS, &pod).await;
+        let (code, _, mut created) = send(&server, Method::POST, PODS, &pod).await;
         assert_eq!(code, StatusCode::CREATED);
-        made["status"] = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
-        let (code, ..) = ask(&server, Method::PUT, &format!("{PODS}/{name}/status"), &made).await;
+        created["status"] = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
+        let (code, ..) = send(&server, Method::PUT, &format!("{PODS}/{name}/status"), &created).await;
         assert_eq!(code, StatusCode::OK);
     }
     let body =
         json!({"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
-    let (_, _, mut made) = ask(&server, Method::POST, BUDGETS, &body).await;
-    made["status"] = budget.clone();
-    assert_eq!(ask(&server, Method::PUT, &format!("{BUDGETS}/web/status"), &made).await.0, StatusCode::OK);
+    let (_, _, mut created) = send(&server, Method::POST, BUDGETS, &body).await;
+    created["status"] = budget.clone();
+    assert_eq!(send(&server, Method::PUT, &format!("{BUDGETS}/web/status"), &created).await.0, StatusCode::OK);
     server
 }
 
@@ -53,15 +52,15 @@ fn allowing(disruptions: u32) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_allows_so_many_disruptions() {
+async fn budget_limits_evictions() {
     let server = two_pods(&allowing(1)).await;
     let (code, _, status) = evict(&server, "a", "").await;
     assert_eq!((code, &status["status"]), (StatusCode::CREATED, &json!("Success")));
-    let pods = server.stored("pods").unwrap();
+    let pods = server.storage("pods").unwrap();
     let gone = pods.get("default", "a").expect("its grace period runs");
     assert!(gone["metadata"]["deletionTimestamp"].is_string());
     assert_eq!(gone["status"]["conditions"][1]["type"], "DisruptionTarget");
-    let budget = server.stored("poddisruptionbudgets").unwrap().get("default", "web").unwrap();
+    let budget = server.storage("poddisruptionbudgets").unwrap().get("default", "web").unwrap();
     assert_eq!(budget["status"]["disruptionsAllowed"], 0);
     assert!(budget["status"]["disruptedPods"]["a"].is_string(), "{budget}");
     assert_eq!(budget["status"]["conditions"][0]["reason"], "InsufficientPods");
@@ -71,7 +70,7 @@ async fn a_budget_allows_so_many_disruptions() {
     assert_eq!(status["details"]["causes"][0]["reason"], "DisruptionBudget");
     assert!(pods.get("default", "b").expect("it stays")["metadata"]["deletionTimestamp"].is_null());
 
-    // A pod that goes already is no further disruption.
+    // Evicting a pod in deletion again does not count as a disruption.
     assert_eq!(evict(&server, "a", "").await.0, StatusCode::CREATED);
     assert_eq!(server.unsupported(), Vec::<String>::new());
 }
@@ -80,11 +79,7 @@ async fn a_budget_allows_so_many_disruptions() {
 #[case::used_up(allowing(0), None, "currently")]
 #[case::not_looked_at_yet(json!({"disruptionsAllowed": 2}), Some("10"), "is still being processed by the server")]
 #[tokio::test(start_paused = true)]
-async fn what_a_budget_refuses_may_be_tried_again(
-    #[case] budget: Value,
-    #[case] after: Option<&str>,
-    #[case] why: &str,
-) {
+async fn refused_eviction_has_retry_after(#[case] budget: Value, #[case] after: Option<&str>, #[case] why: &str) {
     let server = two_pods(&budget).await;
     let (code, headers, status) = evict(&server, "a", "").await;
     assert_eq!(code, StatusCode::TOO_MANY_REQUESTS);

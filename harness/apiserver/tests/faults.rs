@@ -1,4 +1,4 @@
-//! Requests that fail as a test decides, and watches that it steers.
+//! Faults that a test injects into requests, and watches that it controls.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use http::{Method, StatusCode};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Error};
-use kube_apiserver_sim::{ApiServer, Reaction, Route};
+use kube_apiserver_sim::{ApiServer, Reaction, RequestInfo};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
@@ -24,11 +24,11 @@ fn map(name: &str) -> ConfigMap {
 }
 
 fn names(server: &ApiServer) -> Vec<String> {
-    let stored = server.stored("configmaps").expect("they are served").list("default");
+    let stored = server.storage("configmaps").expect("they are served").list("default");
     stored.iter().filter_map(|map| map["metadata"]["name"].as_str().map(str::to_owned)).collect()
 }
 
-/// What creating an object leads to, and what is stored afterwards.
+/// The result of creating an object, and the stored objects afterwards.
 async fn create(reaction: Reaction) -> (Result<ConfigMap, Error>, Vec<String>) {
     let server = ApiServer::new();
     server.on_request(move |_| reaction.clone());
@@ -36,37 +36,39 @@ async fn create(reaction: Reaction) -> (Result<ConfigMap, Error>, Vec<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_decides_what_becomes_of_a_request() {
-    let (answer, stored) = create(Reaction::Pass).await;
-    assert!(answer.is_ok() && stored == ["a"]);
+async fn hook_reaction_decides_the_response() {
+    let (response, stored) = create(Reaction::Pass).await;
+    assert!(response.is_ok() && stored == ["a"]);
     let refused = Reaction::failure(StatusCode::CONFLICT, "Conflict", "try again");
-    let (answer, stored) = create(refused).await;
-    assert!(matches!(&answer, Err(Error::Api(status)) if status.reason == "Conflict" && status.message == "try again"));
+    let (response, stored) = create(refused).await;
+    assert!(
+        matches!(&response, Err(Error::Api(status)) if status.reason == "Conflict" && status.message == "try again")
+    );
     assert!(stored.is_empty());
-    let (answer, stored) = create(Reaction::Disconnect).await;
-    assert!(matches!(&answer, Err(Error::Service(why)) if why.to_string().contains("broke before an answer")));
+    let (response, stored) = create(Reaction::Disconnect).await;
+    assert!(matches!(&response, Err(Error::Service(why)) if why.to_string().contains("broke before an answer")));
     assert!(stored.is_empty());
-    let (answer, stored) = create(Reaction::LoseAnswer).await;
-    assert!(matches!(&answer, Err(Error::Service(_))) && stored == ["a"]);
+    let (response, stored) = create(Reaction::LoseAnswer).await;
+    assert!(matches!(&response, Err(Error::Service(_))) && stored == ["a"]);
 }
 
 #[tokio::test(start_paused = true)]
 #[expect(clippy::disallowed_methods, reason = "this is virtual time")]
-async fn an_answer_may_be_late_or_never_come() {
+async fn hook_can_delay_or_withhold_a_response() {
     let start = Instant::now();
     assert!(create(Reaction::Delay(MINUTE)).await.0.is_ok());
     assert!(start.elapsed() >= MINUTE);
     assert!(timeout(60 * MINUTE, create(Reaction::Hang)).await.is_err());
 }
 
-/// The hook sees the whole request, and can read the server while it decides.
+/// The hook sees the complete request, and can read from the server while it runs.
 #[tokio::test(start_paused = true)]
-async fn a_hook_sees_requests_in_the_servers_order() {
+async fn hook_sees_requests_in_server_order() {
     let server = ApiServer::new();
     let (seen, inside) = (Arc::new(Mutex::new(Vec::new())), server.clone());
     let log = Arc::clone(&seen);
     server.on_request(move |request| {
-        let route = Route::parse(request.method(), request.uri().path(), request.uri().query());
+        let route = RequestInfo::parse(request.method(), request.uri().path(), request.uri().query());
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let name = body["metadata"]["name"].as_str().unwrap_or_default();
         log.lock().unwrap().push(format!("{} {} {name} {}", route.verb, route.resource, names(&inside).len()));
@@ -91,7 +93,7 @@ async fn watch(server: &ApiServer) -> BoxStream<'static, kube::Result<WatchEvent
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_paused_watch_is_silent_past_its_time_and_then_loses_nothing() {
+async fn paused_watch_delivers_everything_after_resume() {
     let server = ApiServer::new();
     let watches = server.watches("configmaps").unwrap();
     let mut events = watch(&server).await;
@@ -112,7 +114,7 @@ async fn a_paused_watch_is_silent_past_its_time_and_then_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_of_other_resources_go_on() {
+async fn pausing_one_resource_does_not_pause_others() {
     let server = ApiServer::new();
     let mut events = watch(&server).await;
     for of in ["secrets", "deployments.apps"] {
@@ -126,7 +128,7 @@ async fn watches_of_other_resources_go_on() {
 
 /// A bookmark has the latest version, even if nothing of the resource has changed.
 #[tokio::test(start_paused = true)]
-async fn an_ended_watch_begins_where_its_last_bookmark_was() {
+async fn watch_can_restart_from_last_bookmark() {
     let server = ApiServer::new();
     let mut events = watch(&server).await;
     server.forget(server.resource_version());
@@ -144,7 +146,7 @@ async fn an_ended_watch_begins_where_its_last_bookmark_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_times_out_ends_with_a_bookmark_of_the_latest_version_though_nothing_of_its_kind_changed() {
+async fn idle_watch_times_out_with_bookmark_of_latest_version() {
     let server = ApiServer::new();
     let mut events = watch(&server).await;
     for number in 0..3 {

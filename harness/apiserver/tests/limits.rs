@@ -1,5 +1,4 @@
-//! What the server refuses because it is too deep, too long or too much work, with upstream's
-//! limits.
+//! Requests that the server rejects as too deep, too long or too expensive, with upstream's limits.
 
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -17,16 +16,16 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 const YAML: &str = "application/yaml";
 
-async fn ask(server: &ApiServer, method: Method, path: &str, form: &str, body: String) -> (StatusCode, Value) {
-    let request = Request::builder().method(method).uri(path).header("content-type", form);
-    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
-    let code = answer.status();
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
-    // serde_json's own limit is not that of this test.
+async fn send(server: &ApiServer, method: Method, path: &str, content_type: &str, body: String) -> (StatusCode, Value) {
+    let request = Request::builder().method(method).uri(path).header("content-type", content_type);
+    let response = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
+    let code = response.status();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    // This test must not depend on serde_json's own limit.
     (code, serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into()))
 }
 
-/// Runs a test on the stack of a thread of tokio's. An overflow aborts the process.
+/// Runs a test on a stack of the size of tokio's threads. An overflow aborts the process.
 fn on_small_stack<F: Future>(test: impl FnOnce() -> F + Send + 'static) {
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -42,15 +41,15 @@ fn definition(name: &str, kind: &str, schema: &Value) -> Value {
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}})
 }
 
-/// A server with a ConfigMap, and a kind that keeps everything, with an object.
+/// A server with a ConfigMap, and a kind without a schema, with an object.
 async fn server() -> ApiServer {
     let server = ApiServer::new();
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let definition = definition("trees.example.com", "Tree", &schema);
     let map = json!({"metadata": {"name": "a"}, "data": {"a": "1"}});
     for (path, body) in [(DEFINITIONS, &definition), (TREES, &tree("a", &json!({"leaf": 1}))), (MAPS, &map)] {
-        let (code, answer) = ask(&server, Method::POST, path, JSON, body.to_string()).await;
-        assert_eq!(code, StatusCode::CREATED, "{answer}");
+        let (code, response) = send(&server, Method::POST, path, JSON, body.to_string()).await;
+        assert_eq!(code, StatusCode::CREATED, "{response}");
     }
     server
 }
@@ -59,7 +58,7 @@ fn tree(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Tree", "metadata": {"name": name}, "spec": spec})
 }
 
-/// A value within so many lists.
+/// A value nested in this many lists.
 fn nested(depth: usize) -> String {
     "[".repeat(depth) + &"]".repeat(depth)
 }
@@ -80,7 +79,11 @@ fn deep_tree(name: &str, depth: usize) -> String {
 #[case::delete(Method::DELETE, "/a", JSON)]
 #[case::delete_all(Method::DELETE, MAPS, JSON)]
 #[case::review(Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", JSON)]
-fn refuses_bodies_that_are_too_deep(#[case] method: Method, #[case] path: &'static str, #[case] form: &'static str) {
+fn rejects_deeply_nested_bodies(
+    #[case] method: Method,
+    #[case] path: &'static str,
+    #[case] content_type: &'static str,
+) {
     on_small_stack(move || async move {
         let server = server().await;
         let path = if path.starts_with("/a?") || path == "/a" { format!("{MAPS}{path}") } else { path.to_owned() };
@@ -90,28 +93,29 @@ fn refuses_bodies_that_are_too_deep(#[case] method: Method, #[case] path: &'stat
         let bodies =
             ["[".repeat(100_000), nested(100_000), "{\"a\":".repeat(100_000), nested(9_000), members, block, flow];
         for body in bodies {
-            let (code, answer) = ask(&server, method.clone(), &path, form, body).await;
-            assert!(matches!(code.as_u16(), 400 | 501), "{code} {answer}");
+            let (code, response) = send(&server, method.clone(), &path, content_type, body).await;
+            assert!(matches!(code.as_u16(), 400 | 501), "{code} {response}");
         }
     });
 }
 
 #[test]
-fn says_in_gos_words_that_a_body_is_too_deep() {
+fn reports_excessive_depth_with_the_message_of_go() {
     on_small_stack(|| async {
         let server = server().await;
-        let (code, answer) = ask(&server, Method::POST, MAPS, JSON, "[".repeat(100_000)).await;
+        let (code, response) = send(&server, Method::POST, MAPS, JSON, "[".repeat(100_000)).await;
         assert_eq!(code, StatusCode::BAD_REQUEST);
-        let message = answer["message"].as_str().unwrap_or_default();
+        let message = response["message"].as_str().unwrap_or_default();
         assert!(message.contains("json parse error: invalid character '[' exceeded max depth"), "{message}");
-        let (code, _) = ask(&server, Method::POST, TREES, JSON, deep_tree("b", 1_000)).await;
+        let (code, _) = send(&server, Method::POST, TREES, JSON, deep_tree("b", 1_000)).await;
         assert_eq!(code, StatusCode::NOT_IMPLEMENTED);
         let refused = format!("POST {TREES}: kube-apiserver-sim does not support values nested deeper than 100 levels");
         assert_eq!(server.unsupported(), [refused]);
     });
 }
 
-/// An object of the greatest depth is written and read in every way, with managers that are deeper.
+/// An object of the maximum depth can be written and read in every way, although its managers are
+/// deeper.
 #[test]
 fn serves_objects_of_the_greatest_depth() {
     on_small_stack(|| async {
@@ -120,26 +124,26 @@ fn serves_objects_of_the_greatest_depth() {
         let of_members = tree("c", &json!("SPEC")).to_string().replace("\"SPEC\"", &members);
         for (name, body) in [("b", deep_tree("b", 99)), ("c", of_members)] {
             let path = format!("{TREES}/{name}");
-            let (code, made) = ask(&server, Method::POST, TREES, JSON, body.clone()).await;
-            assert_eq!(code, StatusCode::CREATED, "{made}");
-            for form in [MERGE_PATCH, YAML, APPLY] {
-                let method = if form == YAML { Method::PUT } else { Method::PATCH };
+            let (code, created) = send(&server, Method::POST, TREES, JSON, body.clone()).await;
+            assert_eq!(code, StatusCode::CREATED, "{created}");
+            for content_type in [MERGE_PATCH, YAML, APPLY] {
+                let method = if content_type == YAML { Method::PUT } else { Method::PATCH };
                 let path = format!("{path}?fieldManager=x&force=true");
-                let path = if form == APPLY { &path } else { path.trim_end_matches("&force=true") };
-                let (code, answer) = ask(&server, method, path, form, body.clone()).await;
+                let path = if content_type == APPLY { &path } else { path.trim_end_matches("&force=true") };
+                let (code, response) = send(&server, method, path, content_type, body.clone()).await;
                 assert!(
-                    code.is_success() || form == YAML && code == StatusCode::UNPROCESSABLE_ENTITY,
-                    "{form} {answer}"
+                    code.is_success() || content_type == YAML && code == StatusCode::UNPROCESSABLE_ENTITY,
+                    "{content_type} {response}"
                 );
             }
             let test = json!([{"op": "add", "path": "/metadata/labels", "value": {"a": "1"}}]).to_string();
-            let (code, answer) = ask(&server, Method::PATCH, &path, JSON_PATCH, test).await;
-            assert_eq!(code, StatusCode::OK, "{answer}");
+            let (code, response) = send(&server, Method::PATCH, &path, JSON_PATCH, test).await;
+            assert_eq!(code, StatusCode::OK, "{response}");
             for path in [path.as_str(), TREES] {
-                let (code, answer) = ask(&server, Method::GET, path, "", String::new()).await;
-                assert!(code == StatusCode::OK && answer.is_object());
+                let (code, response) = send(&server, Method::GET, path, "", String::new()).await;
+                assert!(code == StatusCode::OK && response.is_object());
             }
-            let (code, _) = ask(&server, Method::DELETE, &path, "", String::new()).await;
+            let (code, _) = send(&server, Method::DELETE, &path, "", String::new()).await;
             assert_eq!(code, StatusCode::OK);
         }
         assert_eq!(server.unsupported(), Vec::<String>::new());
@@ -148,7 +152,7 @@ fn serves_objects_of_the_greatest_depth() {
 
 /// Each copy into itself doubles the depth.
 #[test]
-fn refuses_patches_that_build_depth() {
+fn rejects_patches_that_build_depth() {
     on_small_stack(|| async {
         let server = server().await;
         let path = format!("{TREES}/a");
@@ -175,15 +179,15 @@ fn refuses_patches_that_build_depth() {
             .collect();
         let adds = [vec![json!({"op": "add", "path": "/spec/leaf", "value": []})], adds].concat();
         for operations in [copies, moves, adds] {
-            let (code, answer) = ask(&server, Method::PATCH, &path, JSON_PATCH, json!(operations).to_string()).await;
-            assert_eq!(code, StatusCode::NOT_IMPLEMENTED, "{answer}");
+            let (code, response) = send(&server, Method::PATCH, &path, JSON_PATCH, json!(operations).to_string()).await;
+            assert_eq!(code, StatusCode::NOT_IMPLEMENTED, "{response}");
         }
-        let (_, tree) = ask(&server, Method::GET, &path, "", String::new()).await;
+        let (_, tree) = send(&server, Method::GET, &path, "", String::new()).await;
         assert_eq!(tree["spec"], json!({"leaf": 1}));
     });
 }
 
-/// Levels of a schema, each within the last by this member.
+/// A schema with this many levels, each nested in the previous one through this member.
 fn deep_schema(within: &str, depth: usize) -> Value {
     let mut schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     for _ in 0..depth {
@@ -199,13 +203,13 @@ fn deep_schema(within: &str, depth: usize) -> Value {
 }
 
 #[rstest]
-fn takes_definitions_of_every_depth_or_refuses_them(
+fn deep_definitions_are_accepted_or_rejected(
     #[values("items", "properties", "additionalProperties", "not", "allOf", "anyOf", "oneOf")] within: &'static str,
     #[values(20, 42, 90, 2_000)] depth: usize,
 ) {
     on_small_stack(move || async move {
         let server = ApiServer::new();
-        // `Value` is dropped by calls within calls, so the deepest are written as text.
+        // `Value` is dropped recursively, so the deepest values are written as text.
         let (levels, times) = if depth > 100 { (50, depth / 50) } else { (depth, 1) };
         let one = deep_schema(within, levels).to_string();
         let leaf = r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#;
@@ -221,19 +225,19 @@ fn takes_definitions_of_every_depth_or_refuses_them(
             "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "trees", "kind": "Tree"},
                 "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": "SCHEMA"}}]}});
         let definition = definition.to_string().replace("\"SCHEMA\"", &schema);
-        let (code, answer) = ask(&server, Method::POST, DEFINITIONS, JSON, definition).await;
-        assert!(matches!(code.as_u16(), 201 | 422 | 501), "{code} {answer}");
+        let (code, response) = send(&server, Method::POST, DEFINITIONS, JSON, definition).await;
+        assert!(matches!(code.as_u16(), 201 | 422 | 501), "{code} {response}");
         let value = match within {
             "items" => nested(depth.min(90)),
             _ => "{\"a\":".repeat(depth.min(90)) + "{}" + &"}".repeat(depth.min(90)),
         };
         for value in [value.as_str(), "1", "{}"] {
             let object = tree("a", &json!("SPEC")).to_string().replace("\"SPEC\"", value);
-            let (code, answer) = ask(&server, Method::POST, TREES, JSON, object).await;
-            assert!(code.as_u16() < 500 || code == StatusCode::NOT_IMPLEMENTED, "{code} {answer}");
+            let (code, response) = send(&server, Method::POST, TREES, JSON, object).await;
+            assert!(code.as_u16() < 500 || code == StatusCode::NOT_IMPLEMENTED, "{code} {response}");
         }
         for path in ["/openapi/v2", "/openapi/v3/apis/example.com/v1"] {
-            let (code, _) = ask(&server, Method::GET, path, "", String::new()).await;
+            let (code, _) = send(&server, Method::GET, path, "", String::new()).await;
             assert!(matches!(code.as_u16(), 200 | 404 | 501), "{code} {path}");
         }
     });
@@ -250,55 +254,54 @@ fn takes_definitions_of_every_depth_or_refuses_them(
 #[case::evict(Method::POST, "/api/v1/namespaces/default/pods/a/eviction", JSON)]
 #[case::review(Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", JSON)]
 #[tokio::test(start_paused = true)]
-async fn refuses_bodies_over_three_megabytes(#[case] method: Method, #[case] path: &str, #[case] form: &str) {
+async fn rejects_bodies_over_three_megabytes(#[case] method: Method, #[case] path: &str, #[case] content_type: &str) {
     let server = server().await;
-    let (code, answer) = ask(&server, method, path, form, " ".repeat((3 << 20) + 1)).await;
-    assert_eq!((code, &answer["reason"]), (StatusCode::PAYLOAD_TOO_LARGE, &json!("RequestEntityTooLarge")));
-    assert_eq!(answer["message"], "Request entity too large: limit is 3145728");
-    let (code, _) = ask(&server, Method::GET, &format!("{MAPS}/a"), "", String::new()).await;
+    let (code, response) = send(&server, method, path, content_type, " ".repeat((3 << 20) + 1)).await;
+    assert_eq!((code, &response["reason"]), (StatusCode::PAYLOAD_TOO_LARGE, &json!("RequestEntityTooLarge")));
+    assert_eq!(response["message"], "Request entity too large: limit is 3145728");
+    let (code, _) = send(&server, Method::GET, &format!("{MAPS}/a"), "", String::new()).await;
     assert_eq!(code, StatusCode::OK);
 }
 
 #[tokio::test(start_paused = true)]
-async fn takes_a_body_of_three_megabytes() {
+async fn accepts_body_of_three_megabytes() {
     let server = server().await;
     let mut body = json!({"metadata": {"name": "b"}}).to_string();
     body += &" ".repeat((3 << 20) - body.len());
-    let (code, answer) = ask(&server, Method::POST, MAPS, JSON, body).await;
-    assert_eq!(code, StatusCode::CREATED, "{answer}");
+    let (code, response) = send(&server, Method::POST, MAPS, JSON, body).await;
+    assert_eq!(code, StatusCode::CREATED, "{response}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn refuses_json_patches_of_too_many_operations_or_copies() {
+async fn rejects_json_patches_with_too_many_operations_or_copies() {
     let server = server().await;
     let path = format!("{MAPS}/a");
     let tests = |count: usize| json!(vec![json!({"op": "test", "path": "/data/a", "value": "1"}); count]).to_string();
-    let (code, _) = ask(&server, Method::PATCH, &path, JSON_PATCH, tests(10_000)).await;
+    let (code, _) = send(&server, Method::PATCH, &path, JSON_PATCH, tests(10_000)).await;
     assert_eq!(code, StatusCode::OK);
-    let (code, answer) = ask(&server, Method::PATCH, &path, JSON_PATCH, tests(10_001)).await;
-    let wanted = "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
-    assert_eq!((code, &answer["message"]), (StatusCode::PAYLOAD_TOO_LARGE, &json!(wanted)));
-    // Each copies the whole of what the ones before have copied.
+    let (code, response) = send(&server, Method::PATCH, &path, JSON_PATCH, tests(10_001)).await;
+    let expected = "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
+    assert_eq!((code, &response["message"]), (StatusCode::PAYLOAD_TOO_LARGE, &json!(expected)));
+    // Each operation copies everything that the previous ones copied.
     let mut copies = vec![json!({"op": "add", "path": "/spec/list", "value": ["x".repeat(1_000)]})];
     for _ in 0..20 {
         copies.push(json!({"op": "copy", "from": "/spec", "path": "/copy"}));
         copies.push(json!({"op": "move", "from": "/copy", "path": "/spec/list/0"}));
     }
-    let (code, answer) =
-        ask(&server, Method::PATCH, &format!("{TREES}/a"), JSON_PATCH, json!(copies).to_string()).await;
-    assert_eq!((code, &answer["reason"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("Invalid")), "{answer}");
-    let (_, tree) = ask(&server, Method::GET, &format!("{TREES}/a"), "", String::new()).await;
+    let (code, response) =
+        send(&server, Method::PATCH, &format!("{TREES}/a"), JSON_PATCH, json!(copies).to_string()).await;
+    assert_eq!((code, &response["reason"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("Invalid")), "{response}");
+    let (_, tree) = send(&server, Method::GET, &format!("{TREES}/a"), "", String::new()).await;
     assert_eq!(tree["spec"], json!({"leaf": 1}));
 }
 
-/// The n-th item of a list is not compared with all others: that takes minutes, and this test is
-/// ended before.
+/// Items must not be compared pairwise: that takes minutes, and the test times out first.
 #[rstest]
 #[case::merged_by_key(STRATEGIC, "n")]
 #[case::appended_by_key(STRATEGIC, "m")]
 #[case::applied(APPLY, "m")]
 #[tokio::test(start_paused = true)]
-async fn merges_long_lists(#[case] form: &str, #[case] prefix: &str) {
+async fn merges_long_lists(#[case] content_type: &str, #[case] prefix: &str) {
     const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
     let server = ApiServer::new();
     let deployment = |prefix: &str| {
@@ -307,12 +310,12 @@ async fn merges_long_lists(#[case] form: &str, #[case] prefix: &str) {
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
             "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": template}})
     };
-    let (code, _) = ask(&server, Method::POST, DEPLOYMENTS, JSON, deployment("n").to_string()).await;
+    let (code, _) = send(&server, Method::POST, DEPLOYMENTS, JSON, deployment("n").to_string()).await;
     assert_eq!(code, StatusCode::CREATED);
     let path = format!("{DEPLOYMENTS}/a?fieldManager=x");
-    let (code, answer) = ask(&server, Method::PATCH, &path, form, deployment(prefix).to_string()).await;
-    assert_eq!(code, StatusCode::OK, "{}", answer["message"]);
-    let env = answer["spec"]["template"]["spec"]["containers"][0]["env"].as_array().map(Vec::len);
+    let (code, response) = send(&server, Method::PATCH, &path, content_type, deployment(prefix).to_string()).await;
+    assert_eq!(code, StatusCode::OK, "{}", response["message"]);
+    let env = response["spec"]["template"]["spec"]["containers"][0]["env"].as_array().map(Vec::len);
     assert_eq!(env, Some(if prefix == "n" { 8_000 } else { 16_000 }));
 }
 
@@ -323,31 +326,31 @@ async fn validates_long_lists_of_custom_resources() {
         "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"], "items": {"type": "object", "required": ["id"],
             "properties": {"id": {"type": "string"}, "size": {"type": "integer"}}}}}}}});
     let definition = definition("trees.example.com", "Tree", &schema);
-    let (code, answer) = ask(&server, Method::POST, DEFINITIONS, JSON, definition.to_string()).await;
-    assert_eq!(code, StatusCode::CREATED, "{answer}");
+    let (code, response) = send(&server, Method::POST, DEFINITIONS, JSON, definition.to_string()).await;
+    assert_eq!(code, StatusCode::CREATED, "{response}");
     let parts = |size: Value| -> Value { (0..8_000).map(|at| json!({"id": format!("{at}"), "size": size})).collect() };
     let trees = |size: Value| tree("a", &json!({"parts": parts(size)})).to_string();
     let path = format!("{TREES}/a");
-    for (method, path, form, size, wanted) in [
+    for (method, path, content_type, size, expected) in [
         (Method::POST, TREES, JSON, json!(1), 201),
         (Method::PATCH, path.as_str(), MERGE_PATCH, json!(2), 200),
         (Method::PATCH, path.as_str(), MERGE_PATCH, json!("x"), 422),
     ] {
-        let (code, answer) = ask(&server, method, path, form, trees(size)).await;
-        assert_eq!(code.as_u16(), wanted, "{}", answer["message"]);
+        let (code, response) = send(&server, method, path, content_type, trees(size)).await;
+        assert_eq!(code.as_u16(), expected, "{}", response["message"]);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn refuses_definitions_with_too_many_patterns() {
+async fn rejects_definitions_with_too_many_patterns() {
     let server = ApiServer::new();
     let patterns = |count: usize| -> Value {
         let one = |at| (format!("p{at}"), json!({"type": "string", "pattern": format!("^a{{1,9}}{at}$")}));
         json!({"type": "object", "properties": Value::Object((0..count).map(one).collect())})
     };
-    for (count, name, wanted) in [(1_000, "A", 201), (1_001, "B", 501)] {
+    for (count, name, expected) in [(1_000, "A", 201), (1_001, "B", 501)] {
         let definition = definition(&format!("{}s.example.com", name.to_lowercase()), name, &patterns(count));
-        let (code, answer) = ask(&server, Method::POST, DEFINITIONS, JSON, definition.to_string()).await;
-        assert_eq!(code.as_u16(), wanted, "{answer}");
+        let (code, response) = send(&server, Method::POST, DEFINITIONS, JSON, definition.to_string()).await;
+        assert_eq!(code.as_u16(), expected, "{response}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a quota counts as time passes, and what it refuses to count.
+//! The usage of quotas over time, and quotas that are unsupported.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
 
-async fn ask(server: &ApiServer, method: &str, path: &str, body: Value) -> (u16, Value) {
+async fn send(server: &ApiServer, method: &str, path: &str, body: Value) -> (u16, Value) {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    let answer = server.handle(request.body(Full::<Bytes>::from(body)).expect("a request")).await;
-    let code = answer.status().as_u16();
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let response = server.handle(request.body(Full::<Bytes>::from(body)).expect("a request")).await;
+    let code = response.status().as_u16();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (code, serde_json::from_slice(&bytes).expect("JSON"))
 }
 
@@ -31,43 +31,43 @@ fn quota(name: &str, hard: &Value) -> Value {
 }
 
 async fn used(server: &ApiServer, name: &str) -> Value {
-    ask(server, "GET", &format!("{QUOTAS}/{name}"), Value::Null).await.1["status"]["used"].clone()
+    send(server, "GET", &format!("{QUOTAS}/{name}"), Value::Null).await.1["status"]["used"].clone()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminating_pod_counts_until_it_is_overdue_and_quotas_are_counted_again() {
+async fn terminating_pod_counts_until_overdue() {
     let server = ApiServer::new();
-    assert_eq!(ask(&server, "POST", QUOTAS, quota("one", &json!({"pods": "1"}))).await.0, 201);
-    assert_eq!(ask(&server, "POST", PODS, pod("a")).await.0, 201);
-    let (code, deleted) = ask(&server, "DELETE", &format!("{PODS}/a"), Value::Null).await;
+    assert_eq!(send(&server, "POST", QUOTAS, quota("one", &json!({"pods": "1"}))).await.0, 201);
+    assert_eq!(send(&server, "POST", PODS, pod("a")).await.0, 201);
+    let (code, deleted) = send(&server, "DELETE", &format!("{PODS}/a"), Value::Null).await;
     assert_eq!((code, &deleted["metadata"]["deletionGracePeriodSeconds"]), (200, &json!(30)));
-    // Its grace period is over after 30 seconds, and it is overdue after 60.
+    // Its grace period ends after 30 seconds, and it is overdue after 60.
     for seconds in [10, 50, 200] {
         tokio::time::advance(Duration::from_secs(seconds)).await;
-        assert_eq!(ask(&server, "POST", PODS, pod("b")).await.0, 403);
+        assert_eq!(send(&server, "POST", PODS, pod("b")).await.0, 403);
     }
     tokio::time::advance(Duration::from_secs(41)).await;
     assert_eq!(used(&server, "one").await, json!({"pods": "0"}));
-    assert_eq!(ask(&server, "POST", PODS, pod("b")).await.0, 201);
+    assert_eq!(send(&server, "POST", PODS, pod("b")).await.0, 201);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_ends_or_goes_is_free_at_once() {
+async fn ended_or_deleted_pod_frees_quota_at_once() {
     let server = ApiServer::new();
-    ask(&server, "POST", QUOTAS, quota("one", &json!({"pods": "1", "count/pods": "2"}))).await;
-    ask(&server, "POST", PODS, pod("a")).await;
-    let (_, mut made) = ask(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
-    made["status"]["phase"] = "Succeeded".into();
-    assert_eq!(ask(&server, "PUT", &format!("{PODS}/a/status"), made).await.0, 200);
+    send(&server, "POST", QUOTAS, quota("one", &json!({"pods": "1", "count/pods": "2"}))).await;
+    send(&server, "POST", PODS, pod("a")).await;
+    let (_, mut created) = send(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
+    created["status"]["phase"] = "Succeeded".into();
+    assert_eq!(send(&server, "PUT", &format!("{PODS}/a/status"), created).await.0, 200);
     assert_eq!(used(&server, "one").await, json!({"pods": "0", "count/pods": "1"}));
-    assert_eq!(ask(&server, "DELETE", &format!("{PODS}/a?gracePeriodSeconds=0"), Value::Null).await.0, 200);
+    assert_eq!(send(&server, "DELETE", &format!("{PODS}/a?gracePeriodSeconds=0"), Value::Null).await.0, 200);
     assert_eq!(used(&server, "one").await, json!({"pods": "0", "count/pods": "0"}));
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_that_are_stored_without_a_request_are_counted() {
+async fn quota_counts_restored_objects() {
     let server = ApiServer::new();
-    ask(&server, "POST", QUOTAS, quota("one", &json!({"requests.memory": "1Gi"}))).await;
+    send(&server, "POST", QUOTAS, quota("one", &json!({"requests.memory": "1Gi"}))).await;
     server
         .put_stored(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"},
             "spec": {"containers": [{"name": "app", "image": "app:1", "resources": {"requests": {"memory": "64Mi"}}}]}}))
@@ -96,12 +96,12 @@ async fn objects_that_are_stored_without_a_request_are_counted() {
     "resources": {"requests": {"cpu": "1"}},
     "containers": [{"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "2"}}}]}}), 501)]
 #[tokio::test(start_paused = true)]
-async fn what_is_not_enforced_is_refused(#[case] path: &str, #[case] body: Value, #[case] expected: u16) {
+async fn rejects_features_it_does_not_enforce(#[case] path: &str, #[case] body: Value, #[case] expected: u16) {
     let server = ApiServer::new();
     let labels = json!({"pod-security.kubernetes.io/enforce": "baseline"});
     let space = json!({"metadata": {"name": "baseline", "labels": labels}});
-    assert_eq!(ask(&server, "POST", "/api/v1/namespaces", space).await.0, 201);
-    let (code, answer) = ask(&server, "POST", path, body).await;
-    assert_eq!(code, expected, "{answer}");
+    assert_eq!(send(&server, "POST", "/api/v1/namespaces", space).await.0, 201);
+    let (code, response) = send(&server, "POST", path, body).await;
+    assert_eq!(code, expected, "{response}");
     assert_eq!(server.unsupported().len(), usize::from(expected == 501));
 }

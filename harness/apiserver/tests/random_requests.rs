@@ -1,4 +1,5 @@
-//! Random requests, most of them malformed: none makes the server panic, and all are answered.
+//! Sends random requests, most of them malformed: none makes the server panic, and each gets a
+//! response.
 //!
 //! `PROPTEST_CASES=20000 cargo nextest run -p kube-apiserver-sim --test random_requests` sends many
 //! more. Each request that made the server panic is a test in `shapes.rs`.
@@ -20,10 +21,10 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
-/// The requests of a case, unless the environment says otherwise.
+/// The number of test cases, unless the environment sets it.
 const CASES: u32 = 24;
-/// No request takes longer than this, even on a busy machine and without optimisation. Those that
-/// this test finds take minutes.
+/// The maximum duration of a request, even on a busy machine without optimisation. The slow
+/// requests that this test is for take minutes.
 const LONGEST: Duration = Duration::from_secs(30);
 
 const MEDIA_TYPES: [&str; 9] = [
@@ -93,7 +94,7 @@ const PARAMETERS: [&str; 40] = [
     "timeout=1h1",
 ];
 
-/// What of an object a request is about.
+/// The part of an object that a request targets.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     Collection,
@@ -107,7 +108,7 @@ struct RandomRequest {
     method: &'static str,
     sample: Index,
     target: Target,
-    /// Whether the body begins as one that fits.
+    /// Whether the body is derived from a valid one.
     fits: bool,
     changes: Vec<Change>,
     media_type: &'static str,
@@ -126,7 +127,7 @@ fn request() -> impl Strategy<Value = RandomRequest> {
             1 => Just(Target::Other),
         ]
     };
-    let asked = prop_oneof![
+    let requested = prop_oneof![
         1 => of(3, 6, 2).prop_map(|target| ("GET", target)),
         5 => of(9, 1, 3).prop_map(|target| ("POST", target)),
         6 => of(1, 9, 6).prop_map(|target| ("PUT", target)),
@@ -140,7 +141,7 @@ fn request() -> impl Strategy<Value = RandomRequest> {
         prop_oneof![9 => Just(""), 1 => select(&ACCEPTED[..])],
     );
     (
-        (asked, any::<Index>(), prop::bool::weighted(0.8)),
+        (requested, any::<Index>(), prop::bool::weighted(0.8)),
         prop::collection::vec(change(), 0..4),
         forms,
         prop::collection::vec(select(&PARAMETERS[..]), 0..3),
@@ -185,7 +186,7 @@ impl RandomRequest {
         if self.parameters.is_empty() { path } else { format!("{path}?{}", self.parameters.join("&")) }
     }
 
-    /// The media type of the body: one that fits, unless one is given.
+    /// The media type of the body: a suitable one unless set.
     fn media_type(&self) -> &'static str {
         match (self.media_type, self.method) {
             ("", "PATCH") => MEDIA_TYPES[3 + self.sample.index(4)],
@@ -194,7 +195,7 @@ impl RandomRequest {
         }
     }
 
-    /// The body before it is changed: what is stored, a new object, or what the subresource takes.
+    /// The valid body: the stored object, a new object, or what the subresource accepts.
     async fn fitting(&self, server: &ApiServer, sample: &Sample) -> Value {
         let others = other_bodies();
         let mut value = sample.object.clone();
@@ -213,8 +214,8 @@ impl RandomRequest {
             Target::Object | Target::Subresource(_) => {}
         }
         let request = Request::get(path).body(Full::<bytes::Bytes>::default()).expect("a request");
-        let answer = server.handle(request).await;
-        let text = answer.into_body().collect().await.expect("a whole answer").to_bytes();
+        let response = server.handle(request).await;
+        let text = response.into_body().collect().await.expect("a whole answer").to_bytes();
         serde_json::from_slice(&text).unwrap_or(value)
     }
 
@@ -267,7 +268,7 @@ impl RandomRequest {
     }
 }
 
-/// Sends a request; what is wrong with its answer.
+/// Sends a request; returns an error if the response is wrong.
 async fn send(server: &ApiServer, request: &RandomRequest, samples: &[Sample]) -> Result<(), String> {
     let sample = request.sample.get(samples);
     let (path, body) = (request.path(sample), request.body(server, sample).await);
@@ -280,14 +281,15 @@ async fn send(server: &ApiServer, request: &RandomRequest, samples: &[Sample]) -
         let text = String::from_utf8_lossy(&body).into_owned();
         format!("{} {path} {} accept {:?}: {text}", request.method, request.media_type(), request.accept)
     };
-    let (answer, time) = timed(server.handle(built)).await;
+    let (response, time) = timed(server.handle(built)).await;
     if time > LONGEST {
         return Err(format!("{time:?}: {}", about()));
     }
-    let (code, form) = (answer.status(), answer.headers()["content-type"].to_str().unwrap_or_default().to_owned());
-    let mut answered = answer.into_body();
+    let (code, content_type) =
+        (response.status(), response.headers()["content-type"].to_str().unwrap_or_default().to_owned());
+    let mut answered = response.into_body();
     if code == 200 && path.contains("watch=") {
-        // As many events as there are now.
+        // Read as many events as are available now.
         for _ in 0..100 {
             if answered.frame().now_or_never().is_none() {
                 break;
@@ -296,20 +298,22 @@ async fn send(server: &ApiServer, request: &RandomRequest, samples: &[Sample]) -
         return Ok(());
     }
     let bytes = answered.collect().await.expect("an answer does not break off").to_bytes();
-    let is_whole = match form.as_str() {
-        "application/json" => serde_json::from_slice::<Value>(&bytes).is_ok_and(|answer| answer["kind"].is_string()),
+    let is_whole = match content_type.as_str() {
+        "application/json" => {
+            serde_json::from_slice::<Value>(&bytes).is_ok_and(|response| response["kind"].is_string())
+        }
         "application/yaml" => bytes.windows(6).any(|part| part == b"\nkind:") || bytes.starts_with(b"kind:"),
         "application/vnd.kubernetes.protobuf" => protobuf::decode(&bytes).is_ok(),
-        // What is refused before it is a request to the API.
+        // Requests that are rejected before they reach the API.
         _ => code == 400 || code == 404,
     };
     let shown = String::from_utf8_lossy(&bytes);
-    // The object that it stores is one that it has made itself.
+    // An object that the server stores must be valid for it.
     if code == 500
         && (shown.contains("caused apiserver to panic") || shown.contains("the server's own object is wrong"))
         || !is_whole
     {
-        return Err(format!("{code} {form} {shown}: {}", about()));
+        return Err(format!("{code} {content_type} {shown}: {}", about()));
     }
     Ok(())
 }
@@ -321,15 +325,15 @@ async fn timed<T>(future: impl Future<Output = T>) -> (T, Duration) {
     (value, since.elapsed())
 }
 
-/// A server with the samples, and what it refuses of them.
+/// A server with the samples, and the errors of those that it rejects.
 async fn server(samples: &[Sample]) -> (ApiServer, Vec<String>) {
     let server = ApiServer::builder().epoch(jiff::Timestamp::UNIX_EPOCH).build();
     let mut refused = Vec::new();
     for sample in samples {
         let request = Request::post(sample.path).header("content-type", "application/json");
-        let answer = server.handle(request.body(sample.object.to_string()).expect("a request")).await;
-        let code = answer.status();
-        let shown = answer.into_body().collect().await.expect("a whole answer").to_bytes();
+        let response = server.handle(request.body(sample.object.to_string()).expect("a request")).await;
+        let code = response.status();
+        let shown = response.into_body().collect().await.expect("a whole answer").to_bytes();
         if code != 201 {
             refused.push(format!("{} {code} {}", sample.path, String::from_utf8_lossy(&shown)));
         }
@@ -338,9 +342,9 @@ async fn server(samples: &[Sample]) -> (ApiServer, Vec<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_samples_are_valid() {
+async fn samples_are_valid() {
     let (_, refused) = server(&samples()).await;
-    // Two kinds are there in a second version.
+    // Two kinds have a second version.
     assert!(refused.len() == 2 && refused.iter().all(|why| why.contains("already exists")), "{refused:#?}");
 }
 
@@ -356,7 +360,7 @@ proptest! {
     #[test]
     fn every_request_is_answered(requests in prop::collection::vec(request(), 1..40)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
-        let outcome = runtime.block_on(async {
+        let result = runtime.block_on(async {
             let samples = samples();
             let (server, _) = server(&samples).await;
             for request in &requests {
@@ -366,6 +370,6 @@ proptest! {
             let code = server.handle(last).await.status();
             if code == 200 { Ok(()) } else { Err(format!("the server answers {code} afterwards")) }
         });
-        prop_assert!(outcome.is_ok(), "{}", outcome.unwrap_err());
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 }

@@ -1,7 +1,7 @@
-//! The examples in README.md are the ones that are compiled and run.
+//! README.md shows the examples that are compiled and run.
 
 #[test]
-fn the_readme_shows_the_examples() {
+fn readme_contains_the_examples() {
     let readme = include_str!("../README.md");
     let examples = [include_str!("../examples/virtual_time.rs"), include_str!("../examples/failures.rs")];
     let shown = readme.split("```rust\n").skip(1).map(|rest| rest.split_once("```\n").unwrap().0);

@@ -1,5 +1,5 @@
-//! What a real kube-apiserver v1.36.3 answered, with its own controllers of namespaces, service
-//! accounts and quotas, to requests one by one. The simulated server must answer the same.
+//! Compares responses with those of a real kube-apiserver v1.36.3 with its controllers of
+//! namespaces, service accounts and quotas.
 //!
 //! The random parity tests of the `lockstep` crate run without controllers, which quotas and the
 //! deletion of namespaces need.
@@ -30,8 +30,8 @@ struct Scenario {
 struct Step {
     method: String,
     path: String,
-    #[serde(default)]
-    form: String,
+    #[serde(default, rename = "form")]
+    content_type: String,
     #[serde(default)]
     accept: String,
     #[serde(default)]
@@ -39,9 +39,9 @@ struct Step {
     code: u16,
     #[serde(default)]
     warning: String,
-    /// What of the answer is compared.
-    #[serde(default)]
-    answer: Value,
+    /// The compared part of the response.
+    #[serde(default, rename = "answer")]
+    response: Value,
 }
 
 #[rstest]
@@ -49,7 +49,7 @@ struct Step {
 #[case::requests("requests")]
 #[case::namespaces("namespaces")]
 #[tokio::test(start_paused = true)]
-async fn answers_as_the_real_server_did(#[case] file: &str) {
+async fn matches_recorded_responses(#[case] file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/recorded/{file}.json"));
     let recorded: Recorded = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let mut wrong = Vec::new();
@@ -57,21 +57,21 @@ async fn answers_as_the_real_server_did(#[case] file: &str) {
         let server = ApiServer::new();
         let name = format!("recorded-{}", scenario.name);
         let space = format!("/api/v1/namespaces/{name}");
-        let made = json!({"metadata": {"name": name}}).to_string();
-        ask(&server, "POST", "/api/v1/namespaces", "", "", made).await;
-        assert_eq!(ask(&server, "GET", &space, "", "", String::new()).await.0, 200);
+        let created = json!({"metadata": {"name": name}}).to_string();
+        send(&server, "POST", "/api/v1/namespaces", "", "", created).await;
+        assert_eq!(send(&server, "GET", &space, "", "", String::new()).await.0, 200);
         for step in &scenario.steps {
             let fill = |text: &str| text.replace("$NS", &name);
             let body = if step.body.is_null() { String::new() } else { fill(&step.body.to_string()) };
-            let (code, warning, answer) =
-                ask(&server, &step.method, &fill(&step.path), &step.form, &step.accept, body).await;
-            let compared = same_parts(&answer, &step.answer);
+            let (code, warning, response) =
+                send(&server, &step.method, &fill(&step.path), &step.content_type, &step.accept, body).await;
+            let compared = same_parts(&response, &step.response);
             let compared: Value =
                 serde_json::from_str(&compared.to_string().replace(&name, "$NS")).expect("it was JSON");
-            if (code, &warning, &compared) != (step.code, &step.warning, &step.answer) {
+            if (code, &warning, &compared) != (step.code, &step.warning, &step.response) {
                 wrong.push(format!(
                     "{}: {} {}\n  {}\n  real {} {} {}\n  here {code} {warning} {compared}",
-                    scenario.name, step.method, step.path, step.body, step.code, step.warning, step.answer
+                    scenario.name, step.method, step.path, step.body, step.code, step.warning, step.response
                 ));
             }
             tokio::time::advance(Duration::from_millis(100)).await;
@@ -80,33 +80,32 @@ async fn answers_as_the_real_server_did(#[case] file: &str) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-async fn ask(
+async fn send(
     server: &ApiServer,
     method: &str,
     path: &str,
-    form: &str,
+    content_type: &str,
     accept: &str,
     body: String,
 ) -> (u16, String, Value) {
-    let form = if form.is_empty() { "application/json" } else { form };
-    let request = Request::builder().method(method).uri(path).header("content-type", form);
+    let content_type = if content_type.is_empty() { "application/json" } else { content_type };
+    let request = Request::builder().method(method).uri(path).header("content-type", content_type);
     let request = if accept.is_empty() { request } else { request.header("accept", accept) };
-    let answer = server.handle(request.body(Full::<Bytes>::from(body)).expect("a request")).await;
+    let response = server.handle(request.body(Full::<Bytes>::from(body)).expect("a request")).await;
     let warnings: Vec<&str> =
-        answer.headers().get_all("warning").iter().map(|value| value.to_str().expect("text")).collect();
+        response.headers().get_all("warning").iter().map(|value| value.to_str().expect("text")).collect();
     let warning = warnings.join(", ");
-    let code = answer.status().as_u16();
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let code = response.status().as_u16();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
     let text = || Value::from(String::from_utf8_lossy(&bytes).into_owned());
     (code, warning, serde_json::from_slice(&bytes).unwrap_or_else(|_| text()))
 }
 
-/// The parts of an answer that a recording has, without what no two servers share.
-fn same_parts(answer: &Value, recorded: &Value) -> Value {
-    match (answer, recorded) {
+/// The parts of a response that a recording has, without values that differ between servers.
+fn same_parts(response: &Value, recorded: &Value) -> Value {
+    match (response, recorded) {
         (_, Value::Null) => Value::Null,
-        // A condition of which only the time is left out, and so on: lists are compared item by
-        // item.
+        // Lists are compared item by item, as in conditions of which only the time is omitted.
         (Value::Array(items), Value::Array(known)) if items.len() == known.len() => {
             items.iter().zip(known).map(|(item, known)| same_parts(item, known)).collect()
         }
@@ -117,7 +116,7 @@ fn same_parts(answer: &Value, recorded: &Value) -> Value {
                 (!here.is_null()).then(|| (name.clone(), same_parts(here, part)))
             });
             let mut parts: serde_json::Map<String, Value> = parts.collect();
-            // These are compared as a whole: nothing may be there besides.
+            // These are compared completely: extra members are an error.
             for whole in ["used", "hard", "causes", "resources"] {
                 if let Some(here) = fields.get(whole).filter(|_| known.contains_key(whole)) {
                     parts.insert(whole.to_owned(), plain(here));
@@ -129,7 +128,7 @@ fn same_parts(answer: &Value, recorded: &Value) -> Value {
     }
 }
 
-/// Without the letters that a server draws, and the versions that it counts.
+/// Replaces random characters and versions.
 fn plain(value: &Value) -> Value {
     match value {
         Value::String(text) => {
@@ -145,7 +144,7 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-/// A text with a word in place of the letters of a class that follow the start, if there are any.
+/// Replaces the characters of a class that follow `start`, if any, by a word.
 fn replaced(text: &str, start: &str, class: fn(char) -> bool, word: &str) -> String {
     let Some((before, after)) = text.split_once(start) else { return text.to_owned() };
     let rest = after.trim_start_matches(class);

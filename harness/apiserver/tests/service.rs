@@ -1,5 +1,4 @@
-//! The server as a service under kube's client, on virtual time: what a user of the crate
-//! configures.
+//! The server as a service of kube's client, on virtual time, with the configuration of a user.
 
 use futures::StreamExt;
 use jiff::Timestamp;
@@ -7,7 +6,7 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Resource};
-use kube_apiserver_sim::{ApiServer, Builder, Controllers, Latency};
+use kube_apiserver_sim::{ApiServer, Builder, ControllerMode, Latency};
 use rstest::rstest;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -23,8 +22,8 @@ where
     Ok(api.create(&PostParams::default(), &serde_json::from_value(object)?).await?)
 }
 
-/// An owner and its dependent.
-async fn family(client: &Client) -> Result<(), Error> {
+/// Creates an owner and its dependent.
+async fn create_owner_and_dependent(client: &Client) -> Result<(), Error> {
     let spec = json!({"selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}},
         "spec": {"containers": [{"name": "app", "image": "app:1"}]}}});
     let owner: Deployment = create(client, json!({"metadata": {"name": "web"}, "spec": spec})).await?;
@@ -34,7 +33,7 @@ async fn family(client: &Client) -> Result<(), Error> {
     Ok(())
 }
 
-/// One run of several concurrent writers; its transcript.
+/// Runs several concurrent writers; returns the transcript.
 async fn run(builder: Builder) -> Result<Vec<String>, Error> {
     let server = builder.epoch(Timestamp::UNIX_EPOCH).build();
     server.start_transcript();
@@ -47,7 +46,7 @@ async fn run(builder: Builder) -> Result<Vec<String>, Error> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seed_repeats_a_run_and_another_seed_is_another_run() -> Result<(), Error> {
+async fn same_seed_repeats_a_run_and_another_seed_does_not() -> Result<(), Error> {
     let random = |seed| ApiServer::builder().seed(seed).latency(Latency::Random);
     let first = run(random(1)).await?;
     assert_eq!(first.len(), 5);
@@ -57,7 +56,7 @@ async fn a_seed_repeats_a_run_and_another_seed_is_another_run() -> Result<(), Er
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_a_forgotten_version_is_refused_with_410() -> Result<(), Error> {
+async fn watch_from_forgotten_version_gets_410() -> Result<(), Error> {
     let server = ApiServer::new();
     let client = Client::new(server.clone(), "default");
     let old: ConfigMap = create(&client, json!({"metadata": {"name": "a"}})).await?;
@@ -71,17 +70,17 @@ async fn a_watch_from_a_forgotten_version_is_refused_with_410() -> Result<(), Er
 }
 
 #[rstest]
-#[case::immediate(Controllers::Immediate, 0)]
-#[case::background(Controllers::Background, 1)]
-#[case::off(Controllers::Off, 1)]
+#[case::immediate(ControllerMode::Immediate, 0)]
+#[case::background(ControllerMode::Background, 1)]
+#[case::off(ControllerMode::Off, 1)]
 #[tokio::test(start_paused = true)]
 async fn dependents_are_deleted_when_the_controllers_act(
-    #[case] controllers: Controllers,
+    #[case] controllers: ControllerMode,
     #[case] at_once: usize,
 ) -> Result<(), Error> {
     let server = ApiServer::builder().controllers(controllers).build();
     let client = Client::new(server.clone(), "default");
-    family(&client).await?;
+    create_owner_and_dependent(&client).await?;
     let sets: Api<ReplicaSet> = Api::default_namespaced(client.clone());
     let deployments: Api<Deployment> = Api::default_namespaced(client);
     deployments.delete("web", &DeleteParams::background()).await?;
@@ -90,8 +89,8 @@ async fn dependents_are_deleted_when_the_controllers_act(
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_controllers_there_is_no_service_account_for_a_pod() -> Result<(), Error> {
-    let server = ApiServer::builder().controllers(Controllers::Off).build();
+async fn pod_needs_service_account_without_controllers() -> Result<(), Error> {
+    let server = ApiServer::builder().controllers(ControllerMode::Off).build();
     let client = Client::new(server, "default");
     let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}});
     let refused = create::<Pod>(&client, pod).await;
@@ -100,29 +99,29 @@ async fn without_controllers_there_is_no_service_account_for_a_pod() -> Result<(
 }
 
 #[tokio::test(start_paused = true)]
-async fn creation_times_can_be_set_ahead_of_the_clock() -> Result<(), Error> {
+async fn not_before_sets_creation_times_ahead_of_the_clock() -> Result<(), Error> {
     let server = ApiServer::builder().epoch(Timestamp::UNIX_EPOCH).build();
     let client = Client::new(server.clone(), "default");
     let later: Timestamp = "1970-01-01T00:00:07Z".parse()?;
     server.not_before("default", later);
-    let made: ConfigMap = create(&client, json!({"metadata": {"name": "a"}})).await?;
-    assert_eq!(made.metadata.creation_timestamp.map(|time| time.0), Some(later));
+    let created: ConfigMap = create(&client, json!({"metadata": {"name": "a"}})).await?;
+    assert_eq!(created.metadata.creation_timestamp.map(|time| time.0), Some(later));
     Ok(())
 }
 
 #[tokio::test(start_paused = true)]
-async fn managed_fields_are_left_out_for_a_client_and_its_writes_keep_them() -> Result<(), Error> {
+async fn client_without_managed_fields_keeps_them_on_write() -> Result<(), Error> {
     let server = ApiServer::new();
     let (client, other) = (Client::new(server.without_managed_fields(), "default"), Client::new(server, "default"));
     let (maps, whole): (Api<ConfigMap>, Api<ConfigMap>) =
         (Api::default_namespaced(client.clone()), Api::default_namespaced(other));
     let mut events = maps.watch(&WatchParams::default().disable_bookmarks(), "0").await?.boxed();
-    let mut made: ConfigMap = create(&client, json!({"metadata": {"name": "a"}, "data": {"key": "1"}})).await?;
+    let mut created: ConfigMap = create(&client, json!({"metadata": {"name": "a"}, "data": {"key": "1"}})).await?;
     let Some(Ok(WatchEvent::Added(seen))) = events.next().await else { panic!("no event") };
-    made.data.get_or_insert_default().insert("key".to_owned(), "2".to_owned());
-    let changed = maps.replace("a", &PostParams::default(), &made).await?;
+    created.data.get_or_insert_default().insert("key".to_owned(), "2".to_owned());
+    let changed = maps.replace("a", &PostParams::default(), &created).await?;
     let listed = maps.list(&ListParams::default()).await?.items.remove(0);
-    for shown in [&made, &seen, &changed, &listed] {
+    for shown in [&created, &seen, &changed, &listed] {
         assert_eq!(shown.metadata.managed_fields, None);
     }
     let managers = whole.get("a").await?.metadata.managed_fields.unwrap_or_default();

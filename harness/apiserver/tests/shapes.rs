@@ -1,5 +1,5 @@
-//! Requests of the wrong shape that made the server panic, with their siblings.
-//! `random_requests.rs` looks for more.
+//! Malformed requests that once made the server panic, and similar ones. `random_requests.rs`
+//! searches for more.
 
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
@@ -13,11 +13,11 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const JSON: &str = "application/json";
 
-async fn ask(server: &ApiServer, method: Method, path: &str, form: &str, body: &Value) -> (StatusCode, Value) {
-    let request = Request::builder().method(method).uri(path).header("content-type", form);
-    let answer = server.handle(request.body(body.to_string()).expect("a request")).await;
-    let code = answer.status();
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+async fn send(server: &ApiServer, method: Method, path: &str, content_type: &str, body: &Value) -> (StatusCode, Value) {
+    let request = Request::builder().method(method).uri(path).header("content-type", content_type);
+    let response = server.handle(request.body(body.to_string()).expect("a request")).await;
+    let code = response.status();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (code, serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
@@ -38,17 +38,17 @@ async fn server() -> ApiServer {
         json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"replicas": 1}});
     let pod = json!({"metadata": {"name": "a"}, "spec": template["spec"]});
     for (path, body) in [(DEFINITIONS, definition), (WIDGETS, widget), (DEPLOYMENTS, deployment), (PODS, pod)] {
-        let (code, answer) = ask(&server, Method::POST, path, JSON, &body).await;
-        assert_eq!(code, StatusCode::CREATED, "{answer}");
+        let (code, response) = send(&server, Method::POST, path, JSON, &body).await;
+        assert_eq!(code, StatusCode::CREATED, "{response}");
     }
     server
 }
 
-/// Metadata, status and spec that are no objects are refused by their type, whatever managers there
-/// are.
+/// Metadata, status and spec that are not objects are rejected for their type, whatever the
+/// managers.
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn refuses_parts_that_are_no_objects(#[values("metadata", "spec", "status")] part: &str) {
+async fn rejects_parts_that_are_not_objects(#[values("metadata", "spec", "status")] part: &str) {
     let server = server().await;
     for value in [json!(1), json!("a"), json!(true), json!([]), json!([1])] {
         let merge = json!({part: value});
@@ -63,44 +63,47 @@ async fn refuses_parts_that_are_no_objects(#[values("metadata", "spec", "status"
                     ("application/json-patch+json", &operations),
                     ("application/apply-patch+yaml", &merge),
                 ];
-                for (form, body) in forms {
-                    let asked = format!("{path}?fieldManager=a");
-                    let (code, answer) = ask(&server, Method::PATCH, &asked, form, body).await;
+                for (content_type, body) in forms {
+                    let requested = format!("{path}?fieldManager=a");
+                    let (code, response) = send(&server, Method::PATCH, &requested, content_type, body).await;
                     let free = collection == WIDGETS && part != "metadata";
                     assert!(
                         code.is_client_error() || free && !code.is_server_error(),
-                        "{form} {path} {body}: {code} {answer}"
+                        "{content_type} {path} {body}: {code} {response}"
                     );
                 }
-                let (_, mut put) = ask(&server, Method::GET, &path, JSON, &Value::Null).await;
+                let (_, mut put) = send(&server, Method::GET, &path, JSON, &Value::Null).await;
                 put[part] = value.clone();
-                // An object with a version is not created.
+                // An object with a resourceVersion cannot be created.
                 put["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
                 for (method, path) in [(Method::PUT, path.as_str()), (Method::POST, collection)] {
-                    let (code, answer) = ask(&server, method, path, JSON, &put).await;
+                    let (code, response) = send(&server, method, path, JSON, &put).await;
                     let free = collection == WIDGETS && part != "metadata";
-                    assert!(code.is_client_error() || free && !code.is_server_error(), "{path} {put}: {code} {answer}");
+                    assert!(
+                        code.is_client_error() || free && !code.is_server_error(),
+                        "{path} {put}: {code} {response}"
+                    );
                 }
             }
         }
         for (end, kind) in [("binding", "Binding"), ("eviction", "Eviction")] {
             let body = json!({"kind": kind, "apiVersion": if end == "binding" { "v1" } else { "policy/v1" }, part: value,
                 "target": value, "deleteOptions": value});
-            let (code, answer) = ask(&server, Method::POST, &format!("{PODS}/a/{end}"), JSON, &body).await;
-            assert_eq!(code, StatusCode::BAD_REQUEST, "{answer}");
+            let (code, response) = send(&server, Method::POST, &format!("{PODS}/a/{end}"), JSON, &body).await;
+            assert_eq!(code, StatusCode::BAD_REQUEST, "{response}");
         }
     }
     assert_eq!(server.unsupported().iter().find(|why| why.contains("panicked")), None);
 }
 
-/// Upstream: the patched object cannot be decoded, which is an error of the patch.
+/// Upstream reports an undecodable patched object as an error of the patch.
 #[tokio::test(start_paused = true)]
-async fn says_what_is_wrong_with_patched_metadata() {
+async fn reports_invalid_patched_metadata() {
     let server = server().await;
     let path = format!("{DEPLOYMENTS}/a");
-    let (code, answer) =
-        ask(&server, Method::PATCH, &path, "application/merge-patch+json", &json!({"metadata": 1})).await;
-    assert_eq!((code, &answer["reason"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("Invalid")));
-    let wanted = "json: cannot unmarshal number into Go struct field Deployment.metadata of type v1.ObjectMeta";
-    assert!(answer["message"].as_str().unwrap_or_default().ends_with(wanted), "{answer}");
+    let (code, response) =
+        send(&server, Method::PATCH, &path, "application/merge-patch+json", &json!({"metadata": 1})).await;
+    assert_eq!((code, &response["reason"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("Invalid")));
+    let expected = "json: cannot unmarshal number into Go struct field Deployment.metadata of type v1.ObjectMeta";
+    assert!(response["message"].as_str().unwrap_or_default().ends_with(expected), "{response}");
 }

@@ -1,11 +1,11 @@
-//! Objects that are stored and read without a request.
+//! Objects that a test stores and reads without requests.
 
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
-use kube_apiserver_sim::{ApiServer, StoredError};
+use kube_apiserver_sim::{ApiServer, StorageError};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -23,9 +23,9 @@ fn maps(server: &ApiServer) -> Api<ConfigMap> {
     Api::default_namespaced(Client::new(server.clone(), "default"))
 }
 
-/// A status, times and a UID that no client could write, and a spec without defaults.
+/// Restores a status, times and a UID that no client could write, and a spec without defaults.
 #[tokio::test(start_paused = true)]
-async fn objects_are_stored_as_they_are() -> Result<(), Error> {
+async fn restores_objects_unchanged() -> Result<(), Error> {
     let web = json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "web", "namespace": "default", "uid": "d", "resourceVersion": "70", "generation": 9,
             "creationTimestamp": "2020-01-01T00:00:00Z", "deletionTimestamp": "2020-01-01T00:00:01Z"},
@@ -35,42 +35,42 @@ async fn objects_are_stored_as_they_are() -> Result<(), Error> {
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "spec": {}, "status": {"phase": "Active"},
         "metadata": {"name": "default", "uid": "n", "resourceVersion": "2", "creationTimestamp": "2019-01-01T00:00:00Z"}});
     let server = ApiServer::builder().objects([web.clone(), space.clone()])?.build();
-    assert_eq!(server.stored("deployments.apps")?.get("default", "web"), Some(web));
-    assert_eq!(server.stored("namespaces")?.get("", "default"), Some(space), "in place of the initial one");
+    assert_eq!(server.storage("deployments.apps")?.get("default", "web"), Some(web));
+    assert_eq!(server.storage("namespaces")?.get("", "default"), Some(space), "in place of the initial one");
     assert!(server.unsupported().is_empty());
     Ok(())
 }
 
 #[tokio::test(start_paused = true)]
-async fn versions_are_kept_and_the_next_ones_are_later() -> Result<(), Error> {
+async fn keeps_restored_versions_and_continues_after_them() -> Result<(), Error> {
     let [old, new] = ["3", "5000"].map(|version| map(version, &json!({"resourceVersion": version})));
     let server =
         ApiServer::builder().epoch(Timestamp::UNIX_EPOCH).objects([new, map("none", &json!({})), old])?.build();
     let versions = || -> Result<Vec<u64>, Error> {
-        let stored = server.stored("configmaps")?.list("default");
+        let stored = server.storage("configmaps")?.list("default");
         Ok(stored.iter().filter_map(|map| map["metadata"]["resourceVersion"].as_str()?.parse().ok()).collect())
     };
     // By name: 3, 5000, none.
     assert_eq!(versions()?, [3, 5000, 5001]);
-    let made = server.stored("configmaps")?.get("", "none");
-    assert_eq!(made, None, "a namespaced object is not found without its namespace");
-    let made = server.stored("configmaps")?.get("default", "none").ok_or("not there")?;
-    assert!(made["metadata"]["uid"].as_str().is_some_and(|uid| uid.len() == 36));
-    assert_eq!(made["metadata"]["creationTimestamp"], "1970-01-01T00:00:00Z");
+    let created = server.storage("configmaps")?.get("", "none");
+    assert_eq!(created, None, "a namespaced object is not found without its namespace");
+    let created = server.storage("configmaps")?.get("default", "none").ok_or("not there")?;
+    assert!(created["metadata"]["uid"].as_str().is_some_and(|uid| uid.len() == 36));
+    assert_eq!(created["metadata"]["creationTimestamp"], "1970-01-01T00:00:00Z");
 
     let blue = Patch::Merge(json!({"data": {"colour": "blue"}}));
     let patched = maps(&server).patch("3", &PatchParams::default(), &blue).await?;
     assert_eq!(patched.metadata.resource_version, Some((server.resource_version()).to_string()));
     assert!(server.resource_version() > 5001);
-    // What was before 5001 is not known, so nothing can be watched from there.
+    // Earlier history is unknown, so a watch cannot start there.
     let event = maps(&server).watch(&WatchParams::default(), "4999").await?.boxed().next().await;
     assert!(matches!(&event, Some(Ok(WatchEvent::Error(status))) if status.code == 410), "{event:?}");
     Ok(())
 }
 
-/// A replaced object, one that differs in nothing, and a removed one.
+/// Replaces an object, replaces one without a difference, and removes one.
 #[tokio::test(start_paused = true)]
-async fn watches_show_what_is_stored_later() -> Result<(), Error> {
+async fn watches_deliver_restored_objects() -> Result<(), Error> {
     let server = ApiServer::new();
     let first = server.put_stored(map("a", &json!({"uid": "1", "finalizers": ["example.com/never"]})))?;
     let version = first["metadata"]["resourceVersion"].as_str().unwrap_or_default();
@@ -79,7 +79,7 @@ async fn watches_show_what_is_stored_later() -> Result<(), Error> {
     let other = server.put_stored(map("a", &json!({"uid": "2", "resourceVersion": "900"})))?;
     assert_eq!(other["metadata"]["resourceVersion"], "900");
     assert_eq!(
-        server.stored("configmaps")?.remove("default", "a").map(|map| map["metadata"]["uid"].clone()),
+        server.storage("configmaps")?.remove("default", "a").map(|map| map["metadata"]["uid"].clone()),
         Some(json!("2"))
     );
     for (expected, version) in [("MODIFIED 1", ""), ("MODIFIED 2", "900"), ("DELETED 2", "901")] {
@@ -95,9 +95,9 @@ async fn watches_show_what_is_stored_later() -> Result<(), Error> {
     Ok(())
 }
 
-/// An object is a dependent of the owner that is stored last under a name.
+/// An object depends on the owner that was stored last under its name.
 #[tokio::test(start_paused = true)]
-async fn the_garbage_collector_knows_stored_uids() -> Result<(), Error> {
+async fn garbage_collector_follows_restored_uids() -> Result<(), Error> {
     let server = ApiServer::new();
     let owned =
         |uid: &str| json!({"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": uid}]});
@@ -105,9 +105,9 @@ async fn the_garbage_collector_knows_stored_uids() -> Result<(), Error> {
     server.put_stored(map("of-1", &owned("1")))?;
     server.put_stored(map("a", &json!({"uid": "2"})))?;
     server.put_stored(map("of-2", &owned("2")))?;
-    assert!(server.stored("configmaps")?.get("default", "of-2").is_some());
+    assert!(server.storage("configmaps")?.get("default", "of-2").is_some());
     maps(&server).delete("a", &DeleteParams::background()).await?;
-    assert!(server.stored("configmaps")?.list("default").is_empty());
+    assert!(server.storage("configmaps")?.list("default").is_empty());
     Ok(())
 }
 
@@ -117,7 +117,7 @@ async fn the_garbage_collector_knows_stored_uids() -> Result<(), Error> {
 #[case(json!({"kind": "Pod", "apiVersion": "v1"}), "a stored object needs metadata.name")]
 #[case(json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}), "a stored object needs metadata.namespace")]
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_stored_is_an_error(#[case] object: Value, #[case] expected: &str) {
+async fn rejects_objects_that_cannot_be_restored(#[case] object: Value, #[case] expected: &str) {
     let server = ApiServer::new();
     let before = server.resource_version();
     assert_eq!(server.put_stored(object.clone()).map_err(|why| why.to_string()), Err(expected.to_owned()));
@@ -126,9 +126,9 @@ async fn what_cannot_be_stored_is_an_error(#[case] object: Value, #[case] expect
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_or_a_field_may_be_wrong() {
+async fn reports_unknown_resource_and_undecodable_field() {
     let server = ApiServer::new();
-    assert_eq!(server.stored("pods.apps").err(), Some(StoredError::UnknownResource("pods.apps".to_owned())));
+    assert_eq!(server.storage("pods.apps").err(), Some(StorageError::UnknownResource("pods.apps".to_owned())));
     let undecodable = server.put_stored(map("a", &json!({"labels": 1})));
-    assert!(matches!(&undecodable, Err(StoredError::Undecodable(why)) if why.contains("labels")), "{undecodable:?}");
+    assert!(matches!(&undecodable, Err(StorageError::Undecodable(why)) if why.contains("labels")), "{undecodable:?}");
 }

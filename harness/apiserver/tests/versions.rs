@@ -1,4 +1,4 @@
-//! Reads that ask for a version of the future: upstream's watch cache waits three seconds for it.
+//! Reads that request a future resourceVersion: upstream's watch cache waits three seconds for it.
 #![expect(clippy::disallowed_methods, reason = "this is virtual time")]
 
 use std::time::Duration;
@@ -18,16 +18,16 @@ async fn send(server: &ApiServer, method: &str, path: &str, body: Value) -> Resp
     server.handle(request.body(Full::<Bytes>::from(body)).expect("a request")).await
 }
 
-async fn read(answer: Response<ResponseBody>) -> (u16, Value) {
-    let code = answer.status().as_u16();
-    (code, serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).expect("JSON"))
+async fn read(response: Response<ResponseBody>) -> (u16, Value) {
+    let code = response.status().as_u16();
+    (code, serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).expect("JSON"))
 }
 
 #[rstest]
 #[case::list("", 3)]
 #[case::get("/a", 3)]
 #[tokio::test(start_paused = true)]
-async fn a_read_of_the_future_is_refused_after_a_while(#[case] name: &str, #[case] seconds: u64) {
+async fn read_of_future_version_times_out(#[case] name: &str, #[case] seconds: u64) {
     let server = ApiServer::new();
     let start = tokio::time::Instant::now();
     let path = format!("{MAPS}{name}?resourceVersion={}", server.resource_version() + 1);
@@ -37,7 +37,7 @@ async fn a_read_of_the_future_is_refused_after_a_while(#[case] name: &str, #[cas
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_of_a_version_that_comes_meanwhile_is_answered_then() {
+async fn read_waits_for_its_version() {
     let server = ApiServer::new();
     let start = tokio::time::Instant::now();
     let path = format!("{MAPS}?resourceVersion={}", server.resource_version() + 1);
@@ -45,14 +45,14 @@ async fn a_read_of_a_version_that_comes_meanwhile_is_answered_then() {
         tokio::time::sleep(Duration::from_secs(2)).await;
         send(&server, "POST", MAPS, json!({"metadata": {"name": "a"}})).await
     };
-    let (answer, _) = tokio::join!(send(&server, "GET", &path, Value::Null), write);
-    let (code, list) = read(answer).await;
+    let (response, _) = tokio::join!(send(&server, "GET", &path, Value::Null), write);
+    let (code, list) = read(response).await;
     assert_eq!((code, &list["items"][0]["metadata"]["name"]), (200, &json!("a")));
     assert_eq!(start.elapsed().as_secs(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_the_future_shows_what_comes_after_it() {
+async fn watch_from_future_version_shows_later_changes() {
     let server = ApiServer::new();
     let start = tokio::time::Instant::now();
     let path = format!("{MAPS}?watch=1&timeoutSeconds=9&resourceVersion={}", server.resource_version() + 1);
@@ -66,7 +66,7 @@ async fn a_watch_from_the_future_shows_what_comes_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_of_all_objects_at_a_version_of_the_future_is_refused_by_an_event() {
+async fn watch_list_at_future_version_gets_error_event() {
     let server = ApiServer::new();
     let options = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let path = format!("{MAPS}?{options}&resourceVersion=99999999");

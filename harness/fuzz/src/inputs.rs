@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use kube_apiserver_sim::{ApiServer, Controllers};
-use lockstep::campaign::{self, Line, Results};
+use kube_apiserver_sim::{ApiServer, ControllerMode};
+use lockstep::campaign::{self, ResultLine, Results};
 use lockstep::recording::Recording;
-use lockstep::report::{self, Again, PlaySummary, Tally};
+use lockstep::report::{self, PlaySummary, PlayTally, RerunCommands};
 use lockstep::{audit as audit_log, capture, case as cases, infer, inspect, verdict};
 use ratatui::layout::Size;
-use rollout_controller::restart::{self, ConfigKind, ConfigName, Linked, Present, Workload, WorkloadKind, reloader};
+use rollout_controller::restart::{
+    self, ConfigKind, ConfigName, ConfigRef, ConfigState, WorkloadFacts, WorkloadKind, reloader,
+};
 use rollout_controller::{Profile, ReloaderSettings, Settings};
 use serde_json::{Value, json};
 
@@ -25,7 +27,7 @@ const REQUESTS: usize = 12;
 pub fn requests(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime of this thread needs nothing that can fail");
-    let server = ApiServer::builder().controllers(Controllers::Background).build();
+    let server = ApiServer::builder().controllers(ControllerMode::Background).build();
     runtime.block_on(async {
         for text in split(data, b"\n---\n").take(REQUESTS) {
             let (head, body) = text
@@ -53,14 +55,14 @@ pub fn requests(data: &[u8]) {
 /// A case file, as `lint` and `explain` read it.
 pub fn case(data: &[u8]) {
     match cases::parse_bytes("cases/fuzz/case.yaml", "fuzz/case", data) {
-        Err(cases::CaseError::Bad(findings)) => {
+        Err(cases::CaseError::Invalid(findings)) => {
             assert!(!findings.render(false).contains('\u{1b}'), "an escape sequence of the file is shown");
         }
         Err(error) => drop(error.to_string()),
         Ok(all) => {
             for case in &all {
                 let _ = cases::cost(case);
-                let _ = report::story(case, report::Said::Nothing, &[], false);
+                let _ = report::explanation(case, report::ExplainedTimeline::Missing, &[], false);
             }
         }
     }
@@ -77,23 +79,29 @@ fn read(recording: &Recording) {
     let anonymous = capture::anonymous(recording);
     anonymous.write(std::io::sink()).expect("a sink takes all");
     let _ = infer::infer(recording, "fuzz/case", &infer::Arrangements::new());
-    let mut views = vec![inspect::Inspected::unjudged(recording), inspect::Inspected::stepless(recording, "why")];
-    if let Ok(case) = cases::recorded(&recording.header) {
+    let mut views =
+        vec![inspect::Inspection::without_case(recording), inspect::Inspection::without_steps(recording, "why")];
+    if let Ok(case) = cases::parse_recorded(&recording.header) {
         let judgement = verdict::judge(&Arc::new(case), recording, None);
-        let again = Again::default();
-        let failure = report::failure(&judgement, &again, false);
+        let rerun = RerunCommands::default();
+        let failure = report::failure(&judgement, &rerun, false);
         assert!(!failure.contains('\u{1b}'), "an escape sequence of the recording is shown");
         let summary = PlaySummary::from(&judgement);
-        serde_json::from_str::<Value>(&report::json_of_play(&judgement, &summary, &again)).expect("it is JSON");
-        let sheet =
-            report::page::Sheet { judgement: &judgement, expected: None, again: &again, took: None, frames: None };
-        let _ = report::page::page("fuzz", &[sheet]);
-        views.push(inspect::Inspected::judged(recording, &judgement, None));
+        serde_json::from_str::<Value>(&report::json_of_play(&judgement, &summary, &rerun)).expect("it is JSON");
+        let section = report::page::CaseSection {
+            judgement: &judgement,
+            expected: None,
+            rerun: &rerun,
+            took: None,
+            frames: None,
+        };
+        let _ = report::page::page("fuzz", &[section]);
+        views.push(inspect::Inspection::of_judgement(recording, &judgement, None));
     }
     for inspected in &views {
         let _ = inspect::trace(inspected);
         for (at, size) in [(0, Size::new(80, 24)), (1, Size::new(200, 60)), (usize::MAX, Size::new(1, 1))] {
-            let _ = inspect::View::of(inspected, at, size);
+            let _ = inspect::FrameView::of(inspected, at, size);
         }
     }
 }
@@ -101,7 +109,7 @@ fn read(recording: &Recording) {
 /// An audit log, as `import` and then `case` read it.
 pub fn audit(data: &[u8]) {
     let mut log = audit_log::Log::default();
-    let sought = audit_log::Sought { namespace: None, deployment: None, from: None, to: None };
+    let sought = audit_log::ImportQuery { namespace: None, deployment: None, from: None, to: None };
     if log.add("audit.log", data).is_ok()
         && let Ok(recording) = audit_log::import(log, &sought)
     {
@@ -120,27 +128,27 @@ pub fn results(data: &[u8]) {
         return;
     };
     let mut printed: Vec<String> = Vec::new();
-    let (mut tally, mut plays, mut faults) = (Tally::default(), Vec::new(), Vec::new());
-    let mut searched = campaign::Searched::default();
+    let (mut tally, mut plays, mut faults) = (PlayTally::default(), Vec::new(), Vec::new());
+    let mut searched = campaign::SearchResult::default();
     for (line, _) in merged.lines() {
         match line {
-            Line::Play(play) => {
+            ResultLine::Play(play) => {
                 tally.take(play);
                 plays.push(play.clone());
             }
-            Line::Faults(of) => faults.push(of),
-            Line::Searched(found) => searched.add(found),
-            Line::Explored(explored) => printed.extend(explored.lines.iter().cloned()),
+            ResultLine::Faults(of) => faults.push(of),
+            ResultLine::Search(found) => searched.add(found),
+            ResultLine::Explore(explored) => printed.extend(explored.lines.iter().cloned()),
         }
     }
     printed.extend(tally.lines());
     printed.extend(searched.lines());
     printed.push(report::faults_table(faults.iter().copied()));
-    printed.push(report::not_withstood(faults));
-    printed.push(report::summary(&merged.outcomes(), merged.took(), false));
-    printed.push(report::not_conformant(plays.iter().cloned(), false));
-    printed.push(report::causes(plays));
-    let _ = merged.left();
+    printed.push(report::list_failed_points(faults));
+    printed.push(report::summary(&merged.outcomes(), merged.total_duration(), false));
+    printed.push(report::list_not_conformant(plays.iter().cloned(), false));
+    printed.push(report::common_causes(plays));
+    let _ = merged.unplayed();
     for text in printed {
         let acts = |letter: char| letter.is_control() && letter != '\n';
         assert!(!text.contains(acts) && !text.lines().any(|line| line.starts_with("::error::")), "{text:?}");
@@ -160,7 +168,7 @@ pub fn annotations(data: &[u8]) {
         "spec": {"template": {"metadata": {"annotations": annotations}, "spec": {"containers": [{"name": "app",
             "envFrom": [{"configMapRef": {"name": "config"}}, {"secretRef": {"name": "secret"}}]}]}}},
     });
-    let Ok(workload) = Workload::read(WorkloadKind::Deployment, &object) else { return };
+    let Ok(workload) = WorkloadFacts::read(WorkloadKind::Deployment, &object) else { return };
     let workload = Arc::new(workload);
     let now = "2026-01-01T00:01:00Z".parse().expect("a time");
     let checksum = "e5eb05bb23136deb5962f9004ae449e74f7e0547";
@@ -168,25 +176,28 @@ pub fn annotations(data: &[u8]) {
     let moment = Duration::from_secs(60);
     for profile in [Profile::Xing, Profile::Safe] {
         settings.profile = profile;
-        let mut observed = restart::Observed::of(Arc::clone(&workload), moment);
+        let mut observed = restart::ObservedWorkload::of(Arc::clone(&workload), moment);
         observed.schedule.clone_from(&workload.schedule);
         observed.configs = workload
             .references
             .iter()
             .map(|(name, used)| {
-                let there =
-                    Present::There { used: checksum.to_owned(), whole: checksum.to_owned(), equivalent: Vec::new() };
-                let seen = Some((moment, moment));
+                let there = ConfigState::Present {
+                    usage_checksum: checksum.to_owned(),
+                    data_checksum: checksum.to_owned(),
+                    equivalent: Vec::new(),
+                };
+                let change_span = Some((moment, moment));
                 (
                     name.clone(),
-                    Linked {
-                        used: used.clone(),
-                        present: there,
+                    ConfigRef {
+                        usage: used.clone(),
+                        state: there,
                         baseline: None,
                         changes: 1,
-                        seen,
+                        change_span,
                         keys: BTreeSet::new(),
-                        rolled_out: false,
+                        is_rolled_out: false,
                     },
                 )
             })
@@ -195,8 +206,9 @@ pub fn annotations(data: &[u8]) {
     }
     for (kind, name) in [(ConfigKind::ConfigMap, "config"), (ConfigKind::Secret, "other")] {
         let config = ConfigName { kind, namespace: "shop".to_owned(), name: name.to_owned() };
-        let change = reloader::Change { config, checksum: checksum.to_owned(), marks: BTreeSet::new(), is_gone: false };
-        let observed = reloader::Observed { workload: Arc::clone(&workload), change, ends: false };
+        let change =
+            reloader::ConfigChange { config, checksum: checksum.to_owned(), marks: BTreeSet::new(), is_deleted: false };
+        let observed = reloader::ObservedChange { workload: Arc::clone(&workload), change, is_end_known: false };
         reloader::plan(&observed, now, &ReloaderSettings::default());
     }
 }

@@ -1,40 +1,40 @@
-//! Whether a log has all writes of a Deployment: what it shows of the objects must lead from each
-//! version to the next.
+//! Checks whether a log contains all writes of a Deployment: the versions must follow from each
+//! other.
 //!
-//! A log can lack writes without a sign: of several API servers one has no log, an audit policy
-//! leaves out a subresource, an exporter drops records. Three things show it. Each write of a spec
-//! raises `metadata.generation` by one, and a write of the status does not. A ReplicaSet counts
-//! pods that were created, and ready ones that had become ready. And a controller that creates pods
-//! also writes statuses.
+//! A log can lack writes unnoticed: one of several API servers writes no log, an audit policy
+//! leaves out a subresource, an exporter drops records. Three checks detect it. Each write of a
+//! spec increments `metadata.generation`, and a write of the status does not. A ReplicaSet counts
+//! pods that must have been created, and ready ones that must have become ready. And a controller
+//! that creates pods also writes statuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::entry::Entry;
-use super::versions::{Objects, Told};
-use crate::pointer::At;
-use crate::recording::Change;
+use super::entry::AuditEntry;
+use super::versions::{LoggedVersion, Objects};
+use crate::pointer::JsonPointer;
+use crate::recording::ChangeType;
 use crate::timeline::object::{controller_uid, count, int, name, text, uid};
 
-/// What the versions before have shown.
+/// What the earlier versions have shown.
 #[derive(Debug, Default)]
 pub(super) struct Continuity {
-    /// The pods of each ReplicaSet, by UIDs, and those that were ever ready.
+    /// The UIDs of the pods of each ReplicaSet, and of those that were ever ready.
     pods: BTreeMap<String, BTreeSet<String>>,
     ready: BTreeMap<String, BTreeSet<String>>,
-    /// The kinds of which a status was written, and those that were created or sized.
+    /// The kinds whose status was written, and those that were created or sized.
     statuses: BTreeSet<&'static str>,
-    written: BTreeSet<&'static str>,
-    /// The counts that were found to be too high.
+    spec_writes: BTreeSet<&'static str>,
+    /// The counts that were reported as too high.
     reported: BTreeSet<String>,
-    /// The objects whose last version is a gap already, by kind and name.
+    /// The objects whose last version is already a gap, by kind and name.
     unknown: BTreeSet<(Option<&'static str>, String)>,
 }
 
 impl Continuity {
-    /// What was there when the log began.
-    pub(super) fn found(&mut self, kind: &str, object: &Value) {
+    /// Add an object that existed when the log began.
+    pub(super) fn add_existing(&mut self, kind: &str, object: &Value) {
         if kind != "Pod" {
             return;
         }
@@ -45,47 +45,47 @@ impl Continuity {
         }
     }
 
-    /// Takes in a write whose version is not known.
-    pub(super) fn skip(&mut self, entry: &Entry) {
+    /// Note a write whose version is not known.
+    pub(super) fn skip(&mut self, entry: &AuditEntry) {
         self.unknown.insert((entry.kind(), entry.name().to_owned()));
     }
 
-    /// Takes in the next version; what must have been written before it and is not in the log, if
-    /// there is something. `before` is what was there, `deployment` the UID of the Deployment.
-    pub(super) fn next(&mut self, before: &Objects, told: &Told<'_>, deployment: &str) -> Option<String> {
-        let object = &told.object;
-        self.found(told.kind, object);
-        let is_own = match told.kind {
+    /// Check the next version. Returns which earlier write the log lacks, if it lacks one. `before`
+    /// has the objects before this version, `deployment` is the UID of the Deployment.
+    pub(super) fn next(&mut self, before: &Objects, logged: &LoggedVersion<'_>, deployment: &str) -> Option<String> {
+        let object = &logged.object;
+        self.add_existing(logged.kind, object);
+        let is_own = match logged.kind {
             "Deployment" => uid(object) == deployment,
             "ReplicaSet" => controller_uid(object) == Some(deployment),
             "Pod" => {
                 let is_owner =
                     |set: &Value| controller_uid(object) == Some(uid(set)) && controller_uid(set) == Some(deployment);
-                told.change == Change::Added && before.all("ReplicaSet").any(is_owner)
+                logged.change == ChangeType::Added && before.all("ReplicaSet").any(is_owner)
             }
             _ => false,
         };
         if !is_own {
             return None;
         }
-        let is_status = told.entry.is_status();
+        let is_status = logged.entry.is_status();
         if is_status {
-            self.statuses.insert(told.kind)
+            self.statuses.insert(logged.kind)
         } else {
-            self.written.insert(told.kind)
+            self.spec_writes.insert(logged.kind)
         };
-        let is_known = !self.unknown.remove(&(Some(told.kind), name(object).to_owned()));
-        let known = before.get(told.kind, name(object)).filter(|known| is_known && uid(known) == uid(object));
+        let is_known = !self.unknown.remove(&(Some(logged.kind), name(object).to_owned()));
+        let known = before.get(logged.kind, name(object)).filter(|known| is_known && uid(known) == uid(object));
         let generations = known.and_then(|known| Some((int(known, GENERATION)?, int(object, GENERATION)?)));
         if let Some((then, now)) = generations
             && (now > then + 1 || is_status && now > then)
         {
-            let subject = format!("{} {}", told.kind.to_lowercase(), name(object));
+            let subject = format!("{} {}", logged.kind.to_lowercase(), name(object));
             return Some(format!(
                 "a write of {subject} is not in the log: its generation is {now}, and the log last had {then}"
             ));
         }
-        if told.kind != "ReplicaSet" {
+        if logged.kind != "ReplicaSet" {
             return None;
         }
         let counts = [("/status/replicas", &self.pods, "pods"), ("/status/readyReplicas", &self.ready, "ready pods")];
@@ -99,11 +99,11 @@ impl Continuity {
         missing.filter(|missing| self.reported.insert(missing.clone()))
     }
 
-    /// The statuses that the log leaves out altogether.
+    /// The statuses that the log lacks completely.
     pub(super) fn end(&self) -> Option<String> {
         let lacks = |kind: &str| !self.statuses.contains(kind);
         // Without pods there may be nothing to report yet.
-        if !self.written.contains("Pod") {
+        if !self.spec_writes.contains("Pod") {
             return None;
         }
         let kinds: Vec<&str> = ["Deployment", "ReplicaSet"].into_iter().filter(|kind| lacks(kind)).collect();

@@ -1,14 +1,14 @@
-//! One request of an audit log that wrote an object, and what the server answered.
+//! One request of an audit log that wrote an object, and the server's answer.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 
-/// A request that changed something, and what the server answered.
+/// A request that changed something, and the server's answer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Entry {
+pub(super) struct AuditEntry {
     #[serde(rename = "auditID", default, deserialize_with = "or_default")]
     pub(super) id: String,
     #[serde(default, deserialize_with = "or_default")]
@@ -16,33 +16,33 @@ pub(super) struct Entry {
     stage: String,
     pub(super) verb: String,
     #[serde(default, deserialize_with = "or_default")]
-    user: User,
+    user: AuditUser,
     #[serde(default)]
-    impersonated_user: Option<User>,
+    impersonated_user: Option<AuditUser>,
     #[serde(default, deserialize_with = "or_default")]
     user_agent: String,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) object_ref: ObjectRef,
     #[serde(default, deserialize_with = "or_default")]
-    response_status: Answer,
+    response_status: ResponseStatus,
     #[serde(rename = "requestURI", default, deserialize_with = "or_default")]
     uri: String,
     request_object: Option<Value>,
-    /// What the server answered.
+    /// The server's answer.
     pub(super) response_object: Option<Value>,
     stage_timestamp: jiff::Timestamp,
     #[serde(default, deserialize_with = "or_default")]
     annotations: Map<String, Value>,
 }
 
-/// Who asked.
+/// The user of a request.
 #[derive(Debug, Clone, Default, Deserialize)]
-struct User {
+struct AuditUser {
     #[serde(default, deserialize_with = "or_default")]
     username: String,
 }
 
-/// What was asked about.
+/// The object of a request.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ObjectRef {
@@ -59,7 +59,7 @@ pub(super) struct ObjectRef {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-struct Answer {
+struct ResponseStatus {
     #[serde(default, deserialize_with = "or_default")]
     code: u16,
 }
@@ -69,30 +69,31 @@ fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserial
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// The verbs that change something.
+/// The verbs of writes.
 pub(super) const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
-/// The subresources whose writes store a version of the object; `eviction` deletes a pod. Others
-/// (`exec`, `proxy`, `binding` …) are requests of which no version is known.
+/// The subresources whose writes store a version of the object; `eviction` deletes a pod. Requests
+/// of others (`exec`, `proxy`, `binding` …) have no known version.
 const STORED: [&str; 6] = ["", "status", "scale", "eviction", "resize", "ephemeralcontainers"];
-/// What the API server notes on an entry that was longer than its log allows, without its objects.
+/// The API server's annotation of an entry that exceeded the size limit of the log and lacks its
+/// objects.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
 
-impl Entry {
-    /// The same request of one object, with this answer.
+impl AuditEntry {
+    /// The same request for one object, with this answer.
     pub(super) fn of_object(&self, verb: &str, name: String, object: Value) -> Self {
         let object_ref = ObjectRef { name, ..self.object_ref.clone() };
         Self { verb: verb.to_owned(), object_ref, request_object: None, response_object: Some(object), ..self.clone() }
     }
 
-    /// An option of a deletion. The server reads them from the body, and from the address only if
-    /// there is no body.
+    /// An option of a deletion. The server reads the options from the body, and from the address
+    /// only if there is no body.
     pub(super) fn option(&self, name: &str) -> Option<String> {
         let Some(body) = self.delete_options() else { return self.query(name).map(str::to_owned) };
         let value = body.get(name).filter(|value| !value.is_null())?;
         Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     }
 
-    /// The body of a deletion, or what the body of an eviction says about it.
+    /// The body of a deletion, or the deletion options in the body of an eviction.
     fn delete_options(&self) -> Option<&Value> {
         let body = self.request_object.as_ref().filter(|body| body.is_object())?;
         if self.is_eviction() { body.get("deleteOptions").filter(|options| options.is_object()) } else { Some(body) }
@@ -103,7 +104,7 @@ impl Entry {
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// Whether the server only said what it would have done. It refuses any value but `All`.
+    /// Whether this was a dry run. The server refuses any value except `All`.
     fn is_dry_run(&self) -> bool {
         let asked = |value: &Value| value.as_array().is_some_and(|values| !values.is_empty());
         let in_body = || self.delete_options().and_then(|options| options.get("dryRun")).is_some_and(asked);
@@ -113,29 +114,29 @@ impl Entry {
         }
     }
 
-    /// Whether it asks for the deletion of a pod in words of its own.
+    /// Whether it is an eviction, which deletes a pod.
     pub(super) fn is_eviction(&self) -> bool {
         self.verb == "create" && self.object_ref.subresource == "eviction"
     }
 
-    /// Whether it wrote the object's status alone.
+    /// Whether it wrote only the object's status.
     pub(super) fn is_status(&self) -> bool {
         self.object_ref.subresource == "status"
     }
 
-    /// Whether the namespace and all in it is being deleted.
+    /// Whether it is part of the deletion of the namespace.
     pub(super) fn deletes_namespace(&self) -> bool {
         self.writer().0.ends_with(":namespace-controller")
     }
 
-    /// The kind that it is about.
+    /// The kind of the object.
     pub(super) fn kind(&self) -> Option<&'static str> {
         let ObjectRef { resource, api_group, .. } = &self.object_ref;
         let found = RESOURCES.iter().find(|(plural, group, _)| plural == resource && group == api_group);
         found.map(|(.., kind)| *kind)
     }
 
-    /// The object's name; the server's own where the request left it to the server.
+    /// The object's name; from the answer if the server generated it.
     pub(super) fn name(&self) -> &str {
         let answered = self.response_object.as_ref().and_then(|object| object.at("/metadata/name"));
         match self.object_ref.name.as_str() {
@@ -144,17 +145,17 @@ impl Entry {
         }
     }
 
-    /// The beginning of the name that the server completed, where the request says it.
+    /// The prefix of a generated name, if the request has it.
     pub(super) fn generate_name(&self) -> Option<&str> {
         self.request_object.as_ref()?.at("/metadata/generateName")?.as_str()
     }
 
-    /// Why the answer that was logged is not the one that was sent; nothing if it is.
+    /// Why the log lacks the answer that was sent; `None` if it has it.
     pub(super) fn lacks_answer(&self) -> Option<String> {
         match &self.response_object {
             Some(Value::Object(_)) => None,
             Some(Value::String(word)) => Some(format!("{word:?} stands for it")),
-            Some(_) => Some("what stands for it is no object".to_owned()),
+            Some(_) => Some("what stands for it is not an object".to_owned()),
             None if self.annotations.contains_key(TRUNCATED) => {
                 Some("the API server left it out, as the entry was too long (audit.k8s.io/truncated)".to_owned())
             }
@@ -162,7 +163,7 @@ impl Entry {
         }
     }
 
-    /// The request in a few words: `patch deployments/status of web`.
+    /// A short description of the request: `patch deployments/status of web`.
     pub(super) fn request(&self) -> String {
         let ObjectRef { resource, subresource, .. } = &self.object_ref;
         let slash = if subresource.is_empty() { "" } else { "/" };
@@ -180,27 +181,29 @@ impl Entry {
         self.stage_timestamp
     }
 
-    /// The user, and the program that asked: service accounts are told apart by the one, programs
-    /// of one user by the other. Where a user impersonates another, the other's rights count.
+    /// The user and the program that sent the request. The user distinguishes service accounts, the
+    /// program distinguishes clients of one user. If a user impersonates another, the other's
+    /// permissions apply.
     pub(super) fn writer(&self) -> (&str, &str) {
         let user = self.impersonated_user.as_ref().filter(|user| !user.username.is_empty()).unwrap_or(&self.user);
         (&user.username, self.program().0)
     }
 
-    /// The program that asked and its version: `kube-controller-manager`, `v1.36.3`.
+    /// The program that sent the request, and its version: `kube-controller-manager`, `v1.36.3`.
     pub(super) fn program(&self) -> (&str, &str) {
         let first = self.user_agent.split(' ').next().unwrap_or_default();
         first.split_once('/').unwrap_or((first, ""))
     }
 
-    /// Who asked, in a few words: `kubectl (anna)`, `kube-controller-manager (job-controller)`.
+    /// A short description of the author: `kubectl (anna)`, `kube-controller-manager
+    /// (job-controller)`.
     pub(super) fn author(&self) -> String {
         let (user, program) = self.writer();
         let user = user.rsplit(':').next().unwrap_or_default();
         if user.is_empty() || user == program { program.to_owned() } else { format!("{program} ({user})") }
     }
 
-    /// Whether it changed one of the kinds that a rollout consists of.
+    /// Whether it changed one of the kinds of a rollout.
     pub(super) fn counts(&self) -> bool {
         let done = self.stage == "ResponseComplete" && (200..300).contains(&self.response_status.code);
         done && self.kind().is_some()
@@ -210,7 +213,7 @@ impl Entry {
     }
 }
 
-/// What a rollout consists of: the plural, the group and the kind.
+/// The kinds of a rollout: the plural, the group and the kind.
 pub(super) const RESOURCES: [(&str, &str, &str); 4] = [
     ("deployments", "apps", "Deployment"),
     ("replicasets", "apps", "ReplicaSet"),

@@ -1,76 +1,77 @@
-//! The entries of audit.k8s.io within what a log or a cloud's export of it wraps them in.
+//! Finds the entries of audit.k8s.io in the records of a log or of a cloud's export.
 //!
-//! An entry comes alone, in a list (`EventList`), or inside of a record, as an object or as JSON in
-//! a string: `message` and `logEvents` of CloudWatch (EKS), `properties.log` and `records` of Azure
-//! Monitor (AKS), `log` of a container's output. All of these are found by looking inside. Two
+//! An entry comes alone, in a list (`EventList`), or inside a record, as an object or as JSON in a
+//! string: `message` and `logEvents` of CloudWatch (EKS), `properties.log` and `records` of Azure
+//! Monitor (AKS), `log` of a container's output. All of these are found by a recursive search. Two
 //! forms have the same content under other names: the tables AKSAudit and AKSAuditAdmin of Azure,
 //! and the `protoPayload` of Google Cloud (GKE).
 
 use serde_json::{Map, Value, json};
 
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 use crate::timeline::object::text;
 
-/// How deep a record may wrap an entry: an export of lists of records with a text in each is 6.
+/// The deepest nesting of an entry in a record: an export of lists of records with a text in each
+/// has a depth of 6.
 const DEEPEST: usize = 8;
 
-/// What a value of a log has.
+/// The content of a value of a log.
 #[derive(Debug, Default)]
-pub(super) struct Content {
-    /// Its entries.
+pub(super) struct LogContent {
+    /// The entries.
     pub(super) entries: Vec<Value>,
-    /// Strings that are no JSON: other text, or parts of entries that were too long for a record.
+    /// Strings that are not JSON: other text, or parts of entries that were too long for a record.
     pub(super) texts: Vec<String>,
 }
 
-/// The entries in a value of a log.
+/// Find the entries in a value of a log.
 ///
 /// # Errors
-/// It looks like an entry, and is none of audit.k8s.io.
-pub(super) fn content(value: Value) -> Result<Content, String> {
-    let mut found = Content::default();
-    collect(value, DEEPEST, &mut found)?;
-    Ok(found)
+/// It looks like an entry, but not of audit.k8s.io.
+pub(super) fn content(value: Value) -> Result<LogContent, String> {
+    let mut content = LogContent::default();
+    collect(value, DEEPEST, &mut content)?;
+    Ok(content)
 }
 
-fn collect(value: Value, depth: usize, found: &mut Content) -> Result<(), String> {
+fn collect(value: Value, depth: usize, content: &mut LogContent) -> Result<(), String> {
     let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
     match value {
         Value::Object(mut object) => {
             let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
             if version.starts_with("audit.k8s.io/") {
                 match object.get_mut("items").map(Value::take) {
-                    Some(Value::Array(items)) => found.entries.extend(items),
-                    _ => found.entries.push(Value::Object(object)),
+                    Some(Value::Array(items)) => content.entries.extend(items),
+                    _ => content.entries.push(Value::Object(object)),
                 }
             } else if let Some(entry) = of_google(&object) {
-                found.entries.push(entry);
+                content.entries.push(entry);
             } else if let Some(entry) = of_azure_table(&mut object) {
-                found.entries.push(entry);
+                content.entries.push(entry);
             } else if ["stage", "verb", "objectRef"].iter().all(|field| object.contains_key(*field)) {
-                return Err("it is no Event of audit.k8s.io".to_owned());
+                return Err("it is not an Event of audit.k8s.io".to_owned());
             } else {
                 for (_, inner) in object {
-                    collect(inner, depth, found)?;
+                    collect(inner, depth, content)?;
                 }
             }
         }
         Value::Array(all) => {
             for inner in all {
-                collect(inner, depth, found)?;
+                collect(inner, depth, content)?;
             }
         }
         Value::String(text) => match serde_json::from_str(&text) {
-            Ok(inner @ (Value::Object(_) | Value::Array(_))) => collect(inner, depth, found)?,
+            Ok(inner @ (Value::Object(_) | Value::Array(_))) => collect(inner, depth, content)?,
             Ok(_) => {}
-            Err(_) => found.texts.push(text),
+            Err(_) => content.texts.push(text),
         },
         _ => {}
     }
     Ok(())
 }
 
-/// An entry of Google Cloud's audit logs. Its request and answer have their kind in `@type`.
+/// An entry of Google Cloud's audit logs. The kind of its request and answer is in `@type`.
 fn of_google(record: &Map<String, Value>) -> Option<Value> {
     let payload = record.get("protoPayload")?;
     let (_, verb) = text(payload, "/methodName")?.strip_prefix("io.k8s.")?.rsplit_once('.')?;
@@ -106,7 +107,7 @@ fn of_google(record: &Map<String, Value>) -> Option<Value> {
     }))
 }
 
-/// The columns of Azure's tables, and the fields that they are.
+/// The columns of Azure's tables, and the fields of an entry.
 const COLUMNS: [(&str, &str); 14] = [
     ("AuditId", "auditID"),
     ("Level", "level"),
@@ -124,7 +125,7 @@ const COLUMNS: [(&str, &str); 14] = [
     ("Annotations", "annotations"),
 ];
 
-/// A row of Azure's tables of audit logs; objects may be in it as JSON in a string.
+/// A row of Azure's tables of audit logs, whose objects may be JSON in a string.
 fn of_azure_table(row: &mut Map<String, Value>) -> Option<Value> {
     if !["Stage", "Verb", "ObjectRef"].iter().all(|column| row.contains_key(*column)) {
         return None;

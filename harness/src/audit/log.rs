@@ -1,9 +1,9 @@
-//! Audit logs as files have them: a value a line, spread over lines, in lists, behind a time;
-//! compressed, cut off, from Windows.
+//! Reads audit logs from files: one value per line, values over several lines, lists, lines with a
+//! timestamp before the value; compressed, cut off, or from Windows.
 //!
-//! A log is cut off where it was copied while it was written to, or taken from its middle. The
-//! piece that is left is no error but a gap: something may have been written that is not known.
-//! Only what a rollout consists of is parsed; most lines of a log are of other kinds.
+//! A log is cut off if it was copied while it was being written, or taken from its middle. The
+//! incomplete part is a gap, not an error: something unknown may have been written. Only entries of
+//! the kinds of a rollout are parsed; most lines of a log are of other kinds.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -13,39 +13,39 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::entry::{Entry, RESOURCES};
+use super::entry::{AuditEntry, RESOURCES};
 use super::error::AuditError;
 use super::{collection, envelope};
 
-/// What audit logs have of rollouts.
+/// The entries of audit logs about rollouts.
 #[derive(Debug, Default)]
 pub struct Log {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<AuditEntry>,
     pub(super) gaps: Vec<Gap>,
     /// Whether there was an entry of any kind.
     pub(super) has_entries: bool,
-    /// The entries that there are, by identity and time: several files may have the same one.
-    known: BTreeSet<(String, Timestamp)>,
+    /// The entries so far, by ID and time: several files may contain the same entry.
+    seen_entries: BTreeSet<(String, Timestamp)>,
 }
 
-/// Something that the log should have, and has not.
+/// Something that the log lacks.
 #[derive(Debug, Clone)]
 pub(super) struct Gap {
-    /// When it was written; not later than that.
+    /// The latest time at which it was written.
     pub(super) at: Option<Timestamp>,
     /// What is missing.
     pub(super) why: String,
 }
 
-/// The first bytes of compressed files that are not read, and what they are called.
+/// The first bytes of unsupported compressed files, and the names of the formats.
 const UNKNOWN: [(&[u8], &str); 4] =
     [(b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip")];
 
-/// The most bytes of a value: one of a compressed file may have no end.
+/// The most bytes of a value: one of a compressed file may be endless.
 const LONGEST: u64 = 256 << 20;
 
 impl Log {
-    /// Adds a file; `name` is its name in messages.
+    /// Add a file; `name` is its name in messages.
     ///
     /// # Errors
     /// See [`AuditError`].
@@ -85,7 +85,7 @@ impl Log {
                     documents.check(length)?;
                     documents.line(&String::from_utf8_lossy(&line))?;
                 }
-                // The compressed data end too early, or others follow them.
+                // The compressed data end too early, or other data follow them.
                 Err(error) if is_gzip && error.kind() != ErrorKind::Interrupted => {
                     documents.line(&String::from_utf8_lossy(&line))?;
                     cut = true;
@@ -98,22 +98,22 @@ impl Log {
     }
 }
 
-/// The values of one file, from its lines.
+/// Splits the lines of one file into values.
 struct Documents<'a> {
     log: &'a mut Log,
     name: &'a str,
-    /// The number of the line.
+    /// The number of the current line.
     number: usize,
-    /// A value that has begun and not ended, the line on which it began, and what is open in it.
+    /// An incomplete value, the line on which it began, and its nesting.
     open: String,
     begins: usize,
     nesting: Nesting,
-    /// When the last entry was answered, if it was parsed; else its line.
+    /// The time of the last entry if it was parsed; otherwise its line.
     last: Option<Timestamp>,
     passed: String,
-    /// The line at which the last gap was found.
+    /// The line of the last gap.
     gap_at: usize,
-    /// Gaps that come before an entry whose time is not known yet.
+    /// Gaps before an entry whose time is not known yet.
     untimed: Vec<usize>,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Documents<'a> {
         Self { log, name, number: 0, open, begins: 0, nesting, last: None, passed, gap_at: 0, untimed: Vec::new() }
     }
 
-    /// Fails if a value is too long with so many bytes more.
+    /// Fails if a value gets too long with this many more bytes.
     fn check(&self, more: usize) -> Result<(), AuditError> {
         if (self.open.len() + more) as u64 <= LONGEST {
             return Ok(());
@@ -161,7 +161,7 @@ impl<'a> Documents<'a> {
             }
             trimmed.clone_into(&mut self.open);
             self.nesting.read(&trimmed[start..]);
-            // What stands behind other text ends with its line.
+            // A value after other text ends with its line.
             if is_other_text(&trimmed[..start]) && self.nesting.depth > 0 {
                 self.cut();
                 return Ok(());
@@ -172,7 +172,7 @@ impl<'a> Documents<'a> {
             self.nesting.read(line);
         }
         match self.nesting {
-            // A string does not go on in another line.
+            // A string does not continue on another line.
             Nesting { in_string: true, .. } => self.cut(),
             Nesting { depth: 1.., .. } => {}
             Nesting { .. } => return self.values(false),
@@ -180,7 +180,7 @@ impl<'a> Documents<'a> {
         Ok(())
     }
 
-    /// The end of the file; whether it is known to have been longer.
+    /// The end of the file; `was_cut`: the file is known to have been longer.
     fn end(mut self, was_cut: bool) -> Result<(), AuditError> {
         self.begins = if self.open.is_empty() { self.number } else { self.begins };
         self.cut();
@@ -190,7 +190,7 @@ impl<'a> Documents<'a> {
         Ok(())
     }
 
-    /// Takes the values out of what is complete.
+    /// Extract the complete values.
     fn values(&mut self, is_field: bool) -> Result<(), AuditError> {
         let text = std::mem::take(&mut self.open);
         self.nesting = Nesting::default();
@@ -221,14 +221,14 @@ impl<'a> Documents<'a> {
         Ok(())
     }
 
-    /// Takes in an entry, once.
+    /// Add an entry, unless it is a duplicate.
     fn entry(&mut self, value: &Value) {
         self.log.has_entries = true;
         let time = value.get("stageTimestamp").and_then(Value::as_str).and_then(|time| time.parse().ok());
-        match Entry::deserialize(value) {
+        match AuditEntry::deserialize(value) {
             Ok(entry) if entry.counts() => {
-                if entry.id.is_empty() || self.log.known.insert((entry.id.clone(), entry.time())) {
-                    self.log.entries.extend(collection::each(entry));
+                if entry.id.is_empty() || self.log.seen_entries.insert((entry.id.clone(), entry.time())) {
+                    self.log.entries.extend(collection::expand(entry));
                 }
             }
             Ok(_) => {}
@@ -246,7 +246,7 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// What is left of a value that has no end, or no beginning.
+    /// Handle the rest of a value without an end, or without a beginning.
     fn cut(&mut self) {
         let piece = std::mem::take(&mut self.open);
         self.nesting = Nesting::default();
@@ -267,7 +267,7 @@ impl<'a> Documents<'a> {
     }
 }
 
-/// What is open where a text ends.
+/// The open brackets and strings at the end of a text.
 #[derive(Debug, Clone, Copy, Default)]
 struct Nesting {
     depth: i64,
@@ -290,12 +290,12 @@ impl Nesting {
     }
 }
 
-/// Whether there is more than the signs of a list.
+/// Whether the text has more than the punctuation of a list.
 fn is_other_text(text: &str) -> bool {
     text.contains(|c: char| !c.is_whitespace() && !",[".contains(c))
 }
 
-/// The text of a quoted field of a table, whose quotes are doubled, up to its end.
+/// The text of a quoted CSV field, whose quotes are doubled, up to its end.
 fn csv_field(text: &str) -> String {
     let mut field = String::new();
     let mut letters = text.chars().peekable();
@@ -308,7 +308,7 @@ fn csv_field(text: &str) -> String {
     field
 }
 
-/// Whether what cannot be read may have been a write of what a rollout consists of.
+/// Whether an unreadable part may have been a write of the kinds of a rollout.
 fn matters(piece: &str) -> bool {
     let plain: String = piece.chars().filter(|c| !matches!(c, '\\' | ' ' | '\n')).collect();
     let word = |key: &str, from: usize| {
@@ -327,7 +327,7 @@ fn matters(piece: &str) -> bool {
     })
 }
 
-/// The time in a text that may be no JSON.
+/// The time in a text that may not be JSON.
 fn time_in(text: &str) -> Option<Timestamp> {
     let (_, rest) = text.rsplit_once("stageTimestamp")?;
     let digits = rest.trim_start_matches(['\\', '"', ':', ' ']);

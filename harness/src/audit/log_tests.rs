@@ -1,5 +1,4 @@
-//! What a log may hold beside writes that happened, and the forms in which clouds and people hand
-//! logs on.
+//! Entries of a log that are not writes, and the formats in which clouds and people pass logs on.
 
 use std::io::{Read, Write};
 
@@ -10,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::tests::{Log, deployment, later, log, pod, set};
 use super::*;
-use crate::recording::Entry as Recorded;
+use crate::recording::RecordingEntry as Recorded;
 
-/// The recording of one file.
+/// The recording from one file.
 fn of_file(bytes: &[u8]) -> Result<Recording, AuditError> {
     of_files(&[bytes])
 }
@@ -22,7 +21,7 @@ fn of_files(files: &[&[u8]]) -> Result<Recording, AuditError> {
     for (number, bytes) in (1..).zip(files) {
         log.add(&format!("audit-{number}.log"), *bytes)?;
     }
-    import(log, &Sought::default())
+    import(log, &ImportQuery::default())
 }
 
 fn gaps(recording: &Recording) -> Vec<String> {
@@ -37,11 +36,11 @@ fn lines(log: &Log) -> Vec<String> {
     log.0.iter().map(Value::to_string).collect()
 }
 
-/// The ten versions of the log, and the changes made to one more request.
+/// The ten versions of the log, and the changes after one more request.
 fn with_one_more(verb: &str, resource: &str, answer: Value, change: impl FnOnce(&mut Value)) -> Recording {
     let mut log = log().user(verb, resource, answer);
     change(log.0.last_mut().unwrap());
-    log.import(&Sought::default()).unwrap()
+    log.import(&ImportQuery::default()).unwrap()
 }
 
 /// The request was answered, and changed nothing.
@@ -70,7 +69,7 @@ fn with_one_more(verb: &str, resource: &str, answer: Value, change: impl FnOnce(
 #[case::exec("create", "pods web-1-a/exec", Value::Null, json!({}))]
 #[case::proxy("delete", "pods web-1-a/proxy", Value::Null, json!({}))]
 #[case::nothing_changed("patch", "replicasets web-1", set(8, 1, 2), json!({}))]
-fn what_wrote_nothing_is_left_out(
+fn ignores_requests_that_wrote_nothing(
     #[case] verb: &str,
     #[case] resource: &str,
     #[case] answer: Value,
@@ -82,10 +81,9 @@ fn what_wrote_nothing_is_left_out(
     assert_eq!((later(&recording).len(), gaps(&recording)), (10, Vec::new()));
 }
 
-/// Options in the body are all the options of a deletion: the server does not look at its address
-/// then.
+/// If the body has options, the server ignores those in the address.
 #[test]
-fn a_body_without_dry_run_deletes() {
+fn deletion_options_in_the_body_override_the_address() {
     let status = json!({"kind": "Status", "status": "Success"});
     let recording = with_one_more("delete", "replicasets web-1", status, |entry| {
         entry["requestURI"] = json!("/rs/web-1?dryRun=All");
@@ -101,12 +99,12 @@ fn an_eviction_deletes_a_pod(#[case] node: &str, #[case] expected: &str) {
     let mut log = log();
     log.0[2]["responseObject"]["spec"] = json!({"nodeName": node});
     let log = log.user("create", "pods web-1-a/eviction", json!({"kind": "Status", "status": "Success"}));
-    let recording = log.import(&Sought::default()).unwrap();
+    let recording = log.import(&ImportQuery::default()).unwrap();
     assert_eq!((later(&recording).last().unwrap().as_str(), gaps(&recording).len()), (expected, 0));
 }
 
 #[test]
-fn who_is_impersonated_is_the_writer() {
+fn attributes_a_write_to_the_impersonated_user() {
     let recording = with_one_more("patch", "replicasets web-1", set(11, 3, 2), |entry| {
         entry["user"] = json!({"username": "gateway"});
         entry["impersonatedUser"] = json!({"username": "bea"});
@@ -117,21 +115,21 @@ fn who_is_impersonated_is_the_writer() {
     assert_eq!(last.author.as_deref(), Some("kubectl (bea)"));
 }
 
-/// A log of a time in which no ReplicaSet is created: what it writes tells the Deployment
+/// In a log without the creation of a ReplicaSet, writes of statuses identify the Deployment
 /// controller.
 #[test]
-fn who_writes_a_status_is_a_controller() {
-    let recording = log().import(&Sought::default()).unwrap();
+fn writer_of_a_status_is_a_controller() {
+    let recording = log().import(&ImportQuery::default()).unwrap();
     let other = ("system:serviceaccount:kube-system:deployment-controller-2", "kube-controller-manager");
     let mut log = log();
     for number in [5, 7] {
         log.0[number]["user"]["username"] = json!(other.0);
     }
-    let of_two = log.import(&Sought::default()).unwrap();
+    let of_two = log.import(&ImportQuery::default()).unwrap();
     assert_eq!(later(&of_two), later(&recording));
 }
 
-/// The same log in the forms in which it is handed on.
+/// The same log in the formats in which logs are passed on.
 #[rstest]
 #[case::windows(|lines: &[String]| format!("\u{feff}{}\r\n", lines.join("\r\n")).into_bytes())]
 #[case::list(|lines: &[String]| format!("{{\"kind\":\"EventList\",\"apiVersion\":\"audit.k8s.io/v1\",\"items\":[{}]}}", lines.join(",")).into_bytes())]
@@ -174,12 +172,12 @@ fn who_writes_a_status_is_a_controller() {
 #[case::gzip(|lines: &[String]| gzip(&lines.join("\n")))]
 #[case::gzip_in_parts(|lines: &[String]| [gzip(&(lines[..4].join("\n") + "\n")), gzip(&lines[4..].join("\n"))].concat())]
 #[case::twice(|lines: &[String]| [lines, lines].concat().join("\n").into_bytes())]
-fn a_log_is_read_in_the_form_it_has(#[case] form: fn(&[String]) -> Vec<u8>) {
+fn reads_logs_in_every_form(#[case] form: fn(&[String]) -> Vec<u8>) {
     let mut log = log();
     for (number, entry) in log.0.iter_mut().enumerate() {
         entry["auditID"] = json!(format!("id-{number}"));
     }
-    let expected = log.import(&Sought::default()).unwrap();
+    let expected = log.import(&ImportQuery::default()).unwrap();
     let recording = of_file(&form(&lines(&log))).unwrap();
     assert_eq!(later(&recording), later(&expected));
     assert!(gaps(&recording).is_empty(), "{:?}", gaps(&recording));
@@ -225,7 +223,7 @@ fn of_google(line: &str) -> String {
     .to_string()
 }
 
-/// What of a cut log can be used is used, and the rest is a gap.
+/// The complete part of a cut log is used, and the rest is a gap.
 #[test]
 fn a_cut_line_is_a_gap() {
     let lines = lines(&log());
@@ -239,13 +237,13 @@ fn a_cut_line_is_a_gap() {
     let recording = of_files(&[one.as_bytes(), two.as_bytes()]).unwrap();
     let found = gaps(&recording);
     assert!(found.contains(&"audit-2.log: line 6 is cut off".to_owned()), "{found:?}");
-    // Two writers in one file.
+    // Two writers to one file.
     let mixed = [rest, &[last[..200].to_owned(), lines[0].clone()]].concat().join("\n");
     assert_eq!(gaps(&of_file(mixed.as_bytes()).unwrap()), ["audit-1.log: line 10 is cut off"]);
 }
 
 #[test]
-fn what_is_cut_before_the_recording_begins_is_no_gap() {
+fn ignores_cut_lines_before_the_recording() {
     let lines = lines(&log());
     let first = json!({"kind": "Event", "apiVersion": "audit.k8s.io/v1", "stage": "ResponseComplete", "verb": "get",
         "objectRef": {"resource": "deployments"}, "stageTimestamp": "2026-01-31T11:00:00Z"});
@@ -254,13 +252,13 @@ fn what_is_cut_before_the_recording_begins_is_no_gap() {
 }
 
 #[test]
-fn what_is_cut_and_of_another_kind_is_no_gap() {
+fn ignores_cut_entries_of_other_kinds() {
     let lines = lines(&log()).join("\n");
     let other = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","objectRef":{"resource":"leases"},"resp"#;
     assert_eq!(gaps(&of_file(format!("{lines}\n{other}").as_bytes()).unwrap()), Vec::<String>::new());
 }
 
-/// Collectors split or cut what is too long for a record of theirs.
+/// Collectors split or cut entries that are too long for a record.
 #[rstest]
 #[case::docker(|text: &str| json!({"log": text}).to_string())]
 #[case::containerd(|text: &str| format!("2026-01-31T12:00:00Z stdout P {text}"))]
@@ -281,7 +279,7 @@ fn compressed_data_that_end_too_early_are_a_gap() {
     assert!(gaps(&recording)[0].contains("cut off"), "{:?}", gaps(&recording));
 }
 
-/// A write whose answer is not in the log is a gap, and named.
+/// A write whose answer is not in the log is a gap, and the message names it.
 #[rstest]
 #[case::skipped(|entry: &mut Value| entry["responseObject"] = json!("skipped-too-big-size-object"),
     "the log lacks the answer to `update replicasets` of web-1: \"skipped-too-big-size-object\" stands for it")]
@@ -291,18 +289,18 @@ fn compressed_data_that_end_too_early_are_a_gap() {
 }, "as the entry was too long (audit.k8s.io/truncated)")]
 #[case::missing(|entry: &mut Value| entry["responseObject"] = Value::Null, "the entry of level RequestResponse has none")]
 #[case::another_kind(|entry: &mut Value| entry["responseObject"] = json!({"kind": "Unknown"}), "it has another kind instead")]
-fn a_write_without_its_answer_is_a_gap(#[case] change: fn(&mut Value), #[case] says: &str) {
+fn a_write_without_its_answer_is_a_gap(#[case] change: fn(&mut Value), #[case] message: &str) {
     let mut log = log();
     change(&mut log.0[7]);
-    let gaps = gaps(&log.import(&Sought::default()).unwrap());
-    assert!(gaps.len() == 1 && gaps[0].contains(says), "{gaps:?}");
+    let gaps = gaps(&log.import(&ImportQuery::default()).unwrap());
+    assert!(gaps.len() == 1 && gaps[0].contains(message), "{gaps:?}");
 }
 
-/// A log that lacks a write shows it by what comes later.
+/// Later versions show that the log lacks a write.
 #[rstest]
 #[case::of_a_spec(6, "a write of deployment web is not in the log: its generation is 3, and the log last had 1")]
 #[case::of_a_pod(3, "replicaset web-1 counts 2 pods, and the log has shown 1")]
-fn a_missing_write_is_a_gap(#[case] missing: usize, #[case] says: &str) {
+fn a_missing_write_is_a_gap(#[case] missing: usize, #[case] message: &str) {
     let mut log = log();
     let mut last = deployment(11, 1, 1);
     last["metadata"]["generation"] = json!(3);
@@ -311,15 +309,15 @@ fn a_missing_write_is_a_gap(#[case] missing: usize, #[case] says: &str) {
         log.0.pop();
     }
     log.0.remove(missing);
-    let gaps = gaps(&log.import(&Sought::default()).unwrap());
-    assert!(gaps.len() == 1 && gaps[0] == says, "{gaps:?}");
+    let gaps = gaps(&log.import(&ImportQuery::default()).unwrap());
+    assert!(gaps.len() == 1 && gaps[0] == message, "{gaps:?}");
 }
 
 #[test]
-fn a_readiness_that_no_pod_had_is_a_gap() {
+fn ready_count_without_ready_pods_is_a_gap() {
     let mut log = log();
     log.0[3]["responseObject"]["status"] = json!({});
-    let gaps = gaps(&log.import(&Sought::default()).unwrap());
+    let gaps = gaps(&log.import(&ImportQuery::default()).unwrap());
     assert_eq!(gaps, ["replicaset web-1 counts 2 ready pods, and the log has shown 1"]);
 }
 
@@ -327,7 +325,7 @@ fn a_readiness_that_no_pod_had_is_a_gap() {
 fn a_policy_without_statuses_is_a_gap() {
     let mut log = log();
     log.0.retain(|entry| entry["objectRef"]["subresource"] != "status");
-    let gaps = gaps(&log.import(&Sought::default()).unwrap());
+    let gaps = gaps(&log.import(&ImportQuery::default()).unwrap());
     assert_eq!(gaps, ["the log has no write of deployments/status and replicasets/status"]);
 }
 
@@ -339,14 +337,14 @@ fn a_policy_without_statuses_is_a_gap() {
     b"{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/v1\",\"verb\":\"get\",\"objectRef\":{\"resource\":\"leases\"}}",
     "the log has no write of a deployment"
 )]
-fn what_has_nothing_is_refused(#[case] bytes: &[u8], #[case] says: &str) {
+fn what_has_nothing_is_refused(#[case] bytes: &[u8], #[case] message: &str) {
     let error = of_file(bytes).unwrap_err().to_string();
-    assert!(error.contains(says), "{error}");
+    assert!(error.contains(message), "{error}");
 }
 
-/// A megabyte of a compressed file can be a gigabyte.
+/// A megabyte of a compressed file can expand to a gigabyte.
 #[test]
-fn an_endless_value_is_not_read() {
+fn rejects_an_endless_value() {
     let endless = b"{}\n{\n\"a\":\n".chain(std::io::repeat(b' '));
     let refused = super::Log::default().add("audit.log", endless).unwrap_err().to_string();
     let why = "audit.log: the value that begins on line 2 is longer than 256 MiB; write one entry a line";

@@ -1,21 +1,20 @@
-//! A Deployment's past, from the audit logs of kube-apiserver: the recording that `capture` would
-//! have made while it happened.
+//! Imports the history of a Deployment from the audit logs of kube-apiserver: the result is the
+//! recording that `capture` would have made at the time.
 //!
-//! An audit log has every request. At level `RequestResponse` it has what the server answered as
-//! well, and that is the object as it was stored then: a version. Ordered by resourceVersion these
-//! are what a watch would have shown, and the entries say besides who wrote each.
+//! An audit log contains every request. At level `RequestResponse` it also contains the server's
+//! answer, which is the object as it was stored: a version. Ordered by resourceVersion, these are
+//! the versions that a watch would have delivered, and the entries also show who wrote each.
 //!
-//! * `log` reads files, `envelope` finds the entries in what exporters wrap them in, and `entry` is
-//!   one that wrote something.
-//! * `collection` is the deletion of many objects as that of each; `versions` makes versions of
-//!   answers; `continuity` finds writes that the log lacks. What is missing is a gap in the
-//!   recording, from which on nothing is judged.
-//! * A recording begins with what is there. A log has that where it has the Deployment's creation,
-//!   or from the first moment on at which each object that the counters speak of is known, as each
-//!   was written at least once.
+//! * `log` reads files, `envelope` finds the entries inside the records of exporters, and `entry`
+//!   is one request that wrote something.
+//! * `collection` expands the deletion of a collection; `versions` derives versions from answers;
+//!   `continuity` detects writes that the log lacks. Each missing write is a gap in the recording,
+//!   after which nothing is judged.
+//! * A recording begins with the existing objects. They are known from the creation of the
+//!   Deployment, or else from the first moment at which every object that the counters refer to has
+//!   been written at least once.
 //!
-//! The border: what `infer` makes of it, a case, and what `capture` does to a recording of a live
-//! cluster, names taken out for one.
+//! `infer` makes a case of the recording, and `capture` can remove the names from it.
 
 mod collection;
 mod continuity;
@@ -30,74 +29,74 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use self::continuity::{Continuity, is_ready};
-use self::entry::Entry;
+use self::entry::AuditEntry;
 pub use self::error::AuditError;
 use self::log::Gap;
 pub use self::log::Log;
 use self::versions::{Objects, version};
 use crate::capture::Journal;
 use crate::clock;
-use crate::controllers::Controllers;
-use crate::recording::{FORMAT, FileName, Header, Identity, Recording, SubjectKind, Writer};
+use crate::controllers::ControllerSet;
+use crate::recording::{FORMAT, FileName, Header, Identity, Recording, SubjectKind, WriterRole};
 use crate::timeline::object::{controller_uid, count, deleting, replicas, text, uid};
 
-/// What is looked for in a log.
+/// Which Deployment and time range to import.
 #[derive(Debug, Clone, Default)]
-pub struct Sought {
-    /// The Deployment's namespace; `None`: whichever there is.
+pub struct ImportQuery {
+    /// The Deployment's namespace; `None`: any.
     pub namespace: Option<String>,
-    /// Its name; `None`: the only one there is.
+    /// Its name; `None`: the only one in the log.
     pub deployment: Option<String>,
-    /// What came before is what was there at the beginning.
+    /// Versions before this time become the initial objects.
     pub from: Option<jiff::Timestamp>,
-    /// What came after is left out.
+    /// Versions after this time are left out.
     pub to: Option<jiff::Timestamp>,
 }
 
-/// The recording of a Deployment, from what audit logs have.
+/// Make a recording of a Deployment from audit logs.
 ///
 /// # Errors
 /// See [`AuditError`].
-pub fn import(log: Log, sought: &Sought) -> Result<Recording, AuditError> {
+pub fn import(log: Log, query: &ImportQuery) -> Result<Recording, AuditError> {
     let Log { mut entries, gaps, has_entries, .. } = log;
     if !has_entries {
         return Err(AuditError::NoEntries);
     }
-    entries.retain(|entry| sought.namespace.as_ref().is_none_or(|wanted| *wanted == entry.object_ref.namespace));
-    let (namespace, deployment) = deployment(&entries, sought)?;
+    entries.retain(|entry| query.namespace.as_ref().is_none_or(|wanted| *wanted == entry.object_ref.namespace));
+    let (namespace, deployment) = deployment(&entries, query)?;
     entries.retain(|entry| entry.object_ref.namespace == namespace);
-    entries.retain(|entry| sought.to.is_none_or(|to| entry.time() <= to));
-    // What follows is what a namespace that is being deleted allows, which no case can say.
-    let deleted = entries.iter().filter(|entry| entry.deletes_namespace()).map(Entry::time).min();
+    entries.retain(|entry| query.to.is_none_or(|to| entry.time() <= to));
+    // In a namespace that is being deleted every create fails, which no case can express.
+    let deleted = entries.iter().filter(|entry| entry.deletes_namespace()).map(AuditEntry::time).min();
     entries.retain(|entry| deleted.is_none_or(|deleted| entry.time() < deleted));
     levels(&entries, &deployment)?;
-    // Where there is no version, time has to say.
-    entries.sort_by_key(Entry::at);
+    // Entries without a version are ordered by time.
+    entries.sort_by_key(AuditEntry::at);
     let mut last = 0;
-    let mut ordered: Vec<(u64, Entry)> = Vec::new();
+    let mut ordered: Vec<(u64, AuditEntry)> = Vec::new();
     for entry in entries {
         let own = entry.response_object.as_ref().and_then(version);
         last = last.max(own.unwrap_or(0));
         ordered.push((own.unwrap_or(last), entry));
     }
     ordered.sort_by_key(|(version, entry)| (*version, entry.at()));
-    let first = beginning(&ordered, &deployment, sought)?;
+    let first = beginning(&ordered, &deployment, query)?;
     let gaps = gaps.into_iter().filter(|gap| {
-        let outside = |at| sought.to.is_some_and(|to| at > to) || deleted.is_some_and(|deleted| at > deleted);
+        let outside = |at| query.to.is_some_and(|to| at > to) || deleted.is_some_and(|deleted| at > deleted);
         !gap.at.is_some_and(outside)
     });
     recording(&ordered, first, gaps.collect(), (&namespace, &deployment))
 }
 
-/// Which Deployment is meant.
-fn deployment(entries: &[Entry], sought: &Sought) -> Result<(String, String), AuditError> {
-    let fits = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
+/// Find the Deployment.
+fn deployment(entries: &[AuditEntry], query: &ImportQuery) -> Result<(String, String), AuditError> {
+    let fits = |expected: &Option<String>, actual: &str| expected.as_ref().is_none_or(|name| name == actual);
     let of_deployments = entries.iter().filter(|entry| entry.kind() == Some("Deployment"));
     let found: BTreeSet<(String, String)> = of_deployments
         .map(|entry| (entry.object_ref.namespace.clone(), entry.name().to_owned()))
-        .filter(|(namespace, name)| fits(&sought.namespace, namespace) && fits(&sought.deployment, name))
+        .filter(|(namespace, name)| fits(&query.namespace, namespace) && fits(&query.deployment, name))
         .collect();
-    let wanted = match (&sought.namespace, &sought.deployment) {
+    let wanted = match (&query.namespace, &query.deployment) {
         (Some(namespace), Some(name)) => format!("deployment {namespace}/{name}"),
         (Some(namespace), None) => format!("a deployment in namespace {namespace}"),
         (None, Some(name)) => format!("deployment {name}"),
@@ -111,41 +110,41 @@ fn deployment(entries: &[Entry], sought: &Sought) -> Result<(String, String), Au
     }
 }
 
-/// Whether an entry is of the Deployment or may be of what belongs to it: its ReplicaSets and pods
-/// have names that begin with its own.
-fn is_own(entry: &Entry, deployment: &str) -> bool {
+/// Whether an entry may be about the Deployment or its objects: the names of its ReplicaSets and
+/// pods begin with its own.
+fn is_own(entry: &AuditEntry, deployment: &str) -> bool {
     let begins = |name: &str| name.strip_prefix(deployment).is_some_and(|rest| rest.starts_with('-'));
     match entry.kind() {
         Some("Deployment") => entry.name() == deployment,
         Some("Event") | None => false,
-        // A pod that is created is named by the answer alone.
+        // The name of a created pod is only in the answer.
         Some(_) if entry.name().is_empty() => entry.generate_name().is_none_or(begins),
         Some(_) => begins(entry.name()),
     }
 }
 
-/// Whether the policy has the answers.
-fn levels(entries: &[Entry], deployment: &str) -> Result<(), AuditError> {
-    let is_below = |entry: &&Entry| entry.response_object.is_none() && entry.level != "RequestResponse";
+/// Check that the audit policy logs the answers.
+fn levels(entries: &[AuditEntry], deployment: &str) -> Result<(), AuditError> {
+    let is_below = |entry: &&AuditEntry| entry.response_object.is_none() && entry.level != "RequestResponse";
     match entries.iter().filter(|entry| is_own(entry, deployment)).find(is_below) {
         None => Ok(()),
         Some(entry) => Err(AuditError::Level { request: entry.request(), level: entry.level.clone() }),
     }
 }
 
-/// How many entries come before the recording. From that moment on all is known: it is the
-/// Deployment's creation, or one at which the counters speak only of objects that are known; with a
-/// time, the last such moment until then.
-fn beginning(ordered: &[(u64, Entry)], deployment: &str, sought: &Sought) -> Result<usize, AuditError> {
+/// The number of entries before the recording. From then on all objects are known: it is the
+/// creation of the Deployment, or a moment at which the counters refer only to known objects; with
+/// a start time, the last such moment until then.
+fn beginning(ordered: &[(u64, AuditEntry)], deployment: &str, query: &ImportQuery) -> Result<usize, AuditError> {
     let creates =
-        |entry: &Entry| entry.kind() == Some("Deployment") && entry.name() == deployment && entry.verb == "create";
+        |entry: &AuditEntry| entry.kind() == Some("Deployment") && entry.name() == deployment && entry.verb == "create";
     let mut objects = Objects::default();
     let mut found = None;
     for (at, (last, entry)) in ordered.iter().enumerate() {
         if creates(entry) || is_known(&objects, deployment) {
             found = Some(at);
         }
-        if found.is_some() && sought.from.is_none_or(|from| entry.time() > from) {
+        if found.is_some() && query.from.is_none_or(|from| entry.time() > from) {
             break;
         }
         pass(&mut objects, entry, *last);
@@ -153,16 +152,16 @@ fn beginning(ordered: &[(u64, Entry)], deployment: &str, sought: &Sought) -> Res
     found.ok_or_else(|| AuditError::Begins(deployment.to_owned()))
 }
 
-/// Takes in what an entry tells.
-fn pass(objects: &mut Objects, entry: &Entry, last: u64) {
-    match objects.told(entry, last) {
-        Ok(Some(told)) => objects.apply(&told),
+/// Apply the version of an entry, if it has one.
+fn pass(objects: &mut Objects, entry: &AuditEntry, last: u64) {
+    match objects.version_of(entry, last) {
+        Ok(Some(logged)) => objects.apply(&logged),
         Ok(None) => {}
         Err(_) => objects.forget(entry),
     }
 }
 
-/// Whether the log has shown all that the Deployment's counters speak of.
+/// Whether the log has shown all objects that the Deployment's counters refer to.
 fn is_known(objects: &Objects, deployment: &str) -> bool {
     let Some(deployment) = objects.get("Deployment", deployment) else { return false };
     let is_own = |owner: &Value, object: &&Value| controller_uid(object) == Some(uid(owner));
@@ -189,7 +188,7 @@ fn has_ended(pod: &Value) -> bool {
 
 /// The recording from an entry on.
 fn recording(
-    ordered: &[(u64, Entry)],
+    ordered: &[(u64, AuditEntry)],
     first: usize,
     gaps: Vec<Gap>,
     (namespace, deployment): (&str, &str),
@@ -201,27 +200,27 @@ fn recording(
     for (last, entry) in before {
         pass(&mut objects, entry, *last);
         if let Some(object) = &entry.response_object {
-            continuity.found(entry.kind().unwrap_or_default(), object);
+            continuity.add_existing(entry.kind().unwrap_or_default(), object);
         }
     }
     let (Some((_, begins)), Some((_, ends))) = (after.first(), after.last()) else {
         return Err(AuditError::Time(deployment.to_owned()));
     };
     let millis = |at: i64| u64::try_from(at - begins.at()).unwrap_or(0);
-    let since = |entry: &Entry| millis(entry.at());
+    let since = |entry: &AuditEntry| millis(entry.at());
     let mut journal = Journal::new(deployment);
     let mut live = Objects::default();
     for (kind, object) in objects.into_all() {
-        journal.found(kind, object.clone());
+        journal.add_initial(kind, object.clone());
         live.put(kind, object);
     }
-    // What was cut off before the recording begins is as if the log began later.
+    // What was cut off before the recording begins does not matter, as if the log began later.
     for gap in gaps.into_iter().filter(|gap| gap.at.is_none_or(|at| at >= begins.time())) {
         journal.gap(gap.at.map_or(0, |at| millis(at.as_millisecond())), gap.why);
     }
     for (last, entry) in after {
-        let told = match live.told(entry, *last) {
-            Ok(Some(told)) => told,
+        let logged = match live.version_of(entry, *last) {
+            Ok(Some(logged)) => logged,
             Ok(None) => continue,
             Err(why) => {
                 if is_own(entry, deployment) {
@@ -231,17 +230,17 @@ fn recording(
                 continue;
             }
         };
-        let owner = if told.kind == "Deployment" && told.entry.name() == deployment {
-            uid(&told.object).to_owned()
+        let owner = if logged.kind == "Deployment" && logged.entry.name() == deployment {
+            uid(&logged.object).to_owned()
         } else {
             live.get("Deployment", deployment).map(|owner| uid(owner).to_owned()).unwrap_or_default()
         };
-        if let Some(missing) = continuity.next(&live, &told, &owner) {
+        if let Some(missing) = continuity.next(&live, &logged, &owner) {
             journal.gap(since(entry), missing);
         }
-        live.apply(&told);
-        let by = if controllers.contains(&entry.writer()) { Writer::Other } else { Writer::Driver };
-        journal.written(told.kind, told.change, told.object, (by, Some(entry.author())), since(entry));
+        live.apply(&logged);
+        let by = if controllers.contains(&entry.writer()) { WriterRole::Other } else { WriterRole::Driver };
+        journal.add_version(logged.kind, logged.change, logged.object, (by, Some(entry.author())), since(entry));
     }
     if let Some(missing) = continuity.end() {
         journal.gap(0, missing);
@@ -255,8 +254,8 @@ fn recording(
         case: format!("imported/{}", FileName::of(deployment)),
         path: String::new(),
         source: String::new(),
-        judged: Controllers::default(),
-        under_test: Controllers::default(),
+        controllers: ControllerSet::default(),
+        under_test: ControllerSet::default(),
         namespace: namespace.to_owned(),
         subject: Identity::new("audit log", program, own),
         kind: SubjectKind::Cluster,
@@ -271,25 +270,26 @@ fn recording(
     Ok(journal.finish(header, since(ends)))
 }
 
-/// Programs that have the version of the cluster.
+/// The programs with the same version as the cluster.
 const OF_THE_CLUSTER: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kube-apiserver"];
 
-/// Who looks after ReplicaSets and pods: programs that create them with an owner or write the
-/// status of a Deployment or ReplicaSet, the garbage collector, which deletes those of an owner
-/// that is gone, and kubelets, which write what became of a pod.
-fn controllers(ordered: &[(u64, Entry)]) -> BTreeSet<(&str, &str)> {
-    let reports = |entry: &Entry| matches!(entry.kind(), Some("Deployment" | "ReplicaSet")) && entry.is_status();
-    let makes = |entry: &Entry| {
+/// The controllers of ReplicaSets and pods: programs that create them with an owner or write the
+/// status of a Deployment or ReplicaSet, the garbage collector, which deletes the objects of a
+/// deleted owner, and kubelets, which write the status of pods.
+fn controllers(ordered: &[(u64, AuditEntry)]) -> BTreeSet<(&str, &str)> {
+    let reports = |entry: &AuditEntry| matches!(entry.kind(), Some("Deployment" | "ReplicaSet")) && entry.is_status();
+    let makes = |entry: &AuditEntry| {
         matches!(entry.kind(), Some("ReplicaSet" | "Pod"))
             && entry.verb == "create"
             && entry.object_ref.subresource.is_empty()
             && entry.response_object.as_ref().is_some_and(|object| controller_uid(object).is_some())
     };
     let all = ordered.iter().map(|(_, entry)| entry);
-    let is_helper =
-        |entry: &&Entry| entry.program().0 == "kubelet" || entry.writer().0.ends_with(":generic-garbage-collector");
+    let is_helper = |entry: &&AuditEntry| {
+        entry.program().0 == "kubelet" || entry.writer().0.ends_with(":generic-garbage-collector")
+    };
     let helpers = all.clone().filter(is_helper);
-    all.filter(|entry| makes(entry) || reports(entry)).chain(helpers).map(Entry::writer).collect()
+    all.filter(|entry| makes(entry) || reports(entry)).chain(helpers).map(AuditEntry::writer).collect()
 }
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
-//! Logs as kube-apiserver writes them, of a ReplicaSet of two pods that is scaled down by a user's
-//! edit of the Deployment.
+//! Logs as kube-apiserver writes them, of a ReplicaSet with two pods that is scaled down after a
+//! user edits the Deployment.
 
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::recording::Entry as Recorded;
+use crate::recording::RecordingEntry as Recorded;
 
 const CONTROLLER: &str = "system:serviceaccount:kube-system:deployment-controller";
 const KUBELET: &str = "system:node:one";
 
-/// Lines of a log; each is a second later than the one before.
+/// The lines of a log, each a second later than the one before.
 #[derive(Default)]
 pub(super) struct Log(pub(super) Vec<Value>);
 
 impl Log {
-    /// An entry: who, the verb, the resource with its subresource, and the answer.
+    /// Add an entry: the user and program, the verb, the resource with its subresource, and the
+    /// answer.
     pub(super) fn entry(mut self, (user, agent): (&str, &str), verb: &str, resource: &str, answer: Value) -> Self {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         let (resource, name) = resource.split_once(' ').unwrap_or((resource, ""));
@@ -40,11 +41,11 @@ impl Log {
         self.entry(("anna", "kubectl"), verb, resource, answer)
     }
 
-    pub(super) fn import(&self, sought: &Sought) -> Result<Recording, AuditError> {
+    pub(super) fn import(&self, query: &ImportQuery) -> Result<Recording, AuditError> {
         let lines: Vec<String> = self.0.iter().map(Value::to_string).collect();
         let mut log = super::Log::default();
         log.add("audit.log", lines.join("\n").as_bytes())?;
-        import(log, sought)
+        import(log, query)
     }
 }
 
@@ -88,97 +89,98 @@ pub(super) fn log() -> Log {
         .entry((KUBELET, "kubelet"), "delete", "pods web-1-b", pod(10, "web-1-b", &gone))
 }
 
-/// What came after the beginning: the version, the kind and what became of it; `!` for what no
+/// The versions after the beginning: resourceVersion, name and change; `!` marks those that no
 /// controller wrote.
 pub(super) fn later(recording: &Recording) -> Vec<String> {
     let settled = recording.entries.iter().position(|entry| matches!(entry, Recorded::Settled(_))).unwrap();
-    let told = recording.entries[settled..].iter().filter_map(|entry| match entry {
+    let versions = recording.entries[settled..].iter().filter_map(|entry| match entry {
         Recorded::Object(version) => {
-            let by = if version.by == Writer::Driver { "!" } else { "" };
+            let by = if version.by == WriterRole::Driver { "!" } else { "" };
             Some(format!("{}{by} {} {:?}", version.rv, version.name, version.change))
         }
         _ => None,
     });
-    told.collect()
+    versions.collect()
 }
 
 #[test]
-fn a_log_with_the_creation_is_a_recording_of_all() {
-    let recording = log().import(&Sought::default()).unwrap();
+fn log_with_the_creation_gives_a_complete_recording() {
+    let recording = log().import(&ImportQuery::default()).unwrap();
     assert_eq!(recording.header.cluster.version, "v1.36.3");
-    let told = later(&recording);
-    assert_eq!(told.len(), 10);
-    assert_eq!(told[0], "1! web Added");
-    assert_eq!(told[6], "7! web Modified", "the answer is a Scale");
-    assert_eq!(&told[8..], ["9 web-1-b Modified", "10 web-1-b Deleted"]);
+    let versions = later(&recording);
+    assert_eq!(versions.len(), 10);
+    assert_eq!(versions[0], "1! web Added");
+    assert_eq!(versions[6], "7! web Modified", "the answer is a Scale");
+    assert_eq!(&versions[8..], ["9 web-1-b Modified", "10 web-1-b Deleted"]);
 }
 
 #[test]
-fn what_came_before_the_time_was_there() {
+fn versions_before_the_start_become_initial_objects() {
     let from = Some("2026-01-31T12:00:06Z".parse().unwrap());
-    let recording = log().import(&Sought { from, ..Sought::default() }).unwrap();
+    let recording = log().import(&ImportQuery { from, ..ImportQuery::default() }).unwrap();
     assert_eq!(later(&recording)[0], "7! web Modified");
 }
 
 #[test]
-fn a_log_that_begins_later_is_of_use_once_everything_was_written() {
+fn late_log_is_usable_once_every_object_was_written() {
     let Log(mut lines) = log();
     lines.remove(0);
-    let told = later(&Log(lines).import(&Sought::default()).unwrap());
-    assert_eq!(told[0], "7! web Modified");
+    let versions = later(&Log(lines).import(&ImportQuery::default()).unwrap());
+    assert_eq!(versions[0], "7! web Modified");
 }
 
 #[test]
-fn one_that_never_shows_all_pods_is_refused() {
+fn refuses_a_log_that_never_shows_all_pods() {
     let Log(mut lines) = log();
     lines.drain(..3);
-    assert!(matches!(Log(lines).import(&Sought::default()), Err(AuditError::Begins(_))));
+    assert!(matches!(Log(lines).import(&ImportQuery::default()), Err(AuditError::Begins(_))));
 }
 
 #[test]
-fn a_pod_that_a_user_deletes_is_the_users_deed() {
+fn attributes_a_deletion_by_a_user_to_the_user() {
     let goes = json!({"deletionTimestamp": "2026-01-31T12:00:09Z", "deletionGracePeriodSeconds": 30});
-    let told =
-        later(&log().user("delete", "pods web-1-a", pod(11, "web-1-a", &goes)).import(&Sought::default()).unwrap());
-    assert_eq!(told.last().unwrap(), "11! web-1-a Modified");
+    let versions = later(
+        &log().user("delete", "pods web-1-a", pod(11, "web-1-a", &goes)).import(&ImportQuery::default()).unwrap(),
+    );
+    assert_eq!(versions.last().unwrap(), "11! web-1-a Modified");
 }
 
 /// A deletion without a grace period is answered by a Status, which has no version.
 #[test]
-fn a_status_that_answers_a_deletion_ends_the_object() {
+fn status_as_answer_to_a_deletion_deletes_the_object() {
     let status = json!({"kind": "Status", "status": "Success"});
-    let told = later(&log().user("delete", "replicasets web-1", status).import(&Sought::default()).unwrap());
-    assert_eq!(told.last().unwrap(), "10! web-1 Deleted");
+    let versions = later(&log().user("delete", "replicasets web-1", status).import(&ImportQuery::default()).unwrap());
+    assert_eq!(versions.last().unwrap(), "10! web-1 Deleted");
 }
 
 #[rstest]
 #[case::level(|entry: &mut Value| { entry.as_object_mut().unwrap().remove("responseObject"); entry["level"] = json!("Metadata"); },
     "`patch deployments/scale` of web at level Metadata")]
 #[case::other(|entry: &mut Value| { entry["objectRef"]["name"] = json!("api"); }, "name one of shop/api, shop/web")]
-#[case::no_audit(|entry: &mut Value| { entry["apiVersion"] = json!("v1"); }, "line 7 is no entry of an audit log")]
-fn what_is_of_no_use_is_refused(#[case] change: fn(&mut Value), #[case] says: &str) {
+#[case::no_audit(|entry: &mut Value| { entry["apiVersion"] = json!("v1"); }, "line 7 is not an entry of an audit log")]
+fn refuses_unusable_logs(#[case] change: fn(&mut Value), #[case] message: &str) {
     let Log(mut lines) = log();
     change(&mut lines[6]);
-    let error = Log(lines).import(&Sought::default()).unwrap_err().to_string();
-    assert!(error.contains(says), "{error}");
+    let error = Log(lines).import(&ImportQuery::default()).unwrap_err().to_string();
+    assert!(error.contains(message), "{error}");
 }
 
 #[test]
-fn requests_that_failed_changed_nothing() {
+fn ignores_failed_requests() {
     let Log(mut lines) = log();
     lines[6]["responseStatus"]["code"] = json!(409);
-    let told = later(&Log(lines).import(&Sought::default()).unwrap());
-    assert!(!told.iter().any(|line| line.starts_with('7')));
+    let versions = later(&Log(lines).import(&ImportQuery::default()).unwrap());
+    assert!(!versions.iter().any(|line| line.starts_with('7')));
 }
 
-/// It deletes what an owner that is gone has left.
+/// It deletes the objects of a deleted owner.
 #[test]
-fn what_the_garbage_collector_deletes_is_no_users_deed() {
+fn attributes_deletions_by_the_garbage_collector_to_a_controller() {
     let collector = ("system:serviceaccount:kube-system:generic-garbage-collector", "kube-controller-manager");
     let status = json!({"kind": "Status", "status": "Success"});
-    let told =
-        later(&log().entry(collector, "delete", "replicasets web-1", status).import(&Sought::default()).unwrap());
-    assert_eq!(told.last().unwrap(), "10 web-1 Deleted");
+    let versions =
+        later(&log().entry(collector, "delete", "replicasets web-1", status).import(&ImportQuery::default()).unwrap());
+    assert_eq!(versions.last().unwrap(), "10 web-1 Deleted");
 }
 
 /// The answer to the deletion of a collection lists the objects as they were before it.
@@ -187,7 +189,7 @@ fn what_the_garbage_collector_deletes_is_no_users_deed() {
 #[case::without_grace("n1", "/pods?gracePeriodSeconds=0", &["9! web-1-a Deleted", "9! web-1-b Deleted"])]
 #[case::on_no_node("", "/pods", &["9! web-1-a Deleted", "9! web-1-b Deleted"])]
 #[case::held("", "/pods?propagationPolicy=Foreground", &["9! web-1-a Modified", "9! web-1-b Modified"])]
-fn a_collection_is_deleted_object_by_object(#[case] node: &str, #[case] uri: &str, #[case] expected: &[&str]) {
+fn deletes_each_object_of_a_collection(#[case] node: &str, #[case] uri: &str, #[case] expected: &[&str]) {
     let item = |rv, name| {
         let mut pod = pod(rv, name, &Value::Null);
         pod.as_object_mut().unwrap().remove("kind");
@@ -200,8 +202,8 @@ fn a_collection_is_deleted_object_by_object(#[case] node: &str, #[case] uri: &st
     lines.truncate(8);
     let Log(mut lines) = Log(lines).user("deletecollection", "pods", list);
     lines[8]["requestURI"] = json!(uri);
-    let told = later(&Log(lines).import(&Sought::default()).unwrap());
-    assert_eq!(&told[8..], expected);
+    let versions = later(&Log(lines).import(&ImportQuery::default()).unwrap());
+    assert_eq!(&versions[8..], expected);
 }
 
 #[test]
@@ -213,19 +215,19 @@ fn a_recording_ends_before_its_namespace_is_deleted() {
         "replicasets web-1",
         set(12, 0, 0),
     );
-    assert_eq!(later(&log.import(&Sought::default()).unwrap()).last().unwrap(), "10 web-1-b Deleted");
+    assert_eq!(later(&log.import(&ImportQuery::default()).unwrap()).last().unwrap(), "10 web-1-b Deleted");
 }
 
-/// What the documentation tells people to log must be all that is read.
+/// The audit policy in the documentation must log everything that is read.
 #[test]
-fn the_documented_policy_logs_all_that_is_read() {
+fn documented_policy_logs_every_request_that_is_read() {
     let page = include_str!("../../../docs/live-rollouts.md");
     let from = page.find("apiVersion: audit.k8s.io/v1").unwrap();
     let text = &page[from..from + page[from..].find("```").unwrap()];
     let policy: Value = serde_yaml::from_str(text).unwrap();
     assert_eq!(policy["omitStages"], json!(["RequestReceived"]), "what is read is at stage ResponseComplete");
     let rules = policy["rules"].as_array().unwrap();
-    let has = |list: &Value, wanted: &str| list.as_array().unwrap().iter().any(|one| one == wanted);
+    let has = |list: &Value, item: &str| list.as_array().unwrap().iter().any(|one| one == item);
     for (resource, group, kind) in entry::RESOURCES {
         for verb in entry::WRITES {
             let logs = |resource: &str| {

@@ -1,30 +1,30 @@
-//! What the server answered, as the versions of objects that it stored.
+//! Derives the versions of objects from the server's answers.
 //!
-//! Most answers are the object as it is then. Some are not: a Scale says only how many replicas
-//! there are, clients that ask for metadata get no more, the deletion of an object without a grace
-//! period is answered by a Status, and so is an eviction. The answer to the last deletion of a pod
-//! is the pod once more.
+//! Most answers are the stored object. Some are not: a Scale has only the number of replicas,
+//! clients that request metadata get only that, and the deletion of an object without a grace
+//! period is answered by a Status, as is an eviction. The answer to the last deletion of a pod is
+//! the pod once more.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::collection::deletion;
-use super::entry::Entry;
-use crate::pointer::At;
-use crate::recording::Change;
+use super::entry::AuditEntry;
+use crate::pointer::JsonPointer;
+use crate::recording::ChangeType;
 use crate::timeline::object::{deleting, int, name, text};
 
-/// One version, and the entry that tells of it.
+/// One version, and the entry that it comes from.
 #[derive(Debug)]
-pub(super) struct Told<'a> {
+pub(super) struct LoggedVersion<'a> {
     /// The entry.
-    pub(super) entry: &'a Entry,
-    /// Of which kind.
+    pub(super) entry: &'a AuditEntry,
+    /// The kind.
     pub(super) kind: &'static str,
-    /// What became of the object.
-    pub(super) change: Change,
-    /// The object; of one that is gone the last version.
+    /// What happened to the object.
+    pub(super) change: ChangeType,
+    /// The object; for a deleted one its last version.
     pub(super) object: Value,
 }
 
@@ -33,15 +33,15 @@ pub(super) struct Told<'a> {
 pub(super) struct Objects(BTreeMap<(&'static str, String), Value>);
 
 impl Objects {
-    /// What an entry tells. Nothing if it tells of no new version: of a write that changed nothing,
-    /// or of an object that the log did not have before.
+    /// The version that an entry created. `None` if it created none: the write changed nothing, or
+    /// the log has no earlier version of the object.
     ///
     /// # Errors
-    /// There is a version, and the log does not have it; why.
-    pub(super) fn told<'a>(&self, entry: &'a Entry, last: u64) -> Result<Option<Told<'a>>, String> {
+    /// There is a version, but the log lacks it, for this reason.
+    pub(super) fn version_of<'a>(&self, entry: &'a AuditEntry, last: u64) -> Result<Option<LoggedVersion<'a>>, String> {
         let Some(kind) = entry.kind() else { return Ok(None) };
-        let known = self.0.get(&(kind, entry.name().to_owned()));
-        let told = |change, object| Ok(Some(Told { entry, kind, change, object }));
+        let previous = self.0.get(&(kind, entry.name().to_owned()));
+        let logged = |change, object| Ok(Some(LoggedVersion { entry, kind, change, object }));
         if let Some(why) = entry.lacks_answer() {
             return Err(format!("the log lacks the answer to {}: {why}", entry.request()));
         }
@@ -50,35 +50,35 @@ impl Objects {
         let removes = entry.verb == "delete" && entry.object_ref.subresource.is_empty();
         match of {
             "Status" if removes => {
-                let Some(known) = known else { return Ok(None) };
-                let mut object = known.clone();
+                let Some(previous) = previous else { return Ok(None) };
+                let mut object = previous.clone();
                 object["metadata"]["resourceVersion"] = json!(last.to_string());
-                told(Change::Deleted, object)
+                logged(ChangeType::Deleted, object)
             }
             "Status" if entry.is_eviction() => {
-                let Some(known) = known.filter(|known| !deleting(known)) else { return Ok(None) };
-                let object = deletion(entry, known, json!(last.to_string()));
-                told(if is_held(&object) { Change::Modified } else { Change::Deleted }, object)
+                let Some(previous) = previous.filter(|previous| !deleting(previous)) else { return Ok(None) };
+                let object = deletion(entry, previous, json!(last.to_string()));
+                logged(if is_held(&object) { ChangeType::Modified } else { ChangeType::Deleted }, object)
             }
-            // Of a collection each object was an entry of its own.
+            // Each object of a collection has an entry of its own.
             "Status" | "Table" | "PartialObjectMetadataList" => Ok(None),
             _ if of.strip_suffix("List") == Some(kind) => Ok(None),
             "Scale" | "PartialObjectMetadata" => {
-                let Some(known) = known else { return Ok(None) };
-                if is_same(known, answer) && !removes {
+                let Some(previous) = previous else { return Ok(None) };
+                if is_same(previous, answer) && !removes {
                     return Ok(None);
                 }
-                let object = if of == "Scale" { scaled(known, answer) } else { with_metadata(known, answer) };
-                told(if is_gone(entry, &object) { Change::Deleted } else { Change::Modified }, object)
+                let object = if of == "Scale" { scaled(previous, answer) } else { with_metadata(previous, answer) };
+                logged(if is_gone(entry, &object) { ChangeType::Deleted } else { ChangeType::Modified }, object)
             }
             _ if of == kind && version(answer).is_some() => {
-                let change = match known {
-                    _ if is_gone(entry, answer) => Change::Deleted,
-                    Some(known) if is_same(known, answer) => return Ok(None),
-                    Some(_) => Change::Modified,
-                    None => Change::Added,
+                let change = match previous {
+                    _ if is_gone(entry, answer) => ChangeType::Deleted,
+                    Some(previous) if is_same(previous, answer) => return Ok(None),
+                    Some(_) => ChangeType::Modified,
+                    None => ChangeType::Added,
                 };
-                told(change, answer.clone())
+                logged(change, answer.clone())
             }
             _ => Err(format!(
                 "the log lacks the answer to {}: it has {} instead",
@@ -88,23 +88,23 @@ impl Objects {
         }
     }
 
-    /// Forget an object, of which there is a later version that is not known.
-    pub(super) fn forget(&mut self, entry: &Entry) {
+    /// Forget an object, of which there is a later, unknown version.
+    pub(super) fn forget(&mut self, entry: &AuditEntry) {
         if let Some(kind) = entry.kind() {
             self.0.remove(&(kind, entry.name().to_owned()));
         }
     }
 
-    /// Take in a version.
-    pub(super) fn apply(&mut self, told: &Told<'_>) {
-        let key = (told.kind, told.entry.name().to_owned());
-        match told.change {
-            Change::Deleted => drop(self.0.remove(&key)),
-            Change::Added | Change::Modified => drop(self.0.insert(key, told.object.clone())),
+    /// Apply a version.
+    pub(super) fn apply(&mut self, logged: &LoggedVersion<'_>) {
+        let key = (logged.kind, logged.entry.name().to_owned());
+        match logged.change {
+            ChangeType::Deleted => drop(self.0.remove(&key)),
+            ChangeType::Added | ChangeType::Modified => drop(self.0.insert(key, logged.object.clone())),
         }
     }
 
-    /// Put an object there.
+    /// Add an object.
     pub(super) fn put(&mut self, kind: &'static str, object: Value) {
         self.0.insert((kind, name(&object).to_owned()), object);
     }
@@ -125,17 +125,17 @@ impl Objects {
     }
 }
 
-/// The resourceVersion of an answer; nothing if it has none.
+/// The resourceVersion of an answer, if it has one.
 pub(super) fn version(answer: &Value) -> Option<u64> {
     text(answer, "/metadata/resourceVersion")?.parse().ok().filter(|version| *version > 0)
 }
 
-/// The object after its scale was written.
-fn scaled(known: &Value, scale: &Value) -> Value {
-    let mut object = known.clone();
+/// The object after a write of its scale.
+fn scaled(previous: &Value, scale: &Value) -> Value {
+    let mut object = previous.clone();
     let replicas = scale.at("/spec/replicas").cloned().unwrap_or(json!(0));
-    if known.at("/spec/replicas") != Some(&replicas) {
-        let generation = int(known, "/metadata/generation").unwrap_or(0) + 1;
+    if previous.at("/spec/replicas") != Some(&replicas) {
+        let generation = int(previous, "/metadata/generation").unwrap_or(0) + 1;
         object["metadata"]["generation"] = json!(generation);
         object["spec"]["replicas"] = replicas;
     }
@@ -143,30 +143,30 @@ fn scaled(known: &Value, scale: &Value) -> Value {
     object
 }
 
-/// The object after its metadata were written.
-fn with_metadata(known: &Value, answer: &Value) -> Value {
-    let mut object = known.clone();
+/// The object after a write of its metadata.
+fn with_metadata(previous: &Value, answer: &Value) -> Value {
+    let mut object = previous.clone();
     object["metadata"] = answer.at("/metadata").cloned().unwrap_or_default();
     object
 }
 
-/// Whether an answer shows the version that is known: a write that changes nothing, and one that
-/// was only tried, make no other.
-fn is_same(known: &Value, answer: &Value) -> bool {
-    uid_of(known) == uid_of(answer) && version(known).is_some() && version(known) == version(answer)
+/// Whether an answer has the version that is known already: writes that change nothing and dry runs
+/// create none.
+fn is_same(previous: &Value, answer: &Value) -> bool {
+    uid_of(previous) == uid_of(answer) && version(previous).is_some() && version(previous) == version(answer)
 }
 
 fn uid_of(object: &Value) -> Option<&str> {
     text(object, "/metadata/uid")
 }
 
-/// Whether this answer is the last that is heard of an object: nothing holds it any longer.
-fn is_gone(entry: &Entry, answer: &Value) -> bool {
+/// Whether this answer is the last version of an object, which nothing keeps any longer.
+fn is_gone(entry: &AuditEntry, answer: &Value) -> bool {
     let removed = entry.verb == "delete" || deleting(answer) && entry.object_ref.subresource.is_empty();
     removed && !is_held(answer)
 }
 
-/// Whether an object stays for a time after its deletion.
+/// Whether an object remains for a time after its deletion.
 fn is_held(object: &Value) -> bool {
     let finalizers = object.at("/metadata/finalizers").and_then(Value::as_array);
     let grace = int(object, "/metadata/deletionGracePeriodSeconds").unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What was selected, by name.
+//! The items of a selection.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,32 +6,32 @@ use crate::case::Case;
 use crate::fingerprint::fingerprint;
 use crate::timeline::digest_of_case;
 
-/// One thing that a run plays.
+/// One item of a selection, such as a play of a case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Item {
-    /// Its number in the whole selection, from 0, in the order in which one run plays it.
+    /// The number in the selection of all shards, from 0, in play order.
     pub number: usize,
     /// `rolling/surge on ours, seed 3`.
     pub name: String,
-    /// Of what its case means.
+    /// The digest of its case.
     pub digest: String,
 }
 
 impl Item {
-    /// A play of a case.
+    /// An item with this digest of its case.
     #[must_use]
     pub fn new(number: usize, name: String, digest: &str) -> Self {
         Self { number, name, digest: digest.to_owned() }
     }
 }
 
-/// What a case means, in short.
+/// The digest of a case, which ignores comments and layout.
 #[must_use]
 pub fn digest_of(case: &Case) -> String {
     digest_of_case(&case.source)
 }
 
-/// A fingerprint of items, in their order.
+/// The fingerprint of items in this order.
 #[must_use]
 pub fn fingerprint_of<'a>(items: impl IntoIterator<Item = &'a Item>) -> String {
     let lines = items.into_iter().map(|item| format!("{} {} {}\n", item.number, item.name, item.digest));

@@ -1,8 +1,8 @@
-//! The results of all shards as those of one run.
+//! Merges the results of all shards into those of one run.
 //!
-//! What does not fit is refused, as a sum over the wrong parts looks like any other sum: files of
-//! different runs, two files of one shard that say different things, an item that is played twice
-//! or in no shard. A shard that is missing is no error: it is reported, and the whole is
+//! Files that do not belong together are refused, because a wrong sum looks like a right one: files
+//! of different runs, two files of one shard that contradict each other, and an item that is in two
+//! shards or in none. A missing shard is not an error: it is reported, and the merged result is
 //! inconclusive.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,91 +10,91 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::items::{Item, fingerprint_of};
-use super::results::{Line, Results};
+use super::results::{ResultLine, Results};
 use super::shard::Shard;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::report::{FaultsSummary, PlaySummary};
 
-/// Why results are not merged.
+/// Why results cannot be merged.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// They are of different runs.
-    #[error("{} and {} are of different runs: {what} is {one} in the first and {other} in the second", a.display(), b.display())]
-    OtherRun {
-        /// A file.
+    /// The files are of different runs.
+    #[error("{} and {} are of different runs: {fact} is {value_a} in the first and {value_b} in the second", a.display(), b.display())]
+    DifferentRuns {
+        /// The first file.
         a: PathBuf,
-        /// Another.
+        /// The second file.
         b: PathBuf,
-        /// What is different.
-        what: &'static str,
-        /// What it is in the first.
-        one: String,
-        /// What it is in the second.
-        other: String,
+        /// The fact that differs.
+        fact: &'static str,
+        /// Its value in the first file.
+        value_a: String,
+        /// Its value in the second file.
+        value_b: String,
     },
-    /// One shard was played twice, and not with the same result.
-    #[error("{} and {} are both shard {shard}, and contradict each other: {what}; keep one of them", a.display(), b.display())]
+    /// A shard was played twice with different results.
+    #[error("{} and {} are both shard {shard}, and contradict each other: {difference}; keep one of them", a.display(), b.display())]
     Contradiction {
-        /// A file.
+        /// The first file.
         a: PathBuf,
-        /// Another.
+        /// The second file.
         b: PathBuf,
-        /// Which shard.
+        /// The shard.
         shard: Shard,
-        /// What is different.
-        what: String,
+        /// The difference.
+        difference: String,
     },
-    /// A file's items are not those of its shard, or not what its results are about.
+    /// A file's items do not fit its shard, or its results do not fit its items.
     #[error("{}: {why}", path.display())]
     Items {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The cause.
         why: String,
     },
 }
 
-/// All shards that are there.
+/// The merged results.
 #[derive(Debug, Clone)]
-pub struct Merged {
-    /// Their results, each shard once, in order.
-    pub parts: Vec<Results>,
-    /// The shards of which there is no file.
+pub struct MergedResults {
+    /// The results of each shard, ordered by shard.
+    pub shards: Vec<Results>,
+    /// The shards without a file.
     pub missing: Vec<Shard>,
-    /// Files that say the same as another.
+    /// Files that repeat another file.
     pub repeated: Vec<PathBuf>,
 }
 
-/// Put files together. There is at least one, or nothing is merged.
+/// Merge results files. The result of no files is empty.
 ///
 /// # Errors
-/// They do not belong together.
-pub fn merge(files: Vec<Results>) -> Result<Merged, MergeError> {
-    let mut parts: BTreeMap<Shard, Results> = BTreeMap::new();
+/// The files do not belong together.
+pub fn merge(files: Vec<Results>) -> Result<MergedResults, MergeError> {
+    let mut shards: BTreeMap<Shard, Results> = BTreeMap::new();
     let mut repeated = Vec::new();
     for file in files {
-        if let Some((_, first)) = parts.first_key_value() {
-            same_run(first, &file)?;
+        if let Some((_, first)) = shards.first_key_value() {
+            check_same_run(first, &file)?;
         }
-        complete(&file)?;
-        match parts.get(&file.header.shard) {
-            Some(known) => {
-                same_results(known, &file)?;
+        check_complete(&file)?;
+        match shards.get(&file.header.shard) {
+            Some(first) => {
+                check_same_results(first, &file)?;
                 repeated.push(file.path);
             }
-            None => drop(parts.insert(file.header.shard, file)),
+            None => drop(shards.insert(file.header.shard, file)),
         }
     }
-    let count = parts.first_key_value().map_or(0, |(shard, _)| shard.count());
-    let shards = (1..=count).filter_map(|index| Shard::new(index, count));
-    let missing: Vec<Shard> = shards.filter(|shard| !parts.contains_key(shard)).collect();
-    let parts: Vec<Results> = parts.into_values().collect();
-    whole(&parts, missing.is_empty())?;
-    Ok(Merged { parts, missing, repeated })
+    let count = shards.first_key_value().map_or(0, |(shard, _)| shard.count());
+    let all = (1..=count).filter_map(|index| Shard::new(index, count));
+    let missing: Vec<Shard> = all.filter(|shard| !shards.contains_key(shard)).collect();
+    let shards: Vec<Results> = shards.into_values().collect();
+    check_items(&shards, missing.is_empty())?;
+    Ok(MergedResults { shards, missing, repeated })
 }
 
-/// The files are parts of one run.
-fn same_run(a: &Results, b: &Results) -> Result<(), MergeError> {
+/// Fails unless two files are of one run.
+fn check_same_run(a: &Results, b: &Results) -> Result<(), MergeError> {
     let (x, y) = (&a.header, &b.header);
     let selection = |it: &Results| format!("{} of {} items", it.header.selection, it.header.selected);
     let shards = |it: &Results| format!("one of {}", it.header.shard.count());
@@ -106,129 +106,137 @@ fn same_run(a: &Results, b: &Results) -> Result<(), MergeError> {
         ("the selection", selection(a), selection(b)),
     ];
     let (first, mut second) = (versions(a), versions(b));
-    let programs = first.into_iter().filter_map(|((what, name), version)| {
-        let other = second.remove(&(what, name.clone()))?;
-        Some((what, format!("{name} ({version})"), format!("{name} ({other})")))
+    let programs = first.into_iter().filter_map(|((fact, name), version_a)| {
+        let version_b = second.remove(&(fact, name.clone()))?;
+        Some((fact, format!("{name} ({version_a})"), format!("{name} ({version_b})")))
     });
-    match facts.into_iter().chain(programs).find(|(_, one, other)| one != other) {
-        Some((what, one, other)) => {
-            Err(MergeError::OtherRun { a: a.path.clone(), b: b.path.clone(), what, one, other })
+    match facts.into_iter().chain(programs).find(|(_, value_a, value_b)| value_a != value_b) {
+        Some((fact, value_a, value_b)) => {
+            Err(MergeError::DifferentRuns { a: a.path.clone(), b: b.path.clone(), fact, value_a, value_b })
         }
         None => Ok(()),
     }
 }
 
-/// The versions of the subjects and clusters that a file's plays name.
-fn versions(of: &Results) -> BTreeMap<(&'static str, String), String> {
+/// The versions of the subjects and clusters that the plays of a file name.
+fn versions(results: &Results) -> BTreeMap<(&'static str, String), String> {
     let mut all: BTreeMap<(&'static str, String), BTreeSet<&str>> = BTreeMap::new();
-    for (line, _) in &of.lines {
-        let mut add = |what, name: &str, version| {
-            all.entry((what, name.to_owned())).or_default().insert(version);
+    for (line, _) in &results.lines {
+        let mut add = |fact, name: &str, version| {
+            all.entry((fact, name.to_owned())).or_default().insert(version);
         };
         match line {
-            Line::Play(PlaySummary { subject, cluster, .. }) => {
+            ResultLine::Play(PlaySummary { subject, cluster, .. }) => {
                 add("the subject", &subject.name, subject.version.as_str());
                 add("the cluster", &cluster.name, cluster.version.as_str());
             }
-            Line::Faults(FaultsSummary { subject, .. }) => add("the subject", &subject.name, subject.version.as_str()),
-            Line::Searched(_) | Line::Explored(_) => {}
+            ResultLine::Faults(FaultsSummary { subject, .. }) => {
+                add("the subject", &subject.name, subject.version.as_str());
+            }
+            ResultLine::Search(_) | ResultLine::Explore(_) => {}
         }
     }
     let joined = |versions: BTreeSet<&str>| versions.into_iter().collect::<Vec<_>>().join(", ");
-    all.into_iter().map(|(what, versions)| (what, joined(versions))).collect()
+    all.into_iter().map(|(fact, versions)| (fact, joined(versions))).collect()
 }
 
 /// Fails unless each item of the header was played exactly once.
-fn complete(file: &Results) -> Result<(), MergeError> {
+fn check_complete(file: &Results) -> Result<(), MergeError> {
     let wrong = |why: String| Err(MergeError::Items { path: file.path.clone(), why });
-    let mut waiting: BTreeMap<usize, &Item> = file.header.items.iter().map(|item| (item.number, item)).collect();
+    let mut missing: BTreeMap<usize, &Item> = file.header.items.iter().map(|item| (item.number, item)).collect();
     for (line, _) in &file.lines {
-        if waiting.remove(&line.item()).is_none() {
+        if missing.remove(&line.item()).is_none() {
             return wrong(format!("there are two results of item {}, or it is not of this shard", line.item()));
         }
     }
-    match waiting.values().next() {
-        Some(item) if waiting.len() != file.end.left => wrong(format!("there is no result of {}", item.name)),
+    match missing.values().next() {
+        Some(item) if missing.len() != file.end.unplayed => wrong(format!("there is no result of {}", item.name)),
         _ => Ok(()),
     }
 }
 
-/// Two files of one shard say the same; how long it took aside.
-fn same_results(a: &Results, b: &Results) -> Result<(), MergeError> {
-    let by_item = |it: &Results| -> BTreeMap<usize, Line> {
+/// Fails unless two files of one shard have the same results. Durations may differ.
+fn check_same_results(a: &Results, b: &Results) -> Result<(), MergeError> {
+    let by_item = |it: &Results| -> BTreeMap<usize, ResultLine> {
         it.lines.iter().map(|(line, _)| (line.item(), line.clone())).collect()
     };
     let (x, y) = (by_item(a), by_item(b));
     let name = |item: &usize| {
-        let found = a.header.items.iter().chain(&b.header.items).find(|it| it.number == *item);
-        found.map_or_else(|| item.to_string(), |it| it.name.clone())
+        let named = a.header.items.iter().chain(&b.header.items).find(|it| it.number == *item);
+        named.map_or_else(|| item.to_string(), |it| it.name.clone())
     };
     let different = x.keys().chain(y.keys()).find(|item| x.get(item) != y.get(item));
-    let what = match different {
+    let difference = match different {
         Some(item) => {
-            let word = |of: &BTreeMap<usize, Line>| of.get(item).map_or("not played", |line| line.outcome().name());
-            let (one, other) = (word(&x), word(&y));
-            let how = if one == other { format!("{one} in both, differently") } else { format!("{one}, and {other}") };
+            let word = |lines: &BTreeMap<usize, ResultLine>| {
+                lines.get(item).map_or("not played", |line| line.outcome().name())
+            };
+            let (outcome_a, outcome_b) = (word(&x), word(&y));
+            let how = if outcome_a == outcome_b {
+                format!("{outcome_a} in both, differently")
+            } else {
+                format!("{outcome_a}, and {outcome_b}")
+            };
             format!("{} is {how}", name(item))
         }
         None if a.header.items != b.header.items => "their items are different".to_owned(),
         None if a.end.ended_between != b.end.ended_between => {
-            let (one, other) = (a.end.ended_between, b.end.ended_between);
-            format!("the subject ended between two cases {one} times, and {other} times")
+            let (times_a, times_b) = (a.end.ended_between, b.end.ended_between);
+            format!("the subject ended between two cases {times_a} times, and {times_b} times")
         }
         None => return Ok(()),
     };
-    Err(MergeError::Contradiction { a: a.path.clone(), b: b.path.clone(), shard: a.header.shard, what })
+    Err(MergeError::Contradiction { a: a.path.clone(), b: b.path.clone(), shard: a.header.shard, difference })
 }
 
-/// No item is in two shards, and where no shard is missing none is in no shard.
-fn whole(parts: &[Results], is_all: bool) -> Result<(), MergeError> {
+/// Fails if an item is in two shards, or, with all shards present, if an item is in none.
+fn check_items(shards: &[Results], is_complete: bool) -> Result<(), MergeError> {
     let mut items: BTreeMap<usize, (&Item, &Results)> = BTreeMap::new();
-    for part in parts {
-        for item in &part.header.items {
-            if let Some((_, other)) = items.insert(item.number, (item, part)) {
-                let why = format!("{} is in {} as well", item.name, other.path.display());
-                return Err(MergeError::Items { path: part.path.clone(), why });
+    for shard in shards {
+        for item in &shard.header.items {
+            if let Some((_, first)) = items.insert(item.number, (item, shard)) {
+                let why = format!("{} is in {} as well", item.name, first.path.display());
+                return Err(MergeError::Items { path: shard.path.clone(), why });
             }
         }
     }
-    let Some(part) = parts.first().filter(|_| is_all) else { return Ok(()) };
-    if fingerprint_of(items.values().map(|(item, _)| *item)) != part.header.selection {
-        let (all, selected) = (items.len(), part.header.selected);
+    let Some(shard) = shards.first().filter(|_| is_complete) else { return Ok(()) };
+    if fingerprint_of(items.values().map(|(item, _)| *item)) != shard.header.selection {
+        let (all, selected) = (items.len(), shard.header.selected);
         let why = format!("{all} items in all shards are not the {selected} that were selected");
-        return Err(MergeError::Items { path: part.path.clone(), why });
+        return Err(MergeError::Items { path: shard.path.clone(), why });
     }
     Ok(())
 }
 
-impl Merged {
-    /// What came of each item, in the order of the selection, with the line as it was written.
+impl MergedResults {
+    /// The result of each item in the order of the selection, with its original line.
     #[must_use]
-    pub fn lines(&self) -> Vec<&(Line, String)> {
-        let mut lines: Vec<_> = self.parts.iter().flat_map(|part| &part.lines).collect();
+    pub fn lines(&self) -> Vec<&(ResultLine, String)> {
+        let mut lines: Vec<_> = self.shards.iter().flat_map(|shard| &shard.lines).collect();
         lines.sort_by_key(|(line, _)| line.item());
         lines
     }
 
-    /// All outcomes, as one run would have them: a subject that ended by itself between two cases
-    /// is its failure.
+    /// All outcomes of the run. A subject that ended by itself between two cases counts as one
+    /// non-conformant outcome.
     #[must_use]
-    pub fn outcomes(&self) -> Vec<Outcome> {
-        let between = self.parts.iter().map(|part| part.end.ended_between).sum();
+    pub fn outcomes(&self) -> Vec<RunOutcome> {
+        let between = self.shards.iter().map(|shard| shard.end.ended_between).sum();
         let lines = self.lines().into_iter().map(|(line, _)| line.outcome());
-        lines.chain(std::iter::repeat_n(Outcome::NonConformant, between)).collect()
+        lines.chain(std::iter::repeat_n(RunOutcome::NonConformant, between)).collect()
     }
 
-    /// How long all shards took, one after the other.
+    /// The sum of the durations of all shards.
     #[must_use]
-    pub fn took(&self) -> Duration {
-        self.parts.iter().map(|part| Duration::try_from_secs_f64(part.end.seconds).unwrap_or_default()).sum()
+    pub fn total_duration(&self) -> Duration {
+        self.shards.iter().map(|shard| Duration::try_from_secs_f64(shard.end.seconds).unwrap_or_default()).sum()
     }
 
-    /// How many items of the shards that are there were not played, for want of time.
+    /// The number of items that the shards skipped for lack of time.
     #[must_use]
-    pub fn left(&self) -> usize {
-        self.parts.iter().map(|part| part.end.left).sum()
+    pub fn unplayed(&self) -> usize {
+        self.shards.iter().map(|shard| shard.end.unplayed).sum()
     }
 }
 

@@ -1,27 +1,26 @@
-//! Campaigns: one selection, played by several runs on several machines, whose results are one
-//! again.
+//! Campaigns: one selection, played by several runs on several machines, with merged results.
 //!
-//! * `shard` says which part of a selection a run plays.
-//! * `items` names what was selected, so that two runs can be seen to be parts of one.
-//! * `results` is the file in which a shard leaves what came of its part.
-//! * `merge` puts the files of all shards together, and refuses those that do not belong together.
-//! * `searched` is what a search found, `explored` what exploring a case came to.
+//! * `shard` decides which part of a selection a run plays.
+//! * `items` names the selected items, so that two runs can be recognised as shards of one.
+//! * `results` is the file to which a shard writes its results.
+//! * `merge` merges the files of all shards, and refuses files that do not belong together.
+//! * `search_result` and `explore_result` are the results of `fuzz` and `explore`.
 //!
-//! A results file has one JSON object a line: a header; for each play what `--output json` prints
-//! of it; and an end, which is how a file shows that it is whole.
+//! A results file has one JSON object per line: a header; for each play what `--output json` prints
+//! of it; and an end line, without which the file counts as truncated.
 //!
-//! Pure but for reading and writing that file. Who plays is `cli`'s to say, and how it is printed.
+//! The only I/O is reading and writing that file. `cli` plays the cases and prints the results.
 
-mod explored;
+mod explore_result;
 mod items;
 mod merge;
 mod results;
-mod searched;
+mod search_result;
 mod shard;
 
-pub use explored::Explored;
+pub use explore_result::ExploreResult;
 pub use items::{Item, digest_of, fingerprint_of};
-pub use merge::{MergeError, Merged, merge};
-pub use results::{End, FILE_ENDING, Header, Line, Results, ResultsError, write};
-pub use searched::{Cause, Searched};
+pub use merge::{MergeError, MergedResults, merge};
+pub use results::{FILE_ENDING, ResultLine, Results, ResultsEnd, ResultsError, ResultsHeader, write};
+pub use search_result::{FindingSummary, SearchResult};
 pub use shard::Shard;

@@ -1,7 +1,7 @@
-//! The file in which a shard leaves what came of its part.
+//! The results file of a shard.
 //!
-//! It is written when everything was played, under another name, and renamed: a shard that was
-//! ended early leaves no file. A shard that is played again replaces the file of the same name.
+//! It is written under a temporary name once everything has been played, and then renamed, so a
+//! shard that ended early leaves no file. Playing a shard again replaces its file.
 
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -12,109 +12,110 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::explored::Explored;
+use super::explore_result::ExploreResult;
 use super::items::{Item, fingerprint_of};
-use super::searched::Searched;
+use super::search_result::SearchResult;
 use super::shard::Shard;
-use crate::outcome::Outcome;
-use crate::plain;
+use crate::outcome::RunOutcome;
 use crate::recording::FileName;
 use crate::report::{FaultsSummary, PlaySummary};
+use crate::sanitize;
 
-/// How the name of every results file ends.
+/// The ending of the name of every results file.
 pub const FILE_ENDING: &str = ".shard.ndjson";
 
-/// The keys whose texts may have several lines.
-const OF_LINES: [&str; 2] = ["headline", "why"];
-/// More items than a shard ever has.
-const MOST: usize = 10_000_000;
-/// More seconds than a shard ever takes: thirty years.
-const LONGEST: f64 = 1e9;
+/// The keys whose values may have several lines.
+const MULTILINE_KEYS: [&str; 2] = ["headline", "why"];
+/// The most items of a shard.
+const MOST_ITEMS: usize = 10_000_000;
+/// The longest duration of a shard in seconds: thirty years.
+const MOST_SECONDS: f64 = 1e9;
 
-/// The items of this part, the program and the subject that play them.
+/// The first line of a results file: the items of the shard, and the command that plays them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Header {
-    /// Which part this is.
+pub struct ResultsHeader {
+    /// The shard.
     pub shard: Shard,
-    /// The version of the program that played.
+    /// The version of Lockstep.
     pub lockstep: String,
     /// `run`, `faults`, `fuzz` or `explore`.
     pub command: String,
-    /// What was typed, without what says which shard this is.
+    /// The typed command line, without the flags that name the shard.
     pub command_line: String,
-    /// The flags that decide what comes of a play.
+    /// The flags that affect the result of a play.
     pub arguments: String,
-    /// How many items were selected, in all shards together.
+    /// The number of items in all shards.
     pub selected: usize,
-    /// A fingerprint of them.
+    /// The fingerprint of the items of all shards.
     pub selection: String,
-    /// Those of this shard.
+    /// The items of this shard.
     pub items: Vec<Item>,
 }
 
-/// What came of everything together.
+/// The last line of a results file: totals of the shard.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct End {
-    /// How many of the items were not played, for want of time.
-    pub left: usize,
+pub struct ResultsEnd {
+    /// The number of items that were skipped for lack of time.
+    #[serde(rename = "left")]
+    pub unplayed: usize,
     /// How often a subject ended by itself between two cases.
     pub ended_between: usize,
-    /// How long it took.
+    /// The duration.
     pub seconds: f64,
-    /// What the shard's own exit code was.
+    /// The exit code of the shard.
     pub exit_code: u8,
 }
 
-/// What came of one item.
+/// The result of one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum ResultLine {
     /// A judged play.
     Play(PlaySummary),
     /// The faults of a case.
     Faults(FaultsSummary),
     /// A search.
-    Searched(Searched),
-    /// A case in every order of its events.
-    Explored(Explored),
+    Search(SearchResult),
+    /// An exploration of a case.
+    Explore(ExploreResult),
 }
 
 /// The content of a results file.
 #[derive(Debug, Clone)]
 pub struct Results {
-    /// Where it was read from.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The items of this part.
-    pub header: Header,
-    /// What came of each item, and the line as it was written.
-    pub lines: Vec<(Line, String)>,
-    /// What came of everything together.
-    pub end: End,
+    /// The first line.
+    pub header: ResultsHeader,
+    /// The result of each item, with its original line.
+    pub lines: Vec<(ResultLine, String)>,
+    /// The last line.
+    pub end: ResultsEnd,
 }
 
-/// Why a file is not read.
+/// Why a results file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// The system says so.
+    /// An I/O error.
     #[error("{}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// It is something else, or was cut off.
+    /// A line is not of a results file.
     #[error("{}: line {line} is not of a results file: {why}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The cause.
         why: String,
     },
-    /// The end is missing.
+    /// The file is truncated.
     #[error("{}: the file is cut off: its last line is missing; copy it again, or play its shard again", path.display())]
     CutOff {
         /// The file.
@@ -123,26 +124,27 @@ pub enum ResultsError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Ended {
-    ended: End,
+struct EndLine {
+    ended: ResultsEnd,
 }
 
-impl Header {
-    /// The file's name: `run-2-of-8.shard.ndjson`.
+impl ResultsHeader {
+    /// The name of the file: `run-2-of-8.shard.ndjson`.
     #[must_use]
     pub fn file_name(&self) -> String {
         let name = format!("{}-{}-of-{}", self.command, self.shard.index(), self.shard.count());
         FileName::of(&name).with_ending(FILE_ENDING).to_string()
     }
 
-    /// The outcome of the shard: one that has no items has nothing to prove, where others have.
+    /// The outcome of the shard. A shard without items is conformant if other shards have items.
     #[must_use]
-    pub fn exit(&self, outcome: Outcome) -> Outcome {
-        let is_empty = outcome == Outcome::NothingSelected && self.items.is_empty() && self.selected > 0;
-        if is_empty { Outcome::Conformant } else { outcome }
+    pub fn exit_outcome(&self, outcome: RunOutcome) -> RunOutcome {
+        let is_empty = outcome == RunOutcome::NothingSelected && self.items.is_empty() && self.selected > 0;
+        if is_empty { RunOutcome::Conformant } else { outcome }
     }
 
-    /// The same with these items, of which a shard has some.
+    /// The header with the items of all shards, of which this shard has those that `is_here`
+    /// accepts.
     #[must_use]
     pub fn with_items(self, all: Vec<Item>, is_here: impl Fn(&Item) -> bool) -> Self {
         let (selected, selection) = (all.len(), fingerprint_of(&all));
@@ -150,15 +152,20 @@ impl Header {
     }
 }
 
-/// Write a results file into a folder; its path.
+/// Write a results file into a folder, and return its path.
 ///
 /// # Errors
-/// What the system says.
-pub fn write(folder: &Path, header: &Header, lines: &[String], end: End) -> Result<PathBuf, ResultsError> {
+/// The file cannot be written.
+pub fn write(
+    folder: &Path,
+    header: &ResultsHeader,
+    lines: &[String],
+    end: ResultsEnd,
+) -> Result<PathBuf, ResultsError> {
     let path = folder.join(header.file_name());
     let write = || -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
-        // Whoever merges may be another user.
+        // Another user may merge the files.
         let mut builder = tempfile::Builder::new();
         builder.prefix(".").suffix(".partial").permissions(Permissions::from_mode(0o666));
         let file = builder.tempfile_in(folder)?;
@@ -167,7 +174,7 @@ pub fn write(folder: &Path, header: &Header, lines: &[String], end: End) -> Resu
         for line in lines {
             writeln!(out, "{line}")?;
         }
-        writeln!(out, "{}", serde_json::to_string(&Ended { ended: end })?)?;
+        writeln!(out, "{}", serde_json::to_string(&EndLine { ended: end })?)?;
         out.flush()?;
         drop(out);
         file.as_file().sync_all()?;
@@ -179,31 +186,32 @@ pub fn write(folder: &Path, header: &Header, lines: &[String], end: End) -> Resu
 }
 
 impl Results {
-    /// Read a file.
+    /// Read a results file.
     ///
     /// # Errors
-    /// It cannot be read, is not a results file, or is not whole.
+    /// The file cannot be read, is not a results file, or is truncated.
     pub fn read(path: &Path) -> Result<Self, ResultsError> {
         let file = std::fs::File::open(path);
         let file = file.map_err(|source| ResultsError::File { path: path.to_owned(), source })?;
         Self::parse(path, BufReader::new(file))
     }
 
-    /// The content of a file of this name.
+    /// Parse the content of the results file at `path`.
     ///
     /// # Errors
-    /// It cannot be read, is not a results file, or is not whole.
+    /// The input cannot be read, is not a results file, or is truncated.
     pub fn parse(path: &Path, input: impl BufRead) -> Result<Self, ResultsError> {
         let failed = |source| ResultsError::File { path: path.to_owned(), source };
         let texts = input.lines().collect::<Result<Vec<_>, _>>().map_err(failed)?;
         let bad = |line: usize, why: String| ResultsError::Line { path: path.to_owned(), line: line + 1, why };
         let (first, rest) = texts.split_first().ok_or_else(|| ResultsError::CutOff { path: path.to_owned() })?;
-        let header: Header = read(first).map_err(|error| bad(0, error))?;
-        let end = rest.split_last().and_then(|(last, lines)| Some((serde_json::from_str::<Ended>(last).ok()?, lines)));
-        let (Ended { ended: end }, rest) = end.ok_or_else(|| ResultsError::CutOff { path: path.to_owned() })?;
+        let header: ResultsHeader = parse_line(first).map_err(|error| bad(0, error))?;
+        let end =
+            rest.split_last().and_then(|(last, lines)| Some((serde_json::from_str::<EndLine>(last).ok()?, lines)));
+        let (EndLine { ended: end }, rest) = end.ok_or_else(|| ResultsError::CutOff { path: path.to_owned() })?;
         end.check().map_err(|why| bad(rest.len() + 1, why))?;
         let line = |(at, text): (usize, &String)| {
-            let line = Line::read(&header.command, text).map_err(|why| bad(at + 1, why))?;
+            let line = ResultLine::read(&header.command, text).map_err(|why| bad(at + 1, why))?;
             Ok((line, text.clone()))
         };
         let lines = rest.iter().enumerate().map(line).collect::<Result<Vec<_>, _>>()?;
@@ -211,56 +219,56 @@ impl Results {
     }
 }
 
-/// A line of a file that may come from anybody: its texts are plain, so that they can be printed.
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+/// Parses a line. The file may be hostile, so its texts are sanitised before anything prints them.
+fn parse_line<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let mut value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    plain::tidy_json(&mut value, &OF_LINES);
+    sanitize::sanitize_json(&mut value, &MULTILINE_KEYS);
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-impl End {
-    /// What is wrong with its numbers, which are added up.
+impl ResultsEnd {
+    /// Fails if a number is too large to be added up.
     fn check(&self) -> Result<(), String> {
-        if self.left > MOST || self.ended_between > MOST {
-            return Err(format!("a shard has at most {MOST} items"));
+        if self.unplayed > MOST_ITEMS || self.ended_between > MOST_ITEMS {
+            return Err(format!("a shard has at most {MOST_ITEMS} items"));
         }
-        if !(0.0..=LONGEST).contains(&self.seconds) {
-            return Err(format!("`seconds` is {:e}: expected 0 to {LONGEST:e}", self.seconds));
+        if !(0.0..=MOST_SECONDS).contains(&self.seconds) {
+            return Err(format!("`seconds` is {:e}: expected 0 to {MOST_SECONDS:e}", self.seconds));
         }
         Ok(())
     }
 }
 
-impl Line {
+impl ResultLine {
     fn read(command: &str, text: &str) -> Result<Self, String> {
         match command {
-            "run" => read(text).map(Self::Play),
-            "faults" => read(text).map(Self::Faults),
-            "fuzz" => read(text).map(Self::Searched),
-            "explore" => read(text).map(Self::Explored),
+            "run" => parse_line(text).map(Self::Play),
+            "faults" => parse_line(text).map(Self::Faults),
+            "fuzz" => parse_line(text).map(Self::Search),
+            "explore" => parse_line(text).map(Self::Explore),
             other => Err(format!("unknown command `{other}`: expected run, faults, fuzz or explore")),
         }
     }
 
-    /// The number of its item.
+    /// The number of the item.
     #[must_use]
     pub const fn item(&self) -> usize {
         match self {
             Self::Play(play) => play.item,
-            Self::Faults(of) => of.item,
-            Self::Searched(searched) => searched.item,
-            Self::Explored(explored) => explored.item,
+            Self::Faults(faults) => faults.item,
+            Self::Search(search) => search.item,
+            Self::Explore(exploration) => exploration.item,
         }
     }
 
-    /// What it means for the exit code.
+    /// The outcome, for the exit code.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RunOutcome {
         match self {
             Self::Play(play) => play.outcome,
-            Self::Faults(of) => of.outcome,
-            Self::Searched(searched) => searched.outcome(),
-            Self::Explored(explored) => explored.outcome(),
+            Self::Faults(faults) => faults.outcome,
+            Self::Search(search) => search.outcome(),
+            Self::Explore(exploration) => exploration.outcome(),
         }
     }
 }

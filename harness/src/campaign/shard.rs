@@ -1,20 +1,20 @@
-//! Which part of a selection a run plays.
+//! The part of a selection that a run plays.
 //!
-//! What is known before anything is played, such as plays of cases, is dealt out in turn by its
-//! number: the shards differ by one item at most, and neighbours, which cost about the same, go to
-//! different shards. A hash of the names would keep an item in its shard when the selection
-//! changes, which is worth nothing here, as shards of different selections are never merged. What
-//! is only found while a run lasts, such as the programs of a search, has no number that all shards
-//! agree on, and is divided by a hash of its text.
+//! Items that are known before the run, such as plays of cases, are distributed round-robin by
+//! their number: shards differ by at most one item, and neighbours, which cost about the same, go
+//! to different shards. A hash of the names would keep an item in its shard when the selection
+//! changes, but shards of different selections are never merged. Items that appear during the run,
+//! such as the programs of a search, have no number that all shards agree on, and are distributed
+//! by a hash of their text.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fingerprint::number;
+use crate::fingerprint::hash;
 
-/// One of several parts.
+/// One of several parts of a selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Shard {
@@ -24,58 +24,59 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// All of it.
-    pub const WHOLE: Self = Self { index: 1, count: 1 };
+    /// The only shard of an undivided selection.
+    pub const SINGLE: Self = Self { index: 1, count: 1 };
 
-    /// More parts are refused: lists of them are kept in memory.
+    /// The most shards. Lists of them are kept in memory.
     pub const MOST: u32 = 10_000;
 
-    /// The part with this number, from 1, of so many.
+    /// The shard with this number, from 1, of `count` shards.
     #[must_use]
     pub const fn new(index: u32, count: u32) -> Option<Self> {
         if index >= 1 && index <= count && count <= Self::MOST { Some(Self { index, count }) } else { None }
     }
 
-    /// Its number, from 1.
+    /// The number of the shard, from 1.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.index
     }
 
-    /// How many there are.
+    /// The number of shards.
     #[must_use]
     pub const fn count(self) -> u32 {
         self.count
     }
 
-    /// Whether it has the item with this number, from 0.
+    /// Whether the shard has the item with this number, from 0.
     #[must_use]
     pub fn has(self, item: usize) -> bool {
         item as u64 % u64::from(self.count) == u64::from(self.index - 1)
     }
 
-    /// Whether it has what is written like this. Every text is in one shard.
+    /// Whether the shard has the item with this text. Every text is in exactly one shard.
     #[must_use]
     pub fn has_text(self, text: &str) -> bool {
-        mixed(number(text.bytes())) % u64::from(self.count) == u64::from(self.index - 1)
+        mix_bits(hash(text.bytes())) % u64::from(self.count) == u64::from(self.index - 1)
     }
 
-    /// How many of so many items it has.
+    /// The number of items of this shard, of so many in all.
     #[must_use]
     pub fn share(self, items: usize) -> usize {
         let (count, before) = (self.count as usize, self.index as usize - 1);
         items / count + usize::from(before < items % count)
     }
 
-    /// A seed of its own; the seed as it is where there is one shard.
+    /// The seed of this shard, derived from the common seed. A single shard uses the seed
+    /// unchanged.
     #[must_use]
     pub fn seed(self, seed: u64) -> u64 {
-        if self == Self::WHOLE { seed } else { mixed(number(format!("{seed} {self}").bytes())) }
+        if self == Self::SINGLE { seed } else { mix_bits(hash(format!("{seed} {self}").bytes())) }
     }
 }
 
-/// The last bits of the hash depend on the last bits of each letter alone; these depend on all.
-const fn mixed(hash: u64) -> u64 {
+/// Mixes the bits of a hash. The low bits of FNV depend only on the low bits of each letter.
+const fn mix_bits(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_spread_evenly() {
+    fn texts_are_distributed_evenly() {
         for count in [2, 3, 8] {
             for shard in all(count) {
                 let has = (0..8_000).filter(|item| shard.has_text(&format!("- scale: {item}"))).count();
@@ -149,9 +150,9 @@ mod tests {
         }
     }
 
-    /// Results are merged that were written by different machines, perhaps by different builds.
+    /// Merged results may come from different machines, with different builds.
     #[test]
-    fn the_partition_is_the_same_in_every_build() {
+    fn partition_is_the_same_in_every_build() {
         let shard = Shard::new(2, 3).unwrap();
         let items: Vec<usize> = (0..10).filter(|item| shard.has(*item)).collect();
         assert_eq!(items, [1, 4, 7]);
@@ -161,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn seeds_are_different() {
+    fn every_shard_has_different_seed() {
         let of = |seed: u64| (1..=16).flat_map(all).map(move |shard| shard.seed(seed));
-        // The whole is once among those of each seed.
+        // The single shard is once among those of each seed.
         let seeds: BTreeSet<u64> = (0..10).flat_map(of).collect();
         assert_eq!(seeds.len(), 10 * (1..=16).sum::<usize>());
-        assert_eq!(Shard::WHOLE.seed(7), 7);
+        assert_eq!(Shard::SINGLE.seed(7), 7);
     }
 
     #[rstest]
@@ -180,7 +181,7 @@ mod tests {
     #[case("2", None)]
     #[case("a/b", None)]
     #[case("-1/2", None)]
-    fn a_shard_is_written_as_two_numbers(#[case] text: &str, #[case] expected: Option<(u32, u32)>) {
+    fn shard_is_parsed_from_two_numbers(#[case] text: &str, #[case] expected: Option<(u32, u32)>) {
         let shard = text.parse::<Shard>().ok();
         assert_eq!(shard.map(|shard| (shard.index(), shard.count())), expected);
         assert_eq!(shard.map(|shard| shard.to_string()), expected.map(|_| text.to_owned()));

@@ -1,9 +1,10 @@
-//! A recording without the names and values of the cluster it is from.
+//! A recording without the names and values of its cluster.
 //!
-//! What stays is listed: the fields that replay and timelines need, and of their values numbers,
-//! booleans, times and the words that Kubernetes itself defines. Everything else becomes a word
-//! with a number, the same one in the whole recording, so that owners, selectors and equal
-//! templates still match. UIDs become UIDs in the same order, by which a controller may choose.
+//! Only listed fields remain, which replay and timelines need, and of their values numbers,
+//! booleans, times and the words that Kubernetes itself defines. All other values are replaced by a
+//! word with a number, the same one throughout the recording, so that owners, selectors and equal
+//! templates still match. UIDs are replaced by UIDs in the same order, since a controller may
+//! choose by it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,58 +12,59 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::vocabulary::{FIELDS, PROGRAMS, words};
-use crate::pointer::At;
-use crate::recording::{End, Entry, Header, Identity, Recording, Settling, Trouble, Version};
+use crate::pointer::JsonPointer;
+use crate::recording::{Header, Identity, ObjectVersion, Recording, RecordingEnd, RecordingEntry, Settling, Trouble};
 use crate::timeline::object::{HASH_LABEL, OWN_PREFIX};
 
-/// What the Deployment is called.
+/// The name of the Deployment.
 const WEB: &str = "web";
-/// What kubectl keeps of an object.
+/// The annotation with the manifest that kubectl applied last.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// What `kubectl rollout restart` writes.
+/// The annotation that `kubectl rollout restart` writes.
 const RESTARTED: &str = "kubectl.kubernetes.io/restartedAt";
-/// How dear a pod is to its ReplicaSet.
+/// The annotation with the cost of a pod's deletion.
 const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 /// The annotations that the Deployment controller writes.
-const OWN: [&str; 4] = ["revision", "revision-history", "desired-replicas", "max-replicas"];
+const CONTROLLER_ANNOTATIONS: [&str; 4] = ["revision", "revision-history", "desired-replicas", "max-replicas"];
 
 /// The recording, without names and values.
 #[must_use]
 pub fn anonymous(recording: &Recording) -> Recording {
-    let mut names = Names::of(recording);
+    let mut names = Pseudonyms::of(recording);
     let entries = recording.entries.iter().filter_map(|entry| match entry {
-        Entry::Object(version) => names.version(version).map(Entry::Object),
-        // What a server says may name anything.
-        Entry::Trouble(trouble) => Some(Entry::Trouble(silent(trouble))),
-        Entry::Settled(settling) => {
-            Some(Entry::Settled(Settling { unsettled: settling.unsettled.as_ref().map(silent), ..settling.clone() }))
-        }
+        RecordingEntry::Object(version) => names.version(version).map(RecordingEntry::Object),
+        // A server's message may contain any name.
+        RecordingEntry::Trouble(trouble) => Some(RecordingEntry::Trouble(without_text(trouble))),
+        RecordingEntry::Settled(settling) => Some(RecordingEntry::Settled(Settling {
+            unsettled: settling.unsettled.as_ref().map(without_text),
+            ..settling.clone()
+        })),
         _ => None,
     });
     let entries = entries.collect();
-    let end = recording.end.as_ref().map(|end| End { diagnosis: None, ..end.clone() });
+    let end = recording.end.as_ref().map(|end| RecordingEnd { diagnosis: None, ..end.clone() });
     Recording { header: names.header(&recording.header), entries, end }
 }
 
-fn silent(trouble: &Trouble) -> Trouble {
+fn without_text(trouble: &Trouble) -> Trouble {
     Trouble { why: "a gap".to_owned(), ..trouble.clone() }
 }
 
-/// What stands for names and values.
+/// The replacements of names and values.
 #[derive(Debug, Default)]
-struct Names {
+struct Pseudonyms {
     /// The Deployment's own name.
     deployment: String,
     uids: BTreeMap<String, String>,
-    /// Numbers, by what they are of.
+    /// The numbers of names, by what they name.
     numbers: BTreeMap<&'static str, BTreeMap<String, usize>>,
 }
 
-impl Names {
+impl Pseudonyms {
     fn of(recording: &Recording) -> Self {
         let (mut uids, mut deployment) = (BTreeSet::new(), None);
         for entry in &recording.entries {
-            if let Entry::Object(version) = entry {
+            if let RecordingEntry::Object(version) = entry {
                 collect_uids(&version.object.value(), &mut uids);
                 deployment = deployment.or_else(|| (version.kind == "Deployment").then(|| version.name.clone()));
             }
@@ -85,7 +87,7 @@ impl Names {
             case: format!("captured/{WEB}"),
             path: String::new(),
             source: String::new(),
-            judged: header.judged.clone(),
+            controllers: header.controllers.clone(),
             under_test: header.under_test.clone(),
             namespace: "default".to_owned(),
             subject,
@@ -100,7 +102,7 @@ impl Names {
         }
     }
 
-    /// Of a version what upstream calls it: a vendor's own part is left out.
+    /// The version as upstream writes it, without a vendor's suffix.
     fn identity(&mut self, identity: &Identity) -> Identity {
         let version = identity.version.split(['+', '-']).next().unwrap_or_default();
         let is_upstreams = version.bytes().all(|byte| byte.is_ascii_digit() || b"v.".contains(&byte));
@@ -111,7 +113,7 @@ impl Names {
         if PROGRAMS.contains(&name) { name.to_owned() } else { self.word("program", name) }
     }
 
-    fn version(&mut self, version: &Version) -> Option<Version> {
+    fn version(&mut self, version: &ObjectVersion) -> Option<ObjectVersion> {
         let object = match version.kind.as_str() {
             "Deployment" | "ReplicaSet" | "Pod" => self.object(version),
             "Event" => self.event(version)?,
@@ -121,7 +123,7 @@ impl Names {
         let authors =
             version.author.as_deref().map(|all| all.split(", ").map(|one| self.program(one)).collect::<Vec<_>>());
         let author = authors.map(|all| all.join(", "));
-        Some(Version { name, author, object: object.into(), ..version.clone() })
+        Some(ObjectVersion { name, author, object: object.into(), ..version.clone() })
     }
 
     fn name(&mut self, kind: &str, name: &str) -> String {
@@ -140,8 +142,8 @@ impl Names {
         }
     }
 
-    /// `Deleted pod: NAME` is all that is read of Events.
-    fn event(&mut self, version: &Version) -> Option<Value> {
+    /// Only `Deleted pod: NAME` is read from Events.
+    fn event(&mut self, version: &ObjectVersion) -> Option<Value> {
         let object = version.object.value();
         let text = |pointer: &str| object.at(pointer).and_then(Value::as_str).unwrap_or_default();
         let pod = text("/message").strip_prefix("Deleted pod: ")?;
@@ -153,7 +155,7 @@ impl Names {
         }))
     }
 
-    fn object(&mut self, version: &Version) -> Value {
+    fn object(&mut self, version: &ObjectVersion) -> Value {
         let (kind, object) = (version.kind.as_str(), version.object.value());
         let part = |name: &str| object.get(name).unwrap_or(&Value::Null);
         let mut metadata = self.fields(part("metadata"));
@@ -188,7 +190,7 @@ impl Names {
         json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec, "status": status})
     }
 
-    /// The fields of a mapping that stay.
+    /// The fields of a mapping that remain.
     fn fields(&mut self, value: &Value) -> Map<String, Value> {
         let known = value.as_object().into_iter().flatten().filter(|(field, _)| FIELDS.contains(&field.as_str()));
         known.map(|(field, value)| (field.clone(), self.value(field, value))).collect()
@@ -203,7 +205,7 @@ impl Names {
         }
     }
 
-    /// A text, if it is one of those that may stand in this field; else a word for it.
+    /// The text, if it is allowed in this field; otherwise a word that replaces it.
     fn text(&mut self, field: &str, text: &str) -> String {
         let stays = match field {
             "resourceVersion" => is_number(text),
@@ -224,12 +226,12 @@ impl Names {
         }
     }
 
-    /// What a ReplicaSet says of a quota, from which its limit is inferred.
+    /// The part of a ReplicaSet's message about a quota from which its limit is inferred.
     fn quotas(&mut self, conditions: Option<&Value>, anonymous: Option<&mut Value>) {
         let list = conditions.and_then(Value::as_array).into_iter().flatten();
         for (condition, anonymous) in list.zip(anonymous.and_then(Value::as_array_mut).into_iter().flatten()) {
-            let said = condition.at("/message").and_then(Value::as_str).and_then(quota);
-            if let (Some((name, [requested, used, limited])), Some(fields)) = (said, anonymous.as_object_mut()) {
+            let refusal = condition.at("/message").and_then(Value::as_str).and_then(quota);
+            if let (Some((name, [requested, used, limited])), Some(fields)) = (refusal, anonymous.as_object_mut()) {
                 let quota = self.word("quota", name);
                 let message = format!(
                     "pods \"pod\" is forbidden: exceeded quota: {quota}, requested: pods={requested}, used: pods={used}, limited: pods={limited}"
@@ -244,7 +246,7 @@ impl Names {
         let mut map = Map::new();
         for (key, value) in all.as_object().into_iter().flatten() {
             let text = value.as_str().unwrap_or_default();
-            let is_own = key.strip_prefix(OWN_PREFIX).is_some_and(|rest| OWN.contains(&rest));
+            let is_own = key.strip_prefix(OWN_PREFIX).is_some_and(|rest| CONTROLLER_ANNOTATIONS.contains(&rest));
             let (key, value) = match key.as_str() {
                 LAST_APPLIED => continue,
                 HASH_LABEL => (key.clone(), self.word("hash", text)),
@@ -259,7 +261,7 @@ impl Names {
         map.into()
     }
 
-    /// The first container's image, and a number for all else.
+    /// The image of the first container, and a number for the rest.
     fn template(&mut self, template: &Value) -> Value {
         let image = template.at("/spec/containers/0/image").and_then(Value::as_str).unwrap_or_default();
         let mut rest = template.clone();
@@ -303,7 +305,7 @@ fn collect_uids(value: &Value, uids: &mut BTreeSet<String>) {
     }
 }
 
-/// The quota's name and what was requested, used and limited, if it limits pods alone.
+/// The name of the quota and what was requested, used and limited, if it limits only pods.
 fn quota(message: &str) -> Option<(&str, [i64; 3])> {
     let (_, rest) = message.split_once("exceeded quota: ")?;
     let (name, rest) = rest.split_once(", requested: ")?;
@@ -317,7 +319,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.len() <= 20 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// RFC 3339, and nothing behind it: the parser also takes the names of time zones.
+/// RFC 3339 and nothing else: the parser also accepts names of time zones.
 fn is_time(text: &str) -> bool {
     let has_signs_of_times = text.bytes().all(|byte| byte.is_ascii_digit() || b"-+:.TZ".contains(&byte));
     has_signs_of_times && text.parse::<Timestamp>().is_ok()

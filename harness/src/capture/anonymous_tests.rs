@@ -1,15 +1,16 @@
-//! A marker is put wherever a recording has a text or a key, and is looked for in what comes out.
+//! A marker is inserted into every text and key of a recording, and must not appear in the
+//! anonymised one.
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::recording::Blame;
-use crate::timeline::fixture::Film;
+use crate::timeline::fixture::RecordingBuilder;
 
 const MARKER: &str = "acme";
 
-/// Objects with all that upstream's types have of strings, lists and maps, as far as it matters
-/// here, and more.
+/// Objects with all kinds of strings, lists and maps of upstream's types that matter here, and
+/// more.
 fn objects() -> Vec<Value> {
     let condition = |kind: &str, reason: &str| {
         json!({"type": kind, "status": "True", "reason": reason, "message": "words", "observedGeneration": 1,
@@ -65,18 +66,30 @@ fn objects() -> Vec<Value> {
     vec![deployment, set, pod, event]
 }
 
-/// The lines of a recording of all that one can hold.
+/// The lines of a recording with all kinds of entries.
 fn lines() -> Vec<Value> {
     let unsettled = Blame::Environment;
-    let film = Film::rolled_out(1).request("update", "replicasets", 200).user(1, "scale 3").met("rs1 5 -> 4");
-    let mut recording = film.unsettled(unsettled, "why").trouble(unsettled, "why").aborted();
+    let builder = RecordingBuilder::rolled_out(1)
+        .request("update", "replicasets", 200)
+        .user_step(1, "scale 3")
+        .injection("rs1 5 -> 4");
+    let mut recording = builder.unsettled(unsettled, "why").trouble(unsettled, "why").aborted();
     for (number, object) in (100..).zip(objects()) {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (kind, name) = (text("/kind"), text("/metadata/name"));
-        let (change, by) = (crate::recording::Change::Added, crate::recording::Writer::Other);
+        let (change, by) = (crate::recording::ChangeType::Added, crate::recording::WriterRole::Other);
         let author = Some("kubectl, kube-controller-manager".to_owned());
         let object = object.clone().into();
-        recording.entries.push(Entry::Object(Version { kind, name, change, rv: number, by, author, at: 0, object }));
+        recording.entries.push(RecordingEntry::Object(ObjectVersion {
+            kind,
+            name,
+            change,
+            rv: number,
+            by,
+            author,
+            at: 0,
+            object,
+        }));
     }
     recording.header.source = "description: x\n".to_owned();
     recording.header.unevaluated = vec!["x".to_owned()];
@@ -85,7 +98,7 @@ fn lines() -> Vec<Value> {
     String::from_utf8(text).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What comes out of a recording of these lines, if it is one.
+/// The anonymised recording of these lines, if they are a recording.
 fn anonymised(lines: &[Value]) -> Option<String> {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let recording = Recording::read(text.as_bytes()).ok()?;
@@ -112,7 +125,7 @@ fn places(value: &Value, here: &str, texts: &mut Vec<String>, maps: &mut Vec<Str
 }
 
 #[test]
-fn no_text_of_the_cluster_comes_out() {
+fn removes_every_text_of_the_cluster() {
     let lines = lines();
     let mut marked = 0;
     for number in 0..lines.len() {
@@ -141,7 +154,7 @@ fn no_text_of_the_cluster_comes_out() {
 }
 
 #[test]
-fn all_texts_of_the_cluster_are_replaced_at_once() {
+fn replaces_all_texts_of_the_cluster_together() {
     let mut lines = lines();
     let kinds = ["Deployment", "ReplicaSet", "Pod", "Event"];
     for line in lines.iter_mut().filter(|line| line["object"]["object"]["metadata"]["managedFields"].is_array()) {
@@ -159,7 +172,7 @@ fn all_texts_of_the_cluster_are_replaced_at_once() {
     assert!(!out.contains(MARKER), "{out}");
 }
 
-/// The object of this kind that comes out.
+/// The anonymised object of this kind.
 fn object_of(kind: &str) -> Value {
     let out = anonymised(&lines()).unwrap();
     let lines = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -168,7 +181,7 @@ fn object_of(kind: &str) -> Value {
 }
 
 #[test]
-fn what_replay_needs_stays() {
+fn keeps_the_fields_that_replay_needs() {
     let [deployment, set, pod, event] = ["Deployment", "ReplicaSet", "Pod", "Event"].map(object_of);
     let annotations = &set["metadata"]["annotations"];
     assert_eq!(annotations["deployment.kubernetes.io/revision-history"], "1,2");
@@ -191,7 +204,7 @@ fn what_replay_needs_stays() {
     assert!(selector.as_object().unwrap().iter().all(|(key, value)| pod["metadata"]["labels"][key] == *value));
 }
 
-/// Where nothing else tells two pods apart, a ReplicaSet chooses by UID.
+/// If nothing else distinguishes two pods, a ReplicaSet chooses by UID.
 #[test]
 fn uids_keep_their_order() {
     let uid = |kind: &str| object_of(kind)["metadata"]["uid"].as_str().unwrap().to_owned();

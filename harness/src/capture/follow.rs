@@ -1,4 +1,4 @@
-//! One watch of a live cluster, which goes on until it is dropped.
+//! One watch of a live cluster, which continues until it is dropped.
 
 use std::time::Duration;
 
@@ -9,100 +9,97 @@ use kube::core::GroupVersionKind;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::wish::Wish;
-use crate::causes::chain_once;
+use super::options::CaptureOptions;
 use crate::clock;
-use crate::cluster::{PAGES, TooMuch};
-use crate::pointer::At;
-use crate::recording::Change;
+use crate::cluster::{MAX_PAGES, ResponseTooLarge};
+use crate::error_chain::chain_once;
+use crate::pointer::JsonPointer;
+use crate::recording::ChangeType;
 
-/// What a watch brings.
+/// An update of a watch.
 #[derive(Debug)]
-pub(crate) enum News {
-    /// All that is there, at first and after a gap.
+pub(crate) enum WatchUpdate {
+    /// All existing objects, at first and after a gap.
     Listed {
-        /// Of which kind.
+        /// The kind.
         kind: &'static str,
         /// The objects.
         objects: Vec<Value>,
-        /// Why it had to be listed again, if it had.
+        /// Why the objects had to be listed again, if so.
         gap: Option<String>,
     },
     /// One version.
-    Seen {
-        /// Of which kind.
+    Version {
+        /// The kind.
         kind: &'static str,
-        /// What became of it.
-        change: Change,
+        /// What happened to the object.
+        change: ChangeType,
         /// The object.
         object: Value,
     },
-    /// Nothing new, but the watch goes on.
-    Heard {
-        /// Of which kind.
+    /// Nothing has changed, and the watch is alive.
+    Alive {
+        /// The kind.
         kind: &'static str,
     },
-    /// The server does not answer, or refuses; it is asked again.
+    /// The server does not answer, or refuses; the request is repeated.
     Lost {
-        /// Of which kind.
+        /// The kind.
         kind: &'static str,
-        /// What it says.
         why: String,
     },
 }
 
-/// The kinds, their groups, and what their paths call them.
+/// The kinds, their groups, and their plurals.
 const KINDS: [(&str, &str, &str); 4] = [
     ("Deployment", "apps", "deployments"),
     ("ReplicaSet", "apps", "replicasets"),
     ("Pod", "", "pods"),
     ("Event", "", "events"),
 ];
-/// Those of them that are watched everywhere.
+/// The kinds that are watched in all namespaces.
 const WORKLOADS: &[(&str, &str, &str)] = KINDS.split_at(3).0;
-/// The server ends a watch after so many seconds, so that a connection that is dead without a word
-/// is noticed.
+/// The seconds after which the server ends a watch, so that a dead connection is noticed.
 const WATCH: u32 = 240;
-/// How much longer that may take on its way.
+/// How much longer the end of a watch may take to arrive.
 const GRACE: Duration = Duration::from_secs(10);
-/// How many objects are listed at once.
+/// The number of objects in a page of a list.
 const PAGE: u32 = 500;
-/// How long to wait before a watch is opened again.
+/// The pause before a watch is opened again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// One watch to be.
-pub(crate) struct Stream {
+/// One watch.
+pub(crate) struct LiveWatch {
     kind: &'static str,
     api: Api<DynamicObject>,
     labels: Option<String>,
     fields: Option<String>,
-    /// After how many seconds the server ends it.
+    /// The seconds after which the server ends it.
     length: u32,
-    /// What is taken out of each object as it comes.
+    /// Removes the unused parts of each object as it arrives.
     slim: Slim,
 }
 
-/// Takes out of an object of a kind what is of no use.
+/// Removes the unused parts of an object of this kind.
 type Slim = fn(&str, &mut Value);
 
-impl Stream {
-    /// All that are needed for the Deployment of this selector.
-    pub(super) fn all(client: &Client, wish: &Wish, selector: &str) -> Vec<Self> {
+impl LiveWatch {
+    /// All watches that are needed for the Deployment with this selector.
+    pub(super) fn all(client: &Client, options: &CaptureOptions, selector: &str) -> Vec<Self> {
         let stream = |(kind, group, plural): (&'static str, &str, &str)| Self {
             kind,
-            api: api(client, &wish.namespace, (kind, group, plural)),
-            // A ReplicaSet whose labels are changed would look like one that was deleted; there are
-            // few of them.
+            api: api(client, &options.namespace, (kind, group, plural)),
+            // A ReplicaSet whose labels change would look deleted; there are few of them.
             labels: (kind == "Pod").then(|| selector.to_owned()),
-            fields: (kind == "Deployment").then(|| format!("metadata.name={}", wish.deployment)),
+            fields: (kind == "Deployment").then(|| format!("metadata.name={}", options.deployment)),
             length: WATCH,
             slim: |_, _| {},
         };
         KINDS.into_iter().map(stream).collect()
     }
 
-    /// All Deployments, ReplicaSets and pods of a namespace, or of all; each watch is opened anew
-    /// after so many seconds.
+    /// Watches of all Deployments, ReplicaSets and pods, in a namespace or in all; each is opened
+    /// again after this many seconds.
     pub(crate) fn everywhere(client: &Client, namespace: Option<&str>, length: u32, slim: Slim) -> Vec<Self> {
         let stream = |kind: (&'static str, &str, &str)| Self {
             kind: kind.0,
@@ -115,21 +112,21 @@ impl Stream {
         WORKLOADS.iter().copied().map(stream).collect()
     }
 
-    /// List, then watch, and so on for ever.
-    pub(crate) async fn follow(self, to: Sender<News>) {
+    /// List, then watch, and repeat without end.
+    pub(crate) async fn follow(self, to: Sender<WatchUpdate>) {
         let mut gap = None;
         loop {
             let (objects, from) = match self.list().await {
                 Ok(listed) => listed,
                 Err(why) => {
-                    if to.send(News::Lost { kind: self.kind, why }).await.is_err() {
+                    if to.send(WatchUpdate::Lost { kind: self.kind, why }).await.is_err() {
                         return;
                     }
                     clock::pause(PAUSE).await;
                     continue;
                 }
             };
-            let listed = News::Listed { kind: self.kind, objects, gap: gap.take() };
+            let listed = WatchUpdate::Listed { kind: self.kind, objects, gap: gap.take() };
             if to.send(listed).await.is_err() {
                 return;
             }
@@ -145,10 +142,10 @@ impl Stream {
             ..ListParams::default()
         };
         let mut objects = Vec::new();
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let request = Request::new(self.api.resource_url()).list(&params).map_err(|error| error.to_string())?;
             let listed = self.api.clone().into_client().request(request).await;
-            let mut list: Value = listed.map_err(|error| said(&error))?;
+            let mut list: Value = listed.map_err(|error| error_message(&error))?;
             let from = list.at("/metadata/resourceVersion").and_then(Value::as_str);
             let from = from.ok_or("a list without a version")?.to_owned();
             if let Some(Value::Array(mut items)) = list.get_mut("items").map(Value::take) {
@@ -160,11 +157,11 @@ impl Stream {
                 None => return Ok((objects, from)),
             }
         }
-        Err(TooMuch::Pages.to_string())
+        Err(ResponseTooLarge::Pages.to_string())
     }
 
-    /// Watch from a version on; returns why the server cannot go on from where this got to.
-    async fn watch(&self, mut from: String, to: &Sender<News>) -> String {
+    /// Watch from a version on; returns why the server cannot continue from the last version.
+    async fn watch(&self, mut from: String, to: &Sender<WatchUpdate>) -> String {
         let params = WatchParams {
             label_selector: self.labels.clone(),
             field_selector: self.fields.clone(),
@@ -178,14 +175,14 @@ impl Stream {
                 Ok(stream) => stream,
                 Err(kube::Error::Api(status)) if status.code == 410 => return status.message.clone(),
                 Err(error) => {
-                    if to.send(News::Lost { kind: self.kind, why: said(&error) }).await.is_err() {
+                    if to.send(WatchUpdate::Lost { kind: self.kind, why: error_message(&error) }).await.is_err() {
                         return String::new();
                     }
                     clock::pause(PAUSE).await;
                     continue;
                 }
             };
-            if to.send(News::Heard { kind: self.kind }).await.is_err() {
+            if to.send(WatchUpdate::Alive { kind: self.kind }).await.is_err() {
                 return String::new();
             }
             let mut stream = stream.boxed();
@@ -198,19 +195,19 @@ impl Stream {
                 let event = match event {
                     Ok(Some(event)) => event,
                     Ok(None) => break,
-                    Err(error) => match TooMuch::of(&error) {
-                        // A list may go on where the watch cannot.
+                    Err(error) => match ResponseTooLarge::find(&error) {
+                        // A list may succeed where the watch cannot.
                         Some(why) => return why.to_string(),
                         None => break,
                     },
                 };
                 let (change, mut object) = match event {
-                    WatchEvent::Added(object) => (Change::Added, object),
-                    WatchEvent::Modified(object) => (Change::Modified, object),
-                    WatchEvent::Deleted(object) => (Change::Deleted, object),
+                    WatchEvent::Added(object) => (ChangeType::Added, object),
+                    WatchEvent::Modified(object) => (ChangeType::Modified, object),
+                    WatchEvent::Deleted(object) => (ChangeType::Deleted, object),
                     WatchEvent::Bookmark(mark) => {
                         from = mark.metadata.resource_version;
-                        if to.send(News::Heard { kind: self.kind }).await.is_err() {
+                        if to.send(WatchUpdate::Alive { kind: self.kind }).await.is_err() {
                             return String::new();
                         }
                         continue;
@@ -222,7 +219,7 @@ impl Stream {
                     version.clone_into(&mut from);
                 }
                 (self.slim)(self.kind, &mut object);
-                if to.send(News::Seen { kind: self.kind, change, object }).await.is_err() {
+                if to.send(WatchUpdate::Version { kind: self.kind, change, object }).await.is_err() {
                     return String::new();
                 }
             }
@@ -231,25 +228,28 @@ impl Stream {
     }
 }
 
-/// The Deployment, if it is there.
-pub(super) async fn deployment(client: &Client, wish: &Wish) -> Result<Option<Value>, String> {
-    let found = api(client, &wish.namespace, KINDS[0]).get_opt(&wish.deployment).await.map_err(|error| said(&error))?;
+/// The Deployment, if it exists.
+pub(super) async fn deployment(client: &Client, options: &CaptureOptions) -> Result<Option<Value>, String> {
+    let found = api(client, &options.namespace, KINDS[0])
+        .get_opt(&options.deployment)
+        .await
+        .map_err(|error| error_message(&error))?;
     Ok(found.map(|object| serde_json::to_value(object).unwrap_or_default()))
 }
 
-/// What this user may not do of what is needed to capture: `watch pods`.
-pub(super) async fn missing_rights(client: &Client, wish: &Wish) -> Result<Vec<String>, String> {
+/// The permissions for a capture that this user lacks: `watch pods`.
+pub(super) async fn missing_rights(client: &Client, options: &CaptureOptions) -> Result<Vec<String>, String> {
     let (_, _, plural) = KINDS[0];
-    let mut missing = match api(client, &wish.namespace, KINDS[0]).get_opt(&wish.deployment).await {
+    let mut missing = match api(client, &options.namespace, KINDS[0]).get_opt(&options.deployment).await {
         Err(error) if is_refused(&error) => vec![format!("get {plural}")],
-        Err(error) => return Err(said(&error)),
+        Err(error) => return Err(error_message(&error)),
         Ok(_) => Vec::new(),
     };
-    missing.extend(missing_of(client, Some(&wish.namespace), &KINDS).await?);
+    missing.extend(missing_of(client, Some(&options.namespace), &KINDS).await?);
     Ok(missing)
 }
 
-/// The same of what is watched everywhere, in a namespace or in all.
+/// The permissions for watching workloads that this user lacks, in a namespace or in all.
 pub(crate) async fn missing_workload_rights(client: &Client, namespace: Option<&str>) -> Result<Vec<String>, String> {
     missing_of(client, namespace, WORKLOADS).await
 }
@@ -265,10 +265,10 @@ async fn missing_of(
         match api.list(&ListParams::default().limit(1)).await {
             Ok(_) => {}
             Err(error) if is_refused(&error) => missing.push(format!("list {plural}")),
-            Err(error) => return Err(said(&error)),
+            Err(error) => return Err(error_message(&error)),
         }
-        // A right to list is none to watch, and a watch that is refused each time would look like
-        // one that brings nothing.
+        // A permission to list does not imply one to watch, and a watch that is refused each time
+        // would look like one without events.
         let request = Request::new(api.resource_url()).watch(&WatchParams::default().timeout(1), "0");
         let request = request.expect("a time-out below 295 s is allowed");
         match api.into_client().request_events::<Value>(request).await {
@@ -279,13 +279,13 @@ async fn missing_of(
     Ok(missing)
 }
 
-/// Whether the server refuses this to this user.
+/// Whether the server refuses this for lack of permission.
 fn is_refused(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if matches!(status.code, 401 | 403))
 }
 
-/// What went wrong, in the server's words where it has some.
-pub(crate) fn said(error: &kube::Error) -> String {
+/// The error, in the server's words if it has any.
+pub(crate) fn error_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
         other => chain_once(other),

@@ -1,4 +1,4 @@
-//! Recordings of a server that is served in this process.
+//! Captures from a server in this process.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use http_body_util::StreamBody;
 use hyper::body::{Bytes, Frame};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
-use kube_apiserver_sim::{ApiServer, Controllers};
+use kube_apiserver_sim::{ApiServer, ControllerMode};
 use serde_json::{Value, json};
 use tower::BoxError;
 
 use super::*;
-use crate::cluster::TooMuch;
-use crate::recording::Entry;
+use crate::cluster::ResponseTooLarge;
+use crate::recording::RecordingEntry;
 
 fn api(client: &Client, kind: &str) -> Api<DynamicObject> {
     let group = if kind == "Pod" || kind == "ConfigMap" { "" } else { "apps" };
@@ -32,33 +32,33 @@ fn spec(image: &str) -> Value {
         "template": {"metadata": {"labels": {"app": "shop"}}, "spec": {"containers": containers}}})
 }
 
-fn wish(length: u64) -> Wish {
+fn options(length: u64) -> CaptureOptions {
     let (namespace, deployment) = ("default".to_owned(), "shop".to_owned());
-    Wish { namespace, deployment, length: Some(Duration::from_secs(length)), cluster: "prod".to_owned() }
+    CaptureOptions { namespace, deployment, length: Some(Duration::from_secs(length)), cluster: "prod".to_owned() }
 }
 
-/// The kinds and names of what was recorded after the beginning.
+/// The kinds and names of the entries after the initial objects.
 fn later(recording: &Recording) -> Vec<String> {
-    let settled = recording.entries.iter().position(|entry| matches!(entry, Entry::Settled(_))).unwrap();
-    let told = recording.entries[settled..].iter().filter_map(|entry| match entry {
-        Entry::Object(version) => Some(format!("{} {}", version.kind, version.name)),
-        Entry::Trouble(trouble) => Some(trouble.why.split(',').next().unwrap_or_default().to_owned()),
+    let settled = recording.entries.iter().position(|entry| matches!(entry, RecordingEntry::Settled(_))).unwrap();
+    let versions = recording.entries[settled..].iter().filter_map(|entry| match entry {
+        RecordingEntry::Object(version) => Some(format!("{} {}", version.kind, version.name)),
+        RecordingEntry::Trouble(trouble) => Some(trouble.why.split(',').next().unwrap_or_default().to_owned()),
         _ => None,
     });
-    told.collect()
+    versions.collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_version_of_what_belongs_to_the_deployment_is_recorded() {
-    let server = ApiServer::builder().controllers(Controllers::Off).build();
+async fn records_every_version_of_the_deployments_objects() {
+    let server = ApiServer::builder().controllers(ControllerMode::Off).build();
     let client = server.client();
     let meta = |name: &str| json!({"name": name, "labels": {"app": "shop"}});
     let shop = create(&client, "Deployment", json!({"metadata": meta("shop"), "spec": spec("app:1")})).await;
     create(&client, "ReplicaSet", json!({"metadata": meta("stranger"), "spec": spec("app:1")})).await;
-    let interrupt = Interrupt::of_process();
+    let interrupt = Interrupt::for_process();
     let recorded = async {
-        let (wish, client) = (wish(10), client.clone());
-        capture(&client, &wish, &interrupt).await.unwrap()
+        let (options, client) = (options(10), client.clone());
+        capture(&client, &options, &interrupt).await.unwrap()
     };
     let writes = async {
         clock::pause(Duration::from_secs(2)).await;
@@ -83,25 +83,25 @@ async fn every_version_of_what_belongs_to_the_deployment_is_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deployment_that_is_not_there_is_said() {
-    let server = ApiServer::builder().controllers(Controllers::Off).build();
-    let error = capture(&server.client(), &wish(1), &Interrupt::of_process()).await.unwrap_err();
+async fn reports_a_missing_deployment() {
+    let server = ApiServer::builder().controllers(ControllerMode::Off).build();
+    let error = capture(&server.client(), &options(1), &Interrupt::for_process()).await.unwrap_err();
     assert_eq!(error.to_string(), "there is no deployment shop in namespace default");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_cannot_go_on_is_a_gap_and_then_goes_on() {
-    let server = ApiServer::builder().controllers(Controllers::Off).build();
+async fn expired_watch_leaves_a_gap_and_resumes() {
+    let server = ApiServer::builder().controllers(ControllerMode::Off).build();
     let client = server.client();
     let meta = json!({"name": "shop", "labels": {"app": "shop"}});
     create(&client, "Deployment", json!({"metadata": meta, "spec": spec("app:1")})).await;
-    let interrupt = Interrupt::of_process();
+    let interrupt = Interrupt::for_process();
     let recorded = async {
-        let (wish, client) = (wish(300), client.clone());
-        capture(&client, &wish, &interrupt).await.unwrap()
+        let (options, client) = (options(300), client.clone());
+        capture(&client, &options, &interrupt).await.unwrap()
     };
     let writes = async {
-        // The server has ended the watches, and they are not opened again yet.
+        // The server has ended the watches, and they are not open again yet.
         clock::pause(Duration::from_millis(240_250)).await;
         create(&client, "ConfigMap", json!({"metadata": {"name": "x"}})).await;
         server.forget(server.resource_version());
@@ -115,9 +115,9 @@ async fn a_watch_that_cannot_go_on_is_a_gap_and_then_goes_on() {
     assert_eq!(later.last().map(String::as_str), Some("Deployment shop"));
 }
 
-/// The first news of a server that answers lists with this token and breaks off each watch for
-/// this.
-async fn first_news(token: &'static str, why: TooMuch, number: usize) -> Vec<String> {
+/// The first updates from a server that answers lists with this continue token and breaks off each
+/// watch with this error.
+async fn first_news(token: &'static str, why: ResponseTooLarge, number: usize) -> Vec<String> {
     let service = tower::service_fn(move |request: hyper::Request<kube::client::Body>| async move {
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch"));
         let list = json!({"metadata": {"resourceVersion": "1", "continue": token}, "items": []}).to_string();
@@ -126,26 +126,29 @@ async fn first_news(token: &'static str, why: TooMuch, number: usize) -> Vec<Str
     });
     let client = Client::new(service, "default");
     let (sender, mut seen) = mpsc::channel(1);
-    let _following = tokio::spawn(Stream::everywhere(&client, None, 30, |_, _| {}).remove(0).follow(sender));
-    let mut told = Vec::new();
+    let _following = tokio::spawn(LiveWatch::everywhere(&client, None, 30, |_, _| {}).remove(0).follow(sender));
+    let mut versions = Vec::new();
     for _ in 0..number {
-        told.push(match seen.recv().await.unwrap() {
-            News::Listed { gap, .. } => format!("listed {}", gap.unwrap_or_default()),
-            News::Lost { why, .. } => why,
-            News::Heard { .. } => "heard".to_owned(),
-            News::Seen { .. } => "seen".to_owned(),
+        versions.push(match seen.recv().await.unwrap() {
+            WatchUpdate::Listed { gap, .. } => format!("listed {}", gap.unwrap_or_default()),
+            WatchUpdate::Lost { why, .. } => why,
+            WatchUpdate::Alive { .. } => "heard".to_owned(),
+            WatchUpdate::Version { .. } => "seen".to_owned(),
         });
     }
-    told
+    versions
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endless_list_is_given_up() {
-    assert_eq!(first_news("on", TooMuch::Event, 2).await, [TooMuch::Pages.to_string(), TooMuch::Pages.to_string()]);
+async fn gives_up_an_endless_list() {
+    assert_eq!(
+        first_news("on", ResponseTooLarge::Event, 2).await,
+        [ResponseTooLarge::Pages.to_string(), ResponseTooLarge::Pages.to_string()]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_endless_event_is_a_gap() {
-    let gap = format!("listed {}", TooMuch::Event);
-    assert_eq!(first_news("", TooMuch::Event, 3).await, ["listed ", "heard", &gap]);
+    let gap = format!("listed {}", ResponseTooLarge::Event);
+    assert_eq!(first_news("", ResponseTooLarge::Event, 3).await, ["listed ", "heard", &gap]);
 }

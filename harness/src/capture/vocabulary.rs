@@ -2,7 +2,7 @@
 //! and pods, and the values that upstream itself gives them.
 
 /// The fields that replay and timelines need. Labels, annotations, names, selectors and templates
-/// are apart.
+/// are handled separately.
 pub(super) const FIELDS: [&str; 39] = [
     // metadata
     "uid",
@@ -48,11 +48,11 @@ pub(super) const FIELDS: [&str; 39] = [
     "lastProbeTime",
 ];
 
-/// The programs of upstream that write these objects.
+/// The upstream programs that write these objects.
 pub(super) const PROGRAMS: [&str; 6] =
     ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl", "others"];
 
-/// The values that stay in a field.
+/// The values that remain in a field.
 pub(super) fn words(field: &str) -> &'static [&'static str] {
     match field {
         "apiVersion" => &["apps/v1", "v1", "batch/v1"],

@@ -1,7 +1,7 @@
-//! The custom resources that a case brings: `crds`, CustomResourceDefinitions in the case itself or
-//! in files beside it.
+//! Reads the custom resources that a case brings: `crds`, CustomResourceDefinitions in the case
+//! itself or in files beside it.
 //!
-//! Files are read when they are needed, not with the case: what is read from a recording needs
+//! Files are read when they are needed, not with the case, because a case from a recording needs
 //! none.
 
 use std::path::Path;
@@ -9,15 +9,15 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::field::Type;
-use super::finding::Report;
-use super::model::{Case, Definition};
+use super::diagnostics::DiagnosticCollector;
+use super::field::FieldType;
+use super::model::{Case, CrdSource};
 use super::read;
-use super::tree::{Kind, Node};
+use super::yaml::{YamlKind, YamlNode};
 use crate::collection;
 
-/// What `crds` takes.
-pub(super) const TYPE: Type = Type::Is(
+/// The type of `crds`.
+pub(super) const TYPE: FieldType = FieldType::Is(
     |_| {
         json!({"type": "array", "minItems": 1, "items": {"oneOf": [{"type": "string", "minLength": 1},
             {"type": "object", "required": ["apiVersion", "kind", "metadata", "spec"]}]}})
@@ -28,19 +28,19 @@ pub(super) const TYPE: Type = Type::Is(
 const KIND: &str = "CustomResourceDefinition";
 
 /// Reads `crds`.
-pub(super) fn of(node: Option<&Node>, report: &mut Report) -> Vec<Definition> {
+pub(super) fn read_all(node: Option<&YamlNode>, report: &mut DiagnosticCollector) -> Vec<CrdSource> {
     let Some(node) = node else { return Vec::new() };
     let items = read::items(node, "`crds`", report).unwrap_or_default();
-    items.iter().filter_map(|item| one(item, report)).collect()
+    items.iter().filter_map(|item| read_one(item, report)).collect()
 }
 
-fn one(item: &Node, report: &mut Report) -> Option<Definition> {
-    let Kind::Map(_) = item.kind else {
+fn read_one(item: &YamlNode, report: &mut DiagnosticCollector) -> Option<CrdSource> {
+    let YamlKind::Map(_) = item.kind else {
         let file = read::text(item, "a file of `crds`", report)?;
-        return Some(Definition::File(file.to_owned()));
+        return Some(CrdSource::File(file.to_owned()));
     };
     let manifest = item.to_json();
-    match fault(&manifest) {
+    match definition_error(&manifest) {
         Some(what) => {
             report.add(
                 item,
@@ -49,12 +49,12 @@ fn one(item: &Node, report: &mut Report) -> Option<Definition> {
             );
             None
         }
-        None => Some(Definition::Inline(manifest)),
+        None => Some(CrdSource::Inline(manifest)),
     }
 }
 
-/// Why this is no definition.
-fn fault(manifest: &Value) -> Option<String> {
+/// Returns why this manifest is not a CustomResourceDefinition.
+fn definition_error(manifest: &Value) -> Option<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text(&manifest["apiVersion"]), text(&manifest["kind"]));
     if kind != KIND || version != "apiextensions.k8s.io/v1" {
@@ -64,7 +64,10 @@ fn fault(manifest: &Value) -> Option<String> {
 }
 
 impl Case {
-    /// The definitions that it brings, those of files too.
+    /// The CustomResourceDefinitions of the case, including those in files.
+    ///
+    /// # Errors
+    /// A file cannot be read, or holds another kind of manifest.
     ///
     /// # Errors
     /// A file cannot be read, or holds something else.
@@ -72,10 +75,10 @@ impl Case {
         let mut all = Vec::new();
         for definition in &self.crds {
             match definition {
-                Definition::Inline(manifest) => all.push(manifest.clone()),
-                Definition::File(name) => {
+                CrdSource::Inline(manifest) => all.push(manifest.clone()),
+                CrdSource::File(name) => {
                     let path = Path::new(&self.path).parent().unwrap_or(Path::new("")).join(name);
-                    all.extend(of_file(&path).map_err(|why| format!("{}: {why}", path.display()))?);
+                    all.extend(read_file(&path).map_err(|why| format!("{}: {why}", path.display()))?);
                 }
             }
         }
@@ -83,8 +86,8 @@ impl Case {
     }
 }
 
-/// All documents of a file.
-fn of_file(path: &Path) -> Result<Vec<Value>, String> {
+/// Reads all documents of a file.
+fn read_file(path: &Path) -> Result<Vec<Value>, String> {
     let bytes = collection::read(path).map_err(|error| error.to_string())?;
     let mut all = Vec::new();
     for document in serde_yaml::Deserializer::from_slice(&bytes) {
@@ -92,7 +95,7 @@ fn of_file(path: &Path) -> Result<Vec<Value>, String> {
         if manifest.is_null() {
             continue;
         }
-        if let Some(what) = fault(&manifest) {
+        if let Some(what) = definition_error(&manifest) {
             return Err(what);
         }
         all.push(manifest);
@@ -106,7 +109,7 @@ mod tests {
 
     const CASE: &str = "description: x\nsteps:\n- deployment: {name: web, replicas: 3, image: \"app:1\"}\n";
 
-    /// A case, in a folder that is there for as long as it is.
+    /// A case in a temporary folder that exists as long as the returned guard.
     fn case(crds: &str) -> (Case, tempfile::TempDir) {
         let kept = tempfile::tempdir().unwrap();
         let folder = kept.path();
@@ -120,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_stand_in_the_case_or_in_files_beside_it() {
+    fn reads_definitions_from_case_and_files() {
         let inline = "- {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x.y.z}, spec: {}}";
         let (case, _folder) = case(&format!("crds:\n- ../two.yaml\n{inline}\n"));
         let found = case.definitions().unwrap();
@@ -129,14 +132,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_something_else_is_refused() {
-        let told = |file: &str| {
+    fn refuses_file_with_other_manifests() {
+        let error_of = |file: &str| {
             let (case, _folder) = case(&format!("crds: [../{file}]\n"));
             case.definitions().unwrap_err()
         };
         assert!(
-            told("other.yaml").ends_with("a manifest of kind `ConfigMap`, version ``, is no CustomResourceDefinition")
+            error_of("other.yaml")
+                .ends_with("a manifest of kind `ConfigMap`, version ``, is no CustomResourceDefinition")
         );
-        assert!(told("none.yaml").contains("none.yaml"));
+        assert!(error_of("none.yaml").contains("none.yaml"));
     }
 }

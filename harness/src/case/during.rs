@@ -1,60 +1,64 @@
-//! What a step says about the middle of its step: `during`, which makes other steps there, and the
-//! moment that is meant.
+//! Reads `during`: other steps that run in the middle of a step, and the point at which they run.
 //!
-//! `during: {decision: "rs1 5 -> 4", do: [{scale: 4}]}`: the subject asks for that, its request
-//! waits, the world moves, the request goes on. `during: {held: replicasets, do: [{scale: 8}]}`:
-//! the subject acts on what it knew before the step.
+//! `during: {decision: "rs1 5 -> 4", do: [{scale: 4}]}`: when the subject requests this change, the
+//! request waits until the steps are done. `during: {held: replicasets, do: [{scale: 8}]}`: the
+//! subject acts on what it knew before the step.
 
 use serde_json::{Value, json};
 
-use super::field::{Field, Type, names};
-use super::model::{Count, Decided, DecidedWhat, During, Moment, Operation, Step};
+use super::field::{FieldSpec, FieldType, names};
+use super::model::{CountSpec, DecisionKind, DecisionMatcher, During, InjectionPoint, Operation, Step};
 use super::nearest::did_you_mean;
-use super::read::{self, Fields};
+use super::read::{self, MappingFields};
 use super::schema::{any_of, object, reference};
-use super::step::Reader;
-use super::tree::Node;
+use super::step::StepReader;
+use super::yaml::YamlNode;
 
 /// The kinds whose watch can be held or disturbed.
 pub(super) const WATCHED: [&str; 7] =
     ["deployments", "replicasets", "pods", "statefulsets", "daemonsets", "configmaps", "secrets"];
 
-const DECISION: Type = Type::Is(
+const DECISION: FieldType = FieldType::Is(
     |_| json!({"type": "string", "pattern": "^\\s*\\S+\\s+(created(\\s+[0-9]+)?|deleted|-?[0-9]+\\s+->\\s+-?[0-9]+|revision=[0-9]+)\\s*$"}),
     "`rs1 5 -> 4`, `rs2 created 3`, `rs1 deleted` or `web revision=2`",
 );
-const STEPS: Type = Type::Is(|_| json!({"type": "array", "items": reference("innerStep")}), "a list of steps");
-const SOME_STEPS: Type = Type::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("innerStep")}), "");
+const STEPS: FieldType =
+    FieldType::Is(|_| json!({"type": "array", "items": reference("innerStep")}), "a list of steps");
+const SOME_STEPS: FieldType =
+    FieldType::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("innerStep")}), "");
 
 /// The fields.
-pub(super) static FIELDS: [Field; 3] = [
-    Field::new("decision", DECISION, "What the subject asks for. Its request waits while the steps are made."),
-    Field::new(
+pub(super) static FIELDS: [FieldSpec; 3] = [
+    FieldSpec::new("decision", DECISION, "What the subject asks for. Its request waits while the steps are made."),
+    FieldSpec::new(
         "held",
-        Type::Words(&WATCHED),
+        FieldType::Words(&WATCHED),
         "Instead: a kind (plural). What becomes of it during the step is kept from the subject, which acts on what it knew before.",
     ),
-    Field::new("do", STEPS, "The steps; with `held` there may be none."),
+    FieldSpec::new("do", STEPS, "The steps; with `held` there may be none."),
 ];
 
 /// As JSON schema.
 pub(super) fn schema() -> Value {
     let [decision, held, steps] = FIELDS;
     any_of([
-        object(&[Field { required: true, ..decision }, Field { required: true, takes: SOME_STEPS, ..steps }], false),
-        object(&[Field { required: true, ..held }, steps], false),
+        object(
+            &[FieldSpec { required: true, ..decision }, FieldSpec { required: true, field_type: SOME_STEPS, ..steps }],
+            false,
+        ),
+        object(&[FieldSpec { required: true, ..held }, steps], false),
     ])
 }
 
-impl Reader<'_> {
-    /// `during: {decision: …, do: […]}`, `during: {held: …, do: […]}`. `step` is what the step
-    /// itself does.
-    pub(super) fn during(&mut self, key: &Node, node: &Node, operation: &Operation) -> Option<During> {
-        let fields = Fields::of(node, "`during`", &names(&FIELDS), self.report)?;
+impl StepReader<'_> {
+    /// Reads `during: {decision: …, do: […]}` or `during: {held: …, do: […]}`; `operation` is that
+    /// of the step itself.
+    pub(super) fn read_during(&mut self, key: &YamlNode, node: &YamlNode, operation: &Operation) -> Option<During> {
+        let fields = MappingFields::of(node, "`during`", &names(&FIELDS), self.report)?;
         let moment = match (fields.get("decision"), fields.get("held")) {
-            (Some(decision), None) => Moment::Decision(self.decided(decision)?),
+            (Some(decision), None) => InjectionPoint::Decision(self.read_decision(decision)?),
             (None, Some(held)) => {
-                if several(operation) {
+                if may_have_sub_steps(operation) {
                     self.report.add(
                         key,
                         "`held` on a step of several steps",
@@ -64,7 +68,7 @@ impl Reader<'_> {
                     return None;
                 }
                 let words = WATCHED.map(|kind| (kind, kind));
-                Moment::Held(read::word(held, "what is held", &words, self.report)?.to_owned())
+                InjectionPoint::HeldWatch(read::word(held, "what is held", &words, self.report)?.to_owned())
             }
             (Some(_), Some(_)) => {
                 self.report.add(key, "`during` with `decision` and `held`", "choose one");
@@ -78,42 +82,42 @@ impl Reader<'_> {
             }
         };
         let steps = match (fields.get("do"), &moment) {
-            (Some(list), _) => self.inner_steps(list)?,
-            (None, Moment::Held(_)) => Vec::new(),
-            (None, Moment::Decision(_)) => {
+            (Some(list), _) => self.read_inner_steps(list)?,
+            (None, InjectionPoint::HeldWatch(_)) => Vec::new(),
+            (None, InjectionPoint::Decision(_)) => {
                 if fields.lacks("do") {
                     self.report.add(key, "`during` without `do`", "add `do: […]`, what happens then");
                 }
                 return None;
             }
         };
-        if let (Moment::Decision(_), true) = (&moment, steps.is_empty()) {
+        if let (InjectionPoint::Decision(_), true) = (&moment, steps.is_empty()) {
             self.report.add(key, "`during` does nothing", "add `do: […]`, what happens then");
             return None;
         }
-        Some(During { moment, steps })
+        Some(During { point: moment, steps })
     }
 
-    fn inner_steps(&mut self, list: &Node) -> Option<Vec<Step>> {
+    fn read_inner_steps(&mut self, list: &YamlNode) -> Option<Vec<Step>> {
         let items = read::items(list, "`do`", self.report)?;
         let steps: Vec<Step> = items.iter().filter_map(|step| self.step(step, false)).collect();
         (steps.len() == items.len()).then_some(steps)
     }
 
-    /// `rs1 5 -> 4`, `rs2 created`, `rs2 created 3`, `rs1 deleted`, `web revision=2`; `web/rs1`
-    /// where there are several Deployments.
-    fn decided(&mut self, node: &Node) -> Option<Decided> {
+    /// Reads `rs1 5 -> 4`, `rs2 created`, `rs2 created 3`, `rs1 deleted`, `web revision=2`;
+    /// `web/rs1` in a case with several Deployments.
+    fn read_decision(&mut self, node: &YamlNode) -> Option<DecisionMatcher> {
         let text = read::text(node, "a decision", self.report)?.trim();
         let words: Vec<&str> = text.split_whitespace().collect();
         let what = match words.as_slice() {
-            [_, "created"] => Some(DecidedWhat::Created(None)),
-            [_, "created", replicas] => replicas.parse().ok().map(|replicas| DecidedWhat::Created(Some(replicas))),
+            [_, "created"] => Some(DecisionKind::Created(None)),
+            [_, "created", replicas] => replicas.parse().ok().map(|replicas| DecisionKind::Created(Some(replicas))),
             [_, from, "->", to] => match (from.parse(), to.parse()) {
-                (Ok(from), Ok(to)) => Some(DecidedWhat::Resized { from, to }),
+                (Ok(from), Ok(to)) => Some(DecisionKind::Resized { from, to }),
                 _ => None,
             },
-            [_, "deleted"] => Some(DecidedWhat::Deleted),
-            [_, change] => change.strip_prefix("revision=").and_then(|n| n.parse().ok()).map(DecidedWhat::Revision),
+            [_, "deleted"] => Some(DecisionKind::Deleted),
+            [_, change] => change.strip_prefix("revision=").and_then(|n| n.parse().ok()).map(DecisionKind::Revision),
             _ => None,
         };
         let Some(what) = what else {
@@ -121,7 +125,7 @@ impl Reader<'_> {
             self.report.add(node, format!("`{text}` is not a decision"), hint);
             return None;
         };
-        if let DecidedWhat::Resized { from, to } = what
+        if let DecisionKind::Resized { from, to } = what
             && from == to
         {
             self.report.add(node, format!("`{text}` decides nothing"), "both numbers are the same");
@@ -129,7 +133,7 @@ impl Reader<'_> {
         }
         let object = words[0];
         let (deployment, set) = match (what, object.split_once('/')) {
-            (DecidedWhat::Revision(_), _) => (Some(object), None),
+            (DecisionKind::Revision(_), _) => (Some(object), None),
             (_, Some((deployment, set))) => (Some(deployment), Some(set)),
             (_, None) => (None, Some(object)),
         };
@@ -144,14 +148,14 @@ impl Reader<'_> {
                 None => None,
             };
         let deployment = match deployment {
-            Some(name) => self.scope.known(name, node, self.report).then(|| name.to_owned()),
-            None => self.scope.meant(None, node, self.report),
+            Some(name) => self.scope.check_created(name, node, self.report).then(|| name.to_owned()),
+            None => self.scope.resolve_deployment(None, node, self.report),
         };
-        Some(Decided { text: words.join(" "), deployment: deployment?, set, what })
+        Some(DecisionMatcher { text: words.join(" "), deployment: deployment?, set, kind: what })
     }
 }
 
-/// Whether a step is, or may be, more than one step.
-fn several(operation: &Operation) -> bool {
-    operation.moves().is_some_and(|(_, pods)| !pods.atomic && pods.count != Count::Exactly(1))
+/// Whether a step has, or may have, several sub-steps.
+fn may_have_sub_steps(operation: &Operation) -> bool {
+    operation.pod_operation().is_some_and(|(_, pods)| !pods.atomic && pods.count != CountSpec::Exactly(1))
 }

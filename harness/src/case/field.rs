@@ -1,8 +1,7 @@
-//! Fields of the mappings that a case is made of: each with its name, what it takes, and a
-//! sentence.
+//! Describes the fields of the mappings that a case is made of: name, type and a sentence.
 //!
-//! One list of fields is all that there is of a mapping: the names that its reader knows and
-//! suggests, its part of the JSON schema, and its table on the reference page come from it.
+//! One list of fields serves the reader and its suggestions, the JSON schema and the reference
+//! page.
 
 use serde_json::{Value, json};
 
@@ -11,20 +10,19 @@ use super::schema::{integer, reference, text, words};
 
 /// A field of a mapping.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field {
-    /// As a case writes it.
+pub(super) struct FieldSpec {
+    /// The name in a case file.
     pub(super) name: &'static str,
-    /// What it takes.
-    pub(super) takes: Type,
+    pub(super) field_type: FieldType,
     /// Whether it cannot be left out.
     pub(super) required: bool,
-    /// One sentence.
-    pub(super) says: &'static str,
+    /// One sentence for the reference page.
+    pub(super) description: &'static str,
 }
 
-/// What a field takes.
+/// The type of a field's value.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Type {
+pub(super) enum FieldType {
     /// One of these words.
     Words(&'static [&'static str]),
     /// A whole number.
@@ -34,35 +32,37 @@ pub(super) enum Type {
         /// The most.
         most: i64,
     },
-    /// A whole number from zero; where the server must refuse the step, any number.
+    /// A whole number from zero; any number in a step that the server must refuse.
     Count {
         /// The most.
         most: i64,
     },
-    /// Anything else. The schema is asked with whether the server must refuse the step.
+    /// Any other type: a schema, which may depend on whether the server must refuse the step, and
+    /// words for the reference page.
     Is(fn(bool) -> Value, &'static str),
 }
 
-pub(super) const TEXT: Type = Type::Is(|_| text(), "a string");
-pub(super) const TEXTS: Type = Type::Is(|_| reference("texts"), "a mapping from texts to texts");
-pub(super) const NAME: Type = Type::Is(|_| reference("name"), "a name");
-pub(super) const BOOLEAN: Type = Type::Is(|_| json!({"type": "boolean"}), "`true` or `false`");
-pub(super) const DURATION: Type = Type::Is(|_| reference("duration"), "a length of time, such as `90s` or `1h 30m`");
+pub(super) const TEXT: FieldType = FieldType::Is(|_| text(), "a string");
+pub(super) const TEXTS: FieldType = FieldType::Is(|_| reference("texts"), "a mapping from texts to texts");
+pub(super) const NAME: FieldType = FieldType::Is(|_| reference("name"), "a name");
+pub(super) const BOOLEAN: FieldType = FieldType::Is(|_| json!({"type": "boolean"}), "`true` or `false`");
+pub(super) const DURATION: FieldType =
+    FieldType::Is(|_| reference("duration"), "a length of time, such as `90s` or `1h 30m`");
 
-impl Field {
-    /// One that may be left out.
-    pub(super) const fn new(name: &'static str, takes: Type, says: &'static str) -> Self {
-        Self { name, takes, required: false, says }
+impl FieldSpec {
+    /// An optional field.
+    pub(super) const fn new(name: &'static str, field_type: FieldType, description: &'static str) -> Self {
+        Self { name, field_type, required: false, description }
     }
 
-    /// One that may not.
-    pub(super) const fn required(name: &'static str, takes: Type, says: &'static str) -> Self {
-        Self { name, takes, required: true, says }
+    /// A required field.
+    pub(super) const fn required(name: &'static str, field_type: FieldType, description: &'static str) -> Self {
+        Self { name, field_type, required: true, description }
     }
 }
 
-impl Type {
-    /// As JSON schema; `refused`: whether the server must refuse the step.
+impl FieldType {
+    /// The JSON schema; `refused`: whether the server must refuse the step.
     pub(super) fn schema(self, refused: bool) -> Value {
         match self {
             Self::Words(all) => words(all),
@@ -73,14 +73,14 @@ impl Type {
         }
     }
 
-    /// For a person.
+    /// A description for readers.
     pub(super) fn words(self) -> String {
         let range = |least: i64, most: i64| match most {
             most if most >= i64::from(i32::MAX) => format!("a number, at least {least}"),
             most => format!("a number from {least} to {most}"),
         };
         match self {
-            Self::Words(all) => read::list(all).replace(" and ", " or "),
+            Self::Words(all) => read::join_quoted(all).replace(" and ", " or "),
             Self::Whole { least, most } => range(least, most),
             Self::Count { most } => range(0, most),
             Self::Is(_, words) => words.to_owned(),
@@ -88,7 +88,6 @@ impl Type {
     }
 }
 
-/// The names of these fields.
-pub(super) fn names(fields: &[Field]) -> Vec<&'static str> {
+pub(super) fn names(fields: &[FieldSpec]) -> Vec<&'static str> {
     fields.iter().map(|field| field.name).collect()
 }

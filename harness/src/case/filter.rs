@@ -1,4 +1,5 @@
-//! Which cases are wanted, in a small language after nextest's: `area(rolling) & label(surge)`.
+//! Selects cases by expressions in a small language after nextest's: `area(rolling) &
+//! label(surge)`.
 //!
 //! | written | means |
 //! | --- | --- |
@@ -12,33 +13,33 @@
 //! | `all()`, `none()` | every case, no case |
 //! | `a & b`, `a \| b`, `a - b`, `!a`, `(a)`, and `and`, `or`, `not` | as usual; `&` and `-` bind more tightly than `\|` |
 //!
-//! `x` is a part of what is looked at, in any case of letters; `=x` is the whole of it, and that is
-//! what `area`, `tag` and `judges` mean anyway; `#x*` is a pattern. Words without brackets are a
-//! part of `area/name`, as `case(x)`.
+//! `x` is a substring, ignoring case; `=x` is an exact match, which is the default of `area`, `tag`
+//! and `judges`; `#x*` is a pattern. Words without brackets are a substring of `area/name`, as in
+//! `case(x)`.
 
 use std::collections::BTreeSet;
 
 use super::model::{Bindings, Case, PodKind, Step, Terminations};
 use super::nearest::did_you_mean;
 
-/// A filter that was understood.
+/// A parsed filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filter {
-    /// What is asked of a case.
-    Asks(Subject, Matcher),
+    /// A test of one attribute of a case.
+    Matches(CaseAttribute, Matcher),
     /// Every case.
     All,
-    /// Both.
+    /// Both filters match.
     And(Box<Self>, Box<Self>),
-    /// Either.
+    /// At least one of two filters matches.
     Or(Box<Self>, Box<Self>),
-    /// Not.
+    /// The filter does not match.
     Not(Box<Self>),
 }
 
-/// What is looked at.
+/// The attribute of a case that a filter tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
+pub enum CaseAttribute {
     /// `area`
     Area,
     /// `name`
@@ -55,70 +56,70 @@ pub enum Subject {
     Judges,
 }
 
-/// How a text must be.
+/// How an attribute is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Matcher {
-    /// It has this part.
+    /// It contains this text.
     Part(String),
-    /// It is this.
-    Whole(String),
-    /// It is of this pattern: `*` any letters, `?` any one.
+    /// It equals this text.
+    Exact(String),
+    /// It matches this pattern: `*` stands for any letters, `?` for any one letter.
     Pattern(String),
 }
 
-/// Why a filter is not understood.
+/// Why a filter cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}\n  {filter}\n  {:>at$} {hint}", "^", at = .at + 1)]
+#[error("{message}\n  {filter}\n  {:>at$} {hint}", "^", at = .at + 1)]
 pub struct FilterError {
-    what: String,
+    message: String,
     hint: String,
     filter: String,
     at: usize,
 }
 
-const SUBJECTS: [(&str, Subject); 7] = [
-    ("area", Subject::Area),
-    ("name", Subject::Name),
-    ("case", Subject::Case),
-    ("label", Subject::Label),
-    ("tag", Subject::Tag),
-    ("text", Subject::Text),
-    ("judges", Subject::Judges),
+const ATTRIBUTES: [(&str, CaseAttribute); 7] = [
+    ("area", CaseAttribute::Area),
+    ("name", CaseAttribute::Name),
+    ("case", CaseAttribute::Case),
+    ("label", CaseAttribute::Label),
+    ("tag", CaseAttribute::Tag),
+    ("text", CaseAttribute::Text),
+    ("judges", CaseAttribute::Judges),
 ];
 
 impl Filter {
-    /// Understand a filter.
+    /// Parses a filter.
     ///
     /// # Errors
-    /// With the place of what is not understood.
+    /// The filter is malformed; the error shows where.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
-        let mut reader = Reader { text, at: 0, deep: 0 };
-        let filter = reader.either()?;
-        reader.blanks();
+        let mut reader = FilterParser { text, at: 0, depth: 0 };
+        let filter = reader.parse_or()?;
+        reader.skip_blanks();
         if reader.at < text.len() {
             return Err(reader.error("something is left over", "`&`, `|` or `-` goes before it"));
         }
         Ok(filter)
     }
 
-    /// Whether a case is wanted.
+    /// Whether the filter selects a case.
     #[must_use]
-    pub fn wants(&self, case: &Case) -> bool {
+    pub fn matches(&self, case: &Case) -> bool {
         match self {
             Self::All => true,
-            Self::And(a, b) => a.wants(case) && b.wants(case),
-            Self::Or(a, b) => a.wants(case) || b.wants(case),
-            Self::Not(a) => !a.wants(case),
-            Self::Asks(subject, matcher) => {
+            Self::And(a, b) => a.matches(case) && b.matches(case),
+            Self::Or(a, b) => a.matches(case) || b.matches(case),
+            Self::Not(a) => !a.matches(case),
+            Self::Matches(subject, matcher) => {
                 let (area, name) = case.name.rsplit_once('/').unwrap_or(("", &case.name));
                 match subject {
-                    Subject::Area => matcher.fits(area),
-                    Subject::Name => matcher.fits(name),
-                    Subject::Case => matcher.fits(&case.name),
-                    Subject::Tag => case.tags.iter().any(|tag| matcher.fits(tag)),
-                    Subject::Text => matcher.fits(&case.description),
-                    Subject::Judges => case.controllers.to_string().split(',').any(|one| matcher.fits(one)),
-                    Subject::Label => labels(case).iter().any(|label| matcher.fits(label)),
+                    CaseAttribute::Area => matcher.is_match(area),
+                    CaseAttribute::Name => matcher.is_match(name),
+                    CaseAttribute::Case => matcher.is_match(&case.name),
+                    CaseAttribute::Tag => case.tags.iter().any(|tag| matcher.is_match(tag)),
+                    CaseAttribute::Text => matcher.is_match(&case.description),
+                    CaseAttribute::Judges => case.controllers.to_string().split(',').any(|one| matcher.is_match(one)),
+                    CaseAttribute::Label => labels(case).iter().any(|label| matcher.is_match(label)),
                 }
             }
         }
@@ -126,20 +127,20 @@ impl Filter {
 }
 
 impl Matcher {
-    fn fits(&self, text: &str) -> bool {
+    fn is_match(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         match self {
             Self::Part(part) => text.contains(&part.to_lowercase()),
-            Self::Whole(whole) => text == whole.to_lowercase(),
+            Self::Exact(whole) => text == whole.to_lowercase(),
             Self::Pattern(pattern) => {
-                like(&pattern.to_lowercase().chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>())
+                matches_pattern(&pattern.to_lowercase().chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>())
             }
         }
     }
 }
 
-/// Whether a text is of a pattern; in time that grows with both, not with what stands in them.
-fn like(pattern: &[char], text: &[char]) -> bool {
+/// Whether a text matches a pattern. Takes time in proportion to the product of both lengths.
+fn matches_pattern(pattern: &[char], text: &[char]) -> bool {
     let mut reached = vec![false; text.len() + 1];
     reached[0] = true;
     for letter in pattern {
@@ -156,9 +157,9 @@ fn like(pattern: &[char], text: &[char]) -> bool {
     reached[text.len()]
 }
 
-/// What a case makes happen and what it sets, as words: its operations (`set`, `scale`, `undo` …),
-/// `refused`, `expect`, `during`, `fault`, `held` and `real` pods, and the fields of its
-/// Deployments (`maxSurge`, `Recreate`, `minReadySeconds` …).
+/// The labels of a case: its operations (`set`, `scale`, `undo` …), `refused`, `expect`, `during`,
+/// `fault`, `held` and `real` pods, and the fields of its Deployments (`maxSurge`, `Recreate`,
+/// `minReadySeconds` …).
 #[must_use]
 pub fn labels(case: &Case) -> BTreeSet<String> {
     let mut labels = BTreeSet::new();
@@ -174,11 +175,11 @@ pub fn labels(case: &Case) -> BTreeSet<String> {
     if case.pods == PodKind::Real {
         add("real");
     }
-    case.given.iter().chain(&case.steps).for_each(|step| of_step(step, &mut add));
+    case.given.iter().chain(&case.steps).for_each(|step| add_step_labels(step, &mut add));
     labels
 }
 
-fn of_step(step: &Step, add: &mut dyn FnMut(&str)) {
+fn add_step_labels(step: &Step, add: &mut dyn FnMut(&str)) {
     for (there, label) in [
         (step.refused.is_some(), "refused"),
         (step.expect.is_some(), "expect"),
@@ -189,36 +190,36 @@ fn of_step(step: &Step, add: &mut dyn FnMut(&str)) {
             add(label);
         }
     }
-    step.during.iter().flat_map(|during| &during.steps).for_each(|step| of_step(step, add));
-    step.operation.inner().iter().for_each(|step| of_step(step, add));
-    step.operation.words(add);
-    add(step.operation.form().name);
+    step.during.iter().flat_map(|during| &during.steps).for_each(|step| add_step_labels(step, add));
+    step.operation.nested_steps().iter().for_each(|step| add_step_labels(step, add));
+    step.operation.add_filter_labels(add);
+    add(step.operation.spec().name);
 }
 
-/// Reads a filter from left to right.
-struct Reader<'a> {
+/// Parses a filter from left to right.
+struct FilterParser<'a> {
     text: &'a str,
     at: usize,
-    deep: usize,
+    depth: usize,
 }
 
-/// More brackets in brackets than anybody writes.
-const DEEPEST: usize = 64;
+/// Nesting of brackets beyond any real filter.
+const MAX_DEPTH: usize = 64;
 
-impl<'a> Reader<'a> {
-    fn error(&self, what: impl Into<String>, hint: impl Into<String>) -> FilterError {
+impl<'a> FilterParser<'a> {
+    fn error(&self, message: impl Into<String>, hint: impl Into<String>) -> FilterError {
         let at = self.text[..self.at].chars().count();
-        FilterError { what: what.into(), hint: hint.into(), filter: self.text.to_owned(), at }
+        FilterError { message: message.into(), hint: hint.into(), filter: self.text.to_owned(), at }
     }
 
-    fn blanks(&mut self) {
+    fn skip_blanks(&mut self) {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    /// Take one of these signs, or of these words where a word ends.
+    /// Consumes one of these signs, or of these words at a word boundary.
     fn take(&mut self, signs: &[&str]) -> bool {
-        self.blanks();
+        self.skip_blanks();
         let rest = &self.text[self.at..];
         let found = signs.iter().find(|sign| {
             let is_word = sign.chars().all(char::is_alphabetic);
@@ -228,50 +229,50 @@ impl<'a> Reader<'a> {
         found.map(|sign| self.at += sign.len()).is_some()
     }
 
-    fn either(&mut self) -> Result<Filter, FilterError> {
-        let mut filter = self.both()?;
+    fn parse_or(&mut self) -> Result<Filter, FilterError> {
+        let mut filter = self.parse_and()?;
         while self.take(&["|", "+", "or"]) {
-            filter = Filter::Or(Box::new(filter), Box::new(self.both()?));
+            filter = Filter::Or(Box::new(filter), Box::new(self.parse_and()?));
         }
         Ok(filter)
     }
 
-    fn both(&mut self) -> Result<Filter, FilterError> {
-        let mut filter = self.one()?;
+    fn parse_and(&mut self) -> Result<Filter, FilterError> {
+        let mut filter = self.parse_not()?;
         loop {
             if self.take(&["&", "and"]) {
-                filter = Filter::And(Box::new(filter), Box::new(self.one()?));
+                filter = Filter::And(Box::new(filter), Box::new(self.parse_not()?));
             } else if self.take(&["-"]) {
-                filter = Filter::And(Box::new(filter), Box::new(Filter::Not(Box::new(self.one()?))));
+                filter = Filter::And(Box::new(filter), Box::new(Filter::Not(Box::new(self.parse_not()?))));
             } else {
                 return Ok(filter);
             }
         }
     }
 
-    fn one(&mut self) -> Result<Filter, FilterError> {
-        self.deep += 1;
-        if self.deep > DEEPEST {
+    fn parse_not(&mut self) -> Result<Filter, FilterError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
             return Err(self.error("too many brackets", "at most 64 in each other"));
         }
         let filter = if self.take(&["!", "not"]) {
-            Filter::Not(Box::new(self.one()?))
+            Filter::Not(Box::new(self.parse_not()?))
         } else if self.take(&["("]) {
-            let filter = self.either()?;
+            let filter = self.parse_or()?;
             if !self.take(&[")"]) {
                 return Err(self.error("a bracket is not closed", "`)` is missing"));
             }
             filter
         } else {
-            self.word()?
+            self.parse_term()?
         };
-        self.deep -= 1;
+        self.depth -= 1;
         Ok(filter)
     }
 
-    /// `area(rolling)`, or words without brackets.
-    fn word(&mut self) -> Result<Filter, FilterError> {
-        self.blanks();
+    /// Parses `area(rolling)`, or a word without brackets.
+    fn parse_term(&mut self) -> Result<Filter, FilterError> {
+        self.skip_blanks();
         let rest = &self.text[self.at..];
         let end = rest.find(|c: char| !is_letter(c)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
@@ -280,22 +281,22 @@ impl<'a> Reader<'a> {
         }
         let Some(inside) = after.strip_prefix('(') else {
             self.at += end;
-            return Ok(Filter::Asks(Subject::Case, Matcher::Part(word.to_owned())));
+            return Ok(Filter::Matches(CaseAttribute::Case, Matcher::Part(word.to_owned())));
         };
         let Some(close) = inside.find(')') else {
             self.at += end;
             return Err(self.error("a bracket is not closed", "`)` is missing"));
         };
         let asked = inside[..close].trim();
-        let filter = match (word, SUBJECTS.iter().find(|(name, _)| *name == word), asked) {
+        let filter = match (word, ATTRIBUTES.iter().find(|(name, _)| *name == word), asked) {
             ("all", None, "") => Filter::All,
             ("none", None, "") => Filter::Not(Box::new(Filter::All)),
             (_, Some(_), "") => {
                 return Err(self.error(format!("`{word}()` asks for nothing"), format!("such as `{word}(x)`")));
             }
-            (_, Some((_, subject)), asked) => Filter::Asks(*subject, matcher(*subject, asked)),
+            (_, Some((_, subject)), asked) => Filter::Matches(*subject, matcher(*subject, asked)),
             (_, None, _) => {
-                let known: Vec<_> = SUBJECTS.iter().map(|(name, _)| *name).chain(["all", "none"]).collect();
+                let known: Vec<_> = ATTRIBUTES.iter().map(|(name, _)| *name).chain(["all", "none"]).collect();
                 let hint =
                     did_you_mean(word, known.iter().copied()).unwrap_or_else(|| format!("one of {}", known.join(", ")));
                 return Err(self.error(format!("there is no `{word}(…)`"), hint));
@@ -306,18 +307,18 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Letters of a word without brackets: those of cases' names.
+/// Letters of a word without brackets: those of case names.
 fn is_letter(letter: char) -> bool {
     letter.is_alphanumeric() || "-_./#*?@".contains(letter)
 }
 
-fn matcher(subject: Subject, asked: &str) -> Matcher {
-    match (asked.split_at(1), subject) {
-        (("=", rest), _) => Matcher::Whole(rest.to_owned()),
+fn matcher(subject: CaseAttribute, argument: &str) -> Matcher {
+    match (argument.split_at(1), subject) {
+        (("=", rest), _) => Matcher::Exact(rest.to_owned()),
         (("~", rest), _) => Matcher::Part(rest.to_owned()),
         (("#", rest), _) => Matcher::Pattern(rest.to_owned()),
-        (_, Subject::Area | Subject::Tag | Subject::Judges) => Matcher::Whole(asked.to_owned()),
-        _ => Matcher::Part(asked.to_owned()),
+        (_, CaseAttribute::Area | CaseAttribute::Tag | CaseAttribute::Judges) => Matcher::Exact(argument.to_owned()),
+        _ => Matcher::Part(argument.to_owned()),
     }
 }
 
@@ -351,9 +352,9 @@ mod tests {
     #[case("none()", false)]
     #[case("case(#*/ten-*)", true)]
     #[case("label(pause) & label(pause) | label(refused)", true)]
-    fn a_filter_chooses(#[case] filter: &str, #[case] wanted: bool) {
+    fn filter_selects_cases(#[case] filter: &str, #[case] expected: bool) {
         let filter = Filter::parse(filter).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(filter.wants(&case()), wanted);
+        assert_eq!(filter.matches(&case()), expected);
     }
 
     #[rstest]
@@ -367,19 +368,19 @@ mod tests {
         "area(x) label(y)",
         "something is left over\n  area(x) label(y)\n          ^ `&`, `|` or `-` goes before it"
     )]
-    fn what_is_not_understood_is_pointed_at(#[case] filter: &str, #[case] expected: &str) {
+    fn error_points_at_malformed_part(#[case] filter: &str, #[case] expected: &str) {
         assert_eq!(Filter::parse(filter).unwrap_err().to_string(), expected);
     }
 
     #[test]
-    fn brackets_without_end_are_no_overflow() {
+    fn endless_brackets_do_not_overflow_stack() {
         for open in ["(", "!", "not "] {
             Filter::parse(&open.repeat(100_000)).unwrap_err();
         }
     }
 
     #[test]
-    fn labels_are_what_a_case_does_and_sets() {
+    fn labels_name_operations_and_fields() {
         let labels = labels(&case());
         let expected = ["Deployment", "RollingUpdate", "apply", "maxSurge", "refused", "scale", "undo"];
         assert!(expected.iter().all(|label| labels.contains(*label)), "{labels:?}");

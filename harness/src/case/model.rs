@@ -1,12 +1,17 @@
-//! A case, validated: what the driver executes and the judge quotes. Only `case::file` makes one.
+//! A validated case: what the driver executes and reports quote. Only `case::file` creates one.
 
 use std::collections::BTreeSet;
 
-pub use super::middle::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment};
-pub use super::operations::{Action, Advance, Change, Drive, DriveError, Form, Names, Operation, Performing, label};
-pub use super::restart::{Beside, RestartOptions, RestartProfile, RestartWebhook};
-use crate::controllers::Controllers;
-use crate::expect::Expect;
+pub use super::injection::{
+    DecisionKind, DecisionMatcher, During, Fault, FaultAction, FaultPoint, InjectionPoint, ProcessAction,
+};
+pub use super::operations::{
+    AdvanceStep, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction,
+    label,
+};
+pub use super::restart::{CompanionController, RestartOptions, RestartProfile, RestartWebhook};
+use crate::controllers::ControllerSet;
+use crate::pod_expectation::PodExpectation;
 use crate::rules::{Expectation, Rule};
 use crate::secret::Redaction;
 use crate::workload::Workload;
@@ -16,51 +21,50 @@ use crate::workload::Workload;
 pub struct Case {
     /// `area/name`, from the file's path: `rolling/surge-25pct`.
     pub name: String,
-    /// The path as it was given.
+    /// The path of the file, as the user gave it.
     pub path: String,
     /// The file's text, without the values of its Secrets.
     pub source: String,
-    /// What took the values of Secrets out of the text.
+    /// Removes the values of Secrets from text.
     pub(crate) redaction: Redaction,
     /// What the case is about, one sentence.
     pub description: String,
-    /// Groups that it belongs to.
+    /// Tags, which form groups of cases.
     pub tags: BTreeSet<String>,
-    /// What is judged, and what a subject must therefore bring.
-    pub controllers: Controllers,
-    /// Nodes that the pods are bound to in turn; empty: a node of its own for each pod.
+    /// The controllers that the case judges, which a subject must therefore bring.
+    pub controllers: ControllerSet,
+    /// Nodes to which the pods are bound in turn; if empty, each pod gets its own node.
     pub nodes: Vec<String>,
     /// Who gives pods their nodes.
     pub bindings: Bindings,
     /// Who finishes deletions.
     pub terminations: Terminations,
-    /// Who runs the pods, where there is a choice.
+    /// Who runs the pods on a cluster that has a kubelet.
     pub pods: PodKind,
-    /// The kind that stands in for Deployments, where the subject looks after that kind.
+    /// The kind that the case uses in place of Deployments.
     pub workload: Option<Box<Workload>>,
-    /// The custom resources that it needs; they are there before it begins.
-    pub crds: Vec<Definition>,
-    /// Made object by object before the first step; compared as one block.
+    /// The custom resources that the case needs; they are created before it begins.
+    pub crds: Vec<CrdSource>,
+    /// Steps that run one by one before the first step; compared as one block.
     pub given: Vec<Step>,
-    /// What the world does, one by one.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Whose Deployment controller must run beside the subject; `None`: whichever the cluster has.
-    pub beside: Option<Beside>,
+    /// Whose Deployment controller must run beside the subject; `None`: the cluster's default.
+    pub companion: Option<CompanionController>,
     /// How a config-restart controller is to run.
     pub restart: RestartOptions,
-    /// The restart profiles that its file stands for, one case each; empty if it stands for this
-    /// case alone.
+    /// The restart profiles of the file, one case each; empty if the file has a single case.
     pub profiles: Vec<RestartProfile>,
-    /// What the case is held against.
+    /// What the case is compared with.
     pub expectation: Expectation,
-    /// What it says of every frame, of one of them, or of the end.
+    /// The case's own rules.
     pub rules: Vec<Rule>,
 }
 
-/// A CustomResourceDefinition that a case brings.
+/// A CustomResourceDefinition that a case needs.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Definition {
-    /// The manifest, in the case.
+pub enum CrdSource {
+    /// The manifest.
     Inline(serde_json::Value),
     /// The name of a file with manifests, relative to the case.
     File(String),
@@ -69,20 +73,20 @@ pub enum Definition {
 /// Who runs the pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PodKind {
-    /// Nobody: the case alone says what becomes of them.
+    /// The harness: pods change only when the case says so.
     #[default]
     Held,
-    /// A kubelet, where the cluster has one; the case holds their readiness gate.
+    /// A kubelet, if the cluster has one; the case controls a readiness gate.
     Real,
 }
 
-/// Who gives a pod its node.
+/// Who binds pods to nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bindings {
     /// The driver, at once.
     #[default]
     Auto,
-    /// The case: by naming the pod and its node, or by making it ready.
+    /// The case: by naming the pod and its node, or by making the pod ready.
     Held,
 }
 
@@ -96,41 +100,42 @@ pub enum Terminations {
     Held,
 }
 
-/// One step of a case and where it stands.
+/// One step of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// The line of the case file, from 1.
+    /// Its line in the case file, from 1.
     pub line: usize,
     /// What it does.
     pub operation: Operation,
-    /// What later steps call the moment at which this one begins.
+    /// A label by which later steps and rules refer to the beginning of this step.
     pub label: Option<String>,
-    /// The operation must be refused, with a message that contains this text.
+    /// The server must refuse the operation, with a message that contains this text.
     pub refused: Option<String>,
-    /// What comes between the subject's requests while it reacts to this step.
+    /// Steps that run in the middle of this one.
     pub during: Option<During>,
-    /// What goes wrong between the subject and the server while it reacts to this step.
+    /// A fault between the subject and the server while the subject reacts to this step.
     pub fault: Option<Fault>,
-    /// Which of the named pods are alive once this has settled.
-    pub expect: Option<Expect>,
+    /// Which of the named pods are alive once this step has settled.
+    pub expect: Option<PodExpectation>,
 }
 
 impl Step {
-    /// Whether this is the refusal that the step says must come.
+    /// Whether this is the refusal that the step expects.
     pub fn expects(&self, error: &DriveError) -> bool {
         let Some(text) = &self.refused else { return false };
         match error {
             DriveError::Refused(said) | DriveError::Impossible(said) => said.contains(text),
-            // Some refusals come as 500: an annotation that the server cannot convert, for one.
+            // The server answers some refusals with 500, such as an annotation that it cannot
+            // convert.
             DriveError::Server(error) => error.to_string().contains(text),
             DriveError::Environment(_) => false,
         }
     }
 }
 
-/// An object by kind and name: `deployment/web`, `replicaset/rs2` (rs2: the Deployment's second
-/// ReplicaSet by first appearance), `pod/rs2.1` (the first of its pods that is alive), `pod/a` (a
-/// pod that the case has named).
+/// An object by kind and name: `deployment/web`, `replicaset/rs2` (the Deployment's second
+/// ReplicaSet by first appearance), `pod/rs2.1` (its first pod that is alive), `pod/a` (a pod that
+/// the case has named).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Singular, lower case: `deployment`, `replicaset`, `configmap`, `secret`, `pod`.
@@ -151,59 +156,59 @@ pub enum PatchKind {
     Json,
 }
 
-/// What happens to what a deleted object owns.
+/// What happens to the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cascade {
-    /// Deleted after it, by the garbage collector.
+    /// The garbage collector deletes them after it.
     #[default]
     Background,
-    /// Deleted before it.
+    /// They are deleted before it.
     Foreground,
-    /// Left behind without an owner.
+    /// They stay, without an owner.
     Orphan,
 }
 
-/// Which pods, and how many.
+/// A selection of pods, and how many of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Pods {
+pub struct PodSelection {
     /// Only those of this Deployment.
     pub deployment: Option<String>,
     /// Only those whose ReplicaSet carries this revision.
     pub revision: Option<i64>,
     /// Only those of this ReplicaSet.
     pub replica_set: Option<String>,
-    /// Only those that the case has given these names, in this order; empty: any.
+    /// Only the pods with these names, in this order; empty: any.
     pub names: Vec<String>,
-    /// `all` (repeats until none is left, new ones included) or a number.
-    pub count: Count,
-    /// One step for all of them instead of one each.
+    /// How many pods.
+    pub count: CountSpec,
+    /// All pods in one sub-step instead of one each.
     pub atomic: bool,
-    /// So many at once, until none is left.
-    pub every: Option<Share>,
+    /// The number of pods that move in each sub-step, until none is left.
+    pub every: Option<BatchSize>,
 }
 
-/// How many pods move at once.
+/// How many pods move in one sub-step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
-    /// So many.
+pub enum BatchSize {
+    /// A number of pods.
     Number(u32),
-    /// So many percent of the pods that Deployments want, rounded up.
+    /// A percentage of the pods that Deployments want, rounded up.
     Percent(u32),
 }
 
-impl Share {
-    /// The number, of so many pods that are wanted; one at least.
+impl BatchSize {
+    /// The number of pods, given how many are desired; at least one.
     #[must_use]
-    pub fn of(self, wanted: u64) -> u64 {
+    pub fn of(self, desired: u64) -> u64 {
         let number = match self {
             Self::Number(number) => u64::from(number),
-            Self::Percent(percent) => wanted.saturating_mul(percent.into()).div_ceil(100),
+            Self::Percent(percent) => desired.saturating_mul(percent.into()).div_ceil(100),
         };
         number.max(1)
     }
 }
 
-impl std::fmt::Display for Share {
+impl std::fmt::Display for BatchSize {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number}"),
@@ -212,12 +217,12 @@ impl std::fmt::Display for Share {
     }
 }
 
-/// What happens to a pod.
+/// An operation on a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodOperation {
     /// It becomes Running and Ready.
     Ready,
-    /// It is no longer Ready.
+    /// It becomes not Ready.
     Unready,
     /// Its phase becomes Failed.
     Fail,
@@ -225,69 +230,70 @@ pub enum PodOperation {
     Succeed,
     /// Its deletion finishes.
     Terminate,
-    /// The case gives it a name.
+    /// The case names it.
     Name,
 }
 
-/// How many pods.
+/// How many pods an operation moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Count {
+pub enum CountSpec {
     /// Until none is left, new ones included.
     #[default]
     All,
-    /// So many; fewer is an impossible step.
+    /// Exactly this number; with fewer pods the step is impossible.
     Exactly(u32),
 }
 
-/// Pods that get names, in the order of their age, and traits; a name that is known keeps its pod.
+/// Names and traits for pods, which are named in the order of their age. A known name keeps its
+/// pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Naming {
-    /// Whose pods.
-    pub of: Pods,
-    /// The names, in the order in which they are given.
-    pub names: Vec<(String, Traits)>,
+pub struct PodNaming {
+    /// Which pods.
+    pub of: PodSelection,
+    /// The names, in the order in which pods get them.
+    pub names: Vec<(String, NamedPodTraits)>,
 }
 
-/// What a case says of a pod; what it does not say stays as it is.
+/// The traits that a case gives a pod; an unset trait stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Traits {
-    /// Where it runs.
-    pub node: Option<Place>,
-    /// Its phase; one that is ready or has restarts is Running by default.
-    pub phase: Option<Phase>,
+pub struct NamedPodTraits {
+    /// Its node.
+    pub node: Option<NodeBinding>,
+    /// Its phase; Running by default if it is ready or has restarts.
+    pub phase: Option<PodPhase>,
     /// Whether it is ready, and since when.
     pub ready: Option<Readiness>,
-    /// Its deletion cost, as the annotation has it.
+    /// Its deletion cost, as text of the annotation.
     pub deletion_cost: Option<String>,
-    /// How often its first container was started again.
+    /// How often its first container was restarted.
     pub restarts: Option<i64>,
-    /// The same of its first sidecar, an init container that is always restarted.
+    /// How often its first sidecar, an init container that always restarts, was restarted.
     pub sidecar_restarts: Option<i64>,
 }
 
-/// Where a pod runs.
+/// The node of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// Nowhere yet.
-    Nowhere,
-    /// On the node that the case calls so.
-    On(String),
+pub enum NodeBinding {
+    /// No node yet.
+    Unbound,
+    /// The node that the case calls so.
+    Node(String),
 }
 
 /// Whether a pod is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
-    /// It is not.
+    /// It is not ready.
     No,
-    /// Since so many seconds after now; in the past if negative.
+    /// It has been ready since this many seconds after now; negative numbers are in the past.
     Since(i64),
-    /// It is, and nobody says since when.
+    /// It is ready, and the condition has no time.
     SinceUnknown,
 }
 
 /// A pod's phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum PodPhase {
     /// `Pending`
     Pending,
     /// `Running`
@@ -300,11 +306,11 @@ pub enum Phase {
     Succeeded,
 }
 
-impl Phase {
-    /// All of them.
+impl PodPhase {
+    /// All phases.
     pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Unknown, Self::Failed, Self::Succeeded];
 
-    /// As the API has it.
+    /// The name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",

@@ -1,27 +1,28 @@
-//! "Did you mean": the known word that is nearest to a wrong one.
+//! "Did you mean": finds the known word that is nearest to a misspelt one.
 
-/// The nearest word, if it is near enough to be a slip: a third of its letters or fewer, or the
-/// same but for case. Else the only one that begins so, as `deploy` does `deployment`.
-pub(super) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// Returns the nearest word if it is near enough for a typo: a third of its letters differ at most,
+/// or only their case. Otherwise returns the only word that begins with the misspelt one, such as
+/// `deployment` for `deploy`.
+pub(super) fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
     let near = |word: &&str| distance(&lower, &word.to_lowercase()) <= (word.chars().count().max(3)) / 3;
-    let known: Vec<&str> = known.into_iter().collect();
+    let known: Vec<&str> = candidates.into_iter().collect();
     let slip = known.iter().copied().filter(near).min_by_key(|word| distance(&lower, &word.to_lowercase()));
     let mut longer =
-        known.iter().copied().filter(|word| lower.len() >= BEGINNING && word.to_lowercase().starts_with(&lower));
+        known.iter().copied().filter(|word| lower.len() >= MIN_PREFIX && word.to_lowercase().starts_with(&lower));
     slip.or_else(|| longer.next().filter(|_| longer.next().is_none()))
 }
 
-/// So many letters make a beginning.
-const BEGINNING: usize = 4;
+/// The shortest prefix that is completed to a word.
+const MIN_PREFIX: usize = 4;
 
-/// `did you mean `replicas`?`, or nothing.
-pub(super) fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    nearest(wrong, known).map(|word| format!("did you mean `{word}`?"))
+/// `did you mean `replicas`?`, or `None`.
+pub(super) fn did_you_mean<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(wrong, candidates).map(|word| format!("did you mean `{word}`?"))
 }
 
-/// How many letters must be inserted, removed, replaced or swapped with a neighbour to get from one
-/// word to the other.
+/// The number of letters to insert, remove, replace or swap with a neighbour to turn one word into
+/// the other.
 fn distance(from: &str, to: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

@@ -1,49 +1,54 @@
-//! How a config-restart controller is to run: `restart: {profile: xing}`, for cases that judge one.
+//! Reads how a config-restart controller must run: `restart: {profile: xing}`, for cases that judge
+//! one.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::field::{BOOLEAN, DURATION, Field, Type, names};
-use super::finding::Report;
-use super::model::{Advance, Case};
-use super::read::{self, Fields};
+use super::diagnostics::DiagnosticCollector;
+use super::field::{BOOLEAN, DURATION, FieldSpec, FieldType, names};
+use super::model::{AdvanceStep, Case};
+use super::read::{self, MappingFields};
 use super::schema::{object, text, words};
-use super::tree::{Kind, Node};
+use super::yaml::{YamlKind, YamlNode};
 
-const LIST: Type = Type::Is(|_| json!({"type": "array", "items": text()}), "a list of strings");
-const PROFILES: Type = Type::Is(|_| profiles_schema(), "`[safe, xing]`");
-const BUDGET: Type = Type::Is(|_| object(&BUDGETED, false), "`{restarts: 3, period: 10m}`");
+const LIST: FieldType = FieldType::Is(|_| json!({"type": "array", "items": text()}), "a list of strings");
+const PROFILES: FieldType = FieldType::Is(|_| profiles_schema(), "`[safe, xing]`");
+const BUDGET: FieldType = FieldType::Is(|_| object(&BUDGET_FIELDS, false), "`{restarts: 3, period: 10m}`");
 
 /// The fields.
-pub(super) static FIELDS: [Field; 9] = [
-    Field::new("profile", Type::Words(&["xing", "safe", "reloader"]), "Whose choices it makes; `safe` by default."),
-    Field::new(
+pub(super) static FIELDS: [FieldSpec; 9] = [
+    FieldSpec::new(
+        "profile",
+        FieldType::Words(&["xing", "safe", "reloader"]),
+        "Whose choices it makes; `safe` by default.",
+    ),
+    FieldSpec::new(
         "profiles",
         PROFILES,
         "The file stands for one case per profile, `NAME@safe` and `NAME@xing`; instead of `profile`.",
     ),
-    Field::new("gracePeriod", DURATION, "How long changes are gathered."),
-    Field::new("maxWait", DURATION, "How long at most."),
-    Field::new("budget", BUDGET, "So many restarts of one workload within a period."),
-    Field::new("ignoredErrors", LIST, "Parts of errors that are ignored."),
-    Field::new("dryRun", BOOLEAN, "Whether it writes nothing."),
-    Field::new(
+    FieldSpec::new("gracePeriod", DURATION, "How long changes are gathered."),
+    FieldSpec::new("maxWait", DURATION, "How long at most."),
+    FieldSpec::new("budget", BUDGET, "So many restarts of one workload within a period."),
+    FieldSpec::new("ignoredErrors", LIST, "Parts of errors that are ignored."),
+    FieldSpec::new("dryRun", BOOLEAN, "Whether it writes nothing."),
+    FieldSpec::new(
         "webhook",
-        Type::Words(&["json", "raw", "slack", "teams", "gchat", "instead"]),
+        FieldType::Words(&["json", "raw", "slack", "teams", "gchat", "instead"]),
         "The form in which restarts are reported to a webhook, whose messages are recorded; `json`: safe profile only. \
          `instead`, for profile `reloader`: changes are reported and restart nothing.",
     ),
-    Field::new("flags", LIST, "Flags of Reloader's, for profile `reloader`: `[--reload-strategy=annotations]`."),
+    FieldSpec::new("flags", LIST, "Flags of Reloader's, for profile `reloader`: `[--reload-strategy=annotations]`."),
 ];
-static BUDGETED: [Field; 2] = [
-    Field::required("restarts", Type::Whole { least: 1, most: u32::MAX as i64 }, "How many."),
-    Field::required("period", DURATION, "Within this time."),
+static BUDGET_FIELDS: [FieldSpec; 2] = [
+    FieldSpec::required("restarts", FieldType::Whole { least: 1, most: u32::MAX as i64 }, "How many."),
+    FieldSpec::required("period", DURATION, "Within this time."),
 ];
 /// The fields of `with`.
-static WITH: [Field; 1] = [Field::required(
+static WITH_FIELDS: [FieldSpec; 1] = [FieldSpec::required(
     "deployment",
-    Type::Words(&["upstream", "ours"]),
+    FieldType::Words(&["upstream", "ours"]),
     "Whose Deployment controller runs beside the subject.",
 )];
 
@@ -62,58 +67,58 @@ fn profiles_schema() -> Value {
 
 /// `with`, as JSON schema.
 pub(super) fn with_schema() -> Value {
-    object(&WITH, false)
+    object(&WITH_FIELDS, false)
 }
 
-/// How a config-restart controller is to run; what is not said is the controller's own default.
+/// How a config-restart controller must run; unset options have the controller's own defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RestartOptions {
-    /// Whose choices it makes.
+    /// Whose behaviour the controller follows.
     pub profile: RestartProfile,
     /// How long changes are gathered.
-    pub grace: Option<Duration>,
-    /// How long at most.
-    pub longest: Option<Duration>,
-    /// Restarts of one workload within a period.
+    pub grace_period: Option<Duration>,
+    /// How long changes are gathered at most.
+    pub max_wait: Option<Duration>,
+    /// The maximum of restarts of one workload within a period.
     pub budget: Option<(u32, Duration)>,
-    /// Parts of errors to be ignored.
+    /// Parts of errors that are ignored.
     pub ignored_errors: Vec<String>,
     /// Whether it writes nothing.
     pub dry_run: bool,
-    /// The form in which restarts are reported to a webhook, if they are.
+    /// The format of webhook messages, if there are any.
     pub webhook: Option<RestartWebhook>,
-    /// Flags of the project whose profile it is, as that project has them.
+    /// Flags in the format of the profile's own project.
     pub flags: Vec<String>,
 }
 
 impl RestartOptions {
-    /// Whether nothing is said but a profile.
+    /// Whether only the profile is set.
     pub fn is_profile_alone(&self) -> bool {
         *self == Self { profile: self.profile, ..Self::default() }
     }
 }
 
-/// What is reported to a webhook, and in which form.
+/// What is sent to a webhook, and in which format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestartWebhook {
-    /// Restarts, as JSON for programs.
+    /// Restarts, as JSON.
     Json,
     /// Restarts, as plain text.
     Raw,
-    /// The same for Slack.
+    /// Restarts, as a message for Slack.
     Slack,
-    /// The same for Microsoft Teams.
+    /// Restarts, as a message for Microsoft Teams.
     Teams,
-    /// The same for Google Chat.
+    /// Restarts, as a message for Google Chat.
     GoogleChat,
-    /// That something has changed, which restarts nothing then.
+    /// Changes only, in place of restarts.
     Instead,
 }
 
 impl RestartWebhook {
     const ALL: [Self; 6] = [Self::Json, Self::Raw, Self::Slack, Self::Teams, Self::GoogleChat, Self::Instead];
 
-    /// As a case has it.
+    /// The word in a case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -125,8 +130,8 @@ impl RestartWebhook {
         }
     }
 
-    /// Whether a profile has it.
-    const fn is_of(self, profile: RestartProfile) -> bool {
+    /// Whether a profile supports it.
+    const fn is_supported_by(self, profile: RestartProfile) -> bool {
         match profile {
             RestartProfile::Xing => false,
             RestartProfile::Safe => !matches!(self, Self::Instead),
@@ -135,23 +140,24 @@ impl RestartWebhook {
     }
 }
 
-/// Whose choices it makes.
+/// Whose behaviour a config-restart controller follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum RestartProfile {
-    /// Those of xing's controller.
+    /// That of xing's controller.
     Xing,
-    /// No restart is missed, and none is made for adoption.
+    /// This project's own: it misses no restart, and does not restart workloads when it adopts
+    /// them.
     #[default]
     Safe,
-    /// Those of Stakater's Reloader.
+    /// That of Stakater's Reloader.
     Reloader,
 }
 
 impl RestartProfile {
-    /// All of them.
+    /// All profiles.
     pub const ALL: [Self; 3] = [Self::Xing, Self::Safe, Self::Reloader];
 
-    /// As a case has it.
+    /// The word in a case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Xing => "xing",
@@ -160,8 +166,7 @@ impl RestartProfile {
         }
     }
 
-    /// Whether its choices are those of another project's controller, from which golden timelines
-    /// are recorded.
+    /// Whether golden timelines are recorded from another project's controller.
     pub const fn is_recorded(self) -> bool {
         matches!(self, Self::Xing | Self::Reloader)
     }
@@ -182,45 +187,45 @@ impl std::str::FromStr for RestartProfile {
     }
 }
 
-/// Whose Deployment controller runs beside the subject, where it brings none: `with: {deployment:
-/// upstream}`.
+/// Whose Deployment controller runs beside the subject, if the subject brings none: `with:
+/// {deployment: upstream}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beside {
-    /// kube-controller-manager's: on every cluster but the simulated one, and there with
-    /// `--cluster-controllers upstream`.
+pub enum CompanionController {
+    /// That of kube-controller-manager. It is the default on every cluster but the simulated one,
+    /// where it needs `--cluster-controllers upstream`.
     Upstream,
-    /// This project's: on the simulated one as a rule.
+    /// This project's own, which is the default on the simulated cluster.
     Ours,
 }
 
 impl Case {
-    /// How much time it lets pass by itself.
-    pub fn waits(&self) -> Duration {
+    /// How much time the case lets pass in `advance` steps.
+    pub fn total_advance(&self) -> Duration {
         let steps = self.given.iter().chain(&self.steps);
-        steps.filter_map(|step| step.operation.advance()).map(Advance::most).sum()
+        steps.filter_map(|step| step.operation.advance()).map(AdvanceStep::max_duration).sum()
     }
 }
 
 /// Reads `with`.
-pub(super) fn beside(node: Option<&Node>, report: &mut Report) -> Option<Beside> {
-    let fields = Fields::of(node?, "`with`", &names(&WITH), report)?;
-    let words = [("upstream", Beside::Upstream), ("ours", Beside::Ours)];
+pub(super) fn read_companion(node: Option<&YamlNode>, report: &mut DiagnosticCollector) -> Option<CompanionController> {
+    let fields = MappingFields::of(node?, "`with`", &names(&WITH_FIELDS), report)?;
+    let words = [("upstream", CompanionController::Upstream), ("ours", CompanionController::Ours)];
     read::word(fields.get("deployment")?, "who runs beside", &words, report)
 }
 
-/// Reads it, and the profiles where the file stands for a case of each; `judged`: whether the case
-/// judges such a controller at all.
-pub(super) fn of(
-    entry: Option<(&Node, &Node)>,
-    judged: bool,
-    report: &mut Report,
+/// Reads `restart`, and the profiles if the file has a case for each; `judges_restarts`: whether
+/// the case judges a config-restart controller at all.
+pub(super) fn read_options(
+    entry: Option<(&YamlNode, &YamlNode)>,
+    judges_restarts: bool,
+    report: &mut DiagnosticCollector,
 ) -> (RestartOptions, Vec<RestartProfile>) {
     let mut options = RestartOptions::default();
     let Some((key, node)) = entry else { return (options, Vec::new()) };
-    if !judged {
+    if !judges_restarts {
         report.add(key, "`restart` where no restarts are judged", "add `controllers: [config-restart]`");
     }
-    let Some(fields) = Fields::of(node, "`restart`", &names(&FIELDS), report) else {
+    let Some(fields) = MappingFields::of(node, "`restart`", &names(&FIELDS), report) else {
         return (options, Vec::new());
     };
     if let (Some((key, _)), Some(_)) = (fields.entry("profiles"), fields.entry("profile")) {
@@ -230,16 +235,16 @@ pub(super) fn of(
     let words = RestartProfile::ALL.map(|profile| (profile.as_str(), profile));
     let profile = fields.get("profile").and_then(|node| read::word(node, "a profile", &words, report));
     options.profile = profile.unwrap_or_default();
-    options.grace = fields.get("gracePeriod").and_then(|node| duration(node, report));
-    options.longest = fields.get("maxWait").and_then(|node| duration(node, report));
-    options.budget = fields.get("budget").and_then(|node| budget(node, report));
+    options.grace_period = fields.get("gracePeriod").and_then(|node| duration(node, report));
+    options.max_wait = fields.get("maxWait").and_then(|node| duration(node, report));
+    options.budget = fields.get("budget").and_then(|node| read_budget(node, report));
     options.dry_run = fields.get("dryRun").and_then(|node| read::boolean(node, "`dryRun`", report)).unwrap_or_default();
     options.ignored_errors = texts(fields.get("ignoredErrors"), ("`ignoredErrors`", "a part of an error"), report);
     let words = RestartWebhook::ALL.map(|webhook| (webhook.as_str(), webhook));
     options.webhook = fields.get("webhook").and_then(|node| read::word(node, "the form of a webhook", &words, report));
     let all = if profiles.is_empty() { std::slice::from_ref(&options.profile) } else { &profiles };
     if let (Some(webhook), Some((key, _))) = (options.webhook, fields.entry("webhook"))
-        && let Some(profile) = all.iter().find(|profile| !webhook.is_of(**profile))
+        && let Some(profile) = all.iter().find(|profile| !webhook.is_supported_by(**profile))
     {
         let hint = "safe: json, raw, slack, teams, gchat; reloader: raw, slack, teams, gchat, instead";
         report.add(key, format!("profile `{profile}` has no webhook `{}`", webhook.as_str()), hint);
@@ -253,14 +258,14 @@ pub(super) fn of(
     (options, profiles)
 }
 
-/// Reads a list of strings, which is called so, and one of which is.
-fn texts(list: Option<&Node>, (name, one): (&str, &str), report: &mut Report) -> Vec<String> {
+/// Reads a list of strings; the two nouns name the list and an item.
+fn texts(list: Option<&YamlNode>, (name, one): (&str, &str), report: &mut DiagnosticCollector) -> Vec<String> {
     let items = list.and_then(|list| read::items(list, name, report)).unwrap_or_default();
     items.iter().filter_map(|item| read::text(item, one, report)).map(str::to_owned).collect()
 }
 
 /// Reads `profiles`.
-fn profiles_of(node: &Node, report: &mut Report) -> Vec<RestartProfile> {
+fn profiles_of(node: &YamlNode, report: &mut DiagnosticCollector) -> Vec<RestartProfile> {
     let known = RestartProfile::ALL.map(|profile| (profile.as_str(), profile));
     let items = read::items(node, "`profiles`", report);
     if items.is_some_and(|items| items.len() < 2) {
@@ -278,17 +283,17 @@ fn profiles_of(node: &Node, report: &mut Report) -> Vec<RestartProfile> {
     profiles
 }
 
-fn duration(node: &Node, report: &mut Report) -> Option<Duration> {
+fn duration(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {
     let text = read::text(node, "a duration", report)?;
     let duration = humantime::parse_duration(text);
     duration.map_err(|error| report.add(node, format!("`{text}` is not a duration"), error.to_string())).ok()
 }
 
 /// `budget: {restarts: 3, period: 10m}`.
-fn budget(node: &Node, report: &mut Report) -> Option<(u32, Duration)> {
-    let fields = Fields::of(node, "`budget`", &names(&BUDGETED), report)?;
+fn read_budget(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<(u32, Duration)> {
+    let fields = MappingFields::of(node, "`budget`", &names(&BUDGET_FIELDS), report)?;
     let restarts = fields.get("restarts").and_then(|node| match node.kind {
-        Kind::Int(number) => u32::try_from(number).ok(),
+        YamlKind::Int(number) => u32::try_from(number).ok(),
         _ => None,
     });
     let period = fields.get("period").and_then(|node| duration(node, report));

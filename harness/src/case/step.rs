@@ -1,78 +1,78 @@
-//! One step: a mapping with exactly one operation of the table, and what may stand beside it.
+//! Reads one step: a mapping with exactly one operation of the table, and its modifiers.
 
 use std::time::Duration;
 
-use super::field::{Field, NAME, TEXT, Type, names};
-use super::finding::Report;
-use super::model::{Count, During, Fault, Operation, Step};
-use super::naming;
+use super::diagnostics::DiagnosticCollector;
+use super::field::{FieldSpec, FieldType, NAME, TEXT, names};
+use super::model::{CountSpec, During, Fault, Operation, Step};
+use super::names_in_scope::NamesInScope;
 use super::nearest::did_you_mean;
-use super::operations::{self, Written};
-use super::read::{self, Fields};
+use super::operations::{self, OperationNode};
+use super::pod_traits;
+use super::read::{self, MappingFields};
 use super::schema::{object, reference};
-use super::scope::Scope;
-use super::tree::{Kind, Node};
-use crate::expect::Expect;
+use super::yaml::{YamlKind, YamlNode};
+use crate::pod_expectation::PodExpectation;
 
-/// What a step may say besides its operation.
-pub(super) static BESIDES: [Field; 5] = [
-    Field::new("label", NAME, "A name for the moment of this step, for `advance: {to, since}` and for rules."),
-    Field::new("refused", REFUSED, "The server must refuse the operation, and its message must contain this text."),
-    Field::new("expect", EXPECT, "Which of the named pods live on."),
-    Field::new("during", DURING, "Other steps in the middle of this one; not together with `fault`."),
-    Field::new("fault", FAULT, "What goes wrong between the subject and the server."),
+/// The fields of a step beside its operation.
+pub(super) static MODIFIERS: [FieldSpec; 5] = [
+    FieldSpec::new("label", NAME, "A name for the moment of this step, for `advance: {to, since}` and for rules."),
+    FieldSpec::new("refused", REFUSED, "The server must refuse the operation, and its message must contain this text."),
+    FieldSpec::new("expect", EXPECT, "Which of the named pods live on."),
+    FieldSpec::new("during", DURING, "Other steps in the middle of this one; not together with `fault`."),
+    FieldSpec::new("fault", FAULT, "What goes wrong between the subject and the server."),
 ];
 
 /// The fields of `refused`.
-static REFUSED_FIELDS: [Field; 1] = [Field::required("message", TEXT, "A part of what the server says.")];
+static REFUSED_FIELDS: [FieldSpec; 1] = [FieldSpec::required("message", TEXT, "A part of what the server says.")];
 
-const REFUSED: Type = Type::Is(|_| object(&REFUSED_FIELDS, false), "`{message: a string}`");
-const EXPECT: Type = Type::Is(|_| reference("expect"), "[a mapping](#expect)");
-const DURING: Type = Type::Is(|_| reference("during"), "[a mapping](#during)");
-const FAULT: Type = Type::Is(|_| reference("fault"), "[a mapping](#fault)");
+const REFUSED: FieldType = FieldType::Is(|_| object(&REFUSED_FIELDS, false), "`{message: a string}`");
+const EXPECT: FieldType = FieldType::Is(|_| reference("expect"), "[a mapping](#expect)");
+const DURING: FieldType = FieldType::Is(|_| reference("during"), "[a mapping](#during)");
+const FAULT: FieldType = FieldType::Is(|_| reference("fault"), "[a mapping](#fault)");
 
 /// Longer than anything that a Deployment waits for.
-const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+const MAX_DURATION: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// What reading a step needs to know.
+/// The state while steps are read.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
-    pub(super) scope: &'a mut Scope,
-    pub(super) report: &'a mut Report,
+pub(super) struct StepReader<'a> {
+    pub(super) scope: &'a mut NamesInScope,
+    pub(super) report: &'a mut DiagnosticCollector,
     /// Whether deletions wait for `terminate`.
-    pub(super) held: bool,
-    /// Whether pods wait for the case to give them a node.
-    pub(super) unbound: bool,
-    /// Where the subject was stopped, while it is.
-    pub(super) stopped: Option<std::ops::Range<usize>>,
+    pub(super) terminations_are_held: bool,
+    /// Whether pods wait for the case to bind them to a node.
+    pub(super) bindings_are_held: bool,
+    /// Where the subject was stopped, until it is started again.
+    pub(super) stopped_at: Option<std::ops::Range<usize>>,
 }
 
-impl Reader<'_> {
-    /// All steps of a list; those with findings are left out.
-    pub(super) fn steps(&mut self, node: &Node, what: &str) -> Vec<Step> {
-        let items = read::items(node, what, self.report).unwrap_or_default();
+impl StepReader<'_> {
+    /// Reads all steps of a list; leaves out those with problems.
+    pub(super) fn steps(&mut self, node: &YamlNode, noun: &str) -> Vec<Step> {
+        let items = read::items(node, noun, self.report).unwrap_or_default();
         items.iter().filter_map(|step| self.step(step, true)).collect()
     }
 
-    /// One step.
-    pub(super) fn step(&mut self, node: &Node, top: bool) -> Option<Step> {
+    /// Reads one step.
+    pub(super) fn step(&mut self, node: &YamlNode, is_top_level: bool) -> Option<Step> {
         let operations = operations::names();
         if let Some(word) = node.as_text().filter(|word| operations.contains(word)) {
             self.report.add(node, "a step must be a mapping", format!("write `{word}: …`"));
             return None;
         }
-        let besides = names(&BESIDES);
-        let fields = Fields::of(node, "a step", &[operations.as_slice(), &besides].concat(), self.report)?;
-        let refused = self.refused(&fields);
+        let besides = names(&MODIFIERS);
+        let fields = MappingFields::of(node, "a step", &[operations.as_slice(), &besides].concat(), self.report)?;
+        let refused = self.read_refused(&fields);
         let mut found =
             operations::ALL.iter().filter_map(|form| Some((*form, fields.entry(form.name)?))).collect::<Vec<_>>();
         found.sort_by_key(|(_, (key, _))| key.span.start);
         let (form, (key, value)) = match found.as_slice() {
             [] => {
                 // An unknown field has been reported already.
-                let only_besides = matches!(&node.kind, Kind::Map(map) if map.iter().all(|(key, _)| besides.contains(&key.as_key().as_str())));
+                let only_besides = matches!(&node.kind, YamlKind::Map(map) if map.iter().all(|(key, _)| besides.contains(&key.as_key().as_str())));
                 if only_besides {
-                    let hint = format!("one of {}", read::list(&operations));
+                    let hint = format!("one of {}", read::join_quoted(&operations));
                     self.report.add(node, "a step without an operation", hint);
                 }
                 return None;
@@ -89,29 +89,29 @@ impl Reader<'_> {
             }
         };
         let name = form.name;
-        if let (Some(_), false) = (&refused, form.refusable)
+        if let (Some(_), false) = (&refused, form.is_refusable)
             && let Some((at, _)) = fields.entry("refused")
         {
             self.report.add(at, format!("`{name}` cannot be refused"), "only an operation of a user's can");
             return None;
         }
-        if !top && !form.inner {
+        if !is_top_level && !form.is_nestable {
             self.report.add(key, format!("`{name}` is not allowed inside `together`"), "make it a step of its own");
             self.report.help("nor inside the `do` of a `during`");
             return None;
         }
-        let operation = (form.read)(self, &Written { key, value, refused: refused.is_some() })?;
-        let (during, fault) = self.middle(&fields, top, &operation)?;
+        let operation = (form.read)(self, &OperationNode { key, value, refused: refused.is_some() })?;
+        let (during, fault) = self.read_injection(&fields, is_top_level, &operation)?;
         let line = if node.line == 0 { key.line } else { node.line };
-        let expect = self.expect(&fields, &operation, top)?;
-        let label = self.label(&fields, top);
+        let expect = self.read_expect(&fields, &operation, is_top_level)?;
+        let label = self.read_label(&fields, is_top_level);
         Some(Step { line, operation, label, refused, during, fault, expect })
     }
 
-    /// What a step says about the middle of its step. The outer `None` is a finding.
-    fn middle(
+    /// Reads `during` and `fault`. The outer `None` follows a problem.
+    fn read_injection(
         &mut self,
-        fields: &Fields<'_>,
+        fields: &MappingFields<'_>,
         top: bool,
         operation: &Operation,
     ) -> Option<(Option<During>, Option<Fault>)> {
@@ -122,34 +122,42 @@ impl Reader<'_> {
             self.report.add(key, "`during` and `fault` in one step", "one of them at a time");
         } else if !top {
             self.report.add(key, format!("`{name}` is not allowed here"), "only a step of its own has a middle");
-        } else if self.stopped.is_some() || operation.life().is_some() {
+        } else if self.stopped_at.is_some() || operation.process_action().is_some() {
             self.report.add(
                 key,
                 format!("`{name}` while the subject is stopped"),
                 "no controller runs then; start the subject first",
             );
         } else if let Some((key, value)) = during {
-            return Some((Some(self.during(key, value, operation)?), None));
+            return Some((Some(self.read_during(key, value, operation)?), None));
         } else if let Some((key, value)) = fault {
-            return Some((None, Some(self.fault(key, value)?)));
+            return Some((None, Some(self.read_faults(key, value)?)));
         }
         None
     }
 
-    /// `expect: {alive: [b]}`, beside an operation that is one step. The outer `None` is a finding.
-    fn expect(&mut self, fields: &Fields<'_>, operation: &Operation, top: bool) -> Option<Option<Expect>> {
+    /// Reads `expect: {alive: [b]}` beside an operation that is a single step. The outer `None`
+    /// follows a problem.
+    fn read_expect(
+        &mut self,
+        fields: &MappingFields<'_>,
+        operation: &Operation,
+        top: bool,
+    ) -> Option<Option<PodExpectation>> {
         let Some((key, value)) = fields.entry("expect") else { return Some(None) };
-        if !top || operation.moves().is_some_and(|(_, pods)| !pods.atomic && pods.count != Count::Exactly(1)) {
+        if !top
+            || operation.pod_operation().is_some_and(|(_, pods)| !pods.atomic && pods.count != CountSpec::Exactly(1))
+        {
             self.report.add(key, "`expect` is for one step", "put it beside the last of them, in a step of its own");
             return None;
         }
-        naming::expect(value, self).map(Some)
+        pod_traits::read_expect(value, self).map(Some)
     }
 
-    /// `refused: {message: "unable to find"}`.
-    fn refused(&mut self, fields: &Fields<'_>) -> Option<String> {
+    /// Reads `refused: {message: "unable to find"}`.
+    fn read_refused(&mut self, fields: &MappingFields<'_>) -> Option<String> {
         let (key, value) = fields.entry("refused")?;
-        let inner = Fields::of(value, "`refused`", &names(&REFUSED_FIELDS), self.report)?;
+        let inner = MappingFields::of(value, "`refused`", &names(&REFUSED_FIELDS), self.report)?;
         let Some(message) = inner.get("message") else {
             self.report.add(key, "refused without a message", "add `{message: \"…\"}`, a part of what the server says");
             return None;
@@ -157,8 +165,8 @@ impl Reader<'_> {
         read::text(message, "the message", self.report).map(str::to_owned)
     }
 
-    /// `label: changed`, beside an operation.
-    fn label(&mut self, fields: &Fields<'_>, top: bool) -> Option<String> {
+    /// Reads `label: changed`.
+    fn read_label(&mut self, fields: &MappingFields<'_>, top: bool) -> Option<String> {
         let (key, value) = fields.entry("label")?;
         if !top {
             self.report.add(key, "`label` is for a step of its own", "put it beside the `together`");
@@ -171,9 +179,9 @@ impl Reader<'_> {
         Some(label)
     }
 
-    /// A length of time.
-    pub(super) fn duration(&mut self, node: &Node) -> Option<Duration> {
-        if let Kind::Int(number) = node.kind {
+    /// Reads a duration.
+    pub(super) fn read_duration(&mut self, node: &YamlNode) -> Option<Duration> {
+        if let YamlKind::Int(number) = node.kind {
             self.report.add(node, "a duration has a unit", format!("did you mean `{number}s`?"));
             return None;
         }
@@ -182,7 +190,7 @@ impl Reader<'_> {
             Ok(Duration::ZERO) => {
                 self.report.add(node, "the duration must not be zero", "write a duration such as `10s`");
             }
-            Ok(duration) if duration > LONGEST => {
+            Ok(duration) if duration > MAX_DURATION => {
                 self.report.add(node, "the duration is too long", "at most ten years");
             }
             Ok(duration) => return Some(duration),
@@ -194,7 +202,7 @@ impl Reader<'_> {
     }
 }
 
-/// Why a text is no length of time, and what is.
+/// Explains why a text is not a duration, with a suggestion.
 fn not_a_duration(text: &str, error: &humantime::DurationError) -> String {
     use humantime::DurationError as Error;
     let units = ["seconds", "minutes", "hours", "days", "s", "m", "h", "d", "ms"];

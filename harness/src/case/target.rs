@@ -1,17 +1,17 @@
-//! Which object a step means: `deployment/web`, or the case's only Deployment.
+//! Reads which object a step means: `deployment/web`, or the case's only Deployment.
 
 use serde_json::{Value, json};
 
-use super::field::{Field, NAME, Type, names};
+use super::field::{FieldSpec, FieldType, NAME, names};
 use super::model::Target;
 use super::nearest::did_you_mean;
-use super::operations::Written;
-use super::read::{self, Fields};
-use super::schema::{any_of, object, reference, told};
-use super::step::Reader;
-use super::tree::{Kind, Node};
+use super::operations::OperationNode;
+use super::read::{self, MappingFields};
+use super::schema::{any_of, object, reference, with_description};
+use super::step::StepReader;
+use super::yaml::{YamlKind, YamlNode};
 
-/// The kinds of object that `patch` and `delete` know: by their word, with apiVersion and kind.
+/// The kinds that `patch` and `delete` accept: the word, the apiVersion and the kind.
 const KINDS: [(&str, &str, &str); 10] = [
     ("deployment", "apps/v1", "Deployment"),
     ("replicaset", "apps/v1", "ReplicaSet"),
@@ -24,57 +24,56 @@ const KINDS: [(&str, &str, &str); 10] = [
     ("configmap", "v1", "ConfigMap"),
     ("secret", "v1", "Secret"),
 ];
-/// Their words.
 fn words() -> Vec<&'static str> {
     KINDS.iter().map(|(word, ..)| *word).collect()
 }
 
 impl Target {
-    /// The apiVersion and the kind of the object.
+    /// The apiVersion and kind of the object.
     pub(crate) fn type_of(&self) -> Option<(&'static str, &'static str)> {
         KINDS.iter().find(|(word, ..)| *word == self.kind).map(|(_, version, kind)| (*version, *kind))
     }
 }
 
-pub(super) const TARGET: Type = Type::Is(|_| reference("target"), "`kind/name`");
+pub(super) const TARGET: FieldType = FieldType::Is(|_| reference("target"), "`kind/name`");
 
-/// What an operation on one Deployment takes.
-pub(super) static ONE_DEPLOYMENT: [Field; 1] =
-    [Field::new("deployment", NAME, "The Deployment; not needed where there is only one.")];
-/// What may stand there instead.
+/// The field of an operation on one Deployment.
+pub(super) static ONE_DEPLOYMENT: [FieldSpec; 1] =
+    [FieldSpec::new("deployment", NAME, "The Deployment; not needed where there is only one.")];
+/// What is accepted in place of the mapping.
 pub(super) const ONE_DEPLOYMENT_SHORT: &str = "a Deployment's name, or nothing where there is only one";
 
-/// `kind/name`, as JSON schema.
+/// The JSON schema of `kind/name`.
 pub(super) fn schema() -> Value {
     let pattern = format!("^({})/.+$", words().join("|"));
-    told(
+    with_description(
         json!({"type": "string", "pattern": pattern}),
         "`kind/name`, such as `deployment/web`, `replicaset/rs1` (the first that appears) or `pod/a`.",
     )
 }
 
-/// One Deployment, as JSON schema.
+/// The JSON schema of an operation on one Deployment.
 pub(super) fn one_deployment(_: bool) -> Value {
     any_of([reference("name"), object(&ONE_DEPLOYMENT, false), json!({"type": "null"})])
 }
 
-impl Reader<'_> {
-    /// `pause: web`, `pause: {deployment: web}`, `pause: {}`, `pause:`.
-    pub(super) fn one_deployment(&mut self, written: &Written<'_>) -> Option<String> {
-        let node = written.value;
+impl StepReader<'_> {
+    /// Reads `pause: web`, `pause: {deployment: web}`, `pause: {}` or `pause:`.
+    pub(super) fn read_deployment_name(&mut self, operation: &OperationNode<'_>) -> Option<String> {
+        let node = operation.value;
         let named = match node.kind {
-            Kind::Null => None,
-            Kind::Map(_) => {
-                let what = format!("`{}`", written.key.as_key());
-                Fields::of(node, &what, &names(&ONE_DEPLOYMENT), self.report)?.get("deployment")
+            YamlKind::Null => None,
+            YamlKind::Map(_) => {
+                let what = format!("`{}`", operation.key.as_key());
+                MappingFields::of(node, &what, &names(&ONE_DEPLOYMENT), self.report)?.get("deployment")
             }
             _ => Some(node),
         };
-        self.scope.meant(named, written.key, self.report)
+        self.scope.resolve_deployment(named, operation.key, self.report)
     }
 
-    /// `deployment/web`.
-    pub(super) fn target(&mut self, node: Option<&Node>, step: &Node) -> Option<Target> {
+    /// Reads `deployment/web`.
+    pub(super) fn read_target(&mut self, node: Option<&YamlNode>, step: &YamlNode) -> Option<Target> {
         let Some(node) = node else {
             self.report.add(step, "no target", "add `target: deployment/…`");
             return None;
@@ -85,11 +84,11 @@ impl Reader<'_> {
             return None;
         };
         if !words().contains(&kind) {
-            let hint = did_you_mean(kind, words()).unwrap_or_else(|| format!("one of {}", read::list(&words())));
+            let hint = did_you_mean(kind, words()).unwrap_or_else(|| format!("one of {}", read::join_quoted(&words())));
             self.report.add(node, format!("unknown kind `{kind}`"), hint);
             return None;
         }
-        if kind == "deployment" && !self.scope.known(name, node, self.report) {
+        if kind == "deployment" && !self.scope.check_created(name, node, self.report) {
             return None;
         }
         Some(Target { kind: kind.to_owned(), name: name.to_owned() })

@@ -1,18 +1,19 @@
-//! Fields of manifests and patches that the API does not have: mistakes, or of a version to come.
+//! Reports fields of manifests and patches that the API does not have: mistakes, or fields of a
+//! later version.
 //!
-//! A server drops such a field; `kubectl apply` asks it to refuse the manifest instead. Either way
-//! a case that has one does not say what it seems to say. Of custom resources nothing is known
-//! here: their server says what it knows.
+//! A server drops such a field, unless the client asks for strict validation, as `kubectl apply`
+//! does. Either way such a case does not mean what it says. Fields of custom resources are left to
+//! their server.
 
 use kube_apiserver_sim::{ApiType, UnknownField, VERSION};
 
-use super::finding::Report;
+use super::diagnostics::DiagnosticCollector;
 use super::nearest::did_you_mean;
-use super::tree::{Kind, Node};
+use super::yaml::{YamlKind, YamlNode};
 
-/// Fields that no manifest has, as the server would refuse it.
-pub(super) fn of_manifest(manifest: &Node, report: &mut Report) {
-    let text = |field: &str| manifest.get(field).and_then(Node::as_text).unwrap_or_default();
+/// Reports unknown fields of a manifest, with the path that the server would report.
+pub(super) fn check_manifest(manifest: &YamlNode, report: &mut DiagnosticCollector) {
+    let text = |field: &str| manifest.get(field).and_then(YamlNode::as_text).unwrap_or_default();
     let Some(built_in) = ApiType::of(text("apiVersion"), text("kind")) else { return };
     for field in built_in.unknown_fields(&manifest.to_json()) {
         add(manifest, &field, report);
@@ -22,17 +23,18 @@ pub(super) fn of_manifest(manifest: &Node, report: &mut Report) {
     }
 }
 
-/// Fields of a patch of an object of this type. Those of a JSON patch are in its paths and values.
-pub(super) fn of_patch(api_version: &str, kind: &str, patch: &Node, report: &mut Report) {
+/// Reports unknown fields of a patch of an object of this type. A JSON patch has them in its paths
+/// and values.
+pub(super) fn check_patch(api_version: &str, kind: &str, patch: &YamlNode, report: &mut DiagnosticCollector) {
     let Some(built_in) = ApiType::of(api_version, kind) else { return };
-    let Kind::List(operations) = &patch.kind else {
+    let YamlKind::List(operations) = &patch.kind else {
         for field in built_in.unknown_fields(&patch.to_json()) {
             add(patch, &field, report);
             report.help("the server drops it from a patch, and `kubectl patch` only warns of that");
         }
         return;
     };
-    for operation in operations.iter().filter(|it| it.get("op").and_then(Node::as_text) != Some("remove")) {
+    for operation in operations.iter().filter(|it| it.get("op").and_then(YamlNode::as_text) != Some("remove")) {
         let (Some(path), Some(value)) = (operation.get("path"), operation.get("value")) else { continue };
         for field in built_in.unknown_fields_at(path.as_text().unwrap_or_default(), &value.to_json()) {
             let name = field.path.last().map(String::as_str).unwrap_or_default();
@@ -41,24 +43,24 @@ pub(super) fn of_patch(api_version: &str, kind: &str, patch: &Node, report: &mut
     }
 }
 
-fn add(root: &Node, field: &UnknownField, report: &mut Report) {
+fn add(root: &YamlNode, field: &UnknownField, report: &mut DiagnosticCollector) {
     let name = field.path.last().map(String::as_str).unwrap_or_default();
     report.add(key_at(root, &field.path), format!("unknown field `{name}`"), hint(field));
 }
 
 fn hint(field: &UnknownField) -> String {
     let name = field.path.last().map(String::as_str).unwrap_or_default();
-    did_you_mean(name, field.known.iter().copied())
+    did_you_mean(name, field.known_fields.iter().copied())
         .unwrap_or_else(|| format!("{} of Kubernetes {VERSION} has no such field", field.type_name))
 }
 
-/// The key that a path leads to, or as far as it goes.
-fn key_at<'n>(root: &'n Node, path: &[String]) -> &'n Node {
+/// The key that a path leads to, or the last node that exists on it.
+fn key_at<'n>(root: &'n YamlNode, path: &[String]) -> &'n YamlNode {
     let (mut at, mut key) = (root, root);
     for name in path {
         let next = match &at.kind {
-            Kind::Map(map) => map.iter().find(|(key, _)| key.as_key() == *name).map(|(key, value)| (key, value)),
-            Kind::List(items) => name.parse().ok().and_then(|number: usize| items.get(number)).map(|it| (it, it)),
+            YamlKind::Map(map) => map.iter().find(|(key, _)| key.as_key() == *name).map(|(key, value)| (key, value)),
+            YamlKind::List(items) => name.parse().ok().and_then(|number: usize| items.get(number)).map(|it| (it, it)),
             _ => None,
         };
         let Some((found, value)) = next else { return key };
@@ -73,13 +75,14 @@ mod tests {
 
     use crate::case::parse;
 
-    fn told(steps: &str) -> Vec<String> {
+    fn findings_of(steps: &str) -> Vec<String> {
         let text = format!("description: x\ngiven:\n- deployment: {{name: web, image: 'app:1'}}\nsteps:\n{steps}\n");
         match parse("cases/a/b.yaml", "a/b", &text) {
             Ok(_) => Vec::new(),
-            Err(crate::case::CaseError::Bad(findings)) => {
-                findings.placed().map(|one| format!("{}:{} {}; {}", one.line, one.column, one.what, one.hint)).collect()
-            }
+            Err(crate::case::CaseError::Invalid(findings)) => findings
+                .located()
+                .map(|one| format!("{}:{} {}; {}", one.line, one.column, one.message, one.hint))
+                .collect(),
             Err(other) => panic!("{other}"),
         }
     }
@@ -104,7 +107,7 @@ mod tests {
     #[case::json_patch_of_an_item("- patch: {target: deployment/web, type: json, patch: [{op: replace, path: /spec/template/spec/containers/0/image, value: a}]}", &[])]
     #[case::annotation_by_json_patch("- patch: {target: deployment/web, type: json, patch: [{op: add, path: /metadata/annotations/a~1b, value: c}]}", &[])]
     #[case::directives("- patch: {target: deployment/web, patch: {spec: {strategy: {$retainKeys: [type], type: Recreate}}}}", &[])]
-    fn unknown_fields_are_findings_at_their_place(#[case] steps: &str, #[case] expected: &[&str]) {
-        assert_eq!(told(steps), expected);
+    fn reports_unknown_fields_at_their_location(#[case] steps: &str, #[case] expected: &[&str]) {
+        assert_eq!(findings_of(steps), expected);
     }
 }

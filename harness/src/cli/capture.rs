@@ -1,20 +1,20 @@
-//! `lockstep capture`: a Deployment of a live cluster, recorded while something happens to it.
+//! `lockstep capture`: records a Deployment of a live cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::out::note;
-use super::recorded::write;
-use super::{CliError, places};
-use crate::capture::{Wish, anonymous, capture, connect};
-use crate::outcome::Outcome;
+use super::recording_files::write;
+use super::{CliError, output_paths};
+use crate::capture::{CaptureOptions, anonymous, capture, connect};
+use crate::outcome::RunOutcome;
 use crate::supervise::Interrupt;
 
 /// Record a Deployment of a live cluster, its ReplicaSets, pods and Events. Reads only.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// What to record: deployment/NAME.
-    #[arg(value_name = "deployment/NAME", value_parser = deployment)]
+    #[arg(value_name = "deployment/NAME", value_parser = parse_target)]
     target: String,
     /// The recording.
     #[arg(help_heading = "Output", short, long, value_name = "FILE")]
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     anonymise: bool,
     /// For how long, such as 30m [default: until a rollout is complete]. Ctrl-C ends it in any
     /// case.
-    #[arg(long = "for", value_name = "TIME", value_parser = length)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_length)]
     length: Option<Duration>,
     /// The context of the kubeconfig [default: the current one].
     #[arg(help_heading = "Cluster", long, value_name = "CONTEXT")]
@@ -38,35 +38,35 @@ pub(super) struct Arguments {
     namespace: Option<String>,
 }
 
-fn deployment(text: &str) -> Result<String, String> {
+fn parse_target(text: &str) -> Result<String, String> {
     let name =
         ["deployment/", "deployments/", "deploy/", "deployment.apps/"].iter().find_map(|kind| text.strip_prefix(kind));
     let name = name.filter(|name| !name.is_empty() && !name.contains('/'));
     name.map(str::to_owned).ok_or_else(|| "write deployment/NAME".to_owned())
 }
 
-pub(super) fn length(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_length(text: &str) -> Result<Duration, String> {
     let time: jiff::SignedDuration = text.parse().map_err(|_| "write a length of time, such as 30m".to_owned())?;
     Duration::try_from(time).map_err(|_| "it must not be negative".to_owned())
 }
 
-pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
-    places::file("--out", Some(&arguments.out))?;
+pub(super) async fn execute(arguments: Arguments) -> Result<RunOutcome, CliError> {
+    output_paths::check_file("--out", Some(&arguments.out))?;
     let (client, context, default) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref())?;
-    let wish = Wish {
+    let options = CaptureOptions {
         namespace: arguments.namespace.unwrap_or(default),
         deployment: arguments.target,
         length: arguments.length,
         cluster: context,
     };
-    let until = if wish.length.is_none() { "until a rollout is complete" } else { "for as long as was asked" };
+    let until = if options.length.is_none() { "until a rollout is complete" } else { "for as long as was asked" };
     note!(
         "recording deployment {} in namespace {} of {}, {until}; Ctrl-C ends it",
-        wish.deployment,
-        wish.namespace,
-        wish.cluster
+        options.deployment,
+        options.namespace,
+        options.cluster
     );
-    let mut recording = capture(&client, &wish, &Interrupt::of_process()).await?;
+    let mut recording = capture(&client, &options, &Interrupt::for_process()).await?;
     if arguments.anonymise {
         recording = anonymous(&recording);
     }

@@ -1,82 +1,83 @@
-//! `lockstep cluster up|down`: a cluster that stays, for kubectl and for runs that need not boot
-//! one.
+//! `lockstep cluster up|down`: a cluster that keeps running, for kubectl and for later runs.
 
 use clap::Subcommand;
 
 use super::CliError;
-use super::again::Typed;
+use super::cluster_args::ClusterArgs;
 use super::out::{note, say};
-use super::place::unless_interrupted;
-use super::site::SiteArguments;
-use crate::cluster::{self, Site, SiteName, Standing, kind, own};
-use crate::outcome::Outcome;
-use crate::quote::quoted;
+use super::play_args::unless_interrupted;
+use super::rerun_command::CommandLine;
+use crate::cluster::{self, PersistentCluster, Site, SiteName, existing, kind};
+use crate::outcome::RunOutcome;
 use crate::runner::EnvironmentError;
+use crate::shell::quote;
 
 /// A cluster of one's own.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: ClusterCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ClusterCommand {
     /// Start a cluster without a Deployment controller and leave it running.
-    Up(SiteArguments),
+    Up(ClusterArgs),
     /// Stop the cluster and remove all of it.
-    Down(SiteArguments),
+    Down(ClusterArgs),
 }
 
-pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
-    let (Command::Up(site) | Command::Down(site)) = &arguments.command;
-    site.check()?;
+pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
+    let (ClusterCommand::Up(cluster_args) | ClusterCommand::Down(cluster_args)) = &arguments.command;
+    cluster_args.check()?;
     match &arguments.command {
-        Command::Up(site) if site.cluster() == SiteName::Kubeconfig => {
-            let (program, words) = (&typed.program, site.words(SiteName::Sim));
+        ClusterCommand::Up(cluster_args) if cluster_args.cluster() == SiteName::Kubeconfig => {
+            let (program, words) = (&typed.program, cluster_args.to_flags(SiteName::Sim));
             let why = format!("a cluster of your own needs no up; `{program} run{words}` uses it as it is");
             return Err(CliError::Usage(why));
         }
-        Command::Up(site) => unless_interrupted(async { Ok(up(site, &typed.program).await?) }).await?,
-        Command::Down(site) => unless_interrupted(async { Ok(down(site).await?) }).await?,
+        ClusterCommand::Up(cluster_args) => {
+            unless_interrupted(async { Ok(up(cluster_args, &typed.program).await?) }).await?;
+        }
+        ClusterCommand::Down(cluster_args) => unless_interrupted(async { Ok(down(cluster_args).await?) }).await?,
     }
-    Ok(Outcome::Conformant)
+    Ok(RunOutcome::Conformant)
 }
 
-async fn up(site: &SiteArguments, program: &str) -> Result<(), EnvironmentError> {
-    let plan = site.plan(true);
-    let (cluster, already) = match site.cluster() {
+async fn up(cluster_args: &ClusterArgs, program: &str) -> Result<(), EnvironmentError> {
+    let plan = cluster_args.plan(true);
+    let (cluster, already) = match cluster_args.cluster() {
         SiteName::Sim | SiteName::ControlPlane | SiteName::Containers => {
-            let raised = Standing::of_user(site.cluster())?.up(&plan).await?;
-            (raised.cluster, raised.already)
+            let raised = PersistentCluster::for_user(cluster_args.cluster())?.up(&plan).await?;
+            (raised.cluster, raised.was_running)
         }
         SiteName::Kind | SiteName::Kubeconfig => (cluster::boot(&plan).await?, false),
     };
-    say!("export KUBECONFIG={}", quoted(&cluster.admin_kubeconfig_path().display().to_string()));
+    say!("export KUBECONFIG={}", quote(&cluster.admin_kubeconfig_path().display().to_string()));
     let is = if already { "was up already" } else { "is up" };
-    let (run, down) = (site.words(SiteName::Sim), site.words(SiteName::ControlPlane));
+    let (run, down) = (cluster_args.to_flags(SiteName::Sim), cluster_args.to_flags(SiteName::ControlPlane));
     note!("{} {is}; `{program} run{run}` uses it; `{program} cluster down{down}` ends it", cluster.identity().title());
     Ok(())
 }
 
-async fn down(site: &SiteArguments) -> Result<(), EnvironmentError> {
-    if let Site::Kubeconfig(wish) = &site.plan(true).site {
-        let swept = own::down(wish).await?;
+async fn down(cluster_args: &ClusterArgs) -> Result<(), EnvironmentError> {
+    if let Site::Kubeconfig(options) = &cluster_args.plan(true).site {
+        let swept = existing::down(options).await?;
         let what =
             if swept.is_empty() { "nothing of lockstep's was on it".to_owned() } else { format!("removed {swept}") };
-        note!("{}: {what}", wish.context);
-        if let Some(left) = swept.left() {
-            note!("{}: {left}", wish.context);
+        note!("{}: {what}", options.context);
+        if let Some(left) = swept.foreign() {
+            note!("{}: {left}", options.context);
         }
         return Ok(());
     }
-    let was = match site.cluster() {
+    let was = match cluster_args.cluster() {
         SiteName::Sim | SiteName::ControlPlane | SiteName::Containers => {
-            Standing::of_user(site.cluster())?.down().await?
+            PersistentCluster::for_user(cluster_args.cluster())?.down().await?
         }
-        SiteName::Kind | SiteName::Kubeconfig => kind::down(Some(&site.kind_name)).await?,
+        SiteName::Kind | SiteName::Kubeconfig => kind::down(Some(&cluster_args.kind_name)).await?,
     };
-    let cluster = site.cluster();
+    let cluster = cluster_args.cluster();
     note!("{}", if was { format!("the {cluster} cluster is down") } else { format!("no {cluster} cluster was up") });
     Ok(())
 }

@@ -1,24 +1,23 @@
-//! `lockstep compare`: the same cases live on two subjects, and the difference between what they
-//! did.
+//! `lockstep compare`: plays the same cases on two subjects, and compares what they did.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::again::Typed;
-use super::place::Place;
-use super::reporter::{Reports, Results, Style, reporters};
-use super::run::NOT_OF_A_PLAY;
-use super::select::{Selection, blessed};
-use super::{CliError, places, record};
+use super::play_args::PlayArgs;
+use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
+use super::rerun_command::CommandLine;
+use super::run::OMITTED_FROM_RERUN;
+use super::select::{CaseSelection, load_golden};
+use super::{CliError, output_paths, record};
 use crate::case::Case;
 use crate::clock;
-use crate::outcome::Outcome;
-use crate::quote::quoted;
+use crate::outcome::RunOutcome;
 use crate::recording::Recording;
-use crate::report::Again;
-use crate::run::{Event, Events, Judged, Plan, Setup};
-use crate::runner::Player;
-use crate::subject::Spec;
+use crate::report::RerunCommands;
+use crate::run::{JudgedPlay, PlayPlan, RunEvent, Setup, Subscribers};
+use crate::runner::Executor;
+use crate::shell::quote;
+use crate::subject::SubjectSpec;
 use crate::supervise::Interrupt;
 use crate::verdict::{self, Judgement};
 
@@ -26,9 +25,9 @@ use crate::verdict::{self, Judgement};
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    selection: Selection,
+    selection: CaseSelection,
     #[command(flatten)]
-    place: Place,
+    play_args: PlayArgs,
     /// The two controllers; give the flag twice. Values as for `lockstep run`.
     #[arg(help_heading = "Subject", long, required = true, num_args = 1)]
     subject: Vec<String>,
@@ -39,18 +38,18 @@ pub(super) struct Arguments {
     #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     recordings: Option<std::path::PathBuf>,
     #[command(flatten)]
-    reports: Reports,
+    reports: ReportArgs,
 }
 
-/// What one subject did.
-struct Side {
+/// The plays of one subject.
+struct ComparedSubject {
     title: String,
-    /// By the number of the case: the recording, and what was printed meanwhile.
-    played: Vec<Option<(Recording, Option<String>)>>,
+    /// For each case the recording, and the output of the subject.
+    plays: Vec<Option<(Recording, Option<String>)>>,
 }
 
-pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
-    let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
+pub(super) async fn execute(arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
+    let specs = arguments.subject.iter().map(|text| text.parse::<SubjectSpec>()).collect::<Result<Vec<_>, _>>()?;
     let [left, right] = specs.as_slice() else {
         return Err(CliError::Usage(format!(
             "compare needs two --subject flags; there {}",
@@ -60,34 +59,34 @@ pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outco
             }
         )));
     };
-    let cases = arguments.place.choose(&arguments.selection, &specs)?;
-    arguments.place.check(&cases, &specs)?;
+    let cases = arguments.play_args.choose(&arguments.selection, &specs)?;
+    arguments.play_args.check(&cases, &specs)?;
     arguments.reports.check()?;
-    places::folder("--recordings", arguments.recordings.as_deref())?;
+    output_paths::check_folder("--recordings", arguments.recordings.as_deref())?;
     let since = clock::instant();
     let title = format!("lockstep compare, {}", arguments.subject.join(" and "));
     let timelines = arguments.timelines || cases.len() == 1;
-    let events = reporters(&arguments.reports, &title, Results::Human(Style::Compare { timelines }), None);
-    let setup = arguments.place.setup(events.clone());
+    let events = reporters(&arguments.reports, &title, ResultFormat::Human(HumanStyle::Compare { timelines }), None);
+    let setup = arguments.play_args.setup(events.clone());
     let all = cases.len();
-    events.emit(&Event::RunStarted { plays: all * 2 })?;
+    events.emit(&RunEvent::RunStarted { plays: all * 2 })?;
     let mut outcomes = Vec::new();
     let mut ended: Result<(), CliError> = Ok(());
-    for (setup, under_test, cases) in arguments.place.by_environment(&setup, cases) {
-        let mut sides: Vec<Side> = Vec::new();
-        let both = setup.with_each(&under_test, &specs, cases.len(), async |spec, player| {
+    for (setup, under_test, cases) in arguments.play_args.by_environment(&setup, cases) {
+        let mut sides: Vec<ComparedSubject> = Vec::new();
+        let both = setup.for_each_subject(&under_test, &specs, cases.len(), async |spec, player| {
             let number = sides.len() + 1;
-            // Two of a name are told apart.
+            // Number two subjects of the same name.
             let title = if left == right { format!("{spec} #{number}") } else { spec.to_string() };
-            sides.push(Side { title, played: (0..cases.len()).map(|_| None).collect() });
+            sides.push(ComparedSubject { title, plays: (0..cases.len()).map(|_| None).collect() });
             let side = sides.last_mut().expect("it was just put there");
-            arguments.played((number, side), &setup, player, &cases).await
+            arguments.play_all((number, side), &setup, player, &cases).await
         });
         ended = both.await.map(drop);
-        // Also of what was ended early, the cases that both sides have played.
+        // Also after an early end, judge the cases that both subjects have played.
         if let [left, right] = sides.as_slice() {
             for (number, case) in cases.iter().enumerate() {
-                if let (Some(one), Some(two)) = (&left.played[number], &right.played[number]) {
+                if let (Some(one), Some(two)) = (&left.plays[number], &right.plays[number]) {
                     outcomes.push(arguments.judge(typed, &events, case, [(left, one), (right, two)])?);
                 }
             }
@@ -96,86 +95,87 @@ pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outco
             break;
         }
     }
-    let left = ended.is_err().then_some(all - outcomes.len());
-    let cause = Interrupt::of_process().cause();
-    events.emit(&Event::RunEnded { outcomes: &outcomes, left, cause, took: since.elapsed() })?;
-    ended.map(|()| Outcome::of(outcomes))
+    let unplayed = ended.is_err().then_some(all - outcomes.len());
+    let cause = Interrupt::for_process().cause();
+    events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
+    ended.map(|()| RunOutcome::most_severe(outcomes))
 }
 
-/// What is known of one side of a case: whose it is, the recording, and what was printed.
-type Half<'a> = (&'a Side, &'a (Recording, Option<String>));
+/// One play of a comparison: the subject, the recording, and the output of the subject.
+type SubjectPlay<'a> = (&'a ComparedSubject, &'a (Recording, Option<String>));
 
 impl Arguments {
-    /// One subject on every case.
-    async fn played(
+    /// Play every case with one subject.
+    async fn play_all(
         &self,
-        (number, side): (usize, &mut Side),
+        (number, side): (usize, &mut ComparedSubject),
         setup: &Setup,
-        player: &Player,
+        player: &Executor,
         cases: &[Arc<Case>],
     ) -> Result<(), CliError> {
         let since = clock::instant();
-        let plan = Plan { output: self.reports.keeps_evidence(), ..Plan::once(cases) };
+        let plan = PlayPlan { output: self.reports.keeps_evidence(), ..PlayPlan::once(cases) };
         setup
             .play_each(player, plan, async |played| {
                 let mut recording = played.recording;
                 recording.header.subject.name.clone_from(&side.title);
                 if let Some(folder) = &self.recordings {
-                    record::keep(&folder.join(number.to_string()), &recording)?;
+                    record::store(&folder.join(number.to_string()), &recording)?;
                 }
-                side.played[played.number] = Some((recording, played.output));
+                side.plays[played.number] = Some((recording, played.output));
                 Ok::<_, CliError>(ControlFlow::Continue(()))
             })
             .await?;
         let (title, plays, took) = (side.title.as_str(), cases.len(), since.elapsed());
-        Ok(setup.events.emit(&Event::CasesPlayed { title, plays, took })?)
+        Ok(setup.events.emit(&RunEvent::CasesPlayed { title, plays, took })?)
     }
 
     fn judge(
         &self,
-        typed: &Typed,
-        events: &Events,
+        typed: &CommandLine,
+        events: &Subscribers,
         case: &Arc<Case>,
-        [(left, (one, _)), (right, (two, output))]: [Half<'_>; 2],
-    ) -> Result<Outcome, CliError> {
-        let [first, second] = judged(case, one, two)?;
+        [(left, (one, _)), (right, (two, output))]: [SubjectPlay<'_>; 2],
+    ) -> Result<RunOutcome, CliError> {
+        let [first, second] = judge_pair(case, one, two)?;
         let titles = [left.title.as_str(), right.title.as_str()];
-        events.emit(&Event::CaseCompared { titles, judgements: [&first, &second] })?;
-        // What is not blessed yet can be compared all the same.
-        let alone = if first.outcome() == Outcome::Unblessed { Outcome::Conformant } else { first.outcome() };
-        // Both subjects, and all chances as they were.
-        let flags = typed.flags(&NOT_OF_A_PLAY.map(|flag| if matches!(flag, "subject" | "seed") { "" } else { flag }));
-        let repeat = format!("{} {}{flags}", typed.beginning(), quoted(&case.argument()));
-        events.emit(&Event::CaseJudged(&Judged {
+        events.emit(&RunEvent::CaseCompared { titles, judgements: [&first, &second] })?;
+        // A case without a golden timeline can still be compared.
+        let alone = if first.outcome() == RunOutcome::Unblessed { RunOutcome::Conformant } else { first.outcome() };
+        // Repeat both subjects and the seed.
+        let flags =
+            typed.flags(&OMITTED_FROM_RERUN.map(|flag| if matches!(flag, "subject" | "seed") { "" } else { flag }));
+        let repeat = format!("{} {}{flags}", typed.beginning(), quote(&case.argument()));
+        events.emit(&RunEvent::CaseJudged(&JudgedPlay {
             judgement: &second,
             expected: Some(&first.timeline),
             golden: None,
             recording: two,
-            again: &Again { program: typed.program.clone(), repeat },
+            rerun: &RerunCommands { program: typed.program.clone(), repeat },
             took: None,
             output: output.as_deref(),
             item: 0,
             seed: None,
             brief: false,
         }))?;
-        Ok(Outcome::of([alone, second.outcome()]))
+        Ok(RunOutcome::most_severe([alone, second.outcome()]))
     }
 }
 
-/// The first is judged by what is golden of it (upstream of another version by what that does), if
-/// anything is; the second by the first.
-pub(super) fn judged(case: &Arc<Case>, one: &Recording, two: &Recording) -> Result<[Judgement; 2], CliError> {
-    let golden = blessed(case)?;
+/// Judges the first recording by its golden timelines (those of its version, for upstream), if
+/// there are any, and the second by the first.
+pub(super) fn judge_pair(case: &Arc<Case>, one: &Recording, two: &Recording) -> Result<[Judgement; 2], CliError> {
+    let golden = load_golden(case)?;
     let by_golden = |recording: &Recording| {
-        let golden = golden.applicable_to(&recording.header, None);
+        let golden = golden.for_subject(&recording.header, None);
         verdict::judge(case, recording, golden.for_server(&recording.header.cluster.version))
     };
     let first = by_golden(one);
     let mut second = verdict::judge_live(case, two, one);
-    // Where upstream does several things, two that do different ones are both right.
+    // If upstream has several outcomes, two subjects with different outcomes are both right.
     if first.nearest.is_some() {
         let any = by_golden(two);
-        if any.outcome() == Outcome::Conformant {
+        if any.outcome() == RunOutcome::Conformant {
             second = any;
         }
     }

@@ -1,10 +1,10 @@
-//! `lockstep completions`: what a shell needs to complete commands and flags.
+//! `lockstep completions`: prints shell completions.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::{Cli, CliError, out};
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 
 /// Print completions for a shell: `source <(lockstep completions bash)`.
 #[derive(Debug, clap::Args)]
@@ -12,11 +12,11 @@ pub(super) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "lockstep", &mut text);
     out::result(format_args!("{}", String::from_utf8_lossy(&text)));
-    Ok(Outcome::Conformant)
+    Ok(RunOutcome::Conformant)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `lockstep coverage`: which requirement is pinned by what.
+//! `lockstep coverage`: which cases and tests pin which requirement.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +9,8 @@ use super::out::{self, say};
 use super::select;
 use crate::case::{self, Case};
 use crate::collection;
-use crate::coverage::{self, FILE, Requirement};
-use crate::outcome::Outcome;
+use crate::coverage::{self, FILE, RequirementEntry};
+use crate::outcome::RunOutcome;
 use crate::run::FileError;
 
 /// Show which requirement is pinned by which cases and tests, and fail where one is pinned by
@@ -28,44 +28,44 @@ pub(super) struct Arguments {
     unpinned: bool,
 }
 
-pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     let (word, folder) = match arguments.word.as_deref() {
-        Some(folder) if Path::new(folder).is_dir() => (None, Path::new(folder)),
+        Some(folder) if folder.contains('/') || Path::new(folder).is_dir() => (None, Path::new(folder)),
         word => (word, arguments.folder.as_path()),
     };
     if let Some(word) = word {
         let text = coverage_of_word(folder, word, arguments.unpinned)?;
         out::result(format_args!("{text}"));
-        return Ok(Outcome::Conformant);
+        return Ok(RunOutcome::Conformant);
     }
-    let (text, faults) = coverage_of(folder, arguments.unpinned)?;
+    let (text, faults) = report_coverage(folder, arguments.unpinned)?;
     out::result(format_args!("{text}"));
     faults.iter().for_each(|fault| say!("! {fault}"));
-    Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
+    Ok(if faults.is_empty() { RunOutcome::Conformant } else { RunOutcome::NonConformant })
 }
 
-/// The tables that cases lie under, each read once.
+/// The requirement tables above the cases, each read once.
 #[derive(Debug, Default)]
-pub(super) struct Tables(BTreeMap<PathBuf, Vec<Requirement>>);
+pub(super) struct RequirementTables(BTreeMap<PathBuf, Vec<RequirementEntry>>);
 
-impl Tables {
-    /// What a case pins, of the table in the nearest folder above its file; nothing where there is
-    /// none.
-    pub(super) fn pinned_by(&mut self, case: &Case) -> Result<Vec<Requirement>, CliError> {
+impl RequirementTables {
+    /// The requirements that a case pins, from the table in the nearest folder above its file.
+    /// Empty if no such table exists.
+    pub(super) fn requirements_of(&mut self, case: &Case) -> Result<Vec<RequirementEntry>, CliError> {
         let tables = Path::new(&case.path).ancestors().skip(1).map(|folder| folder.join(FILE));
         let Some(path) = tables.into_iter().find(|path| collection::is_file(path)) else { return Ok(Vec::new()) };
         let table = match self.0.entry(path) {
-            Entry::Occupied(read) => read.into_mut(),
-            Entry::Vacant(place) => {
-                let table = table(place.key())?;
-                place.insert(table)
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let table = read_table(entry.key())?;
+                entry.insert(table)
             }
         };
-        Ok(coverage::pinned_by(table, &case.name))
+        Ok(coverage::requirements_of(table, &case.name))
     }
 }
 
-fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {
+fn read_table(path: &Path) -> Result<Vec<RequirementEntry>, CliError> {
     let failed = |source| FileError::File { path: path.to_owned(), source };
     let text = collection::read_to_string(path).map_err(|source| {
         let folder = path.parent().unwrap_or(path).display();
@@ -81,12 +81,12 @@ fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {
 }
 
 /// The table of a folder of cases with patterns resolved, and the names of the cases.
-fn resolved_table(folder: &Path) -> Result<(Vec<Requirement>, BTreeSet<String>), CliError> {
-    let table = table(&folder.join(FILE))?;
-    let cases = select::found(&[folder.to_owned()])?;
+fn resolved_table(folder: &Path) -> Result<(Vec<RequirementEntry>, BTreeSet<String>), CliError> {
+    let table = read_table(&folder.join(FILE))?;
+    let cases = select::find_files(&[folder.to_owned()])?;
     let cases = cases.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
     let cases: BTreeSet<String> = cases.into_iter().flatten().map(|case| case.name).collect();
-    Ok((coverage::resolved(table, &cases), cases))
+    Ok((coverage::resolve(table, &cases), cases))
 }
 
 /// The repository that a folder of cases is in.
@@ -112,13 +112,12 @@ fn coverage_of_word(folder: &Path, word: &str, unpinned: bool) -> Result<String,
 }
 
 /// The list, the totals and what is wrong, of a folder of cases with its table.
-fn coverage_of(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>), CliError> {
+fn report_coverage(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>), CliError> {
     let (table, cases) = resolved_table(folder)?;
     let root = root_of(folder);
     let is_embedded = collection::is_embedded(folder);
     let is_test = |test: &str| {
-        // The sources of the tests are not in the program; the checkout that it was built from has
-        // them.
+        // The sources of the tests are not embedded in the program, only in a checkout.
         if is_embedded {
             return true;
         }
@@ -136,9 +135,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_requirement_is_pinned_and_every_case_pins_one() {
+    fn every_requirement_is_pinned_and_every_case_pins_a_requirement() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
-        let (_, faults) = coverage_of(&folder, false).unwrap();
+        let (_, faults) = report_coverage(&folder, false).unwrap();
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 

@@ -1,25 +1,25 @@
-//! `lockstep doctor`: which clusters there can be here, and what the others lack.
+//! `lockstep doctor`: which clusters can run on this machine, and what the others need.
 
 use super::CliError;
 use super::out::say;
 use crate::cluster::{SiteName, shared};
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 
 /// Say which clusters can run here, and what the others lack; starts nothing.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {}
 
-pub(super) fn execute(_: &Arguments) -> Result<Outcome, CliError> {
+pub(super) fn execute(_: &Arguments) -> Result<RunOutcome, CliError> {
     use SiteName::{Containers, ControlPlane, Kind, Kubeconfig, Sim};
     for site in [Sim, ControlPlane, Containers, Kind, Kubeconfig] {
-        say!("{}", line(site, shared::found(site)));
+        say!("{}", line(site, shared::availability(site)));
     }
-    Ok(Outcome::Conformant)
+    Ok(RunOutcome::Conformant)
 }
 
-fn line(site: SiteName, found: Result<&str, String>) -> String {
-    let says = found.map_or_else(|why| format!("not here: {why}"), str::to_owned);
-    format!("{:14} {says}", site.to_string())
+fn line(site: SiteName, status: Result<&str, String>) -> String {
+    let text = status.map_or_else(|why| format!("not here: {why}"), str::to_owned);
+    format!("{:14} {text}", site.to_string())
 }
 
 #[cfg(test)]
@@ -27,9 +27,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lacks_is_said() {
+    fn line_names_missing_requirement() {
         assert_eq!(line(SiteName::Sim, Ok("ready; needs nothing")), "sim            ready; needs nothing");
-        let lacks = line(SiteName::Kind, Err("no kind on PATH".to_owned()));
-        assert_eq!(lacks, "kind           not here: no kind on PATH");
+        let missing = line(SiteName::Kind, Err("no kind on PATH".to_owned()));
+        assert_eq!(missing, "kind           not here: no kind on PATH");
     }
 }

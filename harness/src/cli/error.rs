@@ -1,4 +1,4 @@
-//! What keeps a command from its work, and what that means for the exit code.
+//! The errors of commands, and their exit codes.
 
 use crate::audit::AuditError;
 use crate::campaign::{MergeError, ResultsError};
@@ -8,63 +8,63 @@ use crate::cluster::{ClusterError, kind::KindError};
 use crate::golden::GoldenError;
 use crate::infer::InferError;
 use crate::monitor::WatchError;
-use crate::outcome::{Cause, Outcome};
-use crate::run::{FileError, RunError};
+use crate::outcome::{InterruptCause, RunOutcome};
+use crate::run::{FileError, PlayError};
 use crate::runner::EnvironmentError;
 use crate::subject::SubjectError;
 
-/// What keeps a command from its work.
+/// Why a command fails.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// A path or a case is bad.
+    /// A path or a case is invalid.
     #[error(transparent)]
     Case(#[from] CaseError),
-    /// Cases are bad; all of them are shown.
+    /// Several cases are invalid; all errors are shown.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Cases(Vec<CaseError>),
-    /// Nothing was selected.
+    /// The filter selects no case.
     #[error("the filter selects none of {0} cases; `lockstep list` shows them")]
     NoCase(usize),
-    /// Every selected case is judged by its rules alone.
+    /// Every selected case is judged by its rules only.
     #[error("no case selected that can be blessed")]
     NothingToBless,
     /// `--rerun-failed`, and no selected case failed.
     #[error("no case selected: none failed when it was last played in this folder")]
     NoneFailed,
-    /// None of those that were selected is for the subject.
+    /// No selected case applies to the subject.
     #[error("none of the selected cases is for {0}")]
     NoneLeft(String),
-    /// The words on the command line do not go together.
+    /// The arguments are invalid or contradict each other.
     #[error("{0}")]
     Usage(String),
-    /// A subject is not what it should be.
+    /// A subject is invalid or cannot be started.
     #[error(transparent)]
     Subject(#[from] SubjectError),
     /// The test environment could not be set up.
     #[error(transparent)]
     Environment(EnvironmentError),
-    /// A signal.
+    /// A signal ended the command.
     #[error("interrupted ({0})")]
-    Interrupted(Cause),
-    /// The cluster went to somebody else.
+    Interrupted(InterruptCause),
+    /// Another process took the cluster over.
     #[error("the connection to the cluster was lost: {0}")]
     Lost(String),
-    /// A golden timeline is not readable.
+    /// A golden timeline cannot be read.
     #[error(transparent)]
     GoldenTimelines(#[from] GoldenError),
-    /// A results file of a shard is not readable.
+    /// A results file of a shard cannot be read.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// Results do not belong together.
+    /// Results cannot be merged.
     #[error(transparent)]
     Merge(#[from] MergeError),
-    /// Nothing could be recorded of a live cluster.
+    /// A Deployment of a live cluster cannot be recorded.
     #[error(transparent)]
     Capture(#[from] CaptureError),
     /// A live cluster cannot be watched.
     #[error(transparent)]
     Watch(#[from] WatchError),
-    /// An audit log is of no use.
+    /// An audit log cannot be used.
     #[error(transparent)]
     Audit(#[from] AuditError),
     /// No case can be inferred from a recording.
@@ -75,13 +75,13 @@ pub enum CliError {
     File(#[from] FileError),
 }
 
-impl From<RunError> for CliError {
-    fn from(error: RunError) -> Self {
+impl From<PlayError> for CliError {
+    fn from(error: PlayError) -> Self {
         match error {
-            RunError::Environment(error) => error.into(),
-            RunError::Interrupted(cause) => Self::Interrupted(cause),
-            RunError::Lost(why) => Self::Lost(why),
-            RunError::Report(error) => Self::File(error),
+            PlayError::Environment(error) => error.into(),
+            PlayError::Interrupted(cause) => Self::Interrupted(cause),
+            PlayError::Lost(why) => Self::Lost(why),
+            PlayError::Report(error) => Self::File(error),
         }
     }
 }
@@ -97,14 +97,14 @@ impl From<EnvironmentError> for CliError {
 }
 
 impl CliError {
-    /// What it means for the exit code: the test environment's troubles are inconclusive, the
-    /// user's are bad usage.
-    pub fn outcome(&self) -> Outcome {
+    /// The outcome, for the exit code: errors of the test environment are inconclusive, errors of
+    /// the user are bad input.
+    pub fn outcome(&self) -> RunOutcome {
         match self {
-            // A flag's value is wrong; the test environment is not.
+            // The value of a flag is wrong, not the test environment.
             Self::Environment(EnvironmentError::Cluster(
-                ClusterError::Kind(KindError::Config { .. }) | ClusterError::Own(_),
-            )) => Outcome::BadInput,
+                ClusterError::Kind(KindError::Config { .. }) | ClusterError::Context(_),
+            )) => RunOutcome::BadInput,
             Self::Environment(_)
             | Self::Lost(_)
             | Self::Capture(CaptureError::Unreachable(_))
@@ -114,17 +114,21 @@ impl CliError {
                 | SubjectError::Spawn(_)
                 | SubjectError::Client(_)
                 | SubjectError::Stays { .. },
-            ) => Outcome::Inconclusive,
-            // The subject's own failure, in every case.
-            Self::Subject(SubjectError::NotReady { .. } | SubjectError::EndsAtStart { .. }) => Outcome::NonConformant,
-            Self::Subject(SubjectError::Install { source, .. }) if !matches!(**source, kube::Error::Api(_)) => {
-                Outcome::Inconclusive
+            ) => RunOutcome::Inconclusive,
+            // The subject itself fails.
+            Self::Subject(SubjectError::NotReady { .. } | SubjectError::EndsAtStart { .. }) => {
+                RunOutcome::NonConformant
             }
-            Self::Interrupted(cause) => Outcome::Interrupted(*cause),
-            Self::NoCase(_) | Self::NothingToBless | Self::NoneFailed | Self::NoneLeft(_) => Outcome::NothingSelected,
-            Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
-            Self::Capture(_) | Self::Watch(_) | Self::Audit(_) | Self::Infer(_) => Outcome::BadInput,
-            Self::GoldenTimelines(_) | Self::Results(_) | Self::Merge(_) | Self::File(_) => Outcome::BadInput,
+            Self::Subject(SubjectError::Install { source, .. }) if !matches!(**source, kube::Error::Api(_)) => {
+                RunOutcome::Inconclusive
+            }
+            Self::Interrupted(cause) => RunOutcome::Interrupted(*cause),
+            Self::NoCase(_) | Self::NothingToBless | Self::NoneFailed | Self::NoneLeft(_) => {
+                RunOutcome::NothingSelected
+            }
+            Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => RunOutcome::BadInput,
+            Self::Capture(_) | Self::Watch(_) | Self::Audit(_) | Self::Infer(_) => RunOutcome::BadInput,
+            Self::GoldenTimelines(_) | Self::Results(_) | Self::Merge(_) | Self::File(_) => RunOutcome::BadInput,
         }
     }
 }

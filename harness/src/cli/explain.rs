@@ -1,4 +1,4 @@
-//! `lockstep explain`: a case told as a story.
+//! `lockstep explain`: explains a case step by step.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use clap::Parser as _;
 
 use super::CliError;
-use super::bless::stopped;
-use super::coverage::Tables;
+use super::bless::unusable_reason;
+use super::coverage::RequirementTables;
 use super::out::{self, say};
-use super::place::Place;
-use super::places;
-use super::preview::played;
+use super::output_paths;
+use super::play_args::PlayArgs;
+use super::preview::record_cases;
 use super::reporter::colour;
 use super::select;
 use crate::case::{self, Case};
 use crate::cluster::DEFAULT_VERSION;
 use crate::golden::GoldenTimelines;
-use crate::outcome::Outcome;
-use crate::report::{self, Said};
+use crate::outcome::RunOutcome;
+use crate::report::{self, ExplainedTimeline};
 use crate::run::FileError;
-use crate::subject::Spec;
-use crate::timeline::{Golden, Timeline, legend};
+use crate::subject::SubjectSpec;
+use crate::timeline::{GoldenOutcomes, Timeline, legend};
 use crate::verdict;
 use crate::versions::Minor;
 
@@ -53,26 +53,27 @@ pub(super) struct Arguments {
     legend: bool,
 }
 
-/// The simulated cluster, as `lockstep run` has it without further arguments.
+/// The play arguments of `lockstep run` on the simulated cluster, with all defaults.
 #[derive(Debug, clap::Parser)]
-struct Simulated {
+struct DefaultSimulation {
     #[command(flatten)]
-    place: Place,
+    play_args: PlayArgs,
 }
 
-pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     if arguments.legend {
         out::result(format_args!("{}", legend()));
         if arguments.paths.is_empty() {
-            return Ok(Outcome::Conformant);
+            return Ok(RunOutcome::Conformant);
         }
         say!("");
     }
     let server = format!("kube-apiserver {}", arguments.on);
-    let mut tables = Tables::default();
-    let cases = select::found(&arguments.paths)?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut tables = RequirementTables::default();
+    let cases =
+        select::find_files(&arguments.paths)?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
     let cases = cases.concat();
-    places::file("--svg", arguments.svg.as_deref())?;
+    output_paths::check_file("--svg", arguments.svg.as_deref())?;
     if arguments.svg.is_some() && cases.len() != 1 {
         return Err(CliError::Usage(format!("--svg draws one case, not {}", cases.len())));
     }
@@ -80,64 +81,69 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> 
         return live(subject, cases, &mut tables).await;
     }
     for (number, case) in cases.iter().enumerate() {
-        let pins = tables.pinned_by(case)?;
-        let golden = GoldenTimelines::of(case)?;
+        let pins = tables.requirements_of(case)?;
+        let golden = GoldenTimelines::load(case)?;
         let golden = match arguments.by.filter(|minor| !minor.is_default()) {
-            Some(minor) => golden.by(minor, &case.controllers),
+            Some(minor) => golden.for_minor(minor, &case.controllers),
             None => golden,
         };
         if let Some(file) = &arguments.svg {
             draw(file, case, golden.for_server(&server))?;
             continue;
         }
-        apart(number);
+        separate(number);
         match golden.for_server(&server) {
-            None => out::result(format_args!("{}", report::story(case, Said::Nothing, &pins, colour()))),
+            None => {
+                out::result(format_args!("{}", report::explanation(case, ExplainedTimeline::Missing, &pins, colour())));
+            }
             Some(blessed) => {
                 for (number, outcome) in (1..).zip(blessed.outcomes()) {
                     if number > 1 {
                         say!("\nor, outcome {number} of {}:\n", blessed.count());
                     }
-                    out::result(format_args!("{}", report::story(case, Said::Golden(outcome), &pins, colour())));
+                    out::result(format_args!(
+                        "{}",
+                        report::explanation(case, ExplainedTimeline::Golden(outcome), &pins, colour())
+                    ));
                 }
             }
         }
     }
-    Ok(Outcome::Conformant)
+    Ok(RunOutcome::Conformant)
 }
 
-/// What a subject does in each case when it is played now.
-async fn live(subject: &str, cases: Vec<Case>, tables: &mut Tables) -> Result<Outcome, CliError> {
-    let place = Simulated::parse_from(["lockstep", "--cluster", "sim"]).place;
-    let spec: Spec = subject.parse()?;
+/// Play each case now and explain what the subject does.
+async fn live(subject: &str, cases: Vec<Case>, tables: &mut RequirementTables) -> Result<RunOutcome, CliError> {
+    let play_args = DefaultSimulation::parse_from(["lockstep", "--cluster", "sim"]).play_args;
+    let spec: SubjectSpec = subject.parse()?;
     let cases: Vec<Arc<Case>> = cases.into_iter().map(Arc::new).collect();
-    place.check(&cases, std::slice::from_ref(&spec))?;
+    play_args.check(&cases, std::slice::from_ref(&spec))?;
     let mut outcomes = Vec::new();
-    for (number, (case, recording)) in played(&place, &spec, cases).await?.iter().enumerate() {
-        apart(number);
-        if let Some((outcome, why)) = stopped(verdict::judge(case, recording, None)) {
+    for (number, (case, recording)) in record_cases(&play_args, &spec, cases).await?.iter().enumerate() {
+        separate(number);
+        if let Some((outcome, why)) = unusable_reason(verdict::judge(case, recording, None)) {
             say!("{}: {why}", case.name);
             outcomes.push(outcome);
             continue;
         }
         let (timeline, header) = (Timeline::from_recording(recording), &recording.header);
         let who = format!("{} on {}", header.subject.title(), header.cluster.title());
-        let said = Said::Live(&timeline, &who);
-        out::result(format_args!("{}", report::story(case, said, &tables.pinned_by(case)?, colour())));
-        outcomes.push(Outcome::Conformant);
+        let said = ExplainedTimeline::Live(&timeline, &who);
+        out::result(format_args!("{}", report::explanation(case, said, &tables.requirements_of(case)?, colour())));
+        outcomes.push(RunOutcome::Conformant);
     }
-    Ok(Outcome::of(outcomes))
+    Ok(RunOutcome::most_severe(outcomes))
 }
 
-/// A line between two stories.
-fn apart(number: usize) {
+/// Print a line between two explanations.
+fn separate(number: usize) {
     if number > 0 {
         say!("\n{}\n", "─".repeat(80));
     }
 }
 
-/// Write the picture of a case.
-fn draw(file: &Path, case: &Case, golden: Option<&Golden>) -> Result<(), CliError> {
+/// Write the picture of a case to a file.
+fn draw(file: &Path, case: &Case, golden: Option<&GoldenOutcomes>) -> Result<(), CliError> {
     let timeline = golden.and_then(|golden| golden.outcomes().next());
     let timeline = timeline.ok_or_else(|| CliError::Usage(format!("--svg: {} is not blessed", case.path)))?;
     std::fs::write(file, report::page::picture(case, timeline))

@@ -1,35 +1,35 @@
-//! `lockstep explore`: one case in every order in which its events can reach the controller, up to
-//! a bound.
+//! `lockstep explore`: plays a case in every order in which its events can reach the controller, up
+//! to a bound.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::again::Typed;
 use super::out::{note, say};
-use super::place::Place;
-use super::reporter::{self, Notes};
-use super::select::{Selection, blessed};
+use super::play_args::PlayArgs;
+use super::reporter::{self, NotesReporter};
+use super::rerun_command::CommandLine;
+use super::select::{CaseSelection, load_golden};
 use super::sharding::Sharding;
-use super::{CliError, places};
+use super::{CliError, output_paths};
 use crate::campaign::{self, Item, digest_of};
 use crate::case::{self, Case};
 use crate::clock;
 use crate::cluster::SiteName;
-use crate::explore::{Kind, Late, Orders, Outcomes, Seen, states, text};
-use crate::outcome::Outcome;
-use crate::quote::quoted;
-use crate::recording::{Entry, FileName, Recording};
-use crate::run::{Events, Plan, Setup};
-use crate::runner::Player;
+use crate::explore::{Delay, OrderResult, OrderSearch, OutcomeClass, Outcomes, states, text};
+use crate::outcome::RunOutcome;
+use crate::recording::{FileName, Recording, RecordingEntry};
+use crate::run::{PlayPlan, Setup, Subscribers};
+use crate::runner::Executor;
 use crate::secret;
-use crate::subject::Spec;
+use crate::shell::quote;
+use crate::subject::SubjectSpec;
 use crate::supervise::Interrupt;
 use crate::timeline::Timeline;
-use crate::verdict::{Verdict, What, judge};
+use crate::verdict::{FindingKind, Verdict, judge};
 
-/// How many orders are played before their outcomes are looked at.
+/// How many orders are played before their outcomes are evaluated.
 const BATCH: usize = 64;
 
 /// Play a case in every order in which its events can reach the controller.
@@ -40,9 +40,9 @@ const BATCH: usize = 64;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    selection: Selection,
+    selection: CaseSelection,
     #[command(flatten)]
-    place: Place,
+    play_args: PlayArgs,
     /// The controller to explore.
     #[arg(help_heading = "Subject", long, default_value = "ours")]
     subject: String,
@@ -63,125 +63,126 @@ pub(super) struct Arguments {
     sharding: Sharding,
 }
 
-pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
-    arguments.place.site = arguments.place.site.or(SiteName::Sim);
-    if arguments.place.site.cluster() != SiteName::Sim {
+pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
+    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(SiteName::Sim);
+    if arguments.play_args.cluster_args.cluster() != SiteName::Sim {
         return Err(CliError::Usage("explore plays on --cluster sim only; play what it writes elsewhere".to_owned()));
     }
-    let mut specs = vec![arguments.subject.parse::<Spec>()?];
+    let mut specs = vec![arguments.subject.parse::<SubjectSpec>()?];
     if let Some(against) = &arguments.against {
         specs.push(against.parse()?);
     }
-    let cases = arguments.place.choose(&arguments.selection, &specs)?;
-    arguments.place.check(&cases, &specs)?;
-    places::folder("--out", arguments.out.as_deref())?;
+    let cases = arguments.play_args.choose(&arguments.selection, &specs)?;
+    arguments.play_args.check(&cases, &specs)?;
+    output_paths::check_folder("--out", arguments.out.as_deref())?;
     arguments.sharding.check()?;
-    let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
+    let setup = arguments.play_args.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
     let names = cases.iter().map(|case| (format!("{} explored on {}", case.name, joined(&specs)), digest_of(case)));
     let items = names.enumerate().map(|(number, (name, digest))| Item::new(number, name, &digest)).collect();
     let (shard, since) = (arguments.sharding.shard(), clock::instant());
     let results = arguments.sharding.results(typed, items, |item| shard.has(item.number));
     let mut outcomes = Vec::new();
     for (item, case) in cases.iter().enumerate().filter(|(item, _)| shard.has(*item)) {
-        let explored = setup.with_each_kept(&case.controllers, &specs, BATCH, async |spec, player| {
-            explored(&arguments, &setup, player, (spec, case)).await
-        });
+        let explored =
+            setup.for_each_subject_keeping_programs(&case.controllers, &specs, BATCH, async |spec, player| {
+                explore_case(&arguments, &setup, player, (spec, case)).await
+            });
         let explored = explored.await?;
         let mut lines = Vec::new();
         for (spec, (outcomes, one)) in specs.iter().zip(&explored) {
             lines.extend(one.lines(spec, case, outcomes));
-            lines.extend(listed(&arguments, typed, (spec, case), outcomes)?);
+            lines.extend(list_outcomes(&arguments, typed, (spec, case), outcomes)?);
         }
-        let (mut verdict, mut strange) = (Verdict::Inconclusive, Vec::new());
+        let (mut verdict, mut unmatched) = (Verdict::Inconclusive, Vec::new());
         if let [(subject, one), rest @ ..] = explored.as_slice() {
-            (verdict, strange) = judged(&specs, (subject, one), rest.first().map(|(outcomes, _)| outcomes));
+            (verdict, unmatched) = judge_outcomes(&specs, (subject, one), rest.first().map(|(outcomes, _)| outcomes));
         }
-        lines.extend(strange);
+        lines.extend(unmatched);
         lines.iter().for_each(|line| say!("{line}"));
-        let outcome = Outcome::from(verdict);
+        let outcome = RunOutcome::from(verdict);
         if let Some(results) = &results {
-            let explored = campaign::Explored { item, lines, exit_code: outcome.code() };
-            results.take(serde_json::to_string(&explored).expect("texts and numbers can be written as JSON"));
+            let explored = campaign::ExploreResult { item, lines, exit_code: outcome.code() };
+            results.add(serde_json::to_string(&explored).expect("texts and numbers can be written as JSON"));
         }
         outcomes.push(outcome);
     }
     setup.close_programs().await;
-    if let (Some(results), None) = (results, Interrupt::of_process().cause()) {
+    if let (Some(results), None) = (results, Interrupt::for_process().cause()) {
         results.write(&outcomes, since.elapsed().as_secs_f64())?;
     }
     let here = outcomes.len();
     Ok(arguments.sharding.outcome(outcomes, here))
 }
 
-fn joined(specs: &[Spec]) -> String {
+fn joined(specs: &[SubjectSpec]) -> String {
     specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
 }
 
-/// How far one exploration went.
-struct Explored {
-    /// How many plays it took.
+/// The statistics of one exploration.
+struct Exploration {
+    /// The number of plays.
     plays: usize,
-    /// How many orders were different.
+    /// The number of distinct orders.
     orders: usize,
-    /// How many states the server had.
+    /// The number of distinct states of the server.
     states: usize,
-    /// In how many of them steps settled.
+    /// The number of those states in which a step settled.
     settled: usize,
-    /// Whether orders were left out.
+    /// Whether orders were skipped.
     is_cut: bool,
     seconds: f64,
 }
 
-/// All orders of a case, played by one subject.
-async fn explored(
+/// Play all orders of a case with one subject.
+async fn explore_case(
     arguments: &Arguments,
     setup: &Setup,
-    player: &Player,
-    (spec, case): (&Spec, &Arc<Case>),
-) -> Result<(Outcomes, Explored), CliError> {
+    player: &Executor,
+    (spec, case): (&SubjectSpec, &Arc<Case>),
+) -> Result<(Outcomes, Exploration), CliError> {
     let since = clock::instant();
     let (mut outcomes, mut all) = (Outcomes::default(), BTreeSet::new());
-    let first = played(setup, player, &[Arc::clone(case)]).await?;
+    let first = play_cases(setup, player, &[Arc::clone(case)]).await?;
     let Some(first) = first.into_iter().next().flatten() else {
         return Err(CliError::Usage(format!("{spec} did not play {}", case.path)));
     };
-    outcomes.add(Timeline::from_recording(&first), &[], stopped(case, &first));
+    outcomes.add(Timeline::from_recording(&first), &[], unfinished_reason(case, &first));
     let undelayed = states(&first);
-    let mut orders = Orders::of(case, &first.header.under_test, arguments.late, &undelayed.settled);
+    let mut orders = OrderSearch::of(case, &first.header.under_test, arguments.late, &undelayed.settled);
     all.extend(undelayed.all);
     let mut plays = 1;
-    let mut said = clock::instant();
-    while plays < arguments.most && Interrupt::of_process().cause().is_none() {
+    let mut last_note = clock::instant();
+    while plays < arguments.most && Interrupt::for_process().cause().is_none() {
         let batch = orders.take(BATCH);
         if batch.is_empty() {
             break;
         }
-        let cases = batch.iter().map(|order| with_late(case, order)).collect::<Result<Vec<_>, _>>()?;
+        let cases = batch.iter().map(|order| with_delays(case, order)).collect::<Result<Vec<_>, _>>()?;
         plays += batch.len();
-        for ((order, case), recording) in batch.iter().zip(&cases).zip(played(setup, player, &cases).await?) {
+        for ((order, case), recording) in batch.iter().zip(&cases).zip(play_cases(setup, player, &cases).await?) {
             let Some(recording) = recording else { continue };
-            // Where nothing came that could be late, the play was ended.
-            let Some(overtaken) = overtaken(order, &recording) else { continue };
+            // If no event came that could be delayed, the play ended early.
+            let Some(overtaken) = times_overtaken(order, &recording) else { continue };
             let states = states(&recording);
             let settled = order.last().and_then(|last| states.settled.get(last.step).copied());
-            if let Some(real) = orders.seen(order, Seen { overtaken, settled }) {
-                outcomes.add(Timeline::from_recording(&recording), &real, stopped(case, &recording));
+            if let Some(real) = orders.record(order, OrderResult { overtaken, settled }) {
+                outcomes.add(Timeline::from_recording(&recording), &real, unfinished_reason(case, &recording));
             }
             all.extend(states.all);
         }
-        if said.elapsed().as_secs() >= 20 {
-            said = clock::instant();
-            note!("{spec}: {plays} plays, {} orders, {} outcomes", orders.count(), outcomes.kinds().len());
+        if last_note.elapsed().as_secs() >= 20 {
+            last_note = clock::instant();
+            note!("{spec}: {plays} plays, {} orders, {} outcomes", orders.count(), outcomes.classes().len());
         }
     }
     let is_cut = !orders.take(1).is_empty();
     let (states, settled) = (all.len(), orders.states());
     let seconds = since.elapsed().as_secs_f64();
-    Ok((outcomes, Explored { plays, orders: orders.count(), states, settled, is_cut, seconds }))
+    Ok((outcomes, Exploration { plays, orders: orders.count(), states, settled, is_cut, seconds }))
 }
 
-/// The case of an order.
-fn with_late(case: &Case, order: &[Late]) -> Result<Arc<Case>, CliError> {
+/// The case with the delays of an order.
+fn with_delays(case: &Case, order: &[Delay]) -> Result<Arc<Case>, CliError> {
     let Some(text) = text(case, order) else {
         let why = "a step leaves no place for a fault; write its operation on the line of its dash";
         return Err(CliError::Usage(format!("{}: {why}", case.path)));
@@ -189,9 +190,9 @@ fn with_late(case: &Case, order: &[Late]) -> Result<Arc<Case>, CliError> {
     Ok(Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?))
 }
 
-async fn played(setup: &Setup, player: &Player, cases: &[Arc<Case>]) -> Result<Vec<Option<Recording>>, CliError> {
+async fn play_cases(setup: &Setup, player: &Executor, cases: &[Arc<Case>]) -> Result<Vec<Option<Recording>>, CliError> {
     let mut recordings: Vec<Option<Recording>> = cases.iter().map(|_| None).collect();
-    let playing = setup.play_each(player, Plan::once(cases), async |played| {
+    let playing = setup.play_each(player, PlayPlan::once(cases), async |played| {
         recordings[played.number] = Some(played.recording);
         Ok::<_, CliError>(ControlFlow::Continue(()))
     });
@@ -199,29 +200,29 @@ async fn played(setup: &Setup, player: &Player, cases: &[Arc<Case>]) -> Result<V
     Ok(recordings)
 }
 
-/// By how many the last late thing of an order was overtaken, if it came.
-fn overtaken(order: &[Late], recording: &Recording) -> Option<u32> {
-    // Each late thing is noted in turn.
+/// How many events overtook the last delayed event of an order, if that event came.
+fn times_overtaken(order: &[Delay], recording: &Recording) -> Option<u32> {
+    // The recording has a note for each delayed event, in order.
     let mut notes = recording.entries.iter().filter_map(|entry| match entry {
-        Entry::Met(met) => met.what.rsplit_once(": overtaken by ")?.1.parse().ok(),
+        RecordingEntry::Injected(met) => met.description.rsplit_once(": overtaken by ")?.1.parse().ok(),
         _ => None,
     });
     notes.nth(order.len().checked_sub(1)?)
 }
 
-/// Why a play did not go through to the end, where it is the subject's doing.
-fn stopped(case: &Arc<Case>, recording: &Recording) -> Option<String> {
+/// Why the play of a case did not finish, if it did not.
+fn unfinished_reason(case: &Arc<Case>, recording: &Recording) -> Option<String> {
     let judgement = judge(case, recording, None);
-    judgement.findings.iter().find_map(|finding| match &finding.what {
-        What::Unsettled(trouble) | What::Trouble(trouble) => Some(trouble.why.clone()),
+    judgement.findings.iter().find_map(|finding| match &finding.kind {
+        FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) => Some(trouble.why.clone()),
         _ => None,
     })
 }
 
-impl Explored {
-    fn lines(&self, spec: &Spec, case: &Case, outcomes: &Outcomes) -> Vec<String> {
+impl Exploration {
+    fn lines(&self, spec: &SubjectSpec, case: &Case, outcomes: &Outcomes) -> Vec<String> {
         let Self { plays, orders, states, settled, seconds, .. } = self;
-        let kinds = outcomes.kinds().len();
+        let kinds = outcomes.classes().len();
         let mut lines = vec![format!(
             "{} on {spec}: {orders} orders in {plays} plays, {states} states of the server, {settled} of them settled; \
              {kinds} {}, {seconds:.1} s",
@@ -235,22 +236,22 @@ impl Explored {
     }
 }
 
-/// Each outcome, and the case that repeats it.
-fn listed(
+/// The lines for each outcome, with the case that reproduces it.
+fn list_outcomes(
     arguments: &Arguments,
-    typed: &Typed,
-    (spec, case): (&Spec, &Case),
+    typed: &CommandLine,
+    (spec, case): (&SubjectSpec, &Case),
     outcomes: &Outcomes,
 ) -> Result<Vec<String>, CliError> {
-    let (golden, mut lines) = (blessed(case)?, Vec::new());
-    let kinds = outcomes.kinds();
+    let (golden, mut lines) = (load_golden(case)?, Vec::new());
+    let kinds = outcomes.classes();
     for (number, kind) in (1..).zip(kinds) {
         let goldens = golden.for_server(crate::cluster::DEFAULT_VERSION);
         let is_golden = goldens.is_some_and(|golden| golden.outcomes().any(|timeline| kind.is_as(timeline)));
         let mark = if is_golden { ", as upstream's golden timeline" } else { "" };
         lines.push(format!("  {number}  {} {}{mark}", kind.orders, if kind.orders == 1 { "order" } else { "orders" }));
         if let Some(difference) = kinds.first().and_then(|first| kind.differs_from(first)) {
-            let line = |line: Option<&crate::timeline::Line>| {
+            let line = |line: Option<&crate::timeline::TimelineLine>| {
                 line.map_or_else(|| "nothing".to_owned(), |line| line.to_string().trim().to_owned())
             };
             let (done, instead_of) = (line(difference.actual_line()), line(difference.expected_line()));
@@ -263,39 +264,48 @@ fn listed(
         }
         lines.extend(kind.order.iter().map(|late| format!("     {late}")));
         if let Some(folder) = &arguments.out {
-            let path = keep(folder, case, (spec, number), kind)?;
-            let file = quoted(&path.display().to_string());
-            lines.push(format!("     {} run {file} --subject {}", typed.program, quoted(&spec.to_string())));
+            let path = write_case(folder, case, (spec, number), kind)?;
+            let file = quote(&path.display().to_string());
+            lines.push(format!("     {} run {file} --subject {}", typed.program, quote(&spec.to_string())));
         }
     }
     Ok(lines)
 }
 
 /// Write the shortest order of an outcome as a case.
-fn keep(folder: &Path, case: &Case, (spec, number): (&Spec, usize), kind: &Kind) -> Result<PathBuf, CliError> {
+fn write_case(
+    folder: &Path,
+    case: &Case,
+    (spec, number): (&SubjectSpec, usize),
+    kind: &OutcomeClass,
+) -> Result<PathBuf, CliError> {
     let subject: String =
         spec.to_string().chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
     let name = FileName::of(&format!("{}-{subject}-{number}", case.name.replace('/', "-")));
     let path = folder.join(name.with_ending(".yaml"));
-    let text = secret::redacted(&text(case, &kind.order).unwrap_or_default());
+    let text = secret::redact_text(&text(case, &kind.order).unwrap_or_default());
     reporter::write(&path, &text)?;
     Ok(path)
 }
 
-/// What it comes to, and what the other controller does not do: a broken invariant or such an
-/// outcome is the subject's.
-fn judged(specs: &[Spec], (subject, one): (&Outcomes, &Explored), other: Option<&Outcomes>) -> (Verdict, Vec<String>) {
-    let mut strange = Vec::new();
+/// The verdict, and a line for each outcome that the other controller does not have. A broken
+/// invariant or such an outcome is the subject's failure.
+fn judge_outcomes(
+    specs: &[SubjectSpec],
+    (subject, one): (&Outcomes, &Exploration),
+    reference: Option<&Outcomes>,
+) -> (Verdict, Vec<String>) {
+    let mut unmatched = Vec::new();
     let mut worst = if one.is_cut { Verdict::Inconclusive } else { Verdict::Conformant };
-    for (number, kind) in (1..).zip(subject.kinds()) {
-        let known = other.map(|other| other.have(kind));
-        if known == Some(false) {
-            strange.push(format!("  outcome {number} of {} is none of {}'s", specs[0], specs[1]));
+    for (number, kind) in (1..).zip(subject.classes()) {
+        let is_shared = reference.map(|outcomes| outcomes.have(kind));
+        if is_shared == Some(false) {
+            unmatched.push(format!("  outcome {number} of {} is none of {}'s", specs[0], specs[1]));
         }
         let breaks = kind.stopped.is_some() || !kind.breaches().is_empty();
-        if known == Some(false) || (known.is_none() && breaks) {
+        if is_shared == Some(false) || (is_shared.is_none() && breaks) {
             worst = Verdict::NonConformant;
         }
     }
-    (worst, strange)
+    (worst, unmatched)
 }

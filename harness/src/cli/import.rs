@@ -1,14 +1,14 @@
-//! `lockstep import`: a recording of a Deployment's past, from the audit logs of its cluster.
+//! `lockstep import`: makes a recording of a Deployment from the audit logs of its cluster.
 
 use std::fs::File;
 use std::io::stdin;
 use std::path::PathBuf;
 
-use super::recorded::write;
-use super::{CliError, places};
-use crate::audit::{Log, Sought, import};
+use super::recording_files::write;
+use super::{CliError, output_paths};
+use crate::audit::{ImportQuery, Log, import};
 use crate::capture::anonymous;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::run::FileError;
 
 /// Make a recording of a Deployment from audit logs.
@@ -39,17 +39,17 @@ pub(super) struct Arguments {
     anonymise: bool,
 }
 
-pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
-    places::file("--out", Some(&arguments.out))?;
+pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
+    output_paths::check_file("--out", Some(&arguments.out))?;
     let Arguments { deployment, namespace, from, to, .. } = arguments;
-    let sought = Sought { namespace: namespace.clone(), deployment: deployment.clone(), from: *from, to: *to };
-    let recording = import(log(&arguments.logs)?, &sought)?;
+    let sought = ImportQuery { namespace: namespace.clone(), deployment: deployment.clone(), from: *from, to: *to };
+    let recording = import(read_logs(&arguments.logs)?, &sought)?;
     let recording = if arguments.anonymise { anonymous(&recording) } else { recording };
     write(&arguments.out, &recording)
 }
 
-/// What all files have.
-fn log(paths: &[PathBuf]) -> Result<Log, CliError> {
+/// Read all log files.
+fn read_logs(paths: &[PathBuf]) -> Result<Log, CliError> {
     let mut log = Log::default();
     for path in paths {
         if path.as_os_str() == "-" {

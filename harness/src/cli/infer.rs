@@ -1,12 +1,12 @@
-//! `lockstep case`: what users and nodes did in a recording, as a case.
+//! `lockstep case`: infers a case from what users and nodes did in a recording.
 
 use std::path::{Path, PathBuf};
 
 use super::out::{self, note};
-use super::{CliError, places, recorded};
+use super::{CliError, output_paths, recording_files};
 use crate::case::Case;
 use crate::infer::{Arrangements, infer};
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::run::FileError;
 
 /// Infer a case from a recording: what users and nodes did becomes its steps.
@@ -19,22 +19,22 @@ pub(super) struct Arguments {
     out: Option<PathBuf>,
 }
 
-pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
-    places::file("--out", arguments.out.as_deref())?;
-    let recording = recorded::read(&arguments.recording)?;
-    let inferred = infer(&recording, &name(&arguments.recording), &Arrangements::new())?;
+pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
+    output_paths::check_file("--out", arguments.out.as_deref())?;
+    let recording = recording_files::read(&arguments.recording)?;
+    let inferred = infer(&recording, &case_name(&arguments.recording), &Arrangements::new())?;
     match &arguments.out {
         None => out::result(format_args!("{}", inferred.case.source)),
         Some(path) => {
-            keep(path, &inferred.case)?;
+            write_case(path, &inferred.case)?;
             note!("wrote {}; `lockstep replay {}` plays it", path.display(), arguments.recording.display());
         }
     }
-    Ok(Outcome::Conformant)
+    Ok(RunOutcome::Conformant)
 }
 
-/// What the case of a recording in a file is called: as the file is.
-pub(super) fn name(path: &Path) -> String {
+/// The name of the case for a recording, derived from the name of its file.
+pub(super) fn case_name(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let letters =
         stem.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
@@ -44,7 +44,7 @@ pub(super) fn name(path: &Path) -> String {
 }
 
 /// Write the case to a file.
-pub(super) fn keep(path: &Path, case: &Case) -> Result<(), CliError> {
+pub(super) fn write_case(path: &Path, case: &Case) -> Result<(), CliError> {
     let written = || {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;

@@ -1,23 +1,23 @@
-//! `lockstep init`: a folder that judges a controller of one's own.
+//! `lockstep init`: writes a folder whose cases judge the user's controller.
 //!
-//! Nothing that exists is overwritten. A README or .gitignore that is there stays as it is; where a
-//! case or the workflow is there and says something else, nothing at all is written.
+//! Existing files are never overwritten. An existing README or .gitignore is kept; if an existing
+//! case or workflow differs, nothing is written at all.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::CliError;
-use super::again::Typed;
 use super::out::say;
+use super::rerun_command::CommandLine;
 use crate::collection;
-use crate::outcome::Outcome;
-use crate::quote::quoted;
+use crate::outcome::RunOutcome;
 use crate::run::FileError;
-use crate::subject::Spec;
+use crate::shell::quote;
+use crate::subject::SubjectSpec;
 
 const CASE: &str = "cases/first.yaml";
-/// Where the project lives, from Cargo.toml; its action has the same address.
+/// The address of the project, from Cargo.toml. Its action has the same address.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -38,53 +38,64 @@ pub(super) struct Arguments {
 }
 
 /// A file to write.
-struct New {
-    /// In the folder.
+struct NewFile {
+    /// The path below the folder.
     path: PathBuf,
     bytes: Cow<'static, [u8]>,
-    /// Whether another one of this name is left alone rather than in the way.
-    yields: bool,
+    /// Whether a different existing file is kept, rather than an error.
+    may_differ: bool,
 }
 
-/// What there is already where a file is to be written.
-enum There {
-    Nothing,
-    TheSame,
-    Another,
+/// The state of a file before it is written.
+enum ExistingFile {
+    Absent,
+    Identical,
+    Different,
 }
 
-pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, CliError> {
+pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
     let Arguments { folder, subject, cases } = arguments;
-    subject.parse::<Spec>()?;
+    subject.parse::<SubjectSpec>()?;
     if subject.chars().any(char::is_control) {
         return Err(CliError::Usage("--subject has a control character, which a workflow cannot quote".to_owned()));
     }
-    let mut files = own(subject);
-    let own = files.len();
+    let mut files = template_files(subject);
+    let templates = files.len();
     if *cases {
         let embedded = collection::embedded();
-        files.extend(embedded.map(|(path, bytes)| New { path: path.to_owned(), bytes: bytes.into(), yields: false }));
+        files.extend(embedded.map(|(path, bytes)| NewFile {
+            path: path.to_owned(),
+            bytes: bytes.into(),
+            may_differ: false,
+        }));
     }
-    let there = files.iter().map(|file| there(&folder.join(&file.path), &file.bytes));
-    let there = there.collect::<Result<Vec<_>, CliError>>()?;
-    let taken = files.iter().zip(&there).filter(|(file, there)| matches!(there, There::Another) && !file.yields);
-    let taken: Vec<_> = taken.map(|(file, _)| folder.join(&file.path).display().to_string()).collect();
-    if let Some(first) = taken.first() {
-        let more = if taken.len() > 1 { format!(" and {} more exist", taken.len() - 1) } else { " exists".to_owned() };
+    let existing = files.iter().map(|file| compare_with_existing(&folder.join(&file.path), &file.bytes));
+    let existing = existing.collect::<Result<Vec<_>, CliError>>()?;
+    let conflicting = files
+        .iter()
+        .zip(&existing)
+        .filter(|(file, existing)| matches!(existing, ExistingFile::Different) && !file.may_differ);
+    let conflicting: Vec<_> = conflicting.map(|(file, _)| folder.join(&file.path).display().to_string()).collect();
+    if let Some(first) = conflicting.first() {
+        let more = if conflicting.len() > 1 {
+            format!(" and {} more exist", conflicting.len() - 1)
+        } else {
+            " exists".to_owned()
+        };
         let why = format!("{first}{more}; nothing was written; name another folder, or move what is there away");
         return Err(CliError::Usage(why));
     }
     let mut collected = 0;
-    for (number, (file, there)) in files.iter().zip(&there).enumerate() {
+    for (number, (file, existing)) in files.iter().zip(&existing).enumerate() {
         let path = folder.join(&file.path);
-        let word = match there {
-            There::Nothing => "wrote",
-            There::TheSame | There::Another => "kept ",
+        let word = match existing {
+            ExistingFile::Absent => "wrote",
+            ExistingFile::Identical | ExistingFile::Different => "kept ",
         };
-        if matches!(there, There::Nothing) {
+        if matches!(existing, ExistingFile::Absent) {
             write(&path, &file.bytes).map_err(|source| FileError::File { path: path.clone(), source })?;
         }
-        if number < own {
+        if number < templates {
             say!("{word} {}", path.display());
         } else {
             collected += 1;
@@ -106,23 +117,23 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
     }
     say!("\nnext:");
     if folder != Path::new(".") {
-        say!("  cd {}", quoted(&folder.display().to_string()));
+        say!("  cd {}", quote(&folder.display().to_string()));
     }
     let program = &typed.program;
-    say!("  {program} run --subject {}", quoted(subject));
+    say!("  {program} run --subject {}", quote(subject));
     say!("  {program} explain {CASE}");
-    Ok(Outcome::Conformant)
+    Ok(RunOutcome::Conformant)
 }
 
-/// The files that every such folder has.
-fn own(subject: &str) -> Vec<New> {
-    let text = |path: &str, text: &str, yields| New {
+/// The files that every such folder gets.
+fn template_files(subject: &str) -> Vec<NewFile> {
+    let text = |path: &str, text: &str, may_differ| NewFile {
         path: path.into(),
-        bytes: text.replace("SUBJECT", &quoted(subject)).into_bytes().into(),
-        yields,
+        bytes: text.replace("SUBJECT", &quote(subject)).into_bytes().into(),
+        may_differ,
     };
     let action = format!("{}@v{VERSION}", REPOSITORY.trim_start_matches("https://github.com/"));
-    // A string of JSON is one of YAML.
+    // A JSON string is a YAML string.
     let subject_in_yaml = serde_json::Value::from(subject).to_string();
     let workflow = include_str!("init/workflow.yml").replace("ACTION", &action).replace("SUBJECT", &subject_in_yaml);
     vec![
@@ -133,16 +144,16 @@ fn own(subject: &str) -> Vec<New> {
     ]
 }
 
-fn there(path: &Path, bytes: &[u8]) -> Result<There, CliError> {
+fn compare_with_existing(path: &Path, bytes: &[u8]) -> Result<ExistingFile, CliError> {
     match std::fs::read(path) {
-        Ok(already) if already == bytes => Ok(There::TheSame),
-        Ok(_) => Ok(There::Another),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(There::Nothing),
+        Ok(already) if already == bytes => Ok(ExistingFile::Identical),
+        Ok(_) => Ok(ExistingFile::Different),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(ExistingFile::Absent),
         Err(source) => Err(FileError::File { path: path.to_owned(), source }.into()),
     }
 }
 
-/// Write a file that is not there, and the folders above it.
+/// Create a file and the folders above it.
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

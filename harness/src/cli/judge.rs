@@ -1,22 +1,21 @@
-//! `lockstep judge`: stored recordings, judged again. No cluster is touched, so the verdict is the
-//! one it had.
+//! `lockstep judge`: judges stored recordings again, without a cluster.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use walkdir::WalkDir;
 
-use super::again::Typed;
-use super::like::Like;
-use super::reporter::{Reports, Results, Style, reporters};
-use super::{CliError, recorded, run};
+use super::as_version::AsVersionArgs;
+use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
+use super::rerun_command::CommandLine;
+use super::{CliError, recording_files, run};
 use crate::case;
 use crate::clock;
 use crate::collection;
-use crate::outcome::Outcome;
-use crate::quote::quoted;
-use crate::report::Again;
-use crate::run::{Event, Events, FileError, Judged};
+use crate::outcome::RunOutcome;
+use crate::report::RerunCommands;
+use crate::run::{FileError, JudgedPlay, RunEvent, Subscribers};
+use crate::shell::quote;
 use crate::supervise::Interrupt;
 use crate::verdict;
 use crate::workload::Workload;
@@ -28,70 +27,70 @@ pub(super) struct Arguments {
     #[arg(help_heading = "Output", required = true)]
     recordings: Vec<PathBuf>,
     /// Folder of the cases and golden timelines, if they have moved.
-    #[arg(help_heading = "Selection", long, value_name = "FOLDER")]
+    #[arg(help_heading = "CaseSelection", long, value_name = "FOLDER")]
     cases: Option<PathBuf>,
     /// Compare what this workload compares: for recordings that were made with `run --workload`.
     #[arg(help_heading = "Subject", long, value_name = "WORKLOAD")]
     workload: Option<Workload>,
     #[command(flatten)]
-    like: Like,
+    as_version: AsVersionArgs,
     /// Output format.
     #[arg(help_heading = "Output", long, value_enum, default_value_t)]
-    output: run::Output,
+    output: run::OutputFormat,
     #[command(flatten)]
-    reports: Reports,
+    reports: ReportArgs,
 }
 
-pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, CliError> {
+pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
     arguments.reports.check()?;
     let since = clock::instant();
     let results = match arguments.output {
-        run::Output::Human => Results::Human(Style::Judge),
-        run::Output::Json => Results::Json,
+        run::OutputFormat::Human => ResultFormat::Human(HumanStyle::Judge),
+        run::OutputFormat::Json => ResultFormat::Json,
     };
     let events = reporters(&arguments.reports, "lockstep judge", results, None);
-    let paths = found(&arguments.recordings)?;
+    let paths = find_recordings(&arguments.recordings)?;
     let mut outcomes = Vec::new();
     let mut cause = None;
     for path in &paths {
         outcomes.push(arguments.judge(typed, &events, path)?);
-        cause = Interrupt::of_process().cause();
+        cause = Interrupt::for_process().cause();
         if cause.is_some() {
             break;
         }
     }
-    let left = cause.map(|_| paths.len() - outcomes.len());
-    events.emit(&Event::RunEnded { outcomes: &outcomes, left, cause, took: since.elapsed() })?;
-    cause.map_or_else(|| Ok(Outcome::of(outcomes)), |cause| Err(CliError::Interrupted(cause)))
+    let unplayed = cause.map(|_| paths.len() - outcomes.len());
+    events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
+    cause.map_or_else(|| Ok(RunOutcome::most_severe(outcomes)), |cause| Err(CliError::Interrupted(cause)))
 }
 
 impl Arguments {
     /// Judge one recording.
-    fn judge(&self, typed: &Typed, events: &Events, path: &Path) -> Result<Outcome, CliError> {
-        let mut recording = recorded::read(path)?;
-        let recorded = Arc::new(case::recorded(&recording.header).map_err(CliError::Case)?);
+    fn judge(&self, typed: &CommandLine, events: &Subscribers, path: &Path) -> Result<RunOutcome, CliError> {
+        let mut recording = recording_files::read(path)?;
+        let recorded = Arc::new(case::parse_recorded(&recording.header).map_err(CliError::Case)?);
         if let (Some(workload), Some(recorded)) = (&self.workload, &mut recording.header.workload) {
             **recorded = workload.clone();
         }
-        let case = recorded::case_file(&recording.header, self.cases.as_deref());
-        // Without its case a recording would quietly be judged by less than before.
+        let case = recording_files::case_file(&recording.header, self.cases.as_deref());
+        // Without its case, a recording would silently be judged by less than before.
         if !collection::is_file(&case) {
             let source =
                 std::io::Error::new(std::io::ErrorKind::NotFound, "the recording's case is not there; give --cases");
             return Err(FileError::File { path: case, source }.into());
         }
-        let golden = recorded::golden(&recorded, &case)?;
-        let golden = golden.applicable_to(&recording.header, self.like.like);
+        let golden = recording_files::golden(&recorded, &case)?;
+        let golden = golden.for_subject(&recording.header, self.as_version.minor);
         let golden = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge(&recorded, &recording, golden);
-        let flags = typed.flags(&run::NOT_OF_A_PLAY);
-        let repeat = format!("{} {}{flags}", typed.beginning(), quoted(&path.display().to_string()));
-        events.emit(&Event::CaseJudged(&Judged {
+        let flags = typed.flags(&run::OMITTED_FROM_RERUN);
+        let repeat = format!("{} {}{flags}", typed.beginning(), quote(&path.display().to_string()));
+        events.emit(&RunEvent::CaseJudged(&JudgedPlay {
             judgement: &judgement,
-            expected: judgement.expected(golden),
+            expected: judgement.expected_timeline(golden),
             golden,
             recording: &recording,
-            again: &Again { program: typed.program.clone(), repeat },
+            rerun: &RerunCommands { program: typed.program.clone(), repeat },
             took: None,
             output: None,
             item: 0,
@@ -102,8 +101,8 @@ impl Arguments {
     }
 }
 
-/// The recordings that the paths name: files as they are, folders with every `*.ndjson` below them.
-fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+/// The recordings that the paths name. A folder names every `*.ndjson` file below it.
+fn find_recordings(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut all = Vec::new();
     for path in paths {
         if !path.is_dir() {

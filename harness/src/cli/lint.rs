@@ -1,8 +1,8 @@
-//! `lockstep lint`: everything that is wrong with the files, without playing one of them.
+//! `lockstep lint`: checks case files and timelines without playing them.
 //!
-//! All errors of all case files, each at its place; and timelines that are of no use: of another
-//! version of their case, of no case at all, or not to be read. It also reports a case without a
-//! timeline, and one that will take more than a minute.
+//! It reports all errors of all case files with their locations, and timelines that are stale, have
+//! no case, or cannot be read. It also reports a case without a timeline, and a case that takes
+//! more than a minute.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use super::CliError;
 use super::out::{self, say};
 use super::reporter::colour;
 use super::select;
-use crate::case::{self, Case, CaseError, Cost, Findings};
-use crate::golden::{self, Stray};
-use crate::outcome::Outcome;
-use crate::report::github::{self, Spot};
+use crate::case::{self, Case, CaseError, Cost, Diagnostics};
+use crate::golden::{self, GoldenProblem};
+use crate::outcome::RunOutcome;
+use crate::report::github::{self, AnnotationLocation};
 
 /// Check case files and golden timelines, without playing them.
 #[derive(Debug, clap::Args)]
@@ -25,33 +25,33 @@ pub(super) struct Arguments {
     paths: Vec<PathBuf>,
 }
 
-/// What takes longer is noted.
-const LONG: Duration = Duration::from_secs(60);
+/// A case that takes longer is noted.
+const SLOW_CASE: Duration = Duration::from_secs(60);
 
-/// What was found.
+/// The numbers of errors by kind.
 #[derive(Debug, Default)]
-struct Count {
+struct LintCounts {
     errors: usize,
     bad: usize,
     strays: usize,
     unread: usize,
 }
 
-pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
-    let files = select::found(&arguments.paths)?;
-    let mut count = Count::default();
+pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
+    let files = select::find_files(&arguments.paths)?;
+    let mut count = LintCounts::default();
     let (mut good, mut cases) = (Vec::new(), Vec::new());
     for path in &files {
         match case::load(path) {
             Ok(of_file) => {
-                // Of another one its rules are what it is held against.
+                // A case that is not blessed is judged by its rules.
                 if of_file.iter().any(|case| case.expectation.is_blessed()) {
                     good.push(path.clone());
                 }
-                of_file.iter().for_each(long);
+                of_file.iter().for_each(note_slow_case);
                 cases.extend(of_file);
             }
-            Err(CaseError::Bad(findings)) => {
+            Err(CaseError::Invalid(findings)) => {
                 count.bad += 1;
                 count.errors += findings.count();
                 show(&findings);
@@ -65,7 +65,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     }
     // A file that cannot be read counts as one case.
     let all = cases.len() + count.bad;
-    for twins in case::told_apart(&cases).err().unwrap_or_default() {
+    for twins in case::check_unique_names(&cases).err().unwrap_or_default() {
         count.bad += 1;
         count.errors += 1;
         say!("error: {twins}\n");
@@ -74,43 +74,43 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
         say!("{stray}");
         annotate(&stray);
         match stray {
-            Stray::Unreadable(..) => count.unread += 1,
+            GoldenProblem::Unreadable(..) => count.unread += 1,
             _ => count.strays += 1,
         }
     }
     if count.strays + count.unread > 0 {
         say!("");
     }
-    say!("{}", count.said(all));
+    say!("{}", count.summary(all));
     Ok(count.outcome())
 }
 
-/// The timelines of the files and folders that were named.
-fn strays(paths: &[PathBuf], good: &[PathBuf]) -> Result<Vec<Stray>, CliError> {
-    let mut all = golden::strays(good)?;
+/// The stray timelines of the named files and folders.
+fn strays(paths: &[PathBuf], good: &[PathBuf]) -> Result<Vec<GoldenProblem>, CliError> {
+    let mut all = golden::find_problems(good)?;
     let folders: BTreeSet<&Path> = paths.iter().map(PathBuf::as_path).filter(|path| path.is_dir()).collect();
     for folder in folders {
-        all.extend(golden::orphans(folder)?);
+        all.extend(golden::find_orphans(folder)?);
     }
     all.sort();
     all.dedup();
     Ok(all)
 }
 
-fn show(findings: &Findings) {
+fn show(findings: &Diagnostics) {
     say!("{}\n", findings.render(colour()));
     if super::is_github() {
-        for it in findings.placed() {
-            let at = Spot { file: it.path, line: it.line, column: Some(it.column) };
-            out::command(&github::annotation("error", at, it.what, it.hint));
+        for it in findings.located() {
+            let at = AnnotationLocation { file: it.path, line: it.line, column: Some(it.column) };
+            out::command(&github::annotation("error", at, it.message, it.hint));
         }
     }
 }
 
-/// Says so of a case that takes long.
-fn long(case: &Case) {
+/// Prints a note for a case that takes long.
+fn note_slow_case(case: &Case) {
     let Cost { steps, time, .. } = case::cost(case);
-    if time > LONG {
+    if time > SLOW_CASE {
         say!(
             "{}: about {} s on the simulated cluster, for {steps} sub-steps; `ready: {{every: 10%}}` moves many pods at once\n",
             case.path,
@@ -119,26 +119,26 @@ fn long(case: &Case) {
     }
 }
 
-fn annotate(stray: &Stray) {
+fn annotate(stray: &GoldenProblem) {
     if super::is_github() {
         let file = stray.path().display().to_string();
-        let level = if matches!(stray, Stray::Unreadable(..)) { "error" } else { "warning" };
-        let at = Spot { file: &file, line: 1, column: None };
+        let level = if matches!(stray, GoldenProblem::Unreadable(..)) { "error" } else { "warning" };
+        let at = AnnotationLocation { file: &file, line: 1, column: None };
         out::command(&github::annotation(level, at, "timeline", &stray.to_string()));
     }
 }
 
-impl Count {
-    fn outcome(&self) -> Outcome {
+impl LintCounts {
+    fn outcome(&self) -> RunOutcome {
         match self {
-            Self { errors: 0, unread: 0, strays: 0, .. } => Outcome::Conformant,
-            Self { errors: 0, unread: 0, .. } => Outcome::Unblessed,
-            _ => Outcome::BadInput,
+            Self { errors: 0, unread: 0, strays: 0, .. } => RunOutcome::Conformant,
+            Self { errors: 0, unread: 0, .. } => RunOutcome::Unblessed,
+            _ => RunOutcome::BadInput,
         }
     }
 
     /// `245 cases: 3 errors in 2 files; 1 timeline unblessed, stale or orphaned`.
-    fn said(&self, cases: usize) -> String {
+    fn summary(&self, cases: usize) -> String {
         let s = |number: usize| if number == 1 { "" } else { "s" };
         let mut parts = Vec::new();
         if self.errors > 0 {

@@ -1,39 +1,39 @@
-//! `lockstep list`: the cases and what they are about.
+//! `lockstep list`: lists the cases with their descriptions.
 
 use super::CliError;
-use super::again::Typed;
 use super::out::say;
-use super::select::{Selection, blessed};
+use super::rerun_command::CommandLine;
+use super::select::{CaseSelection, load_golden};
 use crate::golden::GoldenTimelines;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 
 /// List the cases.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    selection: Selection,
+    selection: CaseSelection,
 }
 
-pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, CliError> {
+pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
     let cases = arguments.selection.cases()?;
     let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
     let mut some_lack = false;
     for case in &cases {
-        let golden = blessed(case)?;
-        // Only what is held against a timeline can lack one.
+        let golden = load_golden(case)?;
+        // Only a blessed case can lack a golden timeline.
         let lacks = case.expectation.is_blessed() && golden.is_empty();
         some_lack |= lacks;
         let mark = if lacks { '?' } else { ' ' };
-        say!("{mark} {:width$}  {}{}", case.name, case.description, otherwise(&golden));
+        say!("{mark} {:width$}  {}{}", case.name, case.description, differing_versions(&golden));
     }
     if some_lack {
         say!("\n? has no golden timeline yet: `{} bless`", typed.program);
     }
-    Ok(Outcome::Conformant)
+    Ok(RunOutcome::Conformant)
 }
 
-/// The other versions of upstream that do something else here: ` [otherwise in v1.15]`.
-fn otherwise(golden: &GoldenTimelines) -> String {
+/// The versions of upstream that differ from the default: ` [otherwise in v1.15]`.
+fn differing_versions(golden: &GoldenTimelines) -> String {
     let minors: Vec<_> = golden.minors().map(|minor| minor.to_string()).collect();
     if minors.is_empty() { String::new() } else { format!(" [otherwise in {}]", minors.join(", ")) }
 }

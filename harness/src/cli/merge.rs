@@ -1,4 +1,4 @@
-//! `lockstep merge`: the results of several shards, as those of one run.
+//! `lockstep merge`: merges the results of several shards.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use walkdir::WalkDir;
 use super::CliError;
 use super::out::{note, say};
 use super::reporter::colour;
-use super::run::Output;
-use crate::campaign::{self, FILE_ENDING, Line, Merged, Results, Searched};
-use crate::outcome::Outcome;
-use crate::plain;
-use crate::report::{self, FaultsSummary, PlaySummary, Tally};
+use super::run::OutputFormat;
+use crate::campaign::{self, FILE_ENDING, MergedResults, ResultLine, Results, SearchResult};
+use crate::outcome::RunOutcome;
+use crate::report::{self, FaultsSummary, PlaySummary, PlayTally};
 use crate::run::FileError;
+use crate::sanitize;
 
 /// Put the results of several shards together, as those of one run.
 ///
@@ -26,46 +26,46 @@ pub(super) struct Arguments {
     results: Vec<PathBuf>,
     /// Output format.
     #[arg(help_heading = "Output", long, value_enum, default_value_t)]
-    output: Output,
+    output: OutputFormat,
 }
 
-pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
-    let files = found(&arguments.results)?;
+pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
+    let files = find_results(&arguments.results)?;
     let files = files.iter().map(|path| Results::read(path)).collect::<Result<Vec<_>, _>>()?;
     let merged = campaign::merge(files)?;
     for path in &merged.repeated {
         note!("{} repeats another file; it counts once", path.display());
     }
     match arguments.output {
-        Output::Json => merged.lines().into_iter().for_each(|(_, text)| say!("{}", plain::json(text))),
-        Output::Human => print(&merged),
+        OutputFormat::Json => merged.lines().into_iter().for_each(|(_, text)| say!("{}", sanitize::json(text))),
+        OutputFormat::Human => print(&merged),
     }
-    // A word on standard error where the lines are for machines.
+    // With JSON on standard output, messages go to standard error.
     let missing = merged.missing.iter().map(|shard| {
-        let again = merged.parts.first().map_or("", |part| part.header.command_line.as_str());
-        format!("shard {shard} is missing; play it: {again} --shard {shard} --results FOLDER")
+        let command_line = merged.shards.first().map_or("", |part| part.header.command_line.as_str());
+        format!("shard {shard} is missing; play it: {command_line} --shard {shard} --results FOLDER")
     });
     for line in missing {
         match arguments.output {
-            Output::Json => note!("{line}"),
-            Output::Human => say!("{line}"),
+            OutputFormat::Json => note!("{line}"),
+            OutputFormat::Human => say!("{line}"),
         }
     }
-    let missing = (!merged.missing.is_empty()).then_some(Outcome::Inconclusive);
-    let outcomes: Vec<Outcome> = merged.outcomes().into_iter().chain(missing).collect();
-    Ok(Outcome::of(outcomes))
+    let missing = (!merged.missing.is_empty()).then_some(RunOutcome::Inconclusive);
+    let outcomes: Vec<RunOutcome> = merged.outcomes().into_iter().chain(missing).collect();
+    Ok(RunOutcome::most_severe(outcomes))
 }
 
-/// The last lines of the run.
-fn print(merged: &Merged) {
+/// Print the last lines of the run.
+fn print(merged: &MergedResults) {
     let lines = merged.lines();
-    let (mut plays, mut faults, mut searched) = (Vec::new(), Vec::new(), None::<Searched>);
+    let (mut plays, mut faults, mut searched) = (Vec::new(), Vec::new(), None::<SearchResult>);
     for (line, _) in lines {
         match line {
-            Line::Play(play) => plays.push(play),
-            Line::Faults(of) => faults.push(of),
-            Line::Explored(explored) => explored.lines.iter().for_each(|line| say!("{line}")),
-            Line::Searched(one) => match &mut searched {
+            ResultLine::Play(play) => plays.push(play),
+            ResultLine::Faults(of) => faults.push(of),
+            ResultLine::Explore(explored) => explored.lines.iter().for_each(|line| say!("{line}")),
+            ResultLine::Search(one) => match &mut searched {
                 Some(all) => all.add(one),
                 None => searched = Some(one.clone()),
             },
@@ -77,49 +77,49 @@ fn print(merged: &Merged) {
     if let Some(searched) = searched {
         searched.lines().iter().for_each(|line| say!("{line}"));
     }
-    if merged.parts.iter().any(|part| part.header.command == "run") {
+    if merged.shards.iter().any(|part| part.header.command == "run") {
         print_plays(&plays, merged);
     }
-    if merged.left() > 0 {
-        note!("the time was spent; {} of the selected cases were not tried", merged.left());
+    if merged.unplayed() > 0 {
+        note!("the time was spent; {} of the selected cases were not tried", merged.unplayed());
     }
 }
 
 fn print_faults(all: &[&FaultsSummary]) {
     say!("{}\n", report::faults_table(all.iter().copied()));
-    let failed = report::not_withstood(all.iter().copied());
+    let failed = report::list_failed_points(all.iter().copied());
     if !failed.is_empty() {
         say!("{failed}\n");
     }
 }
 
-fn print_plays(plays: &[&PlaySummary], merged: &Merged) {
-    let mut tally = Tally::default();
+fn print_plays(plays: &[&PlaySummary], merged: &MergedResults) {
+    let mut tally = PlayTally::default();
     plays.iter().for_each(|play| tally.take(play));
     tally.lines().iter().for_each(|line| say!("{line}"));
     let outcomes = merged.outcomes();
     match outcomes.as_slice() {
         [] => say!("nothing was judged"),
-        some => say!("{}", report::summary(some, merged.took(), colour())),
+        some => say!("{}", report::summary(some, merged.total_duration(), colour())),
     }
     let bad: Vec<PlaySummary> =
-        plays.iter().filter(|play| play.outcome != Outcome::Conformant).map(|play| (*play).clone()).collect();
-    let list = report::not_conformant(bad.iter().cloned(), colour());
+        plays.iter().filter(|play| play.outcome != RunOutcome::Conformant).map(|play| (*play).clone()).collect();
+    let list = report::list_not_conformant(bad.iter().cloned(), colour());
     if !list.is_empty() && plays.len() > 1 {
         say!("{list}");
     }
-    let causes = report::causes(bad);
+    let causes = report::common_causes(bad);
     if !causes.is_empty() {
         say!("{causes}");
     }
 }
 
-/// The results files that the paths name: files as they are, folders with every one below them.
-fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+/// The results files that the paths name. A folder names every results file below it.
+fn find_results(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut all = Vec::new();
     for path in paths {
         if path.is_dir() {
-            all.extend(below(path)?);
+            all.extend(find_results_below(path)?);
         } else {
             all.push(path.clone());
         }
@@ -127,7 +127,7 @@ fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     Ok(all)
 }
 
-fn below(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+fn find_results_below(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let mut found = Vec::new();
     for entry in WalkDir::new(folder).sort_by_file_name() {
         let entry = entry.map_err(|error| FileError::File { path: folder.to_owned(), source: error.into() })?;

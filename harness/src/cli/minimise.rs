@@ -1,64 +1,64 @@
-//! The smallest case on which a controller still differs in the same way.
+//! Removes the steps of a case that a controller does not need to differ in the same way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::CliError;
 use super::out::note;
-use super::place::Place;
-use super::preview::played;
+use super::play_args::PlayArgs;
+use super::preview::record_cases;
 use crate::case::Case;
 use crate::infer::Inferred;
-use crate::search::{Answer, differ};
-use crate::subject::Spec;
+use crate::search::{SideComparison, compare};
+use crate::subject::SubjectSpec;
 
-/// Who plays.
-pub(super) struct Minimising<'a> {
-    /// Where.
-    pub(super) place: &'a Place,
-    /// Whose decisions are expected.
-    pub(super) spec: &'a Spec,
-    /// Whose decisions differ.
-    pub(super) other: &'a Spec,
+/// Minimises an inferred case.
+pub(super) struct Minimizer<'a> {
+    /// Where to play.
+    pub(super) play_args: &'a PlayArgs,
+    /// The controller whose decisions are expected.
+    pub(super) spec: &'a SubjectSpec,
+    /// The controller whose decisions differ.
+    pub(super) differing: &'a SubjectSpec,
 }
 
-impl Minimising<'_> {
-    /// The case without the steps that are not needed. The case itself where the two do not differ.
+impl Minimizer<'_> {
+    /// The case without unnecessary steps, or the whole case if the controllers do not differ.
     pub(super) async fn smallest(&self, inferred: &Inferred) -> Result<Arc<Case>, CliError> {
         let all = inferred.steps();
-        let mut kept: BTreeSet<usize> = (0..all).collect();
+        let mut needed: BTreeSet<usize> = (0..all).collect();
         let mut smallest = Arc::clone(&inferred.case);
         let Some(cause) = self.cause(&smallest).await? else {
-            note!("not made smaller: {} does not differ on this case", self.other);
+            note!("not made smaller: {} does not differ on this case", self.differing);
             return Ok(smallest);
         };
-        // Without later steps the earlier ones are played sooner.
+        // Remove later steps first, which shortens the plays of the rest.
         for step in (0..all).rev() {
-            kept.remove(&step);
-            let without = if kept.is_empty() { None } else { inferred.only(&kept).ok() };
+            needed.remove(&step);
+            let without = if needed.is_empty() { None } else { inferred.with_steps(&needed).ok() };
             match without {
                 Some(case) if self.cause(&case).await?.as_ref() == Some(&cause) => smallest = case,
-                _ => drop(kept.insert(step)),
+                _ => drop(needed.insert(step)),
             }
         }
-        note!("{} of {all} steps are enough: {cause}", kept.len());
+        note!("{} of {all} steps are enough: {cause}", needed.len());
         Ok(smallest)
     }
 
-    /// In which way the other differs on this case.
+    /// The cause of the difference on this case.
     async fn cause(&self, case: &Arc<Case>) -> Result<Option<String>, CliError> {
         let mut recordings = Vec::new();
-        for spec in [self.spec, self.other] {
-            let (_, recording) = played(self.place, spec, vec![Arc::clone(case)])
+        for spec in [self.spec, self.differing] {
+            let (_, recording) = record_cases(self.play_args, spec, vec![Arc::clone(case)])
                 .await?
                 .pop()
                 .expect("what is played is recorded, or an error");
             recordings.push(recording);
         }
         let [expected, actual] = recordings.as_slice() else { return Ok(None) };
-        Ok(match differ(case, Some(expected), actual) {
-            Answer::Differs(differing) => Some(differing.cause),
-            Answer::Equal | Answer::Unknown(_) => None,
+        Ok(match compare(case, Some(expected), actual) {
+            SideComparison::Differs(differing) => Some(differing.cause),
+            SideComparison::Equal | SideComparison::Unknown(_) => None,
         })
     }
 }

@@ -1,14 +1,16 @@
-//! The command line: what was typed, turned into work, and its outcome into an exit code.
+//! The command line: parses arguments, runs commands, and turns outcomes into exit codes.
 //!
-//! Each command is one file and one story: choose cases, set a test environment up, play, judge,
-//! print. Nothing here decides a verdict. Results go to standard output; progress, and all that is
-//! about the test environment rather than the subject, to standard error.
+//! Each command is one file that selects cases, sets up a test environment, plays, judges and
+//! prints. Nothing here decides a verdict. Results go to standard output; progress, and messages
+//! about the test environment rather than the subject, go to standard error.
 
-mod again;
+mod as_version;
 mod bless;
+mod bless_outcomes;
 mod capture;
 mod choice;
 mod cluster;
+mod cluster_args;
 mod compare;
 mod completions;
 mod coverage;
@@ -22,32 +24,30 @@ mod import;
 mod infer;
 mod init;
 mod inspect;
+mod interleavings;
 mod judge;
-mod like;
+mod kubeconfig_args;
 mod lint;
 mod list;
 mod merge;
 mod minimise;
 mod mutants;
-mod on_threads;
 mod out;
-mod own;
-mod place;
-mod places;
+mod output_paths;
+mod parallel;
+mod play_args;
 mod preview;
 mod record;
-mod recorded;
+mod recording_files;
 mod replay;
 mod reporter;
+mod rerun_command;
 mod run;
 mod schema;
 mod select;
-mod several;
 mod sharding;
-mod site;
 mod versions;
 mod watch;
-mod ways;
 
 use std::ffi::OsString;
 
@@ -57,8 +57,8 @@ pub use error::CliError;
 
 use futures::future::LocalBoxFuture;
 
-use crate::outcome::Outcome;
-use again::Typed;
+use crate::outcome::RunOutcome;
+use rerun_command::CommandLine;
 
 /// Tests Kubernetes Deployment controllers: runs cases step by step and compares each decision with
 /// upstream's.
@@ -66,9 +66,9 @@ use again::Typed;
 #[command(name = "lockstep", version, after_help = AFTER)]
 pub struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
     #[arg(skip)]
-    typed: Typed,
+    typed: CommandLine,
 }
 
 const AFTER: &str = "\
@@ -82,7 +82,7 @@ Exit codes: 0 conformant; 1 non-conformant; 2 inconclusive; 3 unblessed or chang
 Ended early: 129 SIGHUP, 130 SIGINT, 143 SIGTERM, 141 standard output closed; what was judged until then is reported.";
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Judge a controller by the cases, against timelines recorded from upstream.
     Run(run::Arguments),
     /// Run the cases live on two controllers and compare what they did.
@@ -148,58 +148,58 @@ enum Command {
 }
 
 impl Cli {
-    /// Read a command line, the program's name first.
+    /// Parse a command line that begins with the program's name.
     ///
     /// # Errors
-    /// Help, the version, and what is wrong with it; the error prints itself.
+    /// Help, version or bad usage, as an error that prints itself.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let matches = Self::command().try_get_matches_from(words)?;
         let cli = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut Self::command()))?;
-        Ok(Self { typed: Typed::new(again::program(), &matches), ..cli })
+        Ok(Self { typed: CommandLine::new(rerun_command::program(), &matches), ..cli })
     }
 
-    /// Do what was asked.
+    /// Run the command.
     ///
     /// # Errors
-    /// What stands in the way, with its exit code: see [`CliError::outcome`].
-    pub fn execute(self) -> LocalBoxFuture<'static, Result<Outcome, CliError>> {
-        // Boxed, so that the commands are compiled here and not once more in the program.
+    /// The command fails; [`CliError::outcome`] has the exit code.
+    pub fn execute(self) -> LocalBoxFuture<'static, Result<RunOutcome, CliError>> {
+        // Boxed, so that the commands are compiled in this crate and not again in the program.
         Box::pin(self.perform())
     }
 
-    async fn perform(self) -> Result<Outcome, CliError> {
+    async fn perform(self) -> Result<RunOutcome, CliError> {
         match self.command {
-            Command::Run(arguments) => run::execute(arguments, &self.typed).await,
-            Command::Compare(arguments) => compare::execute(arguments, &self.typed).await,
-            Command::Record(arguments) => record::execute(arguments).await,
-            Command::Judge(arguments) => judge::execute(&arguments, &self.typed),
-            Command::Inspect(arguments) => inspect::execute(&arguments, &self.typed),
-            Command::Capture(arguments) => capture::execute(arguments).await,
-            Command::Watch(arguments) => watch::execute(arguments).await,
-            Command::Import(arguments) => import::execute(&arguments),
-            Command::Case(arguments) => infer::execute(&arguments),
-            Command::Replay(arguments) => replay::execute(arguments, &self.typed).await,
-            Command::Bless(arguments) => bless::execute(arguments).await,
-            Command::Faults(arguments) => faults::execute(arguments, &self.typed).await,
-            Command::Explore(arguments) => explore::execute(arguments, &self.typed).await,
-            Command::Fuzz(arguments) => fuzz::execute(arguments, &self.typed).await,
-            Command::Merge(arguments) => merge::execute(&arguments),
-            Command::Versions(arguments) => versions::execute(arguments, &self.typed).await,
-            Command::List(arguments) => list::execute(&arguments, &self.typed),
-            Command::Init(arguments) => init::execute(&arguments, &self.typed),
-            Command::Explain(arguments) => explain::execute(&arguments).await,
-            Command::Lint(arguments) => lint::execute(&arguments),
-            Command::Schema(arguments) => schema::execute(&arguments),
-            Command::Doctor(arguments) => doctor::execute(&arguments),
-            Command::Completions(arguments) => completions::execute(&arguments),
-            Command::Coverage(arguments) => coverage::execute(&arguments),
-            Command::Mutants(arguments) => mutants::execute(&arguments).await,
-            Command::Cluster(arguments) => cluster::execute(arguments, &self.typed).await,
+            CliCommand::Run(arguments) => run::execute(arguments, &self.typed).await,
+            CliCommand::Compare(arguments) => compare::execute(arguments, &self.typed).await,
+            CliCommand::Record(arguments) => record::execute(arguments).await,
+            CliCommand::Judge(arguments) => judge::execute(&arguments, &self.typed),
+            CliCommand::Inspect(arguments) => inspect::execute(&arguments, &self.typed),
+            CliCommand::Capture(arguments) => capture::execute(arguments).await,
+            CliCommand::Watch(arguments) => watch::execute(arguments).await,
+            CliCommand::Import(arguments) => import::execute(&arguments),
+            CliCommand::Case(arguments) => infer::execute(&arguments),
+            CliCommand::Replay(arguments) => replay::execute(arguments, &self.typed).await,
+            CliCommand::Bless(arguments) => bless::execute(arguments).await,
+            CliCommand::Faults(arguments) => faults::execute(arguments, &self.typed).await,
+            CliCommand::Explore(arguments) => explore::execute(arguments, &self.typed).await,
+            CliCommand::Fuzz(arguments) => fuzz::execute(arguments, &self.typed).await,
+            CliCommand::Merge(arguments) => merge::execute(&arguments),
+            CliCommand::Versions(arguments) => versions::execute(arguments, &self.typed).await,
+            CliCommand::List(arguments) => list::execute(&arguments, &self.typed),
+            CliCommand::Init(arguments) => init::execute(&arguments, &self.typed),
+            CliCommand::Explain(arguments) => explain::execute(&arguments).await,
+            CliCommand::Lint(arguments) => lint::execute(&arguments),
+            CliCommand::Schema(arguments) => schema::execute(&arguments),
+            CliCommand::Doctor(arguments) => doctor::execute(&arguments),
+            CliCommand::Completions(arguments) => completions::execute(&arguments),
+            CliCommand::Coverage(arguments) => coverage::execute(&arguments),
+            CliCommand::Mutants(arguments) => mutants::execute(&arguments).await,
+            CliCommand::Cluster(arguments) => cluster::execute(arguments, &self.typed).await,
         }
     }
 }
 
-/// Whether a job of GitHub Actions reads along.
+/// Whether this process runs in a job of GitHub Actions.
 fn is_github() -> bool {
     std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
 }

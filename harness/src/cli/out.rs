@@ -1,38 +1,38 @@
 //! The only place that writes to standard output and standard error.
 //!
-//! What is printed comes in part from files, clusters and subjects, so all of it is made plain
-//! here: the harness's own styles are the only escape sequences that pass, and only to a terminal.
-//! A command of GitHub Actions is written by [`command`] alone.
+//! Output comes in part from files, clusters and subjects, so all of it is sanitised here: only the
+//! harness's own styles pass as escape sequences, and only to a terminal. Only [`command`] writes
+//! workflow commands of GitHub Actions.
 //!
-//! `println!` panics where nobody reads any more. Here a closed standard output ends the command as
-//! a signal does (`lockstep list | head -1`), and what goes to a closed standard error is lost.
+//! `println!` panics if standard output is closed. Here a closed standard output ends the command
+//! like a signal (`lockstep list | head -1`), and output to a closed standard error is dropped.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
 
 use super::reporter::colour;
-use crate::outcome::Cause;
-use crate::plain;
+use crate::outcome::InterruptCause;
+use crate::sanitize;
 use crate::supervise::Interrupt;
 
-/// A line of the result, on standard output.
+/// Prints a line of the result on standard output.
 macro_rules! say {
     ($($what:tt)*) => { $crate::cli::out::result(format_args!("{}\n", format_args!($($what)*))) };
 }
 
-/// A line about the work, on standard error.
+/// Prints a message on standard error.
 macro_rules! note {
     ($($what:tt)*) => { $crate::cli::out::aside(format_args!($($what)*)) };
 }
 
 pub(super) use {note, say};
 
-/// A part of the result, on standard output.
-pub(super) fn result(what: Arguments<'_>) {
-    print(&plain::printed(&what.to_string(), colour));
+/// Print a part of the result on standard output.
+pub(super) fn result(text: Arguments<'_>) {
+    print(&sanitize::for_terminal(&text.to_string(), colour));
 }
 
-/// A command of GitHub Actions, whose texts are escaped already, on standard output.
+/// Print a workflow command of GitHub Actions, with texts already escaped, on standard output.
 pub(super) fn command(annotation: &str) {
     print(&format!("{annotation}\n"));
 }
@@ -40,15 +40,15 @@ pub(super) fn command(annotation: &str) {
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        if error.kind() != ErrorKind::BrokenPipe && Interrupt::of_process().cause().is_none() {
+        if error.kind() != ErrorKind::BrokenPipe && Interrupt::for_process().cause().is_none() {
             aside(format_args!("error: cannot write to standard output: {error}"));
         }
-        Interrupt::of_process().raise(Cause::Output);
+        Interrupt::for_process().raise(InterruptCause::Output);
     }
 }
 
-/// A line on standard error.
-pub(super) fn aside(what: Arguments<'_>) {
-    // There is no other place to say that nobody reads it.
-    let _ = writeln!(std::io::stderr().lock(), "{}", plain::printed(&what.to_string(), || false));
+/// Print a line on standard error.
+pub(super) fn aside(text: Arguments<'_>) {
+    // If standard error is closed, there is no other place to report it.
+    let _ = writeln!(std::io::stderr().lock(), "{}", sanitize::for_terminal(&text.to_string(), || false));
 }

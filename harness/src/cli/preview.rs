@@ -1,47 +1,51 @@
-//! `lockstep bless --preview`: what upstream does on the simulated server, before a real one is
-//! asked.
+//! `lockstep bless --preview`: shows what upstream does on the simulated server, before blessing on
+//! a real one.
 //!
-//! A preview blesses nothing. It stands beside the case in a file that says so in its first line
-//! and that the judge never reads; `bless` on a control plane removes it.
+//! A preview blesses nothing. It is written beside the case to a file that says so in its first
+//! line, and that the judge never reads. `bless` on a control plane removes it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::CliError;
-use super::bless::{Arguments, stopped};
+use super::bless::{Arguments, unusable_reason};
 use super::out::say;
-use super::place::Place;
-use super::reporter::{Notes, colour};
-use super::select::blessed;
+use super::play_args::PlayArgs;
+use super::reporter::{NotesReporter, colour};
+use super::select::load_golden;
 use crate::case::Case;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::recording::Recording;
 use crate::report;
-use crate::run::{Events, FileError};
-use crate::subject::Spec;
-use crate::timeline::{Golden, Timeline};
+use crate::run::{FileError, Subscribers};
+use crate::subject::SubjectSpec;
+use crate::timeline::{GoldenOutcomes, Timeline};
 use crate::verdict;
 
-/// Play each case once and write what came of it.
-pub(super) async fn preview(arguments: &Arguments, spec: &Spec, cases: Vec<Arc<Case>>) -> Result<Outcome, CliError> {
+/// Play each case once and write its preview.
+pub(super) async fn preview(
+    arguments: &Arguments,
+    spec: &SubjectSpec,
+    cases: Vec<Arc<Case>>,
+) -> Result<RunOutcome, CliError> {
     let mut outcomes = Vec::new();
-    for (case, recording) in &played(&arguments.place, spec, cases).await? {
+    for (case, recording) in &record_cases(&arguments.play_args, spec, cases).await? {
         outcomes.push(write(case, recording)?);
     }
-    Ok(Outcome::of(outcomes))
+    Ok(RunOutcome::most_severe(outcomes))
 }
 
-/// Each case with a recording of it.
-pub(super) async fn played(
-    place: &Place,
-    spec: &Spec,
+/// Play each case once, and return it with its recording.
+pub(super) async fn record_cases(
+    play_args: &PlayArgs,
+    spec: &SubjectSpec,
     cases: Vec<Arc<Case>>,
 ) -> Result<Vec<(Arc<Case>, Recording)>, CliError> {
     let mut all = Vec::new();
-    for (under_test, cases) in place.by_controllers(cases) {
-        let setup = place.setup(Events::to(vec![Arc::new(Notes)]));
+    for (under_test, cases) in play_args.by_controllers(cases) {
+        let setup = play_args.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
         let specs = std::slice::from_ref(spec);
-        let played = setup.with_each(&under_test, specs, cases.len(), async |_, player| {
+        let played = setup.for_each_subject(&under_test, specs, cases.len(), async |_, player| {
             for case in &cases {
                 all.push((Arc::clone(case), player.play(case).await?));
             }
@@ -57,8 +61,8 @@ pub(super) fn path(case: &Path) -> PathBuf {
     case.with_extension("preview")
 }
 
-fn write(case: &Arc<Case>, recording: &Recording) -> Result<Outcome, CliError> {
-    if let Some((outcome, why)) = stopped(verdict::judge(case, recording, None)) {
+fn write(case: &Arc<Case>, recording: &Recording) -> Result<RunOutcome, CliError> {
+    if let Some((outcome, why)) = unusable_reason(verdict::judge(case, recording, None)) {
         say!("no preview   {}: {why}", case.name);
         return Ok(outcome);
     }
@@ -71,8 +75,8 @@ fn write(case: &Arc<Case>, recording: &Recording) -> Result<Outcome, CliError> {
         case.path,
     );
     std::fs::write(&path, &text).map_err(|source| FileError::File { path: path.clone(), source })?;
-    let golden = blessed(case)?;
-    match golden.for_server(&header.cluster.version).map(Golden::first) {
+    let golden = load_golden(case)?;
+    match golden.for_server(&header.cluster.version).map(GoldenOutcomes::first) {
         Some(before) if before.steps == timeline.steps && before.events == timeline.events => {
             say!("as blessed   {}  {}", case.name, path.display());
         }
@@ -81,10 +85,10 @@ fn write(case: &Arc<Case>, recording: &Recording) -> Result<Outcome, CliError> {
                 "otherwise    {}  {}\n{}",
                 case.name,
                 path.display(),
-                report::change(Some(before), &timeline, colour())
+                report::bless_diff(Some(before), &timeline, colour())
             );
         }
         None => say!("preview      {}  {}\n{text}", case.name, path.display()),
     }
-    Ok(Outcome::Conformant)
+    Ok(RunOutcome::Conformant)
 }

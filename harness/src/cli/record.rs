@@ -1,27 +1,27 @@
-//! `lockstep record`: play cases and keep what was seen, unjudged.
+//! `lockstep record`: plays cases and stores the recordings without judging them.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::out::say;
-use super::place::Place;
-use super::reporter::Notes;
-use super::select::Selection;
-use super::{CliError, places};
-use crate::outcome::Outcome;
-use crate::private;
+use super::play_args::PlayArgs;
+use super::reporter::NotesReporter;
+use super::select::CaseSelection;
+use super::{CliError, output_paths};
+use crate::outcome::RunOutcome;
+use crate::private_fs;
 use crate::recording::{FileName, Recording, RecordingError};
-use crate::run::{Events, FileError, Plan, Played};
-use crate::subject::Spec;
+use crate::run::{CompletedPlay, FileError, PlayPlan, Subscribers};
+use crate::subject::SubjectSpec;
 
 /// Play cases and keep the recordings, unjudged.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    selection: Selection,
+    selection: CaseSelection,
     #[command(flatten)]
-    place: Place,
+    play_args: PlayArgs,
     /// The controller to record.
     #[arg(help_heading = "Subject", long, default_value = "upstream")]
     subject: String,
@@ -30,34 +30,34 @@ pub(super) struct Arguments {
     out: PathBuf,
 }
 
-pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
-    let spec: Spec = arguments.subject.parse()?;
-    let cases = arguments.place.choose(&arguments.selection, std::slice::from_ref(&spec))?;
-    arguments.place.check(&cases, std::slice::from_ref(&spec))?;
-    places::folder("--out", Some(&arguments.out))?;
-    let mut cut = false;
-    let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
+pub(super) async fn execute(arguments: Arguments) -> Result<RunOutcome, CliError> {
+    let spec: SubjectSpec = arguments.subject.parse()?;
+    let cases = arguments.play_args.choose(&arguments.selection, std::slice::from_ref(&spec))?;
+    arguments.play_args.check(&cases, std::slice::from_ref(&spec))?;
+    output_paths::check_folder("--out", Some(&arguments.out))?;
+    let mut is_unfinished = false;
+    let setup = arguments.play_args.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
     let specs = std::slice::from_ref(&spec);
-    for (setup, under_test, cases) in arguments.place.by_environment(&setup, cases) {
-        let recorded = setup.with_each(&under_test, specs, cases.len(), async |_, player| {
-            let take = async |played: Played<'_>| {
-                cut |= !played.recording.end.as_ref().is_some_and(|end| end.completed);
-                say!("{}", keep(&arguments.out, &played.recording)?.display());
+    for (setup, under_test, cases) in arguments.play_args.by_environment(&setup, cases) {
+        let recorded = setup.for_each_subject(&under_test, specs, cases.len(), async |_, player| {
+            let take = async |played: CompletedPlay<'_>| {
+                is_unfinished |= !played.recording.end.as_ref().is_some_and(|end| end.completed);
+                say!("{}", store(&arguments.out, &played.recording)?.display());
                 Ok::<_, CliError>(ControlFlow::Continue(()))
             };
-            setup.play_each(player, Plan::once(&cases), take).await
+            setup.play_each(player, PlayPlan::once(&cases), take).await
         });
         recorded.await?;
     }
-    // Whose fault an unfinished case is, `lockstep judge` says.
-    Ok(if cut { Outcome::Inconclusive } else { Outcome::Conformant })
+    // `lockstep judge` decides whether the subject is to blame for an unfinished case.
+    Ok(if is_unfinished { RunOutcome::Inconclusive } else { RunOutcome::Conformant })
 }
 
 /// Write a recording into a folder, by its case's name.
-pub(super) fn keep(folder: &Path, recording: &Recording) -> Result<PathBuf, CliError> {
+pub(super) fn store(folder: &Path, recording: &Recording) -> Result<PathBuf, CliError> {
     let path = folder.join(FileName::path_of(&recording.header.case, ".ndjson"));
     let written =
-        || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(&path)?)) };
+        || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private_fs::create(&path)?)) };
     written().map_err(|source| FileError::Recording { path: path.clone(), source })?;
     Ok(path)
 }

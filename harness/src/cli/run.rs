@@ -1,28 +1,28 @@
-//! `lockstep run`: a subject on cases, against the timelines blessed from upstream.
+//! `lockstep run`: judges subjects by cases, against the timelines blessed from upstream.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use super::again::Typed;
-use super::like::Like;
+use super::as_version::AsVersionArgs;
 use super::out::note;
-use super::place::Place;
-use super::reporter::{Reports, Results, Style, reporters};
-use super::select::{Selection, blessed};
-use super::sharding::{CasesOfEnvironment, Sharding, first_item, items};
-use super::{CliError, places, record};
+use super::play_args::PlayArgs;
+use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
+use super::rerun_command::CommandLine;
+use super::select::{CaseSelection, load_golden};
+use super::sharding::{EnvironmentCases, Sharding, first_item, items};
+use super::{CliError, output_paths, record};
 use crate::case::Case;
 use crate::clock;
 use crate::cluster::SiteName;
 use crate::golden::GoldenTimelines;
-use crate::outcome::Outcome;
-use crate::quote::quoted;
+use crate::outcome::RunOutcome;
 use crate::recording::FileName;
-use crate::report::Again;
-use crate::run::{Event, Events, Judged, Plan, Played, Round, Setup};
-use crate::runner::Player;
-use crate::subject::Spec;
+use crate::report::RerunCommands;
+use crate::run::{CompletedPlay, JudgedPlay, PlayPlan, PlayRound, RunEvent, Setup, Subscribers};
+use crate::runner::Executor;
+use crate::shell::quote;
+use crate::subject::SubjectSpec;
 use crate::supervise::Interrupt;
 use crate::verdict;
 
@@ -30,9 +30,9 @@ use crate::verdict;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    selection: Selection,
+    selection: CaseSelection,
     #[command(flatten)]
-    place: Place,
+    play_args: PlayArgs,
     /// The controller to judge: ours, upstream, upstream:VERSION, "command:PROGRAM ARGUMENTS" …
     ///
     /// Also ours:fixed (with this project's fixes of upstream's defects), ours:process (the built
@@ -44,16 +44,16 @@ pub(super) struct Arguments {
     #[arg(help_heading = "Subject", long, default_value = "ours")]
     subject: Vec<String>,
     #[command(flatten)]
-    like: Like,
+    as_version: AsVersionArgs,
     /// Play each case this many times.
     #[arg(help_heading = "Playing", long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// sim: play each case with each of these seeds, such as 1..1000 (both included).
     #[arg(help_heading = "Playing", long, value_name = "FROM..TO", conflicts_with = "seed")]
-    seeds: Option<Seeds>,
+    seeds: Option<SeedRange>,
     /// Output format.
     #[arg(help_heading = "Output", long, value_enum, default_value_t)]
-    output: Output,
+    output: OutputFormat,
     /// Show the golden timeline and the subject's side by side; default for a single case.
     #[arg(help_heading = "Output", long)]
     timelines: bool,
@@ -66,13 +66,13 @@ pub(super) struct Arguments {
     #[command(flatten)]
     sharding: Sharding,
     #[command(flatten)]
-    reports: Reports,
+    reports: ReportArgs,
 }
 
-/// What a single play is not different for, or is told otherwise: the command that repeats one
-/// leaves these flags out.
-pub(super) const NOT_OF_A_PLAY: [&str; 17] = [
-    // Which plays there are; the case, the subject and the seed of this one are named.
+/// The flags that the rerun command of one play leaves out, because they do not affect it or are
+/// added otherwise.
+pub(super) const OMITTED_FROM_RERUN: [&str; 17] = [
+    // These select the plays; the rerun command names the case, the subject and the seed.
     "filter",
     "rerun_failed",
     "repeat",
@@ -82,7 +82,7 @@ pub(super) const NOT_OF_A_PLAY: [&str; 17] = [
     "fail_fast",
     "jobs",
     "shard",
-    // What is told, and where.
+    // These select the reports.
     "output",
     "timelines",
     "recordings",
@@ -95,7 +95,7 @@ pub(super) const NOT_OF_A_PLAY: [&str; 17] = [
 
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub(super) enum Output {
+pub(super) enum OutputFormat {
     /// For people.
     #[default]
     Human,
@@ -103,15 +103,15 @@ pub(super) enum Output {
     Json,
 }
 
-pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
-    arguments.place.site = arguments.place.site.or(SiteName::Sim);
-    let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
-    let cases = arguments.place.choose(&arguments.selection, &specs)?;
-    arguments.place.check(&cases, &specs)?;
+pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
+    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(SiteName::Sim);
+    let specs = arguments.subject.iter().map(|text| text.parse::<SubjectSpec>()).collect::<Result<Vec<_>, _>>()?;
+    let cases = arguments.play_args.choose(&arguments.selection, &specs)?;
+    arguments.play_args.check(&cases, &specs)?;
     arguments.reports.check()?;
     arguments.sharding.check()?;
-    places::folder("--recordings", arguments.recordings.as_deref())?;
-    if arguments.seeds.is_some() && arguments.place.site.cluster() != SiteName::Sim {
+    output_paths::check_folder("--recordings", arguments.recordings.as_deref())?;
+    if arguments.seeds.is_some() && arguments.play_args.cluster_args.cluster() != SiteName::Sim {
         let why = "--seeds moves what is left to chance, which is so on a simulated cluster alone; add --cluster sim";
         return Err(CliError::Usage(why.to_owned()));
     }
@@ -122,84 +122,84 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         );
         return Err(CliError::Usage(why));
     }
-    // All of them are read before anything runs.
-    let read = cases.iter().map(|case| Ok((case.argument(), blessed(case)?)));
+    // Read all golden timelines before anything runs.
+    let read = cases.iter().map(|case| Ok((case.argument(), load_golden(case)?)));
     let goldens = read.collect::<Result<BTreeMap<String, GoldenTimelines>, CliError>>()?;
     let since = clock::instant();
-    let rounds: Vec<Round> = arguments.rounds().collect();
+    let rounds: Vec<PlayRound> = arguments.rounds().collect();
     let timelines = arguments.timelines || cases.len() == 1 && rounds.len() == 1;
-    let environments = arguments.place.by_environment(&arguments.place.setup(Events::default()), cases);
-    let parts = arguments.sharding.parts(&environments, &rounds, arguments.reports.keeps_evidence());
-    let plays = parts.iter().map(|part| part.here().count() * specs.len()).sum();
+    let environments = arguments.play_args.by_environment(&arguments.play_args.setup(Subscribers::default()), cases);
+    let plans = arguments.sharding.plans(&environments, &rounds, arguments.reports.keeps_evidence());
+    let plays = plans.iter().map(|plan| plan.of_shard().count() * specs.len()).sum();
     let results = match arguments.output {
-        Output::Human => Results::Human(Style::Run { timelines }),
-        Output::Json => Results::Json,
+        OutputFormat::Human => ResultFormat::Human(HumanStyle::Run { timelines }),
+        OutputFormat::Json => ResultFormat::Json,
     };
     let title = format!("lockstep run, {}", arguments.subject.join(", "));
-    let (items, here) = items(&parts, &specs);
+    let (items, here) = items(&plans, &specs);
     let shard = arguments.sharding.results(typed, items, |item| here.contains(&item.number));
     let events = reporters(&arguments.reports, &title, results, shard);
-    events.emit(&Event::RunStarted { plays })?;
+    events.emit(&RunEvent::RunStarted { plays })?;
     let mut run =
-        Run { arguments: &arguments, typed, goldens: &goldens, events: &events, outcomes: Vec::new(), first: 0 };
-    let ended = run.all(&specs, &environments, &parts).await;
+        RunState { arguments: &arguments, typed, goldens: &goldens, events: &events, outcomes: Vec::new(), first: 0 };
+    let ended = run.play_all(&specs, &environments, &plans).await;
     let outcomes = run.outcomes;
-    // Whatever ended it, what was judged until then is reported.
-    let (left, cause) = (plays.saturating_sub(outcomes.len()), Interrupt::of_process().cause());
-    let left = ended.is_err().then_some(left);
-    events.emit(&Event::RunEnded { outcomes: &outcomes, left, cause, took: since.elapsed() })?;
+    // Also report a run that ended early.
+    let (unplayed, cause) = (plays.saturating_sub(outcomes.len()), Interrupt::for_process().cause());
+    let unplayed = ended.is_err().then_some(unplayed);
+    events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
     ended.map(|()| arguments.sharding.outcome(outcomes, plays))
 }
 
 impl Arguments {
-    /// Whether nothing more is to be played after these.
-    fn stops(&self, outcomes: &[Outcome]) -> bool {
-        self.fail_fast && outcomes.iter().any(|outcome| *outcome != Outcome::Conformant)
+    /// Whether to stop after these outcomes.
+    fn stops(&self, outcomes: &[RunOutcome]) -> bool {
+        self.fail_fast && outcomes.iter().any(|outcome| *outcome != RunOutcome::Conformant)
     }
 
-    /// The command that plays one case of one round again, and nothing else.
-    fn again(&self, typed: &Typed, spec: &Spec, round: Round, case: &Case) -> Again {
-        let subject = self.subject.iter().find(|text| text.parse().is_ok_and(|one: Spec| one == *spec));
-        let subject = format!(" --subject {}", quoted(&subject.map_or_else(|| spec.to_string(), Clone::clone)));
-        let seed = round.seed.unwrap_or(self.place.seed);
+    /// The command that repeats one play.
+    fn rerun_of(&self, typed: &CommandLine, spec: &SubjectSpec, round: PlayRound, case: &Case) -> RerunCommands {
+        let subject = self.subject.iter().find(|text| text.parse().is_ok_and(|one: SubjectSpec| one == *spec));
+        let subject = format!(" --subject {}", quote(&subject.map_or_else(|| spec.to_string(), Clone::clone)));
+        let seed = round.seed.unwrap_or(self.play_args.seed);
         let with_seed = if seed == 0 { String::new() } else { format!(" --seed {seed}") };
-        let flags = typed.flags(&NOT_OF_A_PLAY);
-        let repeat = format!("{} {}{subject}{flags}{with_seed}", typed.beginning(), quoted(&case.argument()));
-        Again { program: typed.program.clone(), repeat }
+        let flags = typed.flags(&OMITTED_FROM_RERUN);
+        let repeat = format!("{} {}{subject}{flags}{with_seed}", typed.beginning(), quote(&case.argument()));
+        RerunCommands { program: typed.program.clone(), repeat }
     }
 
-    /// The rounds, in order.
-    fn rounds(&self) -> impl Iterator<Item = Round> {
+    /// All rounds, in order.
+    fn rounds(&self) -> impl Iterator<Item = PlayRound> {
         let seeds: Vec<Option<u64>> = match &self.seeds {
             Some(seeds) => (seeds.first..=seeds.last).map(Some).collect(),
             None => vec![None],
         };
-        (1..=self.repeat).flat_map(move |time| seeds.clone().into_iter().map(move |seed| Round { time, seed }))
+        (1..=self.repeat).flat_map(move |time| seeds.clone().into_iter().map(move |seed| PlayRound { time, seed }))
     }
 }
 
-/// A run, and what came of it so far.
-struct Run<'a> {
+/// A run of the command, with its outcomes so far.
+struct RunState<'a> {
     arguments: &'a Arguments,
-    typed: &'a Typed,
+    typed: &'a CommandLine,
     goldens: &'a BTreeMap<String, GoldenTimelines>,
-    events: &'a Events,
-    /// Of all that was judged so far.
-    outcomes: Vec<Outcome>,
-    /// The number of the first item of the subject that is played, on these controllers.
+    events: &'a Subscribers,
+    /// The outcomes so far.
+    outcomes: Vec<RunOutcome>,
+    /// The item number of the current subject's first play on these controllers.
     first: usize,
 }
 
-impl Run<'_> {
-    /// Every case with every subject, on a test environment for each set of controllers.
-    async fn all(
+impl RunState<'_> {
+    /// Play every case with every subject, on a test environment for each set of controllers.
+    async fn play_all(
         &mut self,
-        specs: &[Spec],
-        environments: &[CasesOfEnvironment],
-        parts: &[Plan<'_>],
+        specs: &[SubjectSpec],
+        environments: &[EnvironmentCases],
+        plans: &[PlayPlan<'_>],
     ) -> Result<(), CliError> {
-        for ((setup, under_test, _), plan) in environments.iter().zip(parts) {
-            let plays = plan.here().count();
+        for ((setup, under_test, _), plan) in environments.iter().zip(plans) {
+            let plays = plan.of_shard().count();
             if plays == 0 {
                 continue;
             }
@@ -209,45 +209,51 @@ impl Run<'_> {
             let setup = Setup { events: self.events.clone(), ..setup.clone() };
             let mut number = 0;
             setup
-                .with_each(under_test, specs, plays, async |spec, player| {
+                .for_each_subject(under_test, specs, plays, async |spec, player| {
                     self.first = first_item(plan, specs, number);
                     number += 1;
-                    self.subject(&setup, spec, player, *plan).await
+                    self.play_subject(&setup, spec, player, *plan).await
                 })
                 .await?;
         }
         Ok(())
     }
 
-    /// One subject on every case.
-    async fn subject(&mut self, setup: &Setup, spec: &Spec, player: &Player, plan: Plan<'_>) -> Result<(), CliError> {
+    /// Play every case with one subject.
+    async fn play_subject(
+        &mut self,
+        setup: &Setup,
+        spec: &SubjectSpec,
+        player: &Executor,
+        plan: PlayPlan<'_>,
+    ) -> Result<(), CliError> {
         let (since, before) = (clock::instant(), self.outcomes.len());
-        let mut good: BTreeMap<(u32, Option<u64>), (usize, usize)> = BTreeMap::new();
+        let mut counts: BTreeMap<(u32, Option<u64>), (usize, usize)> = BTreeMap::new();
         let mut due: BTreeMap<(u32, Option<u64>), usize> = BTreeMap::new();
-        plan.here().for_each(|(_, round, _)| *due.entry((round.time, round.seed)).or_default() += 1);
+        plan.of_shard().for_each(|(_, round, _)| *due.entry((round.time, round.seed)).or_default() += 1);
         setup
-            .play_each(player, plan, async |played: Played<'_>| {
+            .play_each(player, plan, async |played: CompletedPlay<'_>| {
                 let brief = plan.rounds.len() > 1 && player.sessions().is_empty();
                 let (round, outcome) = (played.round, self.judge(spec, &played, plan, brief)?);
                 self.outcomes.push(outcome);
-                let (conformant, plays) = good.entry((round.time, round.seed)).or_default();
-                *conformant += usize::from(outcome == Outcome::Conformant);
+                let (conformant, plays) = counts.entry((round.time, round.seed)).or_default();
+                *conformant += usize::from(outcome == RunOutcome::Conformant);
                 *plays += 1;
                 if brief && *plays == due[&(round.time, round.seed)] {
                     let (conformant, plays) = (*conformant, *plays);
-                    let Round { time, seed } = round;
-                    self.events.emit(&Event::RoundEnded { spec, time, seed, conformant, plays })?;
+                    let PlayRound { time, seed } = round;
+                    self.events.emit(&RunEvent::RoundEnded { spec, time, seed, conformant, plays })?;
                 }
                 let stops = self.arguments.stops(&self.outcomes);
                 Ok::<_, CliError>(if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             })
             .await?;
         let plays = self.outcomes.len() - before;
-        self.events.emit(&Event::CasesPlayed { title: &spec.to_string(), plays, took: since.elapsed() })?;
-        // No case shows an end between two of them; it is the subject's failure all the same.
-        let between = player.sessions().into_iter().flat_map(|session| session.ended_between());
-        self.outcomes.extend(between.map(|_| Outcome::NonConformant));
-        if self.outcomes[before..].contains(&Outcome::Inconclusive)
+        self.events.emit(&RunEvent::CasesPlayed { title: &spec.to_string(), plays, took: since.elapsed() })?;
+        // If the subject ended between two cases, no case shows it, but it is a failure.
+        let between = player.sessions().into_iter().flat_map(|session| session.exits_between_cases());
+        self.outcomes.extend(between.map(|_| RunOutcome::NonConformant));
+        if self.outcomes[before..].contains(&RunOutcome::Inconclusive)
             && let Some(logs) = player.keep_logs().await
         {
             note!("the cluster's own logs are in {}", logs.display());
@@ -255,30 +261,36 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Judge one play, and keep its recording where that is wanted.
-    fn judge(&self, spec: &Spec, played: &Played<'_>, plan: Plan<'_>, brief: bool) -> Result<Outcome, CliError> {
+    /// Judge one play, and store its recording if the user asks for it.
+    fn judge(
+        &self,
+        spec: &SubjectSpec,
+        play: &CompletedPlay<'_>,
+        plan: PlayPlan<'_>,
+        brief: bool,
+    ) -> Result<RunOutcome, CliError> {
         let Self { arguments, events, .. } = self;
-        let Played { case, recording, round, took, output, .. } = played;
+        let CompletedPlay { case, recording, round, took, output, .. } = play;
         if let Some(folder) = &arguments.recordings {
             let several = arguments.subject.len() > 1;
             let folder = if several { folder.join(FileName::of(&spec.to_string())) } else { folder.clone() };
             let folder = if arguments.repeat > 1 { folder.join(round.time.to_string()) } else { folder };
             let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
-            record::keep(&folder, recording)?;
+            record::store(&folder, recording)?;
         }
         let golden = &self.goldens[&case.argument()];
-        let golden = golden.applicable_to(&recording.header, arguments.like.like);
+        let golden = golden.for_subject(&recording.header, arguments.as_version.minor);
         let golden = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge(case, recording, golden);
-        events.emit(&Event::CaseJudged(&Judged {
+        events.emit(&RunEvent::CaseJudged(&JudgedPlay {
             judgement: &judgement,
-            expected: judgement.expected(golden),
+            expected: judgement.expected_timeline(golden),
             golden,
             recording,
-            again: &arguments.again(self.typed, spec, *round, case),
+            rerun: &arguments.rerun_of(self.typed, spec, *round, case),
             took: Some(*took),
             output: output.as_deref(),
-            item: self.first + played.item - plan.before,
+            item: self.first + play.item - plan.before,
             seed: round.seed,
             brief,
         }))?;
@@ -286,17 +298,17 @@ impl Run<'_> {
     }
 }
 
-/// The most rounds of one run: all of them are in memory.
+/// The most rounds of one run. All of them are kept in memory.
 const MOST_ROUNDS: u64 = 1_000_000;
 
-/// Seeds from one to another, both included.
+/// A range of seeds, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seeds {
+struct SeedRange {
     first: u64,
     last: u64,
 }
 
-impl std::str::FromStr for Seeds {
+impl std::str::FromStr for SeedRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

@@ -1,9 +1,9 @@
-//! `lockstep schema`: the case language, as JSON schema for editors or as a page for readers.
+//! `lockstep schema`: prints the JSON schema of cases, or the reference page.
 
 use super::CliError;
 use super::out::say;
 use crate::case;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 
 /// Print the JSON schema of a case; `cases/case.schema.json` is this.
 #[derive(Debug, clap::Args)]
@@ -13,11 +13,11 @@ pub(super) struct Arguments {
     reference: bool,
 }
 
-pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     if arguments.reference {
         say!("{}", case::reference().trim_end());
     } else {
         say!("{:#}", case::schema());
     }
-    Ok(Outcome::Conformant)
+    Ok(RunOutcome::Conformant)
 }

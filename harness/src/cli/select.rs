@@ -1,10 +1,10 @@
-//! Which cases: paths, a filter, and what failed last.
+//! Selects cases by paths, by a filter, and by whether they failed last time.
 
 use std::path::{Path, PathBuf};
 
 use super::CliError;
 use super::out::note;
-use super::reporter::failed;
+use super::reporter::failed_cases;
 use crate::case::filter::Filter;
 use crate::case::{self, Case};
 use crate::collection;
@@ -12,8 +12,8 @@ use crate::golden::GoldenTimelines;
 
 /// Cases by path, and a filter on their names.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Selection")]
-pub(super) struct Selection {
+#[command(next_help_heading = "CaseSelection")]
+pub(super) struct CaseSelection {
     /// Case files, folders of them, or FILE@PROFILE for the case of one restart profile.
     #[arg(default_value = "cases")]
     paths: Vec<PathBuf>,
@@ -29,12 +29,13 @@ pub(super) struct Selection {
     rerun_failed: bool,
 }
 
-impl Selection {
-    /// The cases, in the order of their paths. A bad file is an error before anything runs.
+impl CaseSelection {
+    /// The selected cases, in the order of the paths. An invalid file is an error before anything
+    /// runs.
     pub(super) fn cases(&self) -> Result<Vec<Case>, CliError> {
         let mut cases = Vec::new();
         let mut errors = Vec::new();
-        for path in found(&self.paths)? {
+        for path in find_files(&self.paths)? {
             match case::load(&path) {
                 Ok(of_file) => cases.extend(of_file),
                 Err(error) => errors.push(error),
@@ -43,22 +44,22 @@ impl Selection {
         if !errors.is_empty() {
             return Err(CliError::Cases(errors));
         }
-        case::told_apart(&cases).map_err(CliError::Cases)?;
+        case::check_unique_names(&cases).map_err(CliError::Cases)?;
         let all = cases.len();
-        cases.retain(|case| self.filter.as_ref().is_none_or(|filter| filter.wants(case)));
+        cases.retain(|case| self.filter.as_ref().is_none_or(|filter| filter.matches(case)));
         if cases.is_empty() {
             return Err(CliError::NoCase(all));
         }
         if self.rerun_failed {
-            let last = failed::last();
+            let last = failed_cases::read_last();
             cases.retain(|case| last.contains(&case.argument()));
         }
         if cases.is_empty() { Err(CliError::NoneFailed) } else { Ok(cases) }
     }
 }
 
-impl Selection {
-    /// Whether a case was named by its own path, not found in a folder.
+impl CaseSelection {
+    /// Whether a case was named by its own path, rather than by a folder.
     pub(super) fn names(&self, case: &Case) -> bool {
         self.paths
             .iter()
@@ -67,9 +68,8 @@ impl Selection {
     }
 }
 
-/// The case files that the paths name. Where they are those inside the program, standard error says
-/// so.
-pub(super) fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+/// The case files that the paths name. A note on standard error says if embedded cases are used.
+pub(super) fn find_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let found = case::find(paths)?;
     let used = found.iter().filter(|path| collection::is_embedded(path)).count();
     if used == 0 {
@@ -81,7 +81,7 @@ pub(super) fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     Ok(found)
 }
 
-/// What is blessed of a case.
-pub(super) fn blessed(case: &Case) -> Result<GoldenTimelines, CliError> {
-    Ok(GoldenTimelines::of(case)?)
+/// The golden timelines of a case.
+pub(super) fn load_golden(case: &Case) -> Result<GoldenTimelines, CliError> {
+    Ok(GoldenTimelines::load(case)?)
 }

@@ -1,35 +1,35 @@
-//! `--shard K/N` and `--results FOLDER`: which part of a selection is played here, and where its
-//! results go.
+//! `--shard K/N` and `--results FOLDER`: the part of a selection to play, and the folder of its
+//! results.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::again::Typed;
 use super::out::note;
 use super::reporter::ShardResults;
-use super::{CliError, places};
-use crate::campaign::{Header, Item, Shard, digest_of};
+use super::rerun_command::CommandLine;
+use super::{CliError, output_paths};
+use crate::campaign::{Item, ResultsHeader, Shard, digest_of};
 use crate::case::Case;
-use crate::controllers::Controllers;
-use crate::outcome::Outcome;
-use crate::run::{Plan, Round, Setup};
-use crate::subject::Spec;
+use crate::controllers::ControllerSet;
+use crate::outcome::RunOutcome;
+use crate::run::{PlayPlan, PlayRound, Setup};
+use crate::subject::SubjectSpec;
 
-/// The variable in which Kubernetes says which pod of an Indexed Job this is, from 0.
+/// The variable in which Kubernetes passes the index of a pod of an Indexed Job, from 0.
 const INDEX: &str = "JOB_COMPLETION_INDEX";
 
-/// Cases that are played on one kind of test environment, and what it is.
-pub(super) type CasesOfEnvironment = (Setup, Controllers, Vec<Arc<Case>>);
+/// Cases with the same controllers under test, and their setup.
+pub(super) type EnvironmentCases = (Setup, ControllerSet, Vec<Arc<Case>>);
 
-/// A part of a campaign.
+/// The arguments for one shard of a campaign.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Campaign")]
 pub(super) struct Sharding {
     /// Play only this part of the selection, such as 2/8: the second of eight.
     ///
     /// `job/8`: the part of this pod of a Kubernetes Indexed Job, by JOB_COMPLETION_INDEX.
-    #[arg(long, value_name = "K/N", value_parser = shard)]
+    #[arg(long, value_name = "K/N", value_parser = parse_shard)]
     shard: Option<Shard>,
     /// Write the results into this folder, for `lockstep merge`.
     ///
@@ -38,9 +38,8 @@ pub(super) struct Sharding {
     results: Option<PathBuf>,
 }
 
-/// What says which shard is played and how its results are shown, and does not decide what comes of
-/// a play.
-const NOT_OF_A_RUN: [&str; 13] = [
+/// The flags that select the shard or the reports, and do not affect the result of a play.
+const OMITTED_FROM_HEADER: [&str; 13] = [
     "shard",
     "results",
     "jobs",
@@ -57,56 +56,55 @@ const NOT_OF_A_RUN: [&str; 13] = [
 ];
 
 impl Sharding {
-    /// The part that is played here.
+    /// The shard to play.
     pub(super) fn shard(&self) -> Shard {
-        self.shard.unwrap_or(Shard::WHOLE)
+        self.shard.unwrap_or(Shard::SINGLE)
     }
 
-    /// The outcome of these, of so many that were to be played here: a shard that has none has
-    /// nothing to prove.
-    pub(super) fn outcome(&self, outcomes: Vec<Outcome>, here: usize) -> Outcome {
+    /// The outcome of the plays. A shard without plays (`here` is 0) is conformant.
+    pub(super) fn outcome(&self, outcomes: Vec<RunOutcome>, here: usize) -> RunOutcome {
         let is_empty = here == 0 && self.shard.is_some();
-        if is_empty { Outcome::Conformant } else { Outcome::of(outcomes) }
+        if is_empty { RunOutcome::Conformant } else { RunOutcome::most_severe(outcomes) }
     }
 
-    /// What cannot be written, before anything runs.
+    /// Fails if the results cannot be written.
     pub(super) fn check(&self) -> Result<(), CliError> {
-        places::folder("--results", self.results.as_deref())
+        output_paths::check_folder("--results", self.results.as_deref())
     }
 
-    /// What is played on each set of controllers.
-    pub(super) fn parts<'a>(
+    /// The plan for each set of controllers.
+    pub(super) fn plans<'a>(
         &self,
-        environments: &'a [CasesOfEnvironment],
-        rounds: &'a [Round],
+        environments: &'a [EnvironmentCases],
+        rounds: &'a [PlayRound],
         output: bool,
-    ) -> Vec<Plan<'a>> {
+    ) -> Vec<PlayPlan<'a>> {
         let (shard, mut before) = (self.shard(), 0);
-        let plan = |(_, _, cases): &'a CasesOfEnvironment| {
-            let plan = Plan { cases, rounds, output, shard, before };
+        let plan = |(_, _, cases): &'a EnvironmentCases| {
+            let plan = PlayPlan { cases, rounds, output, shard, before };
             before += cases.len() * rounds.len();
             plan
         };
         environments.iter().map(plan).collect()
     }
 
-    /// Who writes the results of these items, of which some are played here; and a word where none
-    /// is.
+    /// The writer of the results of the items that `is_here` accepts, if the user asks for results.
+    /// Prints a note if there are none.
     pub(super) fn results(
         &self,
-        typed: &Typed,
+        typed: &CommandLine,
         all: Vec<Item>,
         is_here: impl Fn(&Item) -> bool,
     ) -> Option<ShardResults> {
         if !all.iter().any(&is_here) {
             note!("shard {} has none of {} plays", self.shard(), all.len());
         }
-        let header = Header {
+        let header = ResultsHeader {
             shard: self.shard(),
             lockstep: env!("CARGO_PKG_VERSION").to_owned(),
             command: typed.name().to_owned(),
             command_line: typed.line(&["shard", "results"]),
-            arguments: typed.flags(&NOT_OF_A_RUN),
+            arguments: typed.flags(&OMITTED_FROM_HEADER),
             selected: 0,
             selection: String::new(),
             items: Vec::new(),
@@ -114,24 +112,24 @@ impl Sharding {
         Some(ShardResults::new(self.results.clone()?, header.with_items(all, is_here)))
     }
 
-    /// Who writes the results of a search, of which each shard is an item.
-    pub(super) fn results_of_search(&self, typed: &Typed) -> Option<ShardResults> {
+    /// The writer of the results of a search, in which each shard is an item.
+    pub(super) fn results_of_search(&self, typed: &CommandLine) -> Option<ShardResults> {
         let (number, count) = (self.shard().index() as usize - 1, self.shard().count());
         let items = (1..=count).zip(0..).map(|(index, item)| Item::new(item, format!("search {index} of {count}"), ""));
         self.results(typed, items.collect(), |item| item.number == number)
     }
 }
 
-/// All that was selected, in the order of a run without shards, and the numbers of what is played
-/// here.
-pub(super) fn items(parts: &[Plan<'_>], specs: &[Spec]) -> (Vec<Item>, BTreeSet<usize>) {
+/// All selected items, in the order of a run without shards, and the numbers of those that this
+/// shard plays.
+pub(super) fn items(plans: &[PlayPlan<'_>], specs: &[SubjectSpec]) -> (Vec<Item>, BTreeSet<usize>) {
     let (mut items, mut here) = (Vec::new(), BTreeSet::new());
-    for plan in parts {
+    for plan in plans {
         let digests: Vec<String> = plan.cases.iter().map(|case| digest_of(case)).collect();
         for (number, spec) in specs.iter().enumerate() {
             let first = first_item(plan, specs, number);
-            here.extend(plan.here().map(|(play, ..)| first + play - plan.before));
-            items.extend(plan.all().map(|(play, Round { time, seed }, case)| {
+            here.extend(plan.of_shard().map(|(play, ..)| first + play - plan.before));
+            items.extend(plan.all().map(|(play, PlayRound { time, seed }, case)| {
                 let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
                 let time = if time == 1 { String::new() } else { format!(", time {time}") };
                 let name = format!("{} on {spec}{seed}{time}", plan.cases[case].name);
@@ -142,14 +140,13 @@ pub(super) fn items(parts: &[Plan<'_>], specs: &[Spec]) -> (Vec<Item>, BTreeSet<
     (items, here)
 }
 
-/// The number of a subject's first item of a plan: each plan is played by all subjects, one after
-/// the other.
-pub(super) fn first_item(plan: &Plan<'_>, specs: &[Spec], subject: usize) -> usize {
+/// The number of a subject's first item in a plan. All subjects play a plan, one after the other.
+pub(super) fn first_item(plan: &PlayPlan<'_>, specs: &[SubjectSpec], subject: usize) -> usize {
     plan.before * specs.len() + subject * plan.cases.len() * plan.rounds.len()
 }
 
-/// A shard, or that of the pod of an Indexed Job.
-fn shard(text: &str) -> Result<Shard, String> {
+/// Parses a shard, or the count of an Indexed Job whose index is in the environment.
+fn parse_shard(text: &str) -> Result<Shard, String> {
     let Some(count) = text.strip_prefix("job/") else { return text.parse() };
     let index = std::env::var(INDEX);
     let index = index.ok().and_then(|index| index.parse::<u32>().ok()?.checked_add(1));

@@ -1,30 +1,30 @@
-//! `lockstep watch`: the invariants and the statuses of a live cluster, continuously.
+//! `lockstep watch`: checks invariants and statuses of a live cluster continuously.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::capture::length;
+use super::capture::parse_length;
 use super::out::{note, say};
-use super::{CliError, places};
+use super::{CliError, output_paths};
 use crate::capture::connect;
-use crate::monitor::{Said, Terms, WebhookUrl, Wish, watch};
-use crate::outcome::Outcome;
-use crate::plain;
+use crate::monitor::{AlertUrl, Tolerances, WatchMessage, WatchOptions, watch};
+use crate::outcome::RunOutcome;
+use crate::sanitize;
 use crate::supervise::Interrupt;
 
 /// Watch all Deployments of a live cluster for breaches of the invariants; reads only.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// For how long, such as 30m [default: until interrupted].
-    #[arg(long = "for", value_name = "TIME", value_parser = length)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_length)]
     length: Option<Duration>,
     /// How old what the controller acted on may have been; a decision is a breach only if it is one
     /// by each state since then.
-    #[arg(long, value_name = "TIME", value_parser = length, default_value = "10s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_length, default_value = "10s")]
     staleness: Duration,
     /// For how long nothing must have changed before a status is asked.
-    #[arg(long, value_name = "TIME", value_parser = length, default_value = "90s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_length, default_value = "90s")]
     settle: Duration,
     /// Serve metrics in Prometheus' format, and /healthz, at this address, such as 127.0.0.1:9464.
     #[arg(help_heading = "Output", long, value_name = "ADDRESS")]
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
     /// Other users of this machine see arguments, so an address that is a secret is better given by
     /// the environment.
     #[arg(help_heading = "Output", long, value_name = "URL", env = "LOCKSTEP_WATCH_WEBHOOK", hide_env_values = true)]
-    webhook: Option<WebhookUrl>,
+    webhook: Option<AlertUrl>,
     /// Write each breach as an Event of the Deployment; needs the right to create events.
     #[arg(help_heading = "Output", long)]
     events: bool,
@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     evidence_memory: usize,
     /// How far back the evidence goes. The same breach of a Deployment is reported once in this
     /// time.
-    #[arg(help_heading = "Output", long, value_name = "TIME", value_parser = length, default_value = "10m")]
+    #[arg(help_heading = "Output", long, value_name = "TIME", value_parser = parse_length, default_value = "10m")]
     keep: Duration,
     /// Replace names, images, labels, annotations and variables in the evidence by numbers.
     #[arg(help_heading = "Output", long, requires = "evidence")]
@@ -66,22 +66,22 @@ pub(super) struct Arguments {
     namespace: Option<String>,
 }
 
-/// So many milliseconds, and no more than can be added to any time.
+/// The time in milliseconds, capped so that adding it to any time does not overflow.
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX).min(u64::MAX / 4)
 }
 
-pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
-    places::folder("--evidence", arguments.evidence.as_deref())?;
+pub(super) async fn execute(arguments: Arguments) -> Result<RunOutcome, CliError> {
+    output_paths::check_folder("--evidence", arguments.evidence.as_deref())?;
     let (client, cluster, _) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref())?;
-    let terms = Terms {
+    let terms = Tolerances {
         staleness: millis(arguments.staleness),
         settle: millis(arguments.settle),
         keep: millis(arguments.keep),
         bytes: arguments.evidence_memory.saturating_mul(1 << 20),
         anonymise: arguments.anonymise,
     };
-    let wish = Wish {
+    let options = WatchOptions {
         cluster,
         namespace: arguments.namespace,
         length: arguments.length,
@@ -91,13 +91,13 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         events: arguments.events,
         evidence: arguments.evidence.map(|folder| (folder, arguments.evidence_files.get())),
     };
-    let place = wish.namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
-    note!("watching {place} of {}; Ctrl-C ends it", wish.cluster);
-    let told = |said: Said<'_>| match said {
-        Said::Breach(breach) => say!("{}", plain::text(&breach.to_string())),
-        Said::Note(text) => note!("{}", plain::text(text)),
+    let scope = options.namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
+    note!("watching {scope} of {}; Ctrl-C ends it", options.cluster);
+    let print = |output: WatchMessage<'_>| match output {
+        WatchMessage::Breach(breach) => say!("{}", sanitize::text(&breach.to_string())),
+        WatchMessage::Note(text) => note!("{}", sanitize::text(text)),
     };
-    let breaches = watch(&client, &wish, &Interrupt::of_process(), told).await?;
+    let breaches = watch(&client, &options, &Interrupt::for_process(), print).await?;
     note!("{breaches} breaches");
-    Ok(if breaches > 0 { Outcome::NonConformant } else { Outcome::Conformant })
+    Ok(if breaches > 0 { RunOutcome::NonConformant } else { RunOutcome::Conformant })
 }

@@ -1,4 +1,4 @@
-//! How to talk to a cluster, and as whom.
+//! A cluster's address and credentials.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,56 +12,56 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::ClusterError;
-use super::client::{Authorization, client};
-use super::own::{Connection, read as read_kubeconfig};
-use super::proxy::Proxy;
+use super::client::{Authorization, build_client};
+use super::existing::{ResolvedContext, read as read_kubeconfig};
+use super::proxy::ForwardProxy;
 
-/// An API server's address, the CAs that vouch for it, and in whose name to talk to it. Serialised
-/// it is a secret.
+/// The address of an API server, its CAs, and the credentials of the harness and of the subject.
+/// The serialised form is a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Access {
-    /// `https://HOST:PORT`, and a path where the server stands behind somebody else's.
+pub struct ClusterAccess {
+    /// `https://HOST:PORT`, with a path if the server is behind another one.
     pub server: String,
-    /// The name that the server's certificate is for, where it is not the one in the address.
+    /// The name in the server's certificate, if it differs from the host in the address.
     pub server_name: Option<String>,
-    /// The CAs' certificates, PEM.
+    /// The certificates of the CAs, PEM.
     pub ca_pem: String,
-    /// What leads to it, where that is not the way itself; never for a server on loopback.
+    /// The proxy to the server, if there is one; never for a server on loopback.
     #[serde(default)]
-    pub proxy: Option<Proxy>,
-    /// How the harness itself is known.
+    pub proxy: Option<ForwardProxy>,
+    /// The credential of the harness.
     pub admin: Credential,
     /// The token of the controller under test.
     pub subject_token: String,
 }
 
-/// How the harness makes itself known to a server.
+/// How the harness authenticates to a server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Credential {
-    /// A bearer token of its own, with every right.
+    /// A bearer token with all permissions.
     Token(String),
-    /// As the user does: whatever a context of the user's kubeconfig says, read anew for each
-    /// client. No secret in itself.
+    /// As the user of a context of the user's kubeconfig, which is read again for each client. Not
+    /// a secret in itself.
     Kubeconfig {
-        /// The files, merged as kubectl does.
+        /// The files, merged as kubectl merges them.
         files: Vec<PathBuf>,
         /// The context's name.
         context: String,
     },
 }
 
-/// Whose token, on a cluster that is made with our tokens in it.
+/// The owner of a token, on a cluster that is created with the harness's tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum User {
+pub enum TokenUser {
     /// The harness.
     Admin,
     /// The controller under test.
     Subject,
 }
 
-impl User {
+impl TokenUser {
     /// The user name that the API server sees.
     pub fn name(self) -> &'static str {
         match self {
@@ -71,25 +71,25 @@ impl User {
     }
 }
 
-impl Access {
-    /// A client for the harness itself. It repeats nothing by itself and lets a watch be silent for
-    /// as long as it likes. Needs a tokio runtime.
+impl ClusterAccess {
+    /// A client for the harness. It does not retry, and it sets no time limit on a silent watch.
+    /// Needs a tokio runtime.
     ///
     /// # Errors
-    /// When the credential cannot be read, or makes no client.
+    /// When the credential cannot be read, or no client can be built from it.
     pub async fn admin_client(&self) -> Result<kube::Client, ClusterError> {
         match &self.admin {
             Credential::Token(token) => self.client(token),
             Credential::Kubeconfig { files, context } => {
-                Ok(Connection::new(&read_kubeconfig(files)?, Some(context))?.client(LIMIT)?)
+                Ok(ResolvedContext::new(&read_kubeconfig(files)?, Some(context))?.client(CONNECT_TIMEOUT)?)
             }
         }
     }
 
-    /// A client with the subject's rights, past the interceptor.
+    /// A client with the subject's permissions, without the interceptor.
     ///
     /// # Errors
-    /// When address and CA make no client.
+    /// When no client can be built from address and CA.
     pub fn subject_client(&self) -> Result<kube::Client, ClusterError> {
         self.client(&self.subject_token)
     }
@@ -105,36 +105,36 @@ impl Access {
         config.root_cert = Some(authorities);
         config.tls_server_name.clone_from(&self.server_name);
         let authorization = Authorization { token: Some(token.to_owned()), ..Authorization::default() };
-        client(&config, authorization, self.proxy.as_ref(), LIMIT).map_err(failed)
+        build_client(&config, authorization, self.proxy.as_ref(), CONNECT_TIMEOUT).map_err(failed)
     }
 }
 
-/// Secrets do not belong in logs.
-impl fmt::Debug for Access {
+/// Omits the credentials, which do not belong in logs.
+impl fmt::Debug for ClusterAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Access").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("ClusterAccess").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
-/// How long a server may take to take a connection.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+/// The time limit for connecting to a server.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A client by the current context of a kubeconfig that leads to a server on this machine, so by no
-/// proxy.
+/// A client for the current context of a kubeconfig. Its server is on this machine, so no proxy is
+/// used.
 ///
 /// # Errors
-/// When the kubeconfig makes no client.
-pub(crate) fn client_of(text: &str) -> Result<kube::Client, ClusterError> {
+/// When no client can be built from the kubeconfig.
+pub(crate) fn client_from_kubeconfig(text: &str) -> Result<kube::Client, ClusterError> {
     let failed = |why: String| ClusterError::Client { server: "the kubeconfig".to_owned(), why };
     let file = Kubeconfig::from_yaml(text).map_err(|error| failed(error.to_string()))?;
-    let mut connection = Connection::new(&file, None)?;
+    let mut connection = ResolvedContext::new(&file, None)?;
     connection.proxy = None;
-    Ok(connection.client(LIMIT)?)
+    Ok(connection.client(CONNECT_TIMEOUT)?)
 }
 
 /// A kubeconfig file with one cluster, one user and one context.
 pub(crate) fn kubeconfig(server: &str, ca_pem: &str, token: &str) -> String {
-    // The API's own type for bytes writes them as base64, which is what this field wants.
+    // The Kubernetes API's type for bytes serialises them as base64, as this field requires.
     let ca = ByteString(ca_pem.as_bytes().to_vec());
     let config = json!({
         "apiVersion": "v1",
@@ -162,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn debug_keeps_the_tokens_to_itself() {
-        let access = Access {
+    fn debug_output_omits_tokens() {
+        let access = ClusterAccess {
             server: "https://127.0.0.1:6443".to_owned(),
             server_name: None,
             ca_pem: String::new(),
@@ -171,7 +171,7 @@ mod tests {
             admin: Credential::Token("secret-a".to_owned()),
             subject_token: "secret-s".to_owned(),
         };
-        let shown = format!("{access:?}");
-        assert!(shown.contains("127.0.0.1:6443") && !shown.contains("secret"), "{shown}");
+        let output = format!("{access:?}");
+        assert!(output.contains("127.0.0.1:6443") && !output.contains("secret"), "{output}");
     }
 }

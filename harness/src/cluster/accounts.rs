@@ -1,4 +1,4 @@
-//! Two service accounts on a cluster that was not made with our tokens in it.
+//! Two service accounts, for a cluster that was not created with the harness's tokens.
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -6,61 +6,62 @@ use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject};
 use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
 use kube::config::Kubeconfig;
 
-use super::ours::gone;
-use super::{Access, ClusterError, Credential};
+use super::ownership::ignore_missing;
+use super::{ClusterAccess, ClusterError, Credential};
 
 const NAMESPACE: &str = "kube-system";
 const ADMIN: &str = "lockstep-admin";
 const SUBJECT: &str = "lockstep-subject";
-/// How long a token is good for at most, in seconds: longer than any run. It ends with its account,
-/// and that with the run.
-const SECONDS: i64 = 24 * 60 * 60;
+/// The lifetime of a token in seconds, longer than any run. Deleting the account at the end of the
+/// run ends the token earlier.
+const TOKEN_SECONDS: i64 = 24 * 60 * 60;
 
-/// Make both accounts, `cluster-admin` as on every cluster that is thrown away, and a token for
+/// Creates both accounts, bound to `cluster-admin` as on every disposable cluster, and a token for
 /// each.
-pub(super) async fn admit(client: &kube::Client, kubeconfig: &str) -> Result<Access, ClusterError> {
-    let (server, ca_pem) = address(kubeconfig)?;
-    let admin = Credential::Token(account(client, ADMIN).await?);
-    let subject_token = account(client, SUBJECT).await?;
-    Ok(Access { server, server_name: None, ca_pem, proxy: None, admin, subject_token })
+pub(super) async fn create_accounts(client: &kube::Client, kubeconfig: &str) -> Result<ClusterAccess, ClusterError> {
+    let (server, ca_pem) = server_address(kubeconfig)?;
+    let admin = Credential::Token(create_account(client, ADMIN).await?);
+    let subject_token = create_account(client, SUBJECT).await?;
+    Ok(ClusterAccess { server, server_name: None, ca_pem, proxy: None, admin, subject_token })
 }
 
-/// End both accounts and with them their tokens, on a cluster that stays.
-pub(super) async fn dismiss(access: &Access) -> Result<(), ClusterError> {
+/// Deletes both accounts, and so their tokens, on a cluster that is not deleted.
+pub(super) async fn delete_accounts(access: &ClusterAccess) -> Result<(), ClusterError> {
     let client = access.admin_client().await?;
-    // The harness's own goes last: it is who asks.
+    // The harness's account is deleted last, as it sends these requests.
     for name in [SUBJECT, ADMIN] {
-        delete(&Api::namespaced(client.clone(), NAMESPACE), name).await?;
+        delete_account(&Api::namespaced(client.clone(), NAMESPACE), name).await?;
     }
     Ok(())
 }
 
-async fn delete(accounts: &Api<ServiceAccount>, name: &str) -> Result<(), ClusterError> {
-    gone(accounts.delete(name, &DeleteParams::default()).await).map_err(ClusterError::request("ending an account"))
+async fn delete_account(accounts: &Api<ServiceAccount>, name: &str) -> Result<(), ClusterError> {
+    ignore_missing(accounts.delete(name, &DeleteParams::default()).await)
+        .map_err(ClusterError::request("ending an account"))
 }
 
-/// The server's address and the CA that vouches for it, of the file's only cluster.
-fn address(kubeconfig: &str) -> Result<(String, String), ClusterError> {
+/// The server's address and its CA, from the only cluster of a kubeconfig.
+fn server_address(kubeconfig: &str) -> Result<(String, String), ClusterError> {
     let failed = |why: &str| ClusterError::Client { server: "the kubeconfig".to_owned(), why: why.to_owned() };
     let file = Kubeconfig::from_yaml(kubeconfig).map_err(|error| failed(&error.to_string()))?;
     let cluster = file.clusters.into_iter().next().and_then(|named| named.cluster);
     let cluster = cluster.ok_or_else(|| failed("it names no cluster"))?;
     let server = cluster.server.ok_or_else(|| failed("its cluster has no server"))?;
     let ca = cluster.certificate_authority_data.ok_or_else(|| failed("its cluster has no certificate authority"))?;
-    // The API's own type for bytes reads base64, which is what this field holds.
+    // The Kubernetes API's type for bytes deserialises base64, as this field holds it.
     let ca: k8s_openapi::ByteString =
         serde_json::from_value(ca.into()).map_err(|_| failed("its certificate authority is not base64"))?;
     let ca = String::from_utf8(ca.0).map_err(|_| failed("its certificate authority is not PEM"))?;
     Ok((server, ca))
 }
 
-async fn account(client: &kube::Client, name: &str) -> Result<String, ClusterError> {
+async fn create_account(client: &kube::Client, name: &str) -> Result<String, ClusterError> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
     let metadata = || ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
     let account = ServiceAccount { metadata: metadata(), ..ServiceAccount::default() };
-    // One that a killed run has left would do, but so would its tokens.
-    delete(&accounts, name).await?;
-    there(accounts.create(&PostParams::default(), &account).await)?;
+    // An account that a killed run left behind would work, but its old tokens would work too.
+    delete_account(&accounts, name).await?;
+    ignore_conflict(accounts.create(&PostParams::default(), &account).await)?;
     let group = "rbac.authorization.k8s.io".to_owned();
     let binding = ClusterRoleBinding {
         metadata: metadata(),
@@ -72,14 +73,14 @@ async fn account(client: &kube::Client, name: &str) -> Result<String, ClusterErr
             api_group: None,
         }]),
     };
-    there(Api::<ClusterRoleBinding>::all(client.clone()).create(&PostParams::default(), &binding).await)?;
-    token(&accounts, name).await
+    ignore_conflict(Api::<ClusterRoleBinding>::all(client.clone()).create(&PostParams::default(), &binding).await)?;
+    request_token(&accounts, name).await
 }
 
-/// A token for a service account, good for longer than any run.
-pub(super) async fn token(accounts: &Api<ServiceAccount>, name: &str) -> Result<String, ClusterError> {
+/// Requests a token for a service account that lasts longer than any run.
+pub(super) async fn request_token(accounts: &Api<ServiceAccount>, name: &str) -> Result<String, ClusterError> {
     let request = TokenRequest {
-        spec: Some(TokenRequestSpec { expiration_seconds: Some(SECONDS), ..TokenRequestSpec::default() }),
+        spec: Some(TokenRequestSpec { expiration_seconds: Some(TOKEN_SECONDS), ..TokenRequestSpec::default() }),
         ..TokenRequest::default()
     };
     let answer = accounts.create_token_request(name, &PostParams::default(), &request).await;
@@ -87,8 +88,8 @@ pub(super) async fn token(accounts: &Api<ServiceAccount>, name: &str) -> Result<
     Ok(answer.status.and_then(|status| status.token).unwrap_or_default())
 }
 
-/// One that is there from an earlier run will do.
-fn there<T>(created: kube::Result<T>) -> Result<(), ClusterError> {
+/// Accepts an object that an earlier run has created.
+fn ignore_conflict<T>(created: kube::Result<T>) -> Result<(), ClusterError> {
     match created {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),

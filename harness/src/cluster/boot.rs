@@ -1,28 +1,28 @@
-//! From a plan to a cluster that says it is ready.
+//! Boots a cluster from a plan, until it is ready.
 
 use std::path::Path;
 
-use super::kind::Kind;
-use super::own::Own;
-use super::{Cluster, ClusterError, Plan, Site, containers, place, processes, served};
+use super::existing::ExistingCluster;
+use super::kind::KindCluster;
+use super::{Cluster, ClusterError, ClusterPlan, Site, containers, processes, simulated_process, user_dir};
 
-/// Boot a cluster that belongs to this process: it ends when the last [`Cluster`] is dropped, or
+/// Boots a cluster that belongs to this process: it ends when the last [`Cluster`] is dropped, or
 /// with this process.
 ///
 /// # Errors
-/// See [`ClusterError`]; nothing is left behind then.
-pub async fn boot(plan: &Plan) -> Result<Cluster, ClusterError> {
-    boot_in(&place::of_user()?, plan).await
+/// See [`ClusterError`]; nothing is left behind in that case.
+pub async fn boot(plan: &ClusterPlan) -> Result<Cluster, ClusterError> {
+    boot_in(&user_dir::user_temp_dir()?, plan).await
 }
 
-/// The same with its files in a new folder inside of `parent`, and always so that it can be
-/// detached from this process.
-pub(super) async fn boot_in(parent: &Path, plan: &Plan) -> Result<Cluster, ClusterError> {
+/// Like [`boot`], with its files in a new folder in `parent`; the cluster can always be detached
+/// from this process.
+pub(super) async fn boot_in(parent: &Path, plan: &ClusterPlan) -> Result<Cluster, ClusterError> {
     match &plan.site {
-        Site::Sim => served::start(parent, plan).await.map(Cluster::Served),
+        Site::Sim => simulated_process::start(parent, plan).await.map(Cluster::SimulatedProcess),
         Site::ControlPlane => processes::start(parent, plan).await.map(Cluster::Processes),
-        Site::Containers(wish) => containers::start(parent, plan, wish).await.map(Cluster::Containers),
-        Site::Kind(wish) => Kind::start(parent, plan, wish).await.map(Cluster::Kind),
-        Site::Kubeconfig(wish) => Own::start(parent, plan, wish).await.map(Cluster::Own),
+        Site::Containers(options) => containers::start(parent, plan, options).await.map(Cluster::Containers),
+        Site::Kind(options) => KindCluster::start(parent, plan, options).await.map(Cluster::Kind),
+        Site::Kubeconfig(options) => ExistingCluster::start(parent, plan, options).await.map(Cluster::Existing),
     }
 }

@@ -1,15 +1,15 @@
-//! Certificates and keys: one fresh authority for each cluster, another for each interceptor.
-//! Nothing else of the harness issues any.
+//! Certificates and keys: a new authority for each cluster, and another for each interceptor.
+//! Nothing else in the harness issues certificates.
 //!
 //! Clients differ in how they find the issuer of a certificate. Go and rustls try every key that
-//! they trust. OpenSSL, and with it curl, Python, Ruby and Node, goes by names: a certificate whose
-//! subject is its issuer's counts as self-signed. So an authority and what it signs have names of
-//! their own and say whose key signed them, and all hold what `openssl verify -x509_strict` asks.
+//! they trust. OpenSSL, and with it curl, Python, Ruby and Node, compares names: it treats a
+//! certificate whose subject equals its issuer as self-signed. So an authority and the certificates
+//! that it signs have different names and name the signing key, and all satisfy `openssl verify
+//! -x509_strict`.
 //!
-//! Nothing of it is worth stealing for long: it speaks for loopback, for the API server's names
-//! inside a cluster and for names that mean something on the cluster's own network only, and it is
-//! thrown away with the cluster. Every certificate is valid from yesterday, for clocks that
-//! disagree, until next year.
+//! The certificates are short-lived: they are valid only for loopback, for the API server's names
+//! inside a cluster and for names on the cluster's own network, and they are deleted with the
+//! cluster. Each is valid from yesterday, because clocks disagree, until next year.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,11 +23,10 @@ use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 
-use super::place::write_private;
-use super::{ClusterError, place};
+use super::user_dir::write_private_file;
+use super::{ClusterError, user_dir};
 
-/// What every server may be reached by: loopback, and what the API server is called inside a
-/// cluster.
+/// The names of every server: loopback, and the API server's names inside a cluster.
 const NAMES: [&str; 7] = [
     "127.0.0.1",
     "::1",
@@ -38,8 +37,7 @@ const NAMES: [&str; 7] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Signs certificates for loopback and the names inside a cluster, and for such other names as it
-/// is given.
+/// Signs certificates for loopback, for the names inside a cluster, and for further names.
 pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     names: Vec<String>,
@@ -53,8 +51,7 @@ pub(crate) struct Leaf {
 }
 
 impl Authority {
-    /// An authority of a cluster or an interceptor that nobody else knows. `name` is the cluster's
-    /// or the interceptor's.
+    /// A new authority; `name` is the name of its cluster or interceptor.
     pub(crate) fn new(name: &str, now: Timestamp) -> Result<Self, rcgen::Error> {
         let today = now.to_zoned(TimeZone::UTC).date();
         let mut params = params(&format!("{name} CA"), today);
@@ -64,8 +61,8 @@ impl Authority {
         Ok(Self { issuer: CertifiedIssuer::self_signed(params, key()?)?, names, today })
     }
 
-    /// The same, for these names as well.
-    pub(crate) fn speaking_for(mut self, names: &[String]) -> Self {
+    /// Adds names to the certificates that it signs.
+    pub(crate) fn with_names(mut self, names: &[String]) -> Self {
         self.names.extend_from_slice(names);
         self
     }
@@ -75,7 +72,7 @@ impl Authority {
         self.issuer.pem()
     }
 
-    /// A certificate for a server on loopback, and on the authority's other names.
+    /// A certificate for a server on loopback, and for the authority's other names.
     pub(crate) fn server(&self, name: &str) -> Result<Leaf, rcgen::Error> {
         self.sign(name, &[ExtendedKeyUsagePurpose::ServerAuth])
     }
@@ -85,14 +82,14 @@ impl Authority {
         self.sign(name, &[ExtendedKeyUsagePurpose::ClientAuth])
     }
 
-    /// A certificate for a server that also calls itself, as etcd does.
+    /// A certificate for a server that is also a client of itself, such as etcd.
     pub(crate) fn peer(&self, name: &str) -> Result<Leaf, rcgen::Error> {
         self.sign(name, &[ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth])
     }
 
     fn sign(&self, name: &str, usages: &[ExtendedKeyUsagePurpose]) -> Result<Leaf, rcgen::Error> {
         let mut params = params(name, self.today);
-        // Said outright, and with it which key it is for.
+        // OpenSSL's strict check requires this extension, and the key identifiers.
         params.is_ca = IsCa::ExplicitNoCa;
         params.subject_alt_names = CertificateParams::new(self.names.clone())?.subject_alt_names;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -104,7 +101,8 @@ impl Authority {
 }
 
 impl Leaf {
-    /// What a TLS server of our own needs: HTTP/2 and HTTP/1.1, and no certificate of whoever asks.
+    /// The configuration of one of the harness's TLS servers: HTTP/2 and HTTP/1.1, without client
+    /// certificates.
     pub(crate) fn server_config(self) -> Result<ServerConfig, rustls::Error> {
         let key = PrivatePkcs8KeyDer::from(self.key.serialize_der());
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -116,27 +114,27 @@ impl Leaf {
     }
 
     fn write(&self, folder: &Path, name: &str) -> Result<(), ClusterError> {
-        write_private(&folder.join(format!("{name}.crt")), self.certificate.pem().as_bytes())?;
-        write_private(&folder.join(format!("{name}.key")), self.key.serialize_pem().as_bytes())
+        write_private_file(&folder.join(format!("{name}.crt")), self.certificate.pem().as_bytes())?;
+        write_private_file(&folder.join(format!("{name}.key")), self.key.serialize_pem().as_bytes())
     }
 }
 
-/// Write everything that a control plane needs into `folder`, readable by this user only, and
-/// return the CA's certificate, PEM. Its servers are on loopback, and on a network where they go by
-/// these `names`.
+/// Writes everything that a control plane needs into `folder`, readable by this user only, and
+/// returns the CA's certificate, PEM. Its servers listen on loopback, and have these `names` on a
+/// network.
 ///
 /// # Errors
 /// When the folder is not private or cannot be written.
 pub fn issue_control_plane(folder: &Path, names: &[String], now: Timestamp) -> Result<String, ClusterError> {
-    place::make_private(folder)?;
-    let authority = Authority::new("lockstep cluster", now)?.speaking_for(names);
-    write_private(&folder.join("ca.crt"), authority.pem().as_bytes())?;
+    user_dir::make_private_dir(folder)?;
+    let authority = Authority::new("lockstep cluster", now)?.with_names(names);
+    write_private_file(&folder.join("ca.crt"), authority.pem().as_bytes())?;
     authority.peer("etcd")?.write(folder, "etcd")?;
     authority.client("kube-apiserver")?.write(folder, "etcd-client")?;
     authority.server("kube-apiserver")?.write(folder, "kube-apiserver")?;
     let accounts = key()?;
-    write_private(&folder.join("service-account.key"), accounts.serialize_pem().as_bytes())?;
-    write_private(&folder.join("service-account.pub"), accounts.public_key_pem().as_bytes())?;
+    write_private_file(&folder.join("service-account.key"), accounts.serialize_pem().as_bytes())?;
+    write_private_file(&folder.join("service-account.pub"), accounts.public_key_pem().as_bytes())?;
     Ok(authority.pem())
 }
 
@@ -148,7 +146,7 @@ fn params(name: &str, today: Date) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);
-    // A day of the calendar always fits: months and days are below 32.
+    // Months and days of a calendar date are below 32, so the conversion cannot fail.
     let day = |date: Date| date_time_ymd(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs());
     params.not_before = day(today.saturating_sub(1.day()));
     params.not_after = day(today.saturating_add(1.year()));

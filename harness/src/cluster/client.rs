@@ -1,7 +1,7 @@
-//! A client for a server, of whatever credentials and by whatever way.
+//! Builds the clients for servers, with any kind of credentials and through any proxy.
 //!
-//! It repeats nothing, or a fault would be hidden from whoever asks for it, and lets a watch be
-//! silent for as long as it likes.
+//! A client does not retry, because a retry would hide a fault from the case that injects it, and
+//! sets no time limit on a silent watch.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,27 +15,27 @@ use kube::client::{Body, ClientBuilder, ConfigExt};
 use rustls::pki_types::CertificateDer;
 use tower::{BoxError, ServiceBuilder};
 
-use super::answer_limit::{Answer, is_watch};
-use super::dial::{Dial, basic};
-use super::proxy::Proxy;
-use crate::causes::{chain_once, without_output};
+use super::dialer::{Dialer, basic_auth};
+use super::proxy::ForwardProxy;
+use super::response_limit::{LimitedBody, is_watch};
+use crate::error_chain::{chain_once, without_output};
 
-/// What a request says about who sends it, beside certificates and what plugins say.
+/// The credentials of a request, besides certificates and plugins.
 #[derive(Clone, Default)]
 pub(crate) struct Authorization {
     /// A bearer token.
     pub(crate) token: Option<String>,
-    /// A file with one, which is read anew for each request as it may be replaced; the other counts
-    /// where it cannot be read.
+    /// A file with a token, which is read for each request because it may be replaced. `token` is
+    /// used if the file cannot be read.
     pub(crate) token_file: Option<PathBuf>,
-    /// A name and a password.
+    /// User name and password.
     pub(crate) basic: Option<(String, String)>,
 }
 
 impl Authorization {
     fn header(&self) -> Option<HeaderValue> {
         if let Some((name, password)) = &self.basic {
-            return basic(name, password);
+            return basic_auth(name, password);
         }
         let text = self.token_file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         let of_file = text.map(|text| text.trim().to_owned()).filter(|token| !token.is_empty());
@@ -46,24 +46,24 @@ impl Authorization {
     }
 }
 
-/// A client by this configuration, with these credentials, through this proxy. Its own `proxy_url`
-/// and time-outs are not used. Needs a tokio runtime.
+/// Builds a client from this configuration, with these credentials, through this proxy. `proxy_url`
+/// and the timeouts of the configuration are not used. Needs a tokio runtime.
 ///
 /// # Errors
-/// What is wrong with the configuration, or why a plugin for credentials failed.
-pub(crate) fn client(
+/// The error in the configuration, or why a credential plugin failed.
+pub(crate) fn build_client(
     config: &kube::Config,
     authorization: Authorization,
-    proxy: Option<&Proxy>,
+    proxy: Option<&ForwardProxy>,
     limit: Duration,
 ) -> Result<kube::Client, String> {
     let failed = |error: kube::Error| chain_once(&error);
     let authorities: Vec<CertificateDer<'_>> =
         config.root_cert.iter().flatten().map(|bytes| CertificateDer::from(bytes.as_slice())).collect();
-    let dial = Dial::new(proxy, &authorities, limit)?;
+    let dial = Dialer::new(proxy, &authorities, limit)?;
     let connector = config.rustls_https_connector_with_connector(dial).map_err(failed)?;
     let http: Client<_, Body> = Client::builder(TokioExecutor::new()).build(connector);
-    // A token that could be read once stays good where its file is gone later.
+    // Keep using the last token if its file disappears.
     let last: Arc<Mutex<Option<HeaderValue>>> = Arc::default();
     let authorize = move |mut request: Request<Body>| {
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +75,9 @@ pub(crate) fn client(
     };
     let limited = tower::service_fn(move |request: Request<Body>| {
         let (is_watch, answer) = (is_watch(request.uri()), http.request(request));
-        async move { Ok(answer.await?.map(|body| Answer::new(body, is_watch))) as Result<Response<Answer>, BoxError> }
+        async move {
+            Ok(answer.await?.map(|body| LimitedBody::new(body, is_watch))) as Result<Response<LimitedBody>, BoxError>
+        }
     });
     let service = ServiceBuilder::new()
         .map_err(without_output)

@@ -1,7 +1,8 @@
-//! The container engine, as a program: whether it is there, answers, and lets this user in.
+//! The container engine's command: finds it, and checks that the engine answers and permits this
+//! user.
 //!
-//! Its command is needed even where a library makes the containers: a supervisor runs it to remove
-//! them when the harness is gone, and it knows the user's contexts.
+//! The command is needed even though a library creates the containers: a supervisor runs it to
+//! remove them when the harness is gone, and it knows the user's contexts.
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -13,21 +14,21 @@ use tokio::process::Command;
 
 use crate::output;
 
-/// Where the engine listens by default.
+/// The engine's default socket.
 const SOCKET: &str = "/var/run/docker.sock";
-/// An engine on a busy machine may take this long to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time limit for an answer, on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why there is no container engine to work with.
+/// Why the container engine cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The command is not there, and nothing else of the engine's is seen.
+    /// Neither the command nor the engine's socket exists.
     #[error("no {program} on PATH; install Docker, or use --cluster control-plane, which does not need it")]
     Missing {
         /// The command.
         program: String,
     },
-    /// The engine may be there, but its command is not.
+    /// The engine's socket exists, but the command does not.
     #[error(
         "{socket} exists, but the command {program} is not on PATH; lockstep needs it to remove containers; install Docker's command line"
     )]
@@ -37,7 +38,7 @@ pub enum EngineError {
         /// The engine's address.
         socket: String,
     },
-    /// The command is there, the engine's socket is not.
+    /// The command exists, but the engine's socket does not.
     #[error(
         "the container engine does not run: its socket {socket} does not exist; start it, or set DOCKER_HOST to the socket's address"
     )]
@@ -45,13 +46,13 @@ pub enum EngineError {
         /// Its path.
         socket: String,
     },
-    /// An engine has left its socket.
+    /// A socket exists, but nothing listens on it.
     #[error("the container engine does not run: nothing listens on its socket {socket}; start it")]
     Stopped {
         /// Its path.
         socket: String,
     },
-    /// The socket is another user's.
+    /// This user may not use the socket.
     #[error(
         "this user has no permission to use the container engine's socket {socket}; add the user to the socket's group \
          and log in again, or run as root"
@@ -65,9 +66,9 @@ pub enum EngineError {
     Silent {
         /// The engine's program.
         engine: String,
-        /// What it says.
+        /// Its message.
         why: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A command failed.
@@ -75,56 +76,56 @@ pub enum EngineError {
     Failed {
         /// The command.
         command: String,
-        /// What it or the system says.
+        /// Its message, or the system's.
         why: String,
     },
 }
 
-/// An engine that answers.
+/// The container engine.
 #[derive(Debug)]
 pub(super) struct Engine {
     program: PathBuf,
-    /// Where it listens, as in `unix:///var/run/docker.sock`; empty where the command does not say.
-    #[cfg_attr(not(feature = "containers"), allow(dead_code, reason = "kind asks nothing more of an engine"))]
+    /// Its address, such as `unix:///var/run/docker.sock`; empty if the command does not report it.
+    #[cfg_attr(not(feature = "containers"), allow(dead_code, reason = "kind does not use it"))]
     host: String,
 }
 
 impl Engine {
-    /// Find the engine's command, and see that the engine answers it.
+    /// Finds the engine's command, and checks that the engine answers.
     pub(super) async fn find(program: &Path) -> Result<Self, EngineError> {
         let engine = Self::locate(program)?;
-        engine.answers().await?;
+        engine.check_answer().await?;
         Ok(engine)
     }
 
-    /// Find the engine's command and its socket, and see that something listens there.
+    /// Finds the engine's command and socket, and checks that something listens there.
     pub(super) fn locate(program: &Path) -> Result<Self, EngineError> {
-        let program = Self::on_path(program)?;
-        // The context in use, or DOCKER_HOST instead of it. Not every engine has contexts.
-        let host = match ask_now(&program, &["context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]) {
+        let program = Self::find_on_path(program)?;
+        // The current context, or DOCKER_HOST. Some engines have no contexts.
+        let host = match query_blocking(&program, &["context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]) {
             Ok(host) => host,
             Err(error) if program.file_name().is_some_and(|name| name == "docker") => return Err(error),
             Err(_) => String::new(),
         };
         if let Some(socket) = host.strip_prefix("unix://") {
-            listens(socket)?;
+            check_socket(socket)?;
         }
         Ok(Self { program, host })
     }
 
-    /// Find the engine's command, and ask nothing.
-    pub(super) fn on_path(program: &Path) -> Result<PathBuf, EngineError> {
-        on_path(program).ok_or_else(|| missing(program))
+    /// Finds the engine's command without running it.
+    pub(super) fn find_on_path(program: &Path) -> Result<PathBuf, EngineError> {
+        find_on_path(program).ok_or_else(|| missing_command(program))
     }
 
-    /// Its command.
+    /// The path of the command.
     pub(super) fn program(&self) -> &Path {
         &self.program
     }
 
-    async fn answers(&self) -> Result<(), EngineError> {
+    async fn check_answer(&self) -> Result<(), EngineError> {
         let version = run(&self.program, ["version", "--format", "{{.Server.Version}}"]);
-        let why = match tokio::time::timeout(PATIENCE, version).await {
+        let why = match tokio::time::timeout(TIMEOUT, version).await {
             Ok(answer) => {
                 let answer = answer?;
                 if answer.status.success() {
@@ -132,36 +133,36 @@ impl Engine {
                 }
                 output::reason(&answer.stderr)
             }
-            Err(_) => no_answer(),
+            Err(_) => no_answer_message(),
         };
         let remedy = remedy(&why);
         Err(EngineError::Silent { engine: self.program.display().to_string(), why, remedy })
     }
 }
 
-#[cfg_attr(not(feature = "containers"), allow(dead_code, reason = "kind asks nothing more of an engine"))]
+#[cfg_attr(not(feature = "containers"), allow(dead_code, reason = "kind does not use it"))]
 impl Engine {
-    /// Where it listens.
+    /// The engine's address.
     pub(super) fn host(&self) -> &str {
         &self.host
     }
 
-    /// What it prints, from its engine, which must succeed.
-    pub(super) async fn ask<'a>(
+    /// Runs the command, which must succeed, and returns its output.
+    pub(super) async fn query<'a>(
         &self,
         words: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Result<String, EngineError> {
-        printed(&self.program, words.clone(), &run(&self.program, words).await?)
+        require_stdout(&self.program, words.clone(), &run(&self.program, words).await?)
     }
 
-    /// The same without a runtime.
-    pub(super) fn ask_now(&self, words: &[&str]) -> Result<String, EngineError> {
-        ask_now(&self.program, words)
+    /// Like [`Engine::query`], without a runtime.
+    pub(super) fn query_blocking(&self, words: &[&str]) -> Result<String, EngineError> {
+        query_blocking(&self.program, words)
     }
 }
 
-/// What an engine's command prints that must succeed.
-fn printed<'a>(
+/// The output of a command that must succeed.
+fn require_stdout<'a>(
     program: &Path,
     words: impl IntoIterator<Item = &'a str>,
     output: &Output,
@@ -174,8 +175,8 @@ fn printed<'a>(
     Err(EngineError::Failed { command, why: output::reason(&output.stderr) })
 }
 
-/// Run the engine's command without a runtime, and not for ever.
-fn ask_now(program: &Path, words: &[&str]) -> Result<String, EngineError> {
+/// Runs the engine's command without a runtime, with a time limit.
+fn query_blocking(program: &Path, words: &[&str]) -> Result<String, EngineError> {
     let failed = |why: String| EngineError::Failed { command: program.display().to_string(), why };
     let mut command = std::process::Command::new(program);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -183,19 +184,19 @@ fn ask_now(program: &Path, words: &[&str]) -> Result<String, EngineError> {
     let pid = rustix::process::Pid::from_child(&child);
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || send.send(child.wait_with_output()));
-    let Ok(output) = receive.recv_timeout(PATIENCE) else {
-        // It may have ended just now.
+    let Ok(output) = receive.recv_timeout(TIMEOUT) else {
+        // It may have exited in between.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-        return Err(failed(no_answer()));
+        return Err(failed(no_answer_message()));
     };
-    printed(program, words.iter().copied(), &output.map_err(|error| failed(error.to_string()))?)
+    require_stdout(program, words.iter().copied(), &output.map_err(|error| failed(error.to_string()))?)
 }
 
-fn no_answer() -> String {
-    format!("no answer within {} s", PATIENCE.as_secs())
+fn no_answer_message() -> String {
+    format!("no answer within {} s", TIMEOUT.as_secs())
 }
 
-fn missing(program: &Path) -> EngineError {
+fn missing_command(program: &Path) -> EngineError {
     let program = program.display().to_string();
     let named = std::env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
     let socket = named.or_else(|| Path::new(SOCKET).exists().then(|| SOCKET.to_owned()));
@@ -205,20 +206,20 @@ fn missing(program: &Path) -> EngineError {
     }
 }
 
-/// Whether something listens on a socket, and lets this user in.
-fn listens(socket: &str) -> Result<(), EngineError> {
+/// Checks that something listens on a socket and permits this user.
+fn check_socket(socket: &str) -> Result<(), EngineError> {
     use std::io::ErrorKind;
     let owned = || socket.to_owned();
     match UnixStream::connect(socket).map_err(|error| error.kind()) {
         Err(ErrorKind::NotFound) => Err(EngineError::NoSocket { socket: owned() }),
         Err(ErrorKind::PermissionDenied) => Err(EngineError::Denied { socket: owned() }),
         Err(ErrorKind::ConnectionRefused) => Err(EngineError::Stopped { socket: owned() }),
-        // The engine's command says more of any other error than this could.
+        // The engine's command reports any other error better.
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// What to do about an engine that says this.
+/// The remedy for an engine's error message.
 fn remedy(why: &str) -> &'static str {
     if why.contains("permission denied") {
         "add this user to the engine's group, or run as one who may use it"
@@ -227,7 +228,7 @@ fn remedy(why: &str) -> &'static str {
     }
 }
 
-/// Run a program to its end.
+/// Runs a program until it exits.
 pub(super) async fn run<'a>(program: &Path, words: impl IntoIterator<Item = &'a str>) -> Result<Output, EngineError> {
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null()).kill_on_drop(true);
@@ -236,8 +237,8 @@ pub(super) async fn run<'a>(program: &Path, words: impl IntoIterator<Item = &'a 
     command.output().await.map_err(failed)
 }
 
-/// A program by its path, or by a name that `PATH` knows.
-pub(super) fn on_path(program: &Path) -> Option<PathBuf> {
+/// Finds a program by its path, or by a name on `PATH`.
+pub(super) fn find_on_path(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return program.is_file().then(|| program.to_owned());
     }
@@ -252,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// An engine's command that prints an address for its context and refuses everything else.
+    /// A fake engine command that prints an address for its context and fails otherwise.
     fn command(folder: &Path, host: &str) -> PathBuf {
         let program = folder.join("docker");
         let script = format!(
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn engine_that_does_not_run_is_named_by_its_socket() {
+    fn reports_socket_of_engine_that_does_not_run() {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("engine.sock");
         let program = command(folder.path(), &format!("unix://{}", socket.display()));
@@ -273,14 +274,14 @@ mod tests {
         let listener = UnixListener::bind(&socket).unwrap();
         let engine = Engine::locate(&program).unwrap();
         assert_eq!(engine.host(), format!("unix://{}", socket.display()));
-        let error = engine.ask_now(&["create", "--x"]).unwrap_err().to_string();
+        let error = engine.query_blocking(&["create", "--x"]).unwrap_err().to_string();
         assert_eq!(error, "`docker create --x` failed: unknown flag: --x");
         drop(listener);
         assert!(refused().contains("nothing listens on its socket"), "{}", refused());
-        // Root may use any socket.
+        // Root may use any socket, so this check is skipped.
         if !rustix::process::getuid().is_root() {
             std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o0)).unwrap();
-            assert!(matches!(listens(&socket.display().to_string()), Err(EngineError::Denied { .. })));
+            assert!(matches!(check_socket(&socket.display().to_string()), Err(EngineError::Denied { .. })));
             std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         }
     }

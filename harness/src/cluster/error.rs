@@ -2,57 +2,57 @@ use std::path::PathBuf;
 
 use super::containers::ContainersError;
 use super::engine::EngineError;
+use super::existing::{ContextError, TenancyError};
 use super::kind::KindError;
-use super::own::{OwnError, TenancyError};
 use crate::supervise::{Exit, SuperviseError};
 
-/// Why there is no cluster.
+/// Why a cluster cannot be started or used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// The programs are not here and cannot be made.
+    /// The programs are not installed and cannot be built.
     #[error(
         "kube-apiserver, kube-controller-manager and etcd {version} are not installed: {why}; install Go, so that they can be built, or set LOCKSTEP_BIN to a folder that has them"
     )]
     Binaries {
-        /// The version that was asked for.
+        /// The requested version.
         version: String,
         /// What is missing.
         why: String,
     },
-    /// There is one version whose server is simulated.
+    /// The simulated server has one version, and another was requested.
     #[error("the simulated server cannot act as {0}; leave --k8s-version out, or choose another --cluster")]
-    Unlike(String),
-    /// A server of our own cannot speak TLS.
+    UnsupportedVersion(String),
+    /// TLS cannot be set up for the simulated server.
     #[error("cannot set up TLS for the simulated server: {0}")]
     Tls(String),
-    /// A file or folder of the cluster's cannot be read or written.
+    /// A file or folder of the cluster cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The folder for state is not this user's alone.
+    /// Other users can access the state folder.
     #[error("{} must be a folder that only this user can access; remove it, or set TMPDIR to another folder", .0.display())]
     NotPrivate(PathBuf),
-    /// A certificate or a key cannot be made.
+    /// A certificate or a key cannot be created.
     #[error("cannot make certificates: {0}")]
     Certificates(#[from] rcgen::Error),
     /// No port is free on loopback.
     #[error("no free port on 127.0.0.1: {0}")]
     Port(std::io::Error),
-    /// A program does not start.
+    /// A program cannot be started.
     #[error(transparent)]
     Supervise(#[from] SuperviseError),
-    /// A program ended while the cluster was starting.
+    /// A program exited while the cluster was starting.
     #[error("{program} ended while the cluster was starting ({exit}); its log {} says\n{excerpt}", log.display())]
     Exited {
-        /// Which.
+        /// The program's name.
         program: String,
-        /// How.
+        /// How it exited.
         exit: Exit,
-        /// Where its log is kept.
+        /// The path of its log.
         log: PathBuf,
         /// The lines of the log that report errors, or else its first and last.
         excerpt: String,
@@ -60,54 +60,54 @@ pub enum ClusterError {
     /// The server does not become ready.
     #[error("kube-apiserver was not ready after {seconds} s; its log {} says\n{excerpt}", log.display())]
     NotReady {
-        /// How long it was waited for.
+        /// The time limit.
         seconds: u64,
-        /// Where its log is kept.
+        /// The path of its log.
         log: PathBuf,
         /// The lines of the log that report errors, or else its first and last.
         excerpt: String,
     },
-    /// A client for the cluster cannot be made.
+    /// A client for the cluster cannot be built.
     #[error("cannot make a client for {server}: {why}")]
     Client {
         /// The server's address.
         server: String,
-        /// What is wrong.
+        /// The cause.
         why: String,
     },
-    /// The server refuses what the harness needs.
-    #[error("{what}: {}", said(source))]
+    /// The server refuses a request of the harness.
+    #[error("{action}: {}", server_message(source))]
     Request {
-        /// What was wanted.
-        what: &'static str,
-        /// What the server or the connection says.
+        /// What the harness was doing.
+        action: &'static str,
+        /// The server's or the connection's error.
         source: Box<kube::Error>,
     },
-    /// The container engine.
+    /// The container engine cannot be used.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// Upstream's images in containers.
+    /// Containers cannot be used.
     #[error(transparent)]
     Containers(#[from] ContainersError),
-    /// kind, or what it runs on.
+    /// kind cannot be used.
     #[error(transparent)]
     Kind(#[from] KindError),
-    /// The cluster of the user's own is not named as it must be.
+    /// The user's kubeconfig context cannot be used.
     #[error(transparent)]
-    Own(#[from] OwnError),
-    /// The cluster of the user's own cannot be used.
+    Context(#[from] ContextError),
+    /// The user's cluster cannot be used.
     #[error(transparent)]
     Tenancy(#[from] TenancyError),
-    /// An earlier attempt in the same run failed, for this reason.
+    /// An earlier attempt of the same run failed, for this reason.
     #[error("{0} (found by an earlier trial of this run)")]
-    Remembered(String),
-    /// A thread of the harness's own ended early.
+    FailedEarlier(String),
+    /// A thread of the harness ended early.
     #[error("the harness stopped while waiting: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
 }
 
-/// A server's own words, without the whole of its answer around them.
-pub(super) fn said(error: &kube::Error) -> String {
+/// The server's message, without the rest of its answer.
+pub(super) fn server_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
         error => error.to_string(),
@@ -115,14 +115,14 @@ pub(super) fn said(error: &kube::Error) -> String {
 }
 
 impl ClusterError {
-    /// For `map_err`: name the file that something went wrong with.
+    /// For `map_err`: adds the path of the file.
     pub(super) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }
     }
 
-    /// For `map_err`: say what was asked of a server.
-    pub(super) fn request(what: &'static str) -> impl FnOnce(kube::Error) -> Self {
-        move |source| Self::Request { what, source: Box::new(source) }
+    /// For `map_err`: adds what the harness was doing.
+    pub(super) fn request(action: &'static str) -> impl FnOnce(kube::Error) -> Self {
+        move |source| Self::Request { action, source: Box::new(source) }
     }
 }

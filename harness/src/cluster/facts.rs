@@ -1,36 +1,34 @@
-//! What is known of every cluster, whatever runs it: plain data, the same in each process that
-//! uses it.
+//! The data that every backend has: plain data, identical in every process that uses the cluster.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Access;
-use crate::controllers::Controllers;
+use super::ClusterAccess;
+use crate::controllers::ControllerSet;
 use crate::recording::Identity;
 use crate::supervise::ProcessId;
 
-/// What all clusters share. Serialised it is a secret, as [`Access`] is.
+/// The data of a cluster. Its serialised form is a secret, as [`ClusterAccess`] is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Facts {
-    /// The site's name, and the server's version.
+pub(super) struct ClusterFacts {
+    /// The name of the site, and the server's version.
     pub(super) identity: Identity,
-    /// How to talk to it.
-    pub(super) access: Access,
-    /// Its folder: logs, kubeconfig, locks, data.
+    /// The server's address and credentials.
+    pub(super) access: ClusterAccess,
+    /// The cluster's folder: logs, kubeconfig, locks, data.
     pub(super) dir: PathBuf,
     /// Its processes on this machine by name: `etcd`, `kube-apiserver`, `kube-controller-manager`.
-    /// Where those run in containers it is what reads each one's log, and ends with it.
+    /// For containers these are the processes that follow the logs and exit with the containers.
     pub(super) programs: BTreeMap<String, ProcessId>,
-    /// The controllers that it leaves to the subject.
-    pub(super) without: Controllers,
+    /// The controllers that the cluster does not run, because the subject brings them.
+    pub(super) without: ControllerSet,
 }
 
-impl Facts {
-    /// End its programs at once. Their data is thrown away, so a graceful end would only take a
-    /// second longer.
+impl ClusterFacts {
+    /// Kills its programs. Their data is deleted, so a graceful end would only cost a second.
     pub(super) fn kill_programs(&self) {
         self.programs.values().for_each(ProcessId::kill_group);
     }

@@ -1,47 +1,49 @@
-//! A cluster as one process leaves it to others, in a file of the cluster's folder.
+//! The description of a cluster by which another process attaches to it, stored in the cluster's
+//! folder.
 //!
-//! Plain data. What must not be written down has no place here: a server in this process, a lock
-//! or a supervisor that this process holds, a stay on a cluster of the user's own.
+//! It is plain data. It has no fields for what cannot be shared: a server in this process, a lock
+//! or a supervisor that this process holds, the tenancy of a user's cluster.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::ClusterError;
-use super::facts::Facts;
-use super::kind::Node;
-use super::place::write_private;
+use super::facts::ClusterFacts;
+use super::kind::KindNode;
+use super::user_dir::write_private_file;
 use crate::supervise::ProcessId;
 
-/// What another process needs to attach to a cluster. Serialised it is a secret.
+/// What another process needs to attach to a cluster. Its serialised form is a secret.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Handover {
-    pub(super) facts: Facts,
-    pub(super) at: At,
+    pub(super) facts: ClusterFacts,
+    pub(super) at: HandoverBackend,
 }
 
 /// The backends that another process can attach to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum At {
-    /// A simulated server that is a program of its own.
-    Served { supervisor: ProcessId },
+pub(super) enum HandoverBackend {
+    /// A simulated server in its own process.
+    #[serde(rename = "served")]
+    SimulatedProcess { supervisor: ProcessId },
     /// Local processes.
     Processes { supervisor: ProcessId },
     /// Containers.
     Containers { supervisor: ProcessId },
-    /// kind's node; without a supervisor it was there before, or is to stay.
-    Kind { node: Node, supervisor: Option<ProcessId> },
+    /// A kind node; without a supervisor if the cluster existed before or is to be kept.
+    Kind { node: KindNode, supervisor: Option<ProcessId> },
 }
 
 impl Handover {
-    /// Write it down for other processes.
+    /// Writes the description to a file.
     pub(super) fn save(&self, path: &Path) -> Result<(), ClusterError> {
-        write_private(path, &serde_json::to_vec_pretty(self).expect("a handover is plain data"))
+        write_private_file(path, &serde_json::to_vec_pretty(self).expect("a handover is plain data"))
     }
 
-    /// Read what another process wrote down; `None` if nothing usable stands there.
+    /// Reads a description; `None` if the file has no usable one.
     pub(super) fn load(path: &Path) -> Option<Self> {
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }

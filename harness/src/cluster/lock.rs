@@ -1,7 +1,7 @@
-//! One subject at a time.
+//! File locks, so that one subject at a time acts on a cluster.
 //!
-//! Two subjects on one cluster would both run every Deployment. A lock on a file keeps trials
-//! apart, be they threads or processes; the kernel lets it go when its holder dies.
+//! Two subjects on one cluster would both act on every Deployment. A file lock separates trials, in
+//! threads or in processes; the kernel releases it when its holder dies.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,35 +9,35 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::ClusterError;
-use super::place::of_user;
+use super::user_dir::user_temp_dir;
 
-/// The right to let a subject act on a cluster; it ends when this is dropped.
+/// An exclusive lock on a file, released when it is dropped.
 #[derive(Debug)]
-#[must_use = "dropping it lets the next subject in"]
-pub struct Guard {
-    /// Locked: closing it lets go.
+#[must_use = "dropping it releases the lock"]
+pub struct FileLock {
+    /// Closing the file releases the lock.
     _file: File,
 }
 
-/// Lock a file of this user's, made if need be, without holding up the runtime.
-pub(crate) async fn lock(path: PathBuf) -> Result<Guard, ClusterError> {
+/// Locks a file, which is created if needed, without blocking the runtime.
+pub(crate) async fn lock(path: PathBuf) -> Result<FileLock, ClusterError> {
     tokio::task::spawn_blocking(move || lock_blocking(&path).map_err(ClusterError::file(path))).await?
 }
 
-/// The same with a file of this name in the folder of this user's that is closed to others.
-pub(crate) async fn lock_of_user(name: &str) -> Result<Guard, ClusterError> {
-    lock(of_user()?.join(name)).await
+/// Like [`lock`], with a file of this name in this user's private temporary folder.
+pub(crate) async fn lock_in_user_dir(name: &str) -> Result<FileLock, ClusterError> {
+    lock(user_temp_dir()?.join(name)).await
 }
 
-/// The last holder may have removed the file, with its folder: then the lock on it keeps nobody
-/// out, and counts for nothing.
-fn lock_blocking(path: &Path) -> io::Result<Guard> {
+/// The last holder may have removed the file with its folder. A lock on a removed file excludes no
+/// other process, so it is taken again.
+fn lock_blocking(path: &Path) -> io::Result<FileLock> {
     loop {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
         file.lock()?;
-        let held = file.metadata()?;
-        if path.metadata().is_ok_and(|found| (found.dev(), found.ino()) == (held.dev(), held.ino())) {
-            return Ok(Guard { _file: file });
+        let locked = file.metadata()?;
+        if path.metadata().is_ok_and(|found| (found.dev(), found.ino()) == (locked.dev(), locked.ino())) {
+            return Ok(FileLock { _file: file });
         }
     }
 }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_on_a_removed_file_is_none() {
+    fn lock_on_removed_file_is_taken_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let first = lock_blocking(&path).unwrap();

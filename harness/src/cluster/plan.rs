@@ -1,36 +1,36 @@
-//! What is wanted: which kind of cluster, of which version, without which controllers.
+//! Describes the requested cluster: site, version, and excluded controllers.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::{containers, kind, own};
-use crate::controllers::Controllers;
+use super::{containers, existing, kind};
+use crate::controllers::ControllerSet;
 
-/// What to boot.
+/// The cluster to boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// Where.
+pub struct ClusterPlan {
+    /// Where to boot it.
     pub site: Site,
-    /// The version, as in `v1.36.3`.
+    /// The Kubernetes version, such as `v1.36.3`.
     pub version: String,
-    /// Controllers that the subject brings, and that the test environment's controllers therefore
-    /// leaves out.
-    pub without: Controllers,
+    /// The controllers that the subject brings, and that the test environment therefore does not
+    /// run.
+    pub without: ControllerSet,
 }
 
-/// Where a cluster stands.
+/// Where a cluster runs, with its options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Site {
-    /// This process.
+    /// A simulated server.
     Sim,
     /// Local processes.
     ControlPlane,
     /// Upstream's official images in containers.
-    Containers(containers::Wish),
-    /// A node container of kind's.
-    Kind(kind::Wish),
-    /// Where the user says.
-    Kubeconfig(own::Wish),
+    Containers(containers::ImageOptions),
+    /// A kind cluster.
+    Kind(kind::KindOptions),
+    /// The user's cluster.
+    Kubeconfig(existing::KubeconfigOptions),
 }
 
 /// The name of a site, as on the command line and in a trial's name.
@@ -49,10 +49,10 @@ pub enum SiteName {
 }
 
 impl SiteName {
-    /// All of them.
+    /// Every site.
     pub const ALL: [Self; 5] = [Self::Sim, Self::ControlPlane, Self::Containers, Self::Kind, Self::Kubeconfig];
 
-    /// As it is written.
+    /// The name as written on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Sim => "sim",
@@ -74,13 +74,13 @@ impl FromStr for SiteName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = || Self::ALL.map(Self::as_str).join(", ");
-        Self::ALL.into_iter().find(|site| site.as_str() == text).ok_or_else(|| format!("use one of {}", known()))
+        let names = || Self::ALL.map(Self::as_str).join(", ");
+        Self::ALL.into_iter().find(|site| site.as_str() == text).ok_or_else(|| format!("use one of {}", names()))
     }
 }
 
 impl Site {
-    /// Its name.
+    /// The site's name.
     pub fn name(&self) -> SiteName {
         match self {
             Self::Sim => SiteName::Sim,
@@ -92,45 +92,44 @@ impl Site {
     }
 }
 
-impl Plan {
-    /// Local processes, and a test environment's controllers that leaves out the Deployment
-    /// controller.
+impl ClusterPlan {
+    /// A control plane of local processes, without the Deployment controller.
     pub fn new(version: &str) -> Self {
-        Self { site: Site::ControlPlane, version: version.to_owned(), without: Controllers::default() }
+        Self { site: Site::ControlPlane, version: version.to_owned(), without: ControllerSet::default() }
     }
 
-    /// The same somewhere else.
+    /// Boots it on another site.
     #[must_use]
     pub fn at(mut self, site: Site) -> Self {
         self.site = site;
         self
     }
 
-    /// Leave out just what the subject brings.
+    /// Excludes these controllers, which the subject brings.
     #[must_use]
-    pub fn without(mut self, controllers: Controllers) -> Self {
+    pub fn without(mut self, controllers: ControllerSet) -> Self {
         self.without = controllers;
         self
     }
 
-    /// What tells the clusters of one run apart, fit for a file's name.
+    /// Distinguishes the clusters of one run; suitable for a file name.
     pub(super) fn key(&self) -> String {
         let of_site = match &self.site {
             Site::ControlPlane => String::new(),
-            Site::Kubeconfig(wish) => format!("kubeconfig-{}-", plain(&wish.context)),
+            Site::Kubeconfig(options) => format!("kubeconfig-{}-", sanitize_file_name(&options.context)),
             site => format!("{}-", site.name()),
         };
-        let key = of_site + &plain(&self.version);
-        // The one that most cases want goes without saying.
-        if self.without == Controllers::default() {
+        let key = of_site + &sanitize_file_name(&self.version);
+        // The default exclusion has no suffix.
+        if self.without == ControllerSet::default() {
             return key;
         }
         self.without.iter().fold(key, |key, out| format!("{key}-no-{out}"))
     }
 }
 
-/// Fit for a file's name.
-pub(super) fn plain(text: &str) -> String {
+/// Replaces characters that do not suit a file name.
+pub(super) fn sanitize_file_name(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect()
 }
 
@@ -139,18 +138,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plans_have_folders_of_their_own() {
-        assert_eq!(Plan::new("v1.36.3").key(), "v1.36.3");
+    fn different_plans_have_different_keys() {
+        assert_eq!(ClusterPlan::new("v1.36.3").key(), "v1.36.3");
         let keys = ["deployment", "replicaset", "deployment,replicaset"]
-            .map(|text| Plan::new("../v1").without(text.parse().unwrap()).key());
+            .map(|text| ClusterPlan::new("../v1").without(text.parse().unwrap()).key());
         assert_eq!(keys, [".._v1", ".._v1-no-replicaset", ".._v1-no-deployment-no-replicaset"]);
-        assert_eq!(Plan::new("v1.36.3").at(Site::Kind(kind::Wish::default())).key(), "kind-v1.36.3");
-        let own = own::Wish { files: Vec::new(), context: "me@a/b".to_owned(), unguarded: false };
-        assert_eq!(Plan::new("v1.36.3").at(Site::Kubeconfig(own)).key(), "kubeconfig-me_a_b-v1.36.3");
+        assert_eq!(ClusterPlan::new("v1.36.3").at(Site::Kind(kind::KindOptions::default())).key(), "kind-v1.36.3");
+        let options = existing::KubeconfigOptions {
+            files: Vec::new(),
+            context: "me@a/b".to_owned(),
+            accept_unguarded_pods: false,
+        };
+        assert_eq!(ClusterPlan::new("v1.36.3").at(Site::Kubeconfig(options)).key(), "kubeconfig-me_a_b-v1.36.3");
     }
 
     #[test]
-    fn sites_by_name() {
+    fn site_names_parse() {
         assert_eq!("kind".parse(), Ok(SiteName::Kind));
         assert!("minikube".parse::<SiteName>().unwrap_err().contains("control-plane, containers, kind, kubeconfig"));
     }

@@ -1,67 +1,66 @@
-//! What each program of a control plane is told, wherever it runs. Pure.
+//! The flags of a control plane's programs, on every backend. No I/O.
 //!
-//! Only flags that every minor from 1.29 on knows, and the controllers' short names, which they
-//! know too.
+//! They are flags that every minor from 1.29 on supports, and short names of controllers.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use crate::controllers::{Controller, Controllers};
+use crate::controllers::{Controller, ControllerSet};
 
-/// The program behind every cluster that is not simulated.
+/// The API server's program on every cluster that is not simulated.
 pub(super) const APISERVER: &str = "kube-apiserver";
-/// The test environment's controllers besides what can be judged: every other controller that a
-/// case may need.
-const ENVIRONMENT: [&str; 6] =
+/// The test environment's controllers that cannot be judged: all others that a case may need.
+const ENVIRONMENT_CONTROLLERS: [&str; 6] =
     ["statefulset", "daemonset", "garbagecollector", "namespace", "serviceaccount", "resourcequota"];
 
-/// Where the programs of a control plane find their files and each other.
+/// The paths and addresses of a control plane's programs.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     /// The folder of certificates and keys, as [`super::certificates`] writes it.
     pub(super) pki: PathBuf,
-    /// The tokens that the API server knows.
+    /// The API server's token file.
     pub(super) tokens: PathBuf,
     /// The kubeconfig of the test environment's controllers.
     pub(super) kubeconfig: PathBuf,
     /// etcd's data.
     pub(super) data: PathBuf,
-    /// Where etcd and the API server listen: loopback, or every address of a network of their own.
+    /// The listen address of etcd and the API server: loopback, or every address of a network of
+    /// their own.
     pub(super) listen: Ipv4Addr,
-    /// By what name etcd's certificate and the API server know it.
+    /// etcd's host name, in its certificate and for the API server.
     pub(super) etcd_host: String,
     /// etcd's port for clients.
     pub(super) etcd: u16,
-    /// etcd's port for other members, of which there are none: always on loopback.
+    /// etcd's port for peers, of which there are none; always on loopback.
     pub(super) peer: u16,
     /// The port of the API server.
     pub(super) api: u16,
 }
 
 impl Layout {
-    /// A certificate or key.
+    /// The path of a certificate or key.
     fn pki(&self, file: &str) -> String {
         self.pki.join(file).display().to_string()
     }
 
-    /// Where clients of etcd's find it.
+    /// etcd's URL for clients.
     fn etcd_url(&self) -> String {
         format!("https://{}:{}", self.etcd_host, self.etcd)
     }
 }
 
-/// The harness's kubeconfig in a cluster's folder.
+/// The path of the harness's kubeconfig in a cluster's folder.
 pub(super) fn admin_kubeconfig(dir: &Path) -> PathBuf {
     dir.join("admin.kubeconfig")
 }
 
-/// A program's log in a cluster's folder.
+/// The path of a program's log in a cluster's folder.
 pub(super) fn log(dir: &Path, program: &str) -> PathBuf {
     dir.join(format!("{program}.log"))
 }
 
-/// One etcd member that forgets nothing and flushes nothing: its data never outlives the machine's
-/// next restart.
+/// The flags of a single etcd member without fsync: its data need not survive a restart of the
+/// machine.
 pub(super) fn etcd(layout: &Layout) -> Vec<String> {
     let pki = |file| layout.pki(file);
     let peer = format!("https://127.0.0.1:{}", layout.peer);
@@ -86,11 +85,11 @@ pub(super) fn etcd(layout: &Layout) -> Vec<String> {
     ]
 }
 
-/// An API server with tokens from a file, RBAC, and nobody anonymous.
+/// The flags of an API server with a token file, RBAC and no anonymous access.
 ///
-/// * It publishes no endpoints of its own (`none`): a loopback address is not allowed there.
-/// * It puts nobody into a queue: who may have how many requests in flight is a matter of big
-///   clusters, and would judge the subject by a thing that no case is about.
+/// * It publishes no endpoints (`none`): a loopback address is not valid there.
+/// * It does not limit or queue requests: that matters for large clusters, and would distort the
+///   subject's behaviour.
 pub(super) fn kube_apiserver(layout: &Layout) -> Vec<String> {
     let pki = |file| layout.pki(file);
     vec![
@@ -117,12 +116,12 @@ pub(super) fn kube_apiserver(layout: &Layout) -> Vec<String> {
     ]
 }
 
-/// The test environment's controllers, without the controllers that the subject brings.
+/// The flags of the test environment's controllers, without those that the subject brings.
 ///
-/// Its client limits are raised far above upstream's 20 a second with a burst of 30: at those, the
-/// test environment would be the slowest part of every case, and a late ReplicaSet status would
-/// look like a decision.
-pub(super) fn kube_controller_manager(layout: &Layout, without: &Controllers) -> Vec<String> {
+/// The client limits are far above upstream's 20 requests a second with a burst of 30: with
+/// upstream's, the test environment would be the slowest part of every case, and a late ReplicaSet
+/// status would look like a decision.
+pub(super) fn kube_controller_manager(layout: &Layout, without: &ControllerSet) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", layout.kubeconfig.display()),
         format!("--controllers={}", controllers(without)),
@@ -133,10 +132,10 @@ pub(super) fn kube_controller_manager(layout: &Layout, without: &Controllers) ->
     ]
 }
 
-/// The value of `--controllers`.
-fn controllers(without: &Controllers) -> String {
-    let left = Controller::UPSTREAM.into_iter().filter(|one| !without.has(*one)).map(Controller::as_str);
-    left.chain(ENVIRONMENT).collect::<Vec<_>>().join(",")
+/// The value of the `--controllers` flag.
+fn controllers(without: &ControllerSet) -> String {
+    let remaining = Controller::UPSTREAM.into_iter().filter(|one| !without.has(*one)).map(Controller::as_str);
+    remaining.chain(ENVIRONMENT_CONTROLLERS).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn on_this_machine_everything_listens_on_loopback() {
+    fn local_programs_listen_on_loopback() {
         let layout = layout(Ipv4Addr::LOCALHOST, "127.0.0.1");
         for argument in etcd(&layout).into_iter().chain(kube_apiserver(&layout)) {
             if argument.contains("listen-") || argument.contains("bind-address") || argument.contains("servers") {
@@ -179,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn on_a_network_of_their_own_they_call_each_other_by_name() {
+    fn programs_on_a_network_use_host_names() {
         let layout = layout(Ipv4Addr::UNSPECIFIED, "plane-etcd");
         let (etcd, server) = (etcd(&layout), kube_apiserver(&layout));
-        for (arguments, wanted) in [
+        for (arguments, expected) in [
             (&etcd, "--listen-client-urls=https://0.0.0.0:2"),
             (&etcd, "--advertise-client-urls=https://plane-etcd:2"),
             (&etcd, "--listen-peer-urls=https://127.0.0.1:3"),
@@ -191,7 +190,7 @@ mod tests {
             (&server, "--bind-address=0.0.0.0"),
             (&server, "--tls-cert-file=/plane/pki/kube-apiserver.crt"),
         ] {
-            assert!(arguments.iter().any(|argument| argument == wanted), "{wanted} is not in {arguments:?}");
+            assert!(arguments.iter().any(|argument| argument == expected), "{expected} is not in {arguments:?}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Which proxy leads to a server: the kubeconfig's, else the environment's, by the rules of
-//! kubectl. Pure.
+//! Chooses the proxy for a server by kubectl's rules: the kubeconfig's, or else the environment's.
+//! No I/O.
 //!
-//! A `proxy-url` of the kubeconfig applies always. The environment's (`HTTPS_PROXY`; `HTTP_PROXY`
-//! for a server without TLS) applies to all hosts but loopback and those of `NO_PROXY`: names with
-//! all that end in them, addresses, ranges, each with a port or for all, and `*`. Variables may be
-//! written in small letters.
+//! A `proxy-url` of the kubeconfig always applies. The environment's proxy (`HTTPS_PROXY`;
+//! `HTTP_PROXY` for a server without TLS) applies to all hosts but loopback and those in
+//! `NO_PROXY`: host names including their subdomains, addresses, ranges, each with or without a
+//! port, and `*`. Variables may be written in lower case.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,26 +13,26 @@ use std::str::FromStr;
 use hyper::Uri;
 use serde::{Deserialize, Serialize};
 
-/// A proxy, and who to be for it. Serialised it is a secret.
+/// A proxy with its credentials. The serialised form is a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Proxy {
+pub struct ForwardProxy {
     pub(super) scheme: Scheme,
     pub(super) host: String,
     pub(super) port: u16,
-    /// A name and a password.
+    /// User name and password.
     pub(super) user: Option<(String, String)>,
 }
 
-/// How a proxy is talked to.
+/// The protocol of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Scheme {
-    /// It is asked to CONNECT.
+    /// HTTP CONNECT.
     Http,
-    /// The same over TLS.
+    /// HTTP CONNECT over TLS.
     Https,
-    /// SOCKS, version 5. It looks names up itself.
+    /// SOCKS version 5; the proxy resolves names.
     Socks5,
 }
 
@@ -54,35 +54,35 @@ impl Scheme {
     }
 }
 
-/// Credentials do not belong in messages.
-impl fmt::Display for Proxy {
+/// Omits the credentials, which do not belong in messages.
+impl fmt::Display for ForwardProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}:{}", self.scheme.name(), self.host, self.port)
     }
 }
 
-impl fmt::Debug for Proxy {
+impl fmt::Debug for ForwardProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Proxy({self})")
+        write!(f, "ForwardProxy({self})")
     }
 }
 
-/// The proxy that leads to a server; `own` is the `proxy-url` of its cluster.
+/// The proxy for a server; `proxy_url` is the `proxy-url` of its cluster in the kubeconfig.
 ///
 /// # Errors
-/// Which setting is no address of a proxy, and why.
-pub(crate) fn choose(
+/// Which setting is an invalid proxy address, and why.
+pub(crate) fn choose_proxy(
     server: &Uri,
-    own: Option<&str>,
+    proxy_url: Option<&str>,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Option<Proxy>, String> {
-    if let Some(own) = own.filter(|own| !own.is_empty()) {
-        if !own.contains("://") {
+) -> Result<Option<ForwardProxy>, String> {
+    if let Some(proxy_url) = proxy_url.filter(|proxy_url| !proxy_url.is_empty()) {
+        if !proxy_url.contains("://") {
             return Err(
-                "its proxy-url is no URL; write http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT".into()
+                "its proxy-url is not a URL; write http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT".into()
             );
         }
-        return own.parse().map(Some).map_err(|why| format!("its proxy-url {why}"));
+        return proxy_url.parse().map(Some).map_err(|why| format!("its proxy-url {why}"));
     }
     let either = |upper: &str| {
         [upper.to_owned(), upper.to_lowercase()]
@@ -101,7 +101,7 @@ pub(crate) fn choose(
     url.parse().map(Some).map_err(|why| format!("the variable {name} {why}"))
 }
 
-impl FromStr for Proxy {
+impl FromStr for ForwardProxy {
     type Err = String;
 
     fn from_str(url: &str) -> Result<Self, String> {
@@ -109,14 +109,14 @@ impl FromStr for Proxy {
     }
 }
 
-fn parse(url: &str) -> Result<Proxy, String> {
+fn parse(url: &str) -> Result<ForwardProxy, String> {
     let unusable = || "is not of the form http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT".to_owned();
     let (scheme, rest) = url.trim().split_once("://").ok_or_else(unusable)?;
     let scheme = match scheme.to_lowercase().as_str() {
         "http" => Scheme::Http,
         "https" => Scheme::Https,
         "socks5" | "socks5h" => Scheme::Socks5,
-        // What is no scheme may be a password.
+        // Do not quote an invalid scheme: it may be a password.
         other if other.bytes().all(|byte| byte.is_ascii_alphabetic()) && !rest.contains('@') => {
             return Err(format!("has the scheme {other}, which is none of http, https and socks5"));
         }
@@ -129,17 +129,17 @@ fn parse(url: &str) -> Result<Proxy, String> {
     let address: hyper::http::uri::Authority = address.parse().map_err(|_| unusable())?;
     let has_port = address.port_u16().is_some() || address.as_str() == address.host();
     let host = Some(address.host()).filter(|host| !host.is_empty() && has_port).ok_or_else(unusable)?;
-    Ok(Proxy { scheme, host: host.to_owned(), port: address.port_u16().unwrap_or(scheme.port()), user })
+    Ok(ForwardProxy { scheme, host: host.to_owned(), port: address.port_u16().unwrap_or(scheme.port()), user })
 }
 
-/// What stands before the `@` of an address: a name and a password.
+/// Splits the part before the `@` of an address into name and password.
 pub(super) fn user_and_password(text: &str) -> (String, String) {
     let (name, password) = text.split_once(':').unwrap_or((text, ""));
-    (decoded(name), decoded(password))
+    (percent_decode(name), percent_decode(password))
 }
 
-/// Without percent signs.
-fn decoded(text: &str) -> String {
+/// Decodes percent-encoded characters.
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -158,7 +158,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether the environment's proxy is not for this host.
+/// Whether the environment's proxy does not apply to this host.
 fn is_exempt(host: &str, port: u16, exempt: &str) -> bool {
     let ip = host.parse::<IpAddr>().ok().map(|ip| ip.to_canonical());
     if host == "localhost" || ip.is_some_and(|ip| ip.is_loopback()) {
@@ -174,7 +174,7 @@ fn is_exempt(host: &str, port: u16, exempt: &str) -> bool {
             return ip.is_some_and(|ip| is_within(ip, base, length));
         }
         let (name, of_port) = match entry.rsplit_once(':') {
-            // An address of version 6 without a port has colons as well.
+            // An IPv6 address without a port has colons as well.
             Some((name, of_port)) if entry.parse::<IpAddr>().is_err() => (name, Some(of_port)),
             _ => (entry.as_str(), None),
         };
@@ -215,18 +215,18 @@ mod tests {
 
     use super::*;
 
-    fn chosen(server: &str, own: &str, environment: &[(&str, &str)]) -> Result<Option<String>, String> {
+    fn choose(server: &str, proxy_url: &str, environment: &[(&str, &str)]) -> Result<Option<String>, String> {
         let variable =
-            |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        Ok(choose(&server.parse().unwrap(), Some(own), &variable)?.map(|proxy| proxy.to_string()))
+            |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        Ok(choose_proxy(&server.parse().unwrap(), Some(proxy_url), &variable)?.map(|proxy| proxy.to_string()))
     }
 
     #[rstest]
     #[case::none("https://a:6443", "", &[], None)]
-    #[case::own("https://a:6443", "http://p:3128", &[], Some("http://p:3128"))]
-    #[case::own_socks("https://a:6443", "socks5://p", &[], Some("socks5://p:1080"))]
-    #[case::own_before_the_environment("https://a", "https://p", &[("HTTPS_PROXY", "http://q")], Some("https://p:443"))]
-    #[case::own_also_on_loopback("https://127.0.0.1:6443", "http://p", &[("NO_PROXY", "*")], Some("http://p:80"))]
+    #[case::kubeconfig("https://a:6443", "http://p:3128", &[], Some("http://p:3128"))]
+    #[case::kubeconfig_socks("https://a:6443", "socks5://p", &[], Some("socks5://p:1080"))]
+    #[case::kubeconfig_before_environment("https://a", "https://p", &[("HTTPS_PROXY", "http://q")], Some("https://p:443"))]
+    #[case::kubeconfig_also_on_loopback("https://127.0.0.1:6443", "http://p", &[("NO_PROXY", "*")], Some("http://p:80"))]
     #[case::environment("https://a:6443", "", &[("HTTPS_PROXY", "http://p:3128")], Some("http://p:3128"))]
     #[case::small_letters("https://a:6443", "", &[("https_proxy", "http://p:3128")], Some("http://p:3128"))]
     #[case::without_scheme("https://a:6443", "", &[("HTTPS_PROXY", "p:3128")], Some("http://p:3128"))]
@@ -236,13 +236,13 @@ mod tests {
     #[case::loopback("https://127.0.0.1:6443", "", &[("HTTPS_PROXY", "http://p")], None)]
     #[case::loopback_six("https://[::1]:6443", "", &[("HTTPS_PROXY", "http://p")], None)]
     #[case::localhost("https://LOCALHOST:6443", "", &[("HTTPS_PROXY", "http://p")], None)]
-    fn a_proxy_is_chosen_as_kubectl_does(
+    fn proxy_is_chosen_as_by_kubectl(
         #[case] server: &str,
-        #[case] own: &str,
+        #[case] proxy_url: &str,
         #[case] environment: &[(&str, &str)],
         #[case] expected: Option<&str>,
     ) {
-        assert_eq!(chosen(server, own, environment).unwrap().as_deref(), expected);
+        assert_eq!(choose(server, proxy_url, environment).unwrap().as_deref(), expected);
     }
 
     #[rstest]
@@ -259,7 +259,7 @@ mod tests {
     #[case("", false)]
     #[case(":6443", false)]
     #[case("10.0.0.0/8", false)]
-    fn names_are_exempt(#[case] exempt: &str, #[case] expected: bool) {
+    fn no_proxy_exempts_names(#[case] exempt: &str, #[case] expected: bool) {
         assert_eq!(is_exempt("a.corp", 6443, exempt), expected);
     }
 
@@ -275,18 +275,18 @@ mod tests {
     #[case("fd00::1", "fd00::/8", true)]
     #[case("fd00::1", "[fd00::1]:6443", true)]
     #[case("fd00::1", "fd00::2", false)]
-    fn addresses_are_exempt(#[case] host: &str, #[case] exempt: &str, #[case] expected: bool) {
+    fn no_proxy_exempts_addresses(#[case] host: &str, #[case] exempt: &str, #[case] expected: bool) {
         assert_eq!(is_exempt(host, 6443, exempt), expected);
     }
 
     #[rstest]
     #[case("ftp://p", "its proxy-url has the scheme ftp")]
-    #[case("p:3128", "its proxy-url is no URL")]
+    #[case("p:3128", "its proxy-url is not a URL")]
     #[case("http://", "its proxy-url is not of the form")]
     #[case("http://a b", "its proxy-url is not of the form")]
-    fn what_is_no_proxy_is_refused(#[case] own: &str, #[case] says: &str) {
-        let error = chosen("https://a", own, &[]).unwrap_err();
-        assert!(error.contains(says), "{error}");
+    fn invalid_proxy_is_refused(#[case] proxy_url: &str, #[case] message: &str) {
+        let error = choose("https://a", proxy_url, &[]).unwrap_err();
+        assert!(error.contains(message), "{error}");
     }
 
     #[rstest]
@@ -296,16 +296,17 @@ mod tests {
     #[case("http://user:s3cret@")]
     #[case("http://user:s3 cret@a b")]
     #[case("user:s3cret@p:x")]
-    fn refused_proxy_is_not_quoted(#[case] own: &str) {
-        let environment = [("HTTPS_PROXY", own)];
-        let errors = [chosen("https://a", own, &[]).unwrap_err(), chosen("https://a", "", &environment).unwrap_err()];
+    fn refused_proxy_is_not_quoted(#[case] proxy_url: &str) {
+        let environment = [("HTTPS_PROXY", proxy_url)];
+        let errors =
+            [choose("https://a", proxy_url, &[]).unwrap_err(), choose("https://a", "", &environment).unwrap_err()];
         assert!(errors.iter().all(|error| !error.contains("s3")), "{errors:?}");
     }
 
     #[test]
-    fn credentials_are_decoded_and_not_shown() {
+    fn credentials_are_decoded_and_not_printed() {
         let proxy = parse("socks5h://us%40er:p%3Aw%@p").unwrap();
         assert_eq!(proxy.user, Some(("us@er".to_owned(), "p:w%".to_owned())));
-        assert_eq!(format!("{proxy} {proxy:?}"), "socks5://p:1080 Proxy(socks5://p:1080)");
+        assert_eq!(format!("{proxy} {proxy:?}"), "socks5://p:1080 ForwardProxy(socks5://p:1080)");
     }
 }

@@ -1,4 +1,4 @@
-//! Small proxies in this process, for tests.
+//! Small in-process proxies for tests.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -8,49 +8,49 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-/// A proxy, and what it was asked for.
+/// A proxy and the requests it has received.
 pub(crate) struct TestProxy {
     pub(crate) address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
 
-/// How it is talked to.
+/// The protocol of the proxy.
 #[derive(Clone)]
-pub(crate) enum Form {
+pub(crate) enum ProxyProtocol {
     Connect,
     ConnectOverTls(TlsAcceptor),
-    /// With the name and password that it wants, if it wants any.
+    /// SOCKS, with the required name and password, if any.
     Socks(Option<&'static str>),
 }
 
 impl TestProxy {
-    pub(crate) async fn start(form: Form) -> Self {
+    pub(crate) async fn start(form: ProxyProtocol) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-        let log = Arc::clone(&asked);
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = Arc::clone(&requests);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (form, log) = (form.clone(), Arc::clone(&log));
                 tokio::spawn(async move {
                     match form {
-                        Form::Connect => connect(client, &log).await,
-                        Form::ConnectOverTls(tls) => match tls.accept(client).await {
+                        ProxyProtocol::Connect => connect(client, &log).await,
+                        ProxyProtocol::ConnectOverTls(tls) => match tls.accept(client).await {
                             Ok(client) => connect(client, &log).await,
                             Err(error) => Err(error),
                         },
-                        Form::Socks(user) => socks(client, user, &log).await,
+                        ProxyProtocol::Socks(user) => socks(client, user, &log).await,
                     }
                 });
             }
         });
-        Self { address, asked, task }
+        Self { address, requests, task }
     }
 
     /// The addresses and credentials in the requests so far.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 

@@ -1,21 +1,21 @@
 //! `kubectl apply`: on the client's side by a three-way patch, or on the server's.
 //!
-//! Client-side apply keeps what it applied in an annotation, and deletes what an earlier manifest
-//! had and this one has not. Lists of built-in kinds are merged by the keys of their type; those of
-//! custom resources are replaced. The server checks the fields strictly in both.
+//! Client-side apply stores the applied manifest in an annotation, and removes what an earlier
+//! manifest had and this one lacks. Lists of built-in kinds are merged by the keys of their type;
+//! those of custom resources are replaced. Both ask the server to check the fields strictly.
 //!
 //! A server-side apply of an object that was applied on the client's side takes over what that one
-//! set, as kubectl does: else the next manifest could not remove it.
+//! set, as kubectl does: otherwise the next manifest could not remove it.
 
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams, ValidationDirective};
 use kube_apiserver_sim::{ApiType, custom_apply_patch};
 use serde_json::{Map, Value, json};
 
 use super::DriveError;
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The same as a field in `managedFields`.
+/// The same annotation as a field in `managedFields`.
 const LAST_APPLIED_FIELD: &str = "/f:metadata/f:annotations/f:kubectl.kubernetes.io~1last-applied-configuration";
 
 /// kubectl's field managers.
@@ -23,16 +23,16 @@ const CLIENT_SIDE: &str = "kubectl-client-side-apply";
 const SERVER_SIDE: &str = "kubectl";
 const LAST_APPLIED_MANAGER: &str = "kubectl-last-applied";
 
-/// One manifest on its way to the server.
-pub(super) struct Applied<'a> {
+/// The request to apply one manifest.
+pub(super) struct ApplyRequest<'a> {
     pub(super) client: &'a kube::Client,
     pub(super) api: Api<DynamicObject>,
     pub(super) name: String,
     pub(super) manifest: Value,
 }
 
-impl Applied<'_> {
-    /// The object, where it was written: an object that is as the manifest says already is not.
+impl ApplyRequest<'_> {
+    /// Returns the object if it was written; an object that already equals the manifest is not.
     pub(super) async fn on_client_side(mut self) -> Result<Option<DynamicObject>, DriveError> {
         let metadata = &mut self.manifest["metadata"];
         if !metadata["annotations"].is_object() {
@@ -88,42 +88,42 @@ impl Applied<'_> {
         let params = PostParams { field_manager: Some(CLIENT_SIDE.to_owned()), ..PostParams::default() };
         let request = kube::core::Request::new(self.api.resource_url()).create(&params, body);
         let mut request = request.map_err(|error| DriveError::Server(error.into()))?;
-        // `PostParams` has no field for it.
+        // `PostParams` has no field for strict validation.
         let strict = format!("{}&fieldValidation=Strict", request.uri());
         *request.uri_mut() =
             strict.parse().map_err(|error: hyper::http::uri::InvalidUri| DriveError::Server(error.into()))?;
         Ok(self.client.request(request).await?)
     }
 
-    /// The object as it is at the end.
+    /// Returns the versions that were written; the last is the final one.
     pub(super) async fn on_server_side(self) -> Result<Vec<DynamicObject>, DriveError> {
         let params = params(SERVER_SIDE);
         let manifest = Patch::Apply(&self.manifest);
-        let mut written = vec![self.api.patch(&self.name, &params, &manifest).await?];
-        let object = |written: &[DynamicObject]| {
-            let last = written.last().expect("the first apply has an answer");
+        let mut versions = vec![self.api.patch(&self.name, &params, &manifest).await?];
+        let object = |versions: &[DynamicObject]| {
+            let last = versions.last().expect("the first apply has an answer");
             serde_json::to_value(last).map_err(|error| DriveError::Server(error.into()))
         };
-        let applied = object(&written)?;
+        let applied = object(&versions)?;
         if let Some(annotation) = self.last_applied_to_keep(&applied) {
             let params = PatchParams::apply(LAST_APPLIED_MANAGER);
-            written.push(self.api.patch(&self.name, &params, &Patch::Apply(&annotation)).await?);
+            versions.push(self.api.patch(&self.name, &params, &Patch::Apply(&annotation)).await?);
         }
-        let Some(managers) = taken_over(&object(&written)?) else { return Ok(written) };
-        let version = object(&written)?["metadata"]["resourceVersion"].clone();
+        let Some(managers) = take_over_fields(&object(&versions)?) else { return Ok(versions) };
+        let version = object(&versions)?["metadata"]["resourceVersion"].clone();
         let patch = json!([
             {"op": "replace", "path": "/metadata/managedFields", "value": managers},
             {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
         ]);
         let patch = serde_json::from_value(patch).map_err(|error| DriveError::Server(error.into()))?;
         let plain = PatchParams { field_manager: Some(SERVER_SIDE.to_owned()), ..PatchParams::default() };
-        written.push(self.api.patch(&self.name, &plain, &Patch::<Value>::Json(patch)).await?);
-        // What the last manifest had and this one has not goes only now.
-        written.push(self.api.patch(&self.name, &params, &manifest).await?);
-        Ok(written)
+        versions.push(self.api.patch(&self.name, &plain, &Patch::<Value>::Json(patch)).await?);
+        // This apply removes what the last manifest had and this one lacks.
+        versions.push(self.api.patch(&self.name, &params, &manifest).await?);
+        Ok(versions)
     }
 
-    /// The object's annotation alone, unless an apply has it already.
+    /// A patch with the object's annotation alone, unless it was set by an apply already.
     fn last_applied_to_keep(&self, applied: &Value) -> Option<Value> {
         let text = applied["metadata"]["annotations"][LAST_APPLIED].as_str()?;
         if owners(applied, "Apply").next().is_some() {
@@ -143,15 +143,15 @@ fn params(manager: &str) -> PatchParams {
     }
 }
 
-/// The managers that have the annotation by this operation.
+/// The managers that own the annotation through this operation.
 fn owners<'a>(object: &'a Value, operation: &'static str) -> impl Iterator<Item = &'a Value> {
     let entries = object.at("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
     entries.filter(move |entry| entry["operation"] == operation && entry["fieldsV1"].at(LAST_APPLIED_FIELD).is_some())
 }
 
 /// The managers after kubectl's server-side apply has taken over what its client-side applies set;
-/// `None` where there were none. Upstream: `csaupgrade.UpgradeManagedFieldsPatch`.
-fn taken_over(object: &Value) -> Option<Vec<Value>> {
+/// `None` if there were no client-side applies. Upstream: `csaupgrade.UpgradeManagedFieldsPatch`.
+fn take_over_fields(object: &Value) -> Option<Vec<Value>> {
     let names: Vec<Value> = owners(object, "Update").map(|entry| entry["manager"].clone()).collect();
     let mut entries = object.at("/metadata/managedFields")?.as_array()?.clone();
     let is = |entry: &Value, manager: &Value, operation: &str| {
@@ -180,7 +180,7 @@ fn unite(fields: &mut Value, more: &Value) {
     }
 }
 
-/// The object without nulls, as a create sends it: an update treats them alike.
+/// The object without nulls, as a create sends it: an update treats both alike.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -192,7 +192,7 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// The text that Go writes of it: it escapes what HTML could take for markup.
+/// The JSON that Go writes, with the characters escaped that HTML could take for markup.
 fn go_json(value: &Value) -> String {
     let mut text = String::new();
     for letter in value.to_string().chars() {
@@ -223,10 +223,10 @@ mod tests {
                 "fieldsV1": {"f:spec": {"f:paused": {}}, "f:metadata": {"f:annotations": annotation}}},
             {"manager": "controller", "operation": "Update", "apiVersion": "apps/v1", "subresource": "status", "fieldsV1": {}},
         ]}});
-        let managers = taken_over(&object).unwrap();
+        let managers = take_over_fields(&object).unwrap();
         assert_eq!(managers.len(), 2);
         let wanted = json!({"f:spec": {"f:replicas": {}, "f:paused": {}}, "f:metadata": {"f:annotations": annotation}});
         assert_eq!((&managers[0]["manager"], &managers[0]["fieldsV1"]), (&json!("kubectl"), &wanted));
-        assert_eq!(taken_over(&json!({"metadata": {"managedFields": []}})), None);
+        assert_eq!(take_over_fields(&json!({"metadata": {"managedFields": []}})), None);
     }
 }

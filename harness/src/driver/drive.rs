@@ -1,4 +1,4 @@
-//! The driver as operations see it.
+//! The driver's interface for operations.
 
 use std::time::Duration;
 
@@ -6,11 +6,13 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use super::Driver;
-use crate::case::model::{Cascade, Drive, DriveError, Naming, PatchKind, Performing, PodOperation, Pods, Target};
+use crate::case::model::{
+    Cascade, Drive, DriveError, PatchKind, PerformFuture, PodNaming, PodOperation, PodSelection, Target,
+};
 use crate::clock;
 
 impl Drive for Driver {
-    fn apply<'a>(&'a self, manifest: &'a Value, server_side: bool) -> Performing<'a> {
+    fn apply<'a>(&'a self, manifest: &'a Value, server_side: bool) -> PerformFuture<'a> {
         Box::pin(self.apply(manifest, server_side))
     }
 
@@ -20,15 +22,15 @@ impl Drive for Driver {
         kind: PatchKind,
         patch: &'a Value,
         manager: &'static str,
-    ) -> Performing<'a> {
+    ) -> PerformFuture<'a> {
         Box::pin(self.patch(target, kind, patch, manager))
     }
 
-    fn delete<'a>(&'a self, target: &'a Target, cascade: Cascade) -> Performing<'a> {
+    fn delete<'a>(&'a self, target: &'a Target, cascade: Cascade) -> PerformFuture<'a> {
         Box::pin(self.delete(target, cascade))
     }
 
-    fn scale<'a>(&'a self, target: &'a Target, replicas: i32) -> Performing<'a> {
+    fn scale<'a>(&'a self, target: &'a Target, replicas: i32) -> PerformFuture<'a> {
         Box::pin(self.scale(target, replicas))
     }
 
@@ -43,22 +45,22 @@ impl Drive for Driver {
         Box::pin(self.replica_sets(deployment))
     }
 
-    fn move_pods<'a>(&'a self, operation: PodOperation, pods: &'a Pods) -> Performing<'a> {
-        Box::pin(self.pods(operation, pods))
+    fn move_pods<'a>(&'a self, operation: PodOperation, pods: &'a PodSelection) -> PerformFuture<'a> {
+        Box::pin(self.move_pods_together(operation, pods))
     }
 
-    fn name_pods<'a>(&'a self, naming: &'a Naming) -> Performing<'a> {
+    fn name_pods<'a>(&'a self, naming: &'a PodNaming) -> PerformFuture<'a> {
         Box::pin(self.name(naming))
     }
 
-    fn wait<'a>(&'a self, time: Duration) -> Performing<'a> {
+    fn wait<'a>(&'a self, time: Duration) -> PerformFuture<'a> {
         Box::pin(async move {
             clock::pause(time).await;
             Ok(())
         })
     }
 
-    fn until(&self, to: Duration, since: &str) -> Result<Duration, DriveError> {
+    fn time_until(&self, to: Duration, since: &str) -> Result<Duration, DriveError> {
         self.until(to, since)
     }
 

@@ -1,9 +1,10 @@
-//! The user's half: what kubectl sends, by the same verbs, patch types, field managers and bodies.
+//! The user's part: what kubectl sends, with the same verbs, patch types, field managers and
+//! bodies.
 //!
-//! `apply` is in a file of its own. `set` and `rollout restart|pause|resume` are strategic merge
-//! patches of what they change, `scale` is a merge patch of the scale subresource, `rollout undo` a
-//! JSON patch that replaces the template and the annotations. What is in them, and where kubectl
-//! itself refuses before it asks the server, is in the operations' own files.
+//! `apply` has its own file. `set` and `rollout restart|pause|resume` are strategic merge patches
+//! of the fields that they change, `scale` is a merge patch of the scale subresource, and `rollout
+//! undo` a JSON patch that replaces the template and the annotations. The operations' own files
+//! have the bodies, and the cases in which kubectl itself refuses before it calls the server.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 use kube::api::{
@@ -12,17 +13,17 @@ use kube::api::{
 use kube::core::Selector;
 use serde_json::{Value, json};
 
-use super::apply::Applied;
-use super::node::nth;
+use super::apply::ApplyRequest;
+use super::pod_operations::nth_replica_set;
 use super::{DriveError, Driver, namespace};
 use crate::case::model::{Cascade, PatchKind, Target};
-use crate::observe::{Kind, Object};
-use crate::pointer::At;
+use crate::observe::{CachedObject, WatchedKind};
+use crate::pointer::JsonPointer;
 
 impl Driver {
     pub(super) async fn apply(&self, manifest: &Value, server_side: bool) -> Result<(), DriveError> {
-        let mut manifest = namespace::filled_in(manifest, &self.namespace);
-        // On every cluster, so that no scheduler binds before the driver does.
+        let mut manifest = namespace::fill_in(manifest, &self.namespace);
+        // On every cluster, so that no scheduler binds a pod before the driver does.
         if let Some(spec) = manifest.pointer_mut("/spec/template/spec").and_then(Value::as_object_mut) {
             spec.insert("schedulerName".into(), "lockstep".into());
         }
@@ -32,12 +33,12 @@ impl Driver {
         let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
         let api = self.api(&api_version, &kind);
         manifest["metadata"]["namespace"] = self.namespace.as_str().into();
-        let applied = Applied { client: &self.client, api, name, manifest };
+        let applied = ApplyRequest { client: &self.client, api, name, manifest };
         let answers = match server_side {
             true => applied.on_server_side().await?,
             false => applied.on_client_side().await?.into_iter().collect(),
         };
-        let kind = self.watched(&kind);
+        let kind = self.watched_kind(&kind);
         answers.iter().for_each(|answer| self.note(kind, answer));
         Ok(())
     }
@@ -50,7 +51,7 @@ impl Driver {
         manager: &str,
     ) -> Result<(), DriveError> {
         let (api, name, watched) = self.resolve(target)?;
-        let patch = &namespace::filled_in(patch, &self.namespace);
+        let patch = &namespace::fill_in(patch, &self.namespace);
         self.provide_images(patch).await?;
         let params = managed_by(manager);
         let answer = match kind {
@@ -74,9 +75,9 @@ impl Driver {
             Cascade::Orphan => PropagationPolicy::Orphan,
         };
         let how = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
-        // The answer to a deletion that is done at once names no version.
+        // The answer to a deletion that is complete at once has no version.
         if let Some(kind) = watched {
-            self.world.own_deletion(kind, &self.namespace, &name);
+            self.cache.record_own_deletion(kind, &self.namespace, &name);
         }
         if let Some(object) = api.delete(&name, &how).await?.left() {
             self.note(watched, &object);
@@ -107,46 +108,46 @@ impl Driver {
         owned.map(|set| serde_json::to_value(set).map_err(|error| DriveError::Server(error.into()))).collect()
     }
 
-    /// The API and the real name behind a target; `replicaset/rs2` is the second ReplicaSet to
-    /// appear, and `pod/rs2.1` the first of its pods that is alive.
-    fn resolve(&self, target: &Target) -> Result<(Api<DynamicObject>, String, Option<Kind>), DriveError> {
+    /// The API and the real name of a target; `replicaset/rs2` is the second ReplicaSet to appear,
+    /// and `pod/rs2.1` the first of its pods that is alive.
+    fn resolve(&self, target: &Target) -> Result<(Api<DynamicObject>, String, Option<WatchedKind>), DriveError> {
         let Some((version, kind)) = target.type_of() else {
             return Err(DriveError::Refused(format!("the driver does not know the kind {}", target.kind)));
         };
         let name = match kind {
             "ReplicaSet" => self.nth_replica_set(&target.name)?.map(|rs| rs.name),
-            "Pod" => match self.named().remove(&target.name) {
+            "Pod" => match self.pod_names().remove(&target.name) {
                 Some(real) => Some(real),
                 None => self.nth_pod(&target.name)?,
             },
             _ => None,
         };
         let name = name.unwrap_or_else(|| target.name.clone());
-        Ok((self.api(version, kind), name, self.watched(kind)))
+        Ok((self.api(version, kind), name, self.watched_kind(kind)))
     }
 
-    /// The ReplicaSet behind `rs2`; `None` for a name of another form.
-    fn nth_replica_set(&self, name: &str) -> Result<Option<Object>, DriveError> {
+    /// The ReplicaSet that `rs2` refers to; `None` for a name of another form.
+    fn nth_replica_set(&self, name: &str) -> Result<Option<CachedObject>, DriveError> {
         if name.strip_prefix("rs").is_none_or(|number| number.parse::<usize>().is_err()) {
             return Ok(None);
         }
-        let found = nth(&self.world.list(Kind::ReplicaSet, &self.namespace), name);
+        let found = nth_replica_set(&self.cache.list(WatchedKind::ReplicaSet, &self.namespace), name);
         found.map(Some).ok_or_else(|| DriveError::Impossible(format!("there is not a ReplicaSet {name}")))
     }
 
-    /// The name of the pod behind `rs2.1`; `None` for a name of another form.
+    /// The name of the pod that `rs2.1` refers to; `None` for a name of another form.
     fn nth_pod(&self, name: &str) -> Result<Option<String>, DriveError> {
         let parts = name.split_once('.').and_then(|(set, number)| Some((set, number.parse::<usize>().ok()?)));
         let Some((set, number)) = parts else { return Ok(None) };
         let Some(set) = self.nth_replica_set(set)? else { return Ok(None) };
-        let mut pods = self.world.list(Kind::Pod, &self.namespace);
+        let mut pods = self.cache.list(WatchedKind::Pod, &self.namespace);
         pods.retain(|pod| pod.alive() && pod.owner() == Some(set.text("/metadata/uid")));
         pods.sort_by_key(|pod| pod.first);
         let found = pods.get(number.wrapping_sub(1)).map(|pod| pod.name.clone());
         found.map(Some).ok_or_else(|| DriveError::Impossible(format!("there is no pod {name}")))
     }
 
-    /// Owners in manifests are written by name; the server wants UIDs.
+    /// Manifests refer to owners by name, and the server requires UIDs.
     async fn resolve_owners(&self, manifest: &mut Value) -> Result<(), DriveError> {
         let references = manifest.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
         for reference in references.into_iter().flatten().filter(|reference| reference["uid"].is_null()) {
@@ -159,19 +160,19 @@ impl Driver {
         Ok(())
     }
 
-    /// The kind of this name, if its watch will show what is written.
-    fn watched(&self, kind: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|known| known.to_string() == kind).filter(|kind| self.world.watches(*kind))
+    /// The kind of this name, if it is watched.
+    fn watched_kind(&self, kind: &str) -> Option<WatchedKind> {
+        WatchedKind::ALL.into_iter().find(|known| known.to_string() == kind).filter(|kind| self.cache.watches(*kind))
     }
 
-    fn note(&self, kind: Option<Kind>, object: &DynamicObject) {
+    fn note(&self, kind: Option<WatchedKind>, object: &DynamicObject) {
         if let Some(kind) = kind {
-            self.wrote(kind, object);
+            self.record_write(kind, object);
         }
     }
 }
 
-/// Written by one of kubectl's field managers.
+/// The parameters of a write by one of kubectl's field managers.
 fn managed_by(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
 }

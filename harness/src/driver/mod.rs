@@ -1,26 +1,27 @@
-//! Making the steps: what a user does with kubectl and what nodes do with pods.
+//! Performs steps: what a user does with kubectl and what kubelets do with pods.
 //!
 //! The driver knows the case and the API server, not the subject, and judges nothing: an operation
-//! that cannot be made is an error that says why, and whose fault that is. Every write's
-//! resourceVersion is kept, so that settling can wait for it to come back through the watches and
-//! the judge can tell the driver's writes from the subject's.
+//! that fails returns an error that says why and who is to blame. The driver remembers the
+//! resourceVersion of each of its writes, so that settling can wait until the watches deliver it,
+//! and the judge can distinguish the driver's writes from the subject's.
 //!
-//! Each operation says itself how it is performed (`case::operations`); `drive` is what it may ask
-//! for here. `kubectl` is the user's half, `node` the nodes'; [`attend`](mod@attend) is what nodes
-//! do unasked between steps: bind new pods and, where terminations are automatic, finish deletions.
-//! `name` is for pods that the case knows by name; `namespace` fills in the case's namespace;
-//! `nodes` are those that held pods are bound to; `real` is for pods that a kubelet runs.
+//! Each operation defines how it is performed (`case::operations`); `drive` is the interface that
+//! it uses. `kubectl` is the user's part and `pod_operations` the kubelets'; [`kubelet_duties`] is
+//! what kubelets do unasked between steps: bind new pods and, where terminations are automatic,
+//! finish deletions. `pod_names` is for pods that the case knows by name, `namespace` inserts the
+//! case's namespace, `nodes` has the nodes for held pods, and `real_pods` is for pods that a
+//! kubelet runs.
 
 mod apply;
-pub mod attend;
-pub mod between;
 mod drive;
+pub mod fault_text;
 mod kubectl;
-mod name;
+pub mod kubelet_duties;
 mod namespace;
-mod node;
 pub mod nodes;
-mod real;
+mod pod_names;
+mod pod_operations;
+mod real_pods;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -34,9 +35,9 @@ use crate::case::model::Operation;
 pub use crate::case::model::{DriveError, PodOperation, label};
 use crate::clock;
 use crate::cluster::Cluster;
-use crate::observe::{Kind, World};
-pub use node::next_pods;
-pub use real::Stillness;
+use crate::observe::{WatchCache, WatchedKind};
+pub use pod_operations::next_pods;
+pub use real_pods::PodBackend;
 
 impl From<kube::Error> for DriveError {
     fn from(error: kube::Error) -> Self {
@@ -45,35 +46,35 @@ impl From<kube::Error> for DriveError {
             kube::Error::Api(status) if status.code == 501 => {
                 Self::Environment(format!("{}; play this case on --cluster control-plane", status.message))
             }
-            // Its own words, without the whole of its answer around them.
+            // The message alone, without the rest of the Status.
             kube::Error::Api(status) if !status.message.is_empty() => Self::Server(status.message.clone().into()),
             error => Self::Server(error.into()),
         }
     }
 }
 
-/// Makes the steps of one case in one namespace.
+/// Performs the steps of one case in one namespace.
 pub struct Driver {
     client: kube::Client,
-    world: Arc<World>,
+    cache: Arc<WatchCache>,
     namespace: String,
-    stillness: Stillness,
-    nodes: Arc<nodes::Nodes>,
-    /// How many pods have got a node because the case made them ready.
+    pod_backend: PodBackend,
+    nodes: Arc<nodes::HarnessNodes>,
+    /// How many pods were bound to a node because the case made them ready.
     bound: AtomicU32,
-    written: Mutex<Vec<(Kind, u64)>>,
-    named: Mutex<Named>,
-    /// When the steps that carry a label began.
+    writes: Mutex<Vec<(WatchedKind, u64)>>,
+    pod_names: Mutex<PodNames>,
+    /// When each step with a label began.
     labels: Mutex<BTreeMap<String, clock::Instant>>,
     cluster: Cluster,
-    /// What it was told last.
-    told_time: Mutex<Option<jiff::Timestamp>>,
+    /// The time to which the server's clock was set last.
+    last_server_time: Mutex<Option<jiff::Timestamp>>,
 }
 
-/// The real names of pods by the case's names: all of them, and those that nobody has asked for
-/// yet.
+/// The real names of pods by the case's names: all, and those added since the last call of
+/// `take_new_pod_names`.
 #[derive(Debug, Default)]
-struct Named {
+struct PodNames {
     all: BTreeMap<String, String>,
     new_names: BTreeMap<String, String>,
 }
@@ -82,32 +83,32 @@ impl Driver {
     /// A driver for a namespace that exists.
     pub fn new(
         cluster: Cluster,
-        world: Arc<World>,
-        nodes: Arc<nodes::Nodes>,
+        cache: Arc<WatchCache>,
+        nodes: Arc<nodes::HarnessNodes>,
         namespace: &str,
-        stillness: Stillness,
+        pod_backend: PodBackend,
     ) -> Self {
         Self {
             client: nodes.client.clone(),
-            world,
+            cache,
             namespace: namespace.to_owned(),
-            stillness,
+            pod_backend,
             nodes,
             bound: AtomicU32::default(),
-            written: Mutex::default(),
-            named: Mutex::default(),
+            writes: Mutex::default(),
+            pod_names: Mutex::default(),
             labels: Mutex::default(),
             cluster,
-            told_time: Mutex::default(),
+            last_server_time: Mutex::default(),
         }
     }
 
-    /// The name of a node that no other pod of the case's is on.
-    fn own_node(&self) -> String {
+    /// The name of a node without another pod of the case.
+    fn unused_node(&self) -> String {
         format!("lockstep-own-{}", self.bound.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Make one step that is not about choosing pods.
+    /// Perform an operation that does not select single pods.
     ///
     /// # Errors
     /// See [`DriveError`].
@@ -115,13 +116,14 @@ impl Driver {
         operation.perform(self).await
     }
 
-    /// A step begins that may carry a label.
+    /// Note that a step begins, which may have a label.
     pub fn label(&self, label: Option<&str>) {
         let mut labels = self.labels.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         labels.extend(label.map(|label| (label.to_owned(), clock::instant())));
     }
 
-    /// The time until so long after a labelled step began, however long settling has taken since.
+    /// The time left until this long after a labelled step began, regardless of how long settling
+    /// has taken.
     fn until(&self, to: Duration, since: &str) -> Result<Duration, DriveError> {
         let began = self.labels.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(since).copied();
         let began =
@@ -134,31 +136,31 @@ impl Driver {
         })
     }
 
-    /// An object as it is on the server now, if it is there.
-    pub async fn look(&self, resource: &str, name: &str) -> Option<serde_json::Value> {
+    /// The current state of an object on the server, if it exists.
+    pub async fn read_object(&self, resource: &str, name: &str) -> Option<serde_json::Value> {
         let kind = if resource == "deployments" { "Deployment" } else { "ReplicaSet" };
         let found = self.api("apps/v1", kind).get_opt(name).await.ok()??;
         serde_json::to_value(found).ok()
     }
 
-    /// The resourceVersions written since the last call.
-    pub fn take_written(&self) -> Vec<(Kind, u64)> {
-        std::mem::take(&mut *self.written.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    /// The writes since the last call, as kinds and resourceVersions.
+    pub fn take_writes(&self) -> Vec<(WatchedKind, u64)> {
+        std::mem::take(&mut *self.writes.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Before a step that may create a ReplicaSet: let the server's clock pass the second in which
-    /// the last one was created. Creation times have a resolution of one second, and a tie would be
-    /// broken by the hash in the name. A simulated server in real time is told the time instead, as
-    /// waiting for it was a third of most cases.
+    /// Before a step that may create a ReplicaSet: wait until the server's clock has passed the
+    /// second in which the last one was created. Creation times have a resolution of one second,
+    /// and the hash in the name would break a tie. A simulated server in real time gets its clock
+    /// set instead, as waiting took a third of the time of most cases.
     pub async fn new_second(&self) {
-        let newest = self.world.last_created(&self.namespace).and_then(|time| time.parse().ok());
+        let newest = self.cache.last_created(&self.namespace).and_then(|time| time.parse().ok());
         let Some(newest): Option<jiff::Timestamp> = newest else {
             return;
         };
         let Ok(next) = jiff::Timestamp::from_second(newest.as_second() + 1) else { return };
-        // A server that does not answer shows in the step.
+        // If the server does not answer, the step will show it.
         if self.cluster.create_not_before(&self.client, &self.namespace, next).await.unwrap_or(false) {
-            *self.told_time.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(next);
+            *self.last_server_time.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(next);
             return;
         }
         let wait = next.as_millisecond() - clock::now().as_millisecond();
@@ -167,26 +169,26 @@ impl Driver {
         }
     }
 
-    /// The time of day, as the server has it.
+    /// The server's time of day.
     fn time_of_day(&self) -> String {
-        let told = *self.told_time.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        clock::to_rfc3339(told.map_or_else(clock::now, |told| told.max(clock::now())))
+        let last = *self.last_server_time.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        clock::to_rfc3339(last.map_or_else(clock::now, |last| last.max(clock::now())))
     }
 
-    /// Before pods become ready in simulated time, where minReadySeconds counts from there: let a
-    /// second begin. Pods that became ready in the same second become available at once, so the
-    /// milliseconds that the subject took before would tell which.
+    /// Before pods become ready in simulated time, from which minReadySeconds counts: wait for the
+    /// next second. Pods that became ready in the same second become available at the same time, so
+    /// otherwise the milliseconds that the subject took would decide.
     pub async fn next_second(&self) {
         let within = clock::now().as_millisecond().rem_euclid(1000).unsigned_abs();
         clock::pause(Duration::from_millis(1000 - within)).await;
     }
 
-    /// Remember what a write answered.
-    fn wrote(&self, kind: Kind, object: &DynamicObject) {
+    /// Remember the version that a write returned.
+    fn record_write(&self, kind: WatchedKind, object: &DynamicObject) {
         let rv = object.metadata.resource_version.as_deref().and_then(|rv| rv.parse().ok());
         if let Some(rv) = rv {
-            self.world.own(rv);
-            self.written.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((kind, rv));
+            self.cache.record_own_write(rv);
+            self.writes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((kind, rv));
         }
     }
 

@@ -1,20 +1,19 @@
-//! The namespace of a case where its manifests and patches must name it: `$(NAMESPACE)`, in any
-//! text.
+//! The placeholder for the case's namespace in manifests and patches: `$(NAMESPACE)`, in any text.
 //!
-//! A case does not choose its namespace, and need not know it, save where a value holds it: an
-//! annotation whose keys are names with their namespace.
+//! A case does not choose its namespace, and needs to know it only where a value contains it, such
+//! as an annotation whose keys are namespaced names.
 
 use serde_json::Value;
 
-/// What stands in for it, as Kubernetes writes a variable.
+/// The placeholder, in the syntax of a Kubernetes variable.
 const PLACEHOLDER: &str = "$(NAMESPACE)";
 
-/// The same with every placeholder filled in; keys of maps stay as they are.
-pub(super) fn filled_in(value: &Value, namespace: &str) -> Value {
+/// The value with every placeholder replaced, except in keys of maps.
+pub(super) fn fill_in(value: &Value, namespace: &str) -> Value {
     match value {
         Value::String(text) => text.replace(PLACEHOLDER, namespace).into(),
-        Value::Array(items) => items.iter().map(|item| filled_in(item, namespace)).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), filled_in(value, namespace))).collect(),
+        Value::Array(items) => items.iter().map(|item| fill_in(item, namespace)).collect(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), fill_in(value, namespace))).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
@@ -26,10 +25,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_has_the_namespace() {
+    fn replaces_the_placeholder_in_every_text() {
         let value =
             json!({"a": ["secret/$(NAMESPACE)/c in $(NAMESPACE)", 1, null], "$(NAMESPACE)": true, "b": "$(OTHER)"});
         let filled = json!({"a": ["secret/ns/c in ns", 1, null], "$(NAMESPACE)": true, "b": "$(OTHER)"});
-        assert_eq!(filled_in(&value, "ns"), filled);
+        assert_eq!(fill_in(&value, "ns"), filled);
     }
 }

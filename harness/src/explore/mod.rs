@@ -1,28 +1,27 @@
-//! Systematic exploration: every order, up to a bound, in which a controller can learn what
-//! happens.
+//! Systematic exploration: all orders, up to a bound, in which a controller can learn what happens.
 //!
-//! A controller learns by the events of its watches, one stream for each kind, and by the answers
-//! to its writes. Each stream keeps its order; which stream is ahead of which is up to the network.
-//! An order is *late* at one place when one event, and all behind it in its stream, or one answer,
-//! is overtaken by so many others. Without delay nothing is late; the bound says at how many places
-//! something may be. Two of them may be in one step, in different streams: there each is overtaken
-//! by one other or by all that come, as between all their numbers are too many orders.
+//! A controller receives the events of its watches, one stream for each kind, and the answers to
+//! its writes. Each stream keeps its order; the network decides which stream is ahead. A *delay* is
+//! a point at which one event, with all behind it in its stream, or one answer, is overtaken by a
+//! number of other messages. The bound limits the number of delays in an order. Two delays may be
+//! in one step, in different streams. There each is overtaken by one other message or by all, as
+//! the combinations of all numbers are too many.
 //!
-//! * `late` is one place, and the text of a case with some of them.
-//! * `orders` says which orders come next, from what those before have shown: a place that nothing
-//!   comes to, or that no more others overtake, has none behind it.
-//! * `state` is what the server holds, whatever things are called: orders after which a step
-//!   settles in the same state go on alike, and one of them is explored further.
-//! * `outcomes` groups what the plays have shown.
+//! * `delay` is one delay, and the text of a case with some of them.
+//! * `orders` generates the next orders from the results so far: a delay that no message reaches,
+//!   or that no more messages overtake, has no successors.
+//! * `state` is a fingerprint of the server's objects without names. If a step settles in the same
+//!   state after several orders, they continue alike, and only one is explored further.
+//! * `outcomes` groups the results.
 //!
-//! Pure. Who plays is `cli`'s to say.
+//! Pure: `cli` runs the cases.
 
-mod late;
+mod delay;
 mod orders;
 mod outcomes;
 mod state;
 
-pub use late::{Late, Stream, text};
-pub use orders::{Orders, Seen};
-pub use outcomes::{Kind, Outcomes};
-pub use state::{States, states};
+pub use delay::{Delay, DelayedStream, text};
+pub use orders::{OrderResult, OrderSearch};
+pub use outcomes::{OutcomeClass, Outcomes};
+pub use state::{ServerStates, states};

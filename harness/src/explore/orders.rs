@@ -1,46 +1,48 @@
-//! Which orders come next.
+//! Generates the next orders to run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::late::{Late, Stream};
+use super::delay::{Delay, DelayedStream};
 use crate::case::Case;
-use crate::controllers::Controllers;
+use crate::controllers::ControllerSet;
 use crate::faults;
 
-/// The orders of a case, as far as they are known.
+/// The orders of a case that are known so far.
 #[derive(Debug)]
-pub struct Orders {
-    /// The steps at which something may be late, from 0, and their lines.
+pub struct OrderSearch {
+    /// The index and line of each step in which a stream may be delayed.
     steps: Vec<(usize, usize)>,
-    streams: Vec<Stream>,
-    /// At how many places something may be late, of which two may be in one step.
+    streams: Vec<DelayedStream>,
+    /// The most delays of one order. At most two of them are in one step.
     most: usize,
-    next: VecDeque<Vec<Late>>,
-    /// What was played, by what really overtook what.
-    orders: BTreeSet<Vec<Late>>,
-    /// The states in which each step has settled, and from which was gone on.
+    next: VecDeque<Vec<Delay>>,
+    /// The orders that were run, with the numbers of messages that really overtook.
+    orders: BTreeSet<Vec<Delay>>,
+    /// The states in which each step has settled and from which the search has continued.
     states: BTreeMap<usize, BTreeSet<u64>>,
 }
 
-/// What came of an order.
+/// The result of running an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
-    /// By how many the last late thing was overtaken.
+pub struct OrderResult {
+    /// How many messages overtook the last delayed one.
     pub overtaken: u32,
-    /// The state in which the step settled at which it was late.
+    /// The state in which the step of the last delay settled.
     pub settled: Option<u64>,
 }
 
-impl Orders {
-    /// Of a case: what these controllers learn of its steps, late at so many places at most.
-    /// `settled` are the states in which the steps settle when nothing is late.
+impl OrderSearch {
+    /// The orders of a case, in which what these controllers learn is delayed at most `most` times.
+    /// `settled` are the states in which the steps settle without delays.
     #[must_use]
-    pub fn of(case: &Case, controllers: &Controllers, most: usize, settled: &[u64]) -> Self {
-        let watches = controllers.iter().flat_map(faults::watched_by).map(|kind| Stream::Watch((*kind).to_owned()));
-        let answers = controllers.iter().flat_map(faults::written_by).map(|of| Stream::Answers((*of).to_owned()));
-        let streams: BTreeSet<Stream> = watches.chain(answers).collect();
+    pub fn of(case: &Case, controllers: &ControllerSet, most: usize, settled: &[u64]) -> Self {
+        let watches =
+            controllers.iter().flat_map(faults::watched_by).map(|kind| DelayedStream::Watch((*kind).to_owned()));
+        let answers =
+            controllers.iter().flat_map(faults::written_by).map(|of| DelayedStream::Answers((*of).to_owned()));
+        let streams: BTreeSet<DelayedStream> = watches.chain(answers).collect();
         let states = settled.iter().enumerate().map(|(step, state)| (step, BTreeSet::from([*state]))).collect();
-        let free: BTreeSet<usize> = faults::steps_with_a_middle(case).map(|step| step.line).collect();
+        let free: BTreeSet<usize> = faults::interruptible_steps(case).map(|step| step.line).collect();
         let lines = case.given.iter().chain(&case.steps).map(|step| step.line).enumerate();
         let mut orders = Self {
             steps: lines.filter(|(_, line)| free.contains(line)).collect(),
@@ -54,63 +56,64 @@ impl Orders {
         orders
     }
 
-    /// Go on from these: the first of each stream after each later step, as late as can be.
-    fn begin(&mut self, before: &[Late]) {
+    /// Extend this order: delay the first message of each stream as far as possible, in each later
+    /// step.
+    fn begin(&mut self, before: &[Delay]) {
         if before.len() >= self.most {
             return;
         }
         let after = before.last().map(|late| late.step);
         for (step, line) in self.steps.iter().filter(|(step, _)| after.is_none_or(|after| *step > after)) {
             for stream in &self.streams {
-                let late = Late { step: *step, line: *line, stream: stream.clone(), nth: 1, others: None };
+                let late = Delay { step: *step, line: *line, stream: stream.clone(), nth: 1, overtaken_by: None };
                 self.next.push_back([before, &[late]].concat());
             }
         }
     }
 
-    /// Go on from these in the step of the last: the first of each stream behind its own, so that
-    /// two streams are late there. In which state the step settled says nothing of its middle, so
-    /// it is done for each order.
-    fn begin_within(&mut self, before: &[Late]) {
+    /// Extend this order in the step of its last delay: delay the first message of each later
+    /// stream as well. The state in which the step settles says nothing about its middle, so this
+    /// is done for each order.
+    fn begin_within(&mut self, before: &[Delay]) {
         let Some(last) = before.last() else { return };
         let is_second = before.iter().filter(|late| late.step == last.step).count() > 1;
         if before.len() >= self.most || is_second {
             return;
         }
         for stream in self.streams.iter().filter(|stream| **stream > last.stream) {
-            let late = Late { stream: stream.clone(), nth: 1, others: None, ..last.clone() };
+            let late = Delay { stream: stream.clone(), nth: 1, overtaken_by: None, ..last.clone() };
             self.next.push_back([before, &[late]].concat());
         }
     }
 
-    /// The orders that are played next, so many at most.
-    pub fn take(&mut self, most: usize) -> Vec<Vec<Late>> {
+    /// The orders to run next, at most `most`.
+    pub fn take(&mut self, most: usize) -> Vec<Vec<Delay>> {
         self.next.drain(..most.min(self.next.len())).collect()
     }
 
-    /// What came of one; returns the order as it came about, if it is one of its own.
-    pub fn seen(&mut self, order: &[Late], seen: Seen) -> Option<Vec<Late>> {
-        let ((last, before), by) = (order.split_last()?, seen.overtaken);
+    /// Record the result of an order. Returns the order with the real numbers, if it is a new one.
+    pub fn record(&mut self, order: &[Delay], result: OrderResult) -> Option<Vec<Delay>> {
+        let ((last, before), by) = (order.split_last()?, result.overtaken);
         let is_second = before.last().is_some_and(|one| one.step == last.step);
-        if last.others.is_none() {
-            let later = Late { nth: last.nth + 1, ..last.clone() };
+        if last.overtaken_by.is_none() {
+            let later = Delay { nth: last.nth + 1, ..last.clone() };
             self.next.push_back([before, &[later]].concat());
             let most = if is_second { by.min(2) } else { by };
-            let fewer = (1..most).map(|others| Late { others: Some(others), ..last.clone() });
+            let fewer = (1..most).map(|others| Delay { overtaken_by: Some(others), ..last.clone() });
             self.next.extend(fewer.map(|late| [before, &[late]].concat()));
         }
         if by == 0 {
-            // It came when nothing else did any more: later, and in the same order.
+            // It arrived when nothing else happened any more, which changes no order.
             return None;
         }
-        let real = [before, &[Late { others: Some(by), ..last.clone() }]].concat();
+        let real = [before, &[Delay { overtaken_by: Some(by), ..last.clone() }]].concat();
         if !self.orders.insert(real.clone()) {
             return None;
         }
-        if last.others.is_none_or(|others| others == 1) {
+        if last.overtaken_by.is_none_or(|others| others == 1) {
             self.begin_within(&real);
         }
-        if let Some(state) = seen.settled
+        if let Some(state) = result.settled
             && self.states.entry(last.step).or_default().insert(state)
         {
             self.begin(&real);
@@ -118,7 +121,7 @@ impl Orders {
         Some(real)
     }
 
-    /// How many orders there were, that without delay included.
+    /// How many orders were run, including the one without delays.
     #[must_use]
     pub fn count(&self) -> usize {
         self.orders.len() + 1
@@ -139,10 +142,10 @@ mod tests {
     const CASE: &str =
         "description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - scale: 3\n  - scale: 4\n";
 
-    /// All orders of a world in which each stream brings one thing, which others overtake.
-    fn played(most: usize, mut state: impl FnMut(&[Late]) -> u64) -> (usize, usize) {
+    /// Runs all orders in a model in which each stream has one message, which others overtake.
+    fn play_all(most: usize, mut state: impl FnMut(&[Delay]) -> u64) -> (usize, usize) {
         let case = parse("a/b.yaml", "a/b", CASE).unwrap();
-        let mut orders = Orders::of(&case, &Controllers::default(), most, &[]);
+        let mut orders = OrderSearch::of(&case, &ControllerSet::default(), most, &[]);
         let mut plays = 0;
         loop {
             let batch = orders.take(7);
@@ -152,31 +155,31 @@ mod tests {
             for order in batch {
                 plays += 1;
                 let last = order.last().unwrap();
-                // The second event of each never comes.
+                // The second event of each stream never arrives.
                 if last.nth == 1 {
-                    let (overtaken, settled) = (last.others.unwrap_or(3), Some(state(&order)));
-                    orders.seen(&order, Seen { overtaken, settled });
+                    let (overtaken, settled) = (last.overtaken_by.unwrap_or(3), Some(state(&order)));
+                    orders.record(&order, OrderResult { overtaken, settled });
                 }
             }
         }
     }
 
     #[test]
-    fn each_place_is_late_by_each_number_of_others() {
-        // Three steps, three watches and three kinds of answers: each is overtaken by one, two and
-        // three.
-        let (plays, orders) = played(1, |_| 0);
+    fn delays_each_stream_by_each_number_of_messages() {
+        // Three steps, three watches and three kinds of answers; each is overtaken by one, two and
+        // three messages.
+        let (plays, orders) = play_all(1, |_| 0);
         assert_eq!(orders, 3 * 6 * 3 + 1);
         assert_eq!(plays, 3 * 6 * 4, "and the second event of each never came");
     }
 
     #[test]
-    fn two_streams_are_late_in_one_step() {
-        // Six streams, the one thing of each late by one or by all three: fifteen pairs, four ways
-        // each, in three steps.
-        let within = |order: &[Late]| order.windows(2).any(|pair| pair[0].step == pair[1].step);
+    fn delays_two_streams_in_one_step() {
+        // Six streams, and the one message of each is overtaken by one or by all three: fifteen
+        // pairs with four combinations each, in three steps.
+        let within = |order: &[Delay]| order.windows(2).any(|pair| pair[0].step == pair[1].step);
         let mut pairs = BTreeSet::new();
-        played(2, |order| {
+        play_all(2, |order| {
             if within(order) {
                 assert!(order[0].stream < order[1].stream, "{order:?}");
                 pairs.insert(order.to_vec());
@@ -184,17 +187,17 @@ mod tests {
             0
         });
         assert_eq!(pairs.len(), 3 * 15 * 4);
-        played(1, |order| {
+        play_all(1, |order| {
             assert!(!within(order), "{order:?}");
             0
         });
     }
 
     #[test]
-    fn what_leaves_the_same_behind_is_explored_once() {
-        let (_, merged) = played(2, |order| order.last().unwrap().step as u64);
+    fn explores_equal_states_once() {
+        let (_, merged) = play_all(2, |order| order.last().unwrap().step as u64);
         let (_, all) =
-            played(2, |order| order.iter().map(|late| u64::from(late.others.unwrap_or(9)) << 8).sum::<u64>());
+            play_all(2, |order| order.iter().map(|late| u64::from(late.overtaken_by.unwrap_or(9)) << 8).sum::<u64>());
         assert!(merged < all, "{merged} of {all}");
     }
 }

@@ -1,71 +1,75 @@
-//! What plays have shown, grouped: two that differ in nothing but what was late are one outcome.
+//! Groups the results: two that differ only in the delays are one outcome.
 
-use super::late::Late;
+use super::delay::Delay;
 use crate::timeline::Timeline;
 use crate::verdict::{Difference, compare, compare_live};
 
-/// Outcomes, that without delay first.
+/// The outcomes, starting with the one without delays.
 #[derive(Debug, Default)]
 pub struct Outcomes {
-    kinds: Vec<Kind>,
+    classes: Vec<OutcomeClass>,
 }
 
 /// One outcome.
 #[derive(Debug)]
-pub struct Kind {
-    /// What a play of it showed, without what was late.
+pub struct OutcomeClass {
+    /// The timeline of one such run, without the delays.
     pub timeline: Timeline,
     /// The shortest order that leads to it.
-    pub order: Vec<Late>,
+    pub order: Vec<Delay>,
     /// How many orders lead to it.
     pub orders: usize,
-    /// Why it did not go through to the end, if it did not.
+    /// Why the run was aborted, if it was.
     pub stopped: Option<String>,
 }
 
 impl Outcomes {
-    /// Take a play in.
-    pub fn add(&mut self, mut timeline: Timeline, order: &[Late], stopped: Option<String>) {
+    /// Add a run.
+    pub fn add(&mut self, mut timeline: Timeline, order: &[Delay], stopped: Option<String>) {
         timeline.case = None;
-        timeline.steps.iter_mut().for_each(|step| step.meetings.clear());
-        let same = |kind: &&mut Kind| kind.stopped == stopped && difference(&kind.timeline, &timeline).is_none();
-        match self.kinds.iter_mut().find(same) {
+        timeline.steps.iter_mut().for_each(|step| step.injections.clear());
+        let same =
+            |kind: &&mut OutcomeClass| kind.stopped == stopped && difference(&kind.timeline, &timeline).is_none();
+        match self.classes.iter_mut().find(same) {
             Some(kind) => {
                 kind.orders += 1;
-                let shorter = (order.len(), others(order)) < (kind.order.len(), others(&kind.order));
+                let shorter =
+                    (order.len(), total_overtakers(order)) < (kind.order.len(), total_overtakers(&kind.order));
                 if shorter {
                     kind.order = order.to_vec();
                 }
             }
-            None => self.kinds.push(Kind { timeline, order: order.to_vec(), orders: 1, stopped }),
+            None => self.classes.push(OutcomeClass { timeline, order: order.to_vec(), orders: 1, stopped }),
         }
     }
 
-    /// All of them.
+    /// The outcomes in the order in which they were first seen.
     #[must_use]
-    pub fn kinds(&self) -> &[Kind] {
-        &self.kinds
+    pub fn classes(&self) -> &[OutcomeClass] {
+        &self.classes
     }
 
-    /// Whether one of them is this.
+    /// Whether this outcome is among them.
     #[must_use]
-    pub fn have(&self, one: &Kind) -> bool {
-        self.kinds.iter().any(|kind| kind.stopped == one.stopped && difference(&kind.timeline, &one.timeline).is_none())
+    pub fn have(&self, one: &OutcomeClass) -> bool {
+        self.classes
+            .iter()
+            .any(|kind| kind.stopped == one.stopped && difference(&kind.timeline, &one.timeline).is_none())
     }
 }
 
-impl Kind {
-    /// By what it differs first from another.
+impl OutcomeClass {
+    /// The first difference to another outcome.
     #[must_use]
-    pub fn differs_from(&self, other: &Self) -> Option<Difference> {
-        difference(&other.timeline, &self.timeline)
+    pub fn differs_from(&self, peer: &Self) -> Option<Difference> {
+        difference(&peer.timeline, &self.timeline)
     }
 
-    /// Whether it is what a golden timeline says.
+    /// Whether it equals a golden timeline.
     #[must_use]
     pub fn is_as(&self, golden: &Timeline) -> bool {
         let mut golden = golden.clone();
-        golden.steps.iter_mut().for_each(|step| step.meetings.clear());
+        golden.steps.iter_mut().for_each(|step| step.injections.clear());
         self.stopped.is_none()
             && compare(&golden, &self.timeline).is_ok_and(|comparison| comparison.differences.is_empty())
     }
@@ -80,8 +84,8 @@ impl Kind {
     }
 }
 
-fn others(order: &[Late]) -> u32 {
-    order.iter().map(|late| late.others.unwrap_or(u32::MAX / 8)).sum()
+fn total_overtakers(order: &[Delay]) -> u32 {
+    order.iter().map(|late| late.overtaken_by.unwrap_or(u32::MAX / 8)).sum()
 }
 
 fn difference(one: &Timeline, two: &Timeline) -> Option<Difference> {

@@ -1,55 +1,55 @@
-//! What the server holds, whatever things are called.
+//! Fingerprints of the server's state, independent of names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::fingerprint::fingerprint;
-use crate::recording::{Change, Entry, Recording};
+use crate::recording::{ChangeType, Recording, RecordingEntry};
 
-/// What the server held in one play.
+/// The states of the server in one run.
 #[derive(Debug, Default)]
-pub struct States {
-    /// Each state that it had.
+pub struct ServerStates {
+    /// All states that it had.
     pub all: BTreeSet<u64>,
-    /// The one in which each step settled, those of `given` included.
+    /// The state in which each step settled, including those of `given`.
     pub settled: Vec<u64>,
 }
 
 /// The states that a recording shows.
-pub fn states(recording: &Recording) -> States {
-    let mut states = States::default();
+pub fn states(recording: &Recording) -> ServerStates {
+    let mut states = ServerStates::default();
     let mut objects: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     let mut line = None;
     for entry in &recording.entries {
         match entry {
-            // The parts of a step are on one line, and the last counts.
-            Entry::Step(mark) if line == Some(mark.line) => drop(states.settled.pop()),
-            Entry::Step(mark) => line = Some(mark.line),
-            Entry::Object(version) if version.kind != "Event" => {
+            // The parts of a step are on one line, and the last one counts.
+            RecordingEntry::Step(mark) if line == Some(mark.line) => drop(states.settled.pop()),
+            RecordingEntry::Step(mark) => line = Some(mark.line),
+            RecordingEntry::Object(version) if version.kind != "Event" => {
                 let key = (version.kind.as_str(), version.name.as_str());
                 match version.change {
-                    Change::Deleted => drop(objects.remove(&key)),
-                    _ => drop(objects.insert(key, of(&version.kind, &version.object))),
+                    ChangeType::Deleted => drop(objects.remove(&key)),
+                    _ => drop(objects.insert(key, fingerprint_of(&version.kind, &version.object))),
                 }
                 states.all.insert(together(&objects));
             }
-            Entry::Settled(_) => states.settled.push(together(&objects)),
+            RecordingEntry::Settled(_) => states.settled.push(together(&objects)),
             _ => {}
         }
     }
     states
 }
 
-/// One number for all of them, in no order: two pods that have changed places are the same content.
+/// One fingerprint for all objects in any order: two pods that swap places are the same state.
 fn together(objects: &BTreeMap<(&str, &str), u64>) -> u64 {
     let mut each: Vec<u64> = objects.values().copied().collect();
     each.sort_unstable();
     number(each.iter().flat_map(|one| one.to_be_bytes()))
 }
 
-/// An object without what the server makes up.
-fn of(kind: &str, object: &Value) -> u64 {
+/// The fingerprint of an object without the values that the server chooses.
+fn fingerprint_of(kind: &str, object: &Value) -> u64 {
     let mut text = kind.to_owned();
     write(&mut text, object);
     number(text.bytes())
@@ -59,7 +59,7 @@ fn number(bytes: impl Iterator<Item = u8>) -> u64 {
     u64::from_str_radix(&fingerprint(bytes), 16).expect("a fingerprint is sixteen hexadecimal digits")
 }
 
-/// Names, uids, versions and times are left out; what refers to them, too.
+/// Names, UIDs, versions and times are left out, and so are references to them.
 const MADE_UP: [&str; 12] = [
     "name",
     "uid",
@@ -103,9 +103,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_times_make_no_other_state() {
+    fn names_and_times_do_not_change_the_state() {
         let pod = |name: &str, ready: bool| json!({"metadata": {"name": name, "uid": name}, "status": {"conditions": [{"type": "Ready", "status": ready}]}});
-        assert_eq!(of("Pod", &pod("a", true)), of("Pod", &pod("b", true)));
-        assert_ne!(of("Pod", &pod("a", true)), of("Pod", &pod("a", false)));
+        assert_eq!(fingerprint_of("Pod", &pod("a", true)), fingerprint_of("Pod", &pod("b", true)));
+        assert_ne!(fingerprint_of("Pod", &pod("a", true)), fingerprint_of("Pod", &pod("a", false)));
     }
 }

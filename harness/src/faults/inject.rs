@@ -1,18 +1,17 @@
-//! A case's text with a fault in it: one line more at each step that is meant, and nothing else
-//! changed.
+//! Adds a fault to a case's text: one more line at each affected step, and no other change.
 
 use std::collections::BTreeMap;
 
-use super::points::{Point, Where, steps_with_a_middle};
+use super::points::{Point, PointLocation, interruptible_steps};
 use crate::case::Case;
 
-/// The text of the case with this point in it; `None` where the step is written in a way that
-/// leaves no place for a line.
+/// The text of the case with this fault; `None` if the step is written in a way that leaves no
+/// place for another line.
 pub fn inject(case: &Case, point: &Point) -> Option<String> {
     let fault = point.fault();
-    let lines: Vec<usize> = match &point.place {
-        Where::Write { line, .. } => vec![*line],
-        Where::Watch(_) => steps_with_a_middle(case).map(|step| step.line).collect(),
+    let lines: Vec<usize> = match &point.location {
+        PointLocation::Write { line, .. } => vec![*line],
+        PointLocation::Watch(_) => interruptible_steps(case).map(|step| step.line).collect(),
     };
     let at = lines.into_iter().map(|line| (line, fault.clone())).collect();
     Some(format!("# {point}. Written by `lockstep faults`.\n{}", with_faults(case, &at)?))
@@ -21,7 +20,7 @@ pub fn inject(case: &Case, point: &Point) -> Option<String> {
 /// The text of the case with these faults, by the lines of their steps; `None` as for [`inject`].
 pub fn with_faults(case: &Case, at: &BTreeMap<usize, String>) -> Option<String> {
     let mut text = String::new();
-    for (number, line) in (1..).zip(case.played_text().lines()) {
+    for (number, line) in (1..).zip(case.runnable_source().lines()) {
         match at.get(&number) {
             Some(fault) => text += &with_fault(line, fault)?,
             None => {
@@ -33,7 +32,7 @@ pub fn with_faults(case: &Case, at: &BTreeMap<usize, String>) -> Option<String> 
     Some(text)
 }
 
-/// `  - scale: 3` with the fault before the operation.
+/// For example `  - scale: 3` with the fault before the operation.
 fn with_fault(line: &str, fault: &str) -> Option<String> {
     let indent = line.len() - line.trim_start().len();
     let step = line.trim_start().strip_prefix('-')?;
@@ -54,7 +53,7 @@ fn with_fault(line: &str, fault: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::case::parse;
-    use crate::faults::Kind;
+    use crate::faults::FaultKind;
 
     const CASE: &str = "description: x\ngiven:\n  - deployment:\n      name: web\n      image: x\nsteps:\n  - {scale: 3}\n  -   scale: 4 # more\n";
 
@@ -63,11 +62,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_injected_reads_back_and_the_rest_stays() {
+    fn injected_fault_parses_and_changes_nothing_else() {
         let plain = case(CASE);
         for (line, at) in [(3, 0), (7, 1), (8, 2)] {
-            let place = Where::Write { line, resource: "replicasets".to_owned(), nth: 2 };
-            let text = inject(&plain, &Point { kind: Kind::CrashAfter, place }).unwrap();
+            let location = PointLocation::Write { line, resource: "replicasets".to_owned(), nth: 2 };
+            let text = inject(&plain, &Point { kind: FaultKind::CrashAfter, location }).unwrap();
             let injected = case(&text);
             let steps = |case: &Case| case.given.iter().chain(&case.steps).cloned().collect::<Vec<_>>();
             for (index, (before, after)) in steps(&plain).iter().zip(steps(&injected)).enumerate() {
@@ -79,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_watch_lags_at_every_step() {
-        let point = Point { kind: Kind::Lag, place: Where::Watch("replicasets".to_owned()) };
+        let point = Point { kind: FaultKind::Lag, location: PointLocation::Watch("replicasets".to_owned()) };
         let injected = case(&inject(&case(CASE), &point).unwrap());
         assert!(injected.given.iter().chain(&injected.steps).all(|step| step.fault.is_some()));
     }

@@ -1,21 +1,21 @@
-//! What can go wrong between a subject and its server in one case, point by point.
+//! Enumerates the faults that can happen between a subject and its server in one case.
 //!
-//! A case that went through once tells how many writes each of its steps led to. Each write, and
-//! each way in which it can go wrong, is a point; so is each kind whose watch may lag. A point
-//! becomes a case file of its own: the case's text with one line more at the step. What is played
-//! is that file, and so what failed is repeated by it.
+//! A run without faults shows how many writes each step leads to. Each write with each way in which
+//! it can fail is a point; so is each kind whose watch may lag. A point becomes a case file of its
+//! own: the case's text with one more line at the step. That file is run, so it also reproduces a
+//! failure.
 //!
-//! * `points` finds the points, `sample` chooses some of them by a seed, `inject` writes the file;
-//!   `respite` gives the subject time at the end.
+//! * `points` lists the points, `sample` selects some of them by a seed, `inject` writes the file;
+//!   `recovery_time` gives the subject time to recover at the end.
 //!
-//! Pure. Whether a subject withstood a point is `verdict`'s to say.
+//! Pure. `verdict` decides whether a subject withstood a fault.
 
 mod inject;
 mod points;
-mod respite;
+mod recovery_time;
 mod sample;
 
 pub use inject::{inject, with_faults};
-pub use points::{Kind, Point, Where, points, steps_with_a_middle, watched_by, writes, written_by};
-pub use respite::respite;
+pub use points::{FaultKind, Point, PointLocation, interruptible_steps, points, watched_by, writes, written_by};
+pub use recovery_time::add_recovery_time;
 pub use sample::sample;

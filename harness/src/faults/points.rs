@@ -1,19 +1,19 @@
-//! The points at which something can go wrong in a case.
+//! The points of a case at which a fault can happen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
 use crate::case::Case;
-use crate::case::model::{Life, Step};
+use crate::case::model::{ProcessAction, Step};
 use crate::controllers::Controller;
-use crate::recording::{Entry, Recording, Request};
+use crate::recording::{Recording, RecordingEntry, SubjectRequest};
 
-/// How long a watch that lags is behind, as a case writes it: longer than any reaction, shorter
-/// than any budget.
+/// How far a lagging watch is behind, as a case writes it: longer than any reaction, shorter than
+/// any budget.
 const LAG: &str = "300ms";
-/// What a controller writes that is counted. How often a status is written is not the same from run
-/// to run on a real cluster, so some of those points never come.
+/// The writes of a controller that are counted. On a real cluster the number of status writes
+/// varies from run to run, so some of those points are never reached.
 pub const fn written_by(controller: Controller) -> &'static [&'static str] {
     match controller {
         Controller::Deployment => &["replicasets", "deployments", "deployments/status"],
@@ -22,7 +22,7 @@ pub const fn written_by(controller: Controller) -> &'static [&'static str] {
     }
 }
 
-/// The kinds that a controller watches.
+/// The resources that a controller watches.
 pub const fn watched_by(controller: Controller) -> &'static [&'static str] {
     match controller {
         Controller::Deployment => &["deployments", "replicasets", "pods"],
@@ -31,12 +31,12 @@ pub const fn watched_by(controller: Controller) -> &'static [&'static str] {
     }
 }
 
-/// A way for things to go wrong.
+/// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// The subject is killed before the server has seen the write.
+pub enum FaultKind {
+    /// The subject is killed before the server receives the write.
     CrashBefore,
-    /// The subject is killed after the server has acted and before it knows.
+    /// The subject is killed after the server has acted and before it gets the answer.
     CrashAfter,
     /// The write is refused with this HTTP status.
     Refuse(u16),
@@ -46,8 +46,8 @@ pub enum Kind {
     Lag,
 }
 
-impl Kind {
-    /// All of them, in the order of reports.
+impl FaultKind {
+    /// All kinds, in the order of reports.
     pub const ALL: [Self; 9] = [
         Self::CrashBefore,
         Self::CrashAfter,
@@ -60,8 +60,9 @@ impl Kind {
         Self::Lag,
     ];
 
-    /// The kinds that a word means: `crash`, `crash-before`, `refuse`, `refuse-409`, `lost`, `lag`.
-    pub fn meant(word: &str) -> Vec<Self> {
+    /// The kinds that a word selects: `crash`, `crash-before`, `refuse`, `refuse-409`, `lost`,
+    /// `lag`.
+    pub fn matching(word: &str) -> Vec<Self> {
         let named = |kind: &Self| {
             let name = kind.to_string();
             name == word || name.split_once('-').is_some_and(|(family, _)| family == word)
@@ -70,7 +71,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CrashBefore => f.pad("crash-before"),
@@ -82,7 +83,7 @@ impl fmt::Display for Kind {
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for FaultKind {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -90,19 +91,19 @@ impl FromStr for Kind {
     }
 }
 
-/// One point.
+/// A fault at one place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Point {
-    /// What goes wrong.
-    pub kind: Kind,
-    /// Where.
-    pub place: Where,
+    /// What fails.
+    pub kind: FaultKind,
+    /// Where it fails.
+    pub location: PointLocation,
 }
 
-/// Where a point lies.
+/// The place of a fault.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Where {
-    /// At the nth write of a resource after the step that stands on this line.
+pub enum PointLocation {
+    /// At the nth write of a resource after the step on this line.
     Write {
         /// The step's line in the case file.
         line: usize,
@@ -111,32 +112,32 @@ pub enum Where {
         /// From 1.
         nth: u32,
     },
-    /// In a kind's watch, through all of the case.
+    /// In a watch, throughout the case.
     Watch(String),
 }
 
 impl Point {
-    /// What a case says about it.
+    /// The fault as a case writes it.
     pub(super) fn fault(&self) -> String {
-        match &self.place {
-            Where::Watch(resource) => format!("{{watch: {resource}, action: {{lag: {LAG}}}}}"),
-            Where::Write { resource, nth, .. } => {
+        match &self.location {
+            PointLocation::Watch(resource) => format!("{{watch: {resource}, action: {{lag: {LAG}}}}}"),
+            PointLocation::Write { resource, nth, .. } => {
                 let (side, action) = match self.kind {
-                    Kind::CrashBefore => ("before", "crash".to_owned()),
-                    Kind::CrashAfter => ("after", "crash".to_owned()),
-                    Kind::Refuse(code) => ("before", format!("{{refuse: {code}}}")),
-                    Kind::Lost | Kind::Lag => ("after", "drop".to_owned()),
+                    FaultKind::CrashBefore => ("before", "crash".to_owned()),
+                    FaultKind::CrashAfter => ("after", "crash".to_owned()),
+                    FaultKind::Refuse(code) => ("before", format!("{{refuse: {code}}}")),
+                    FaultKind::Lost | FaultKind::Lag => ("after", "drop".to_owned()),
                 };
                 format!("{{write: {nth}, of: {resource}, side: {side}, action: {action}}}")
             }
         }
     }
 
-    /// A file name that says it all: `crash-after-write-3-of-replicasets-line-6`.
+    /// A descriptive file name: `crash-after-write-3-of-replicasets-line-6`.
     pub fn file_name(&self) -> String {
-        match &self.place {
-            Where::Watch(resource) => format!("{}-of-{resource}", self.kind),
-            Where::Write { line, resource, nth } => {
+        match &self.location {
+            PointLocation::Watch(resource) => format!("{}-of-{resource}", self.kind),
+            PointLocation::Write { line, resource, nth } => {
                 format!("{}-write-{nth}-of-{}-line-{line}", self.kind, resource.replace('/', "-"))
             }
         }
@@ -145,25 +146,25 @@ impl Point {
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Where::Watch(resource) => write!(f, "{} of {resource}", self.kind),
-            Where::Write { line, resource, nth } => {
+        match &self.location {
+            PointLocation::Watch(resource) => write!(f, "{} of {resource}", self.kind),
+            PointLocation::Write { line, resource, nth } => {
                 write!(f, "{} at write {nth} of {resource}, line {line}", self.kind)
             }
         }
     }
 }
 
-/// How many writes each step led to, by line and resource; Events aside.
+/// How many writes each step led to, by line and resource, without Events.
 pub fn writes(recording: &Recording) -> BTreeMap<(usize, String), u32> {
-    let counted: BTreeSet<&str> = recording.header.under_test.iter().flat_map(written_by).copied().collect();
+    let resources: BTreeSet<&str> = recording.header.under_test.iter().flat_map(written_by).copied().collect();
     let mut writes: BTreeMap<(usize, String), u32> = BTreeMap::new();
     let mut line = None;
     for entry in &recording.entries {
         match entry {
-            Entry::Step(mark) => line = Some(mark.line),
-            Entry::Request(request) => {
-                if let (Some(line), Some(resource)) = (line, written(request, &counted)) {
+            RecordingEntry::Step(mark) => line = Some(mark.line),
+            RecordingEntry::Request(request) => {
+                if let (Some(line), Some(resource)) = (line, counted_write(request, &resources)) {
                     *writes.entry((line, resource)).or_default() += 1;
                 }
             }
@@ -173,37 +174,38 @@ pub fn writes(recording: &Recording) -> BTreeMap<(usize, String), u32> {
     writes
 }
 
-/// What a request wrote, if it succeeded and is counted.
-fn written(request: &Request, counted: &BTreeSet<&str>) -> Option<String> {
-    let Request { verb, resource, subresource, status, .. } = request;
+/// The resource that a request wrote, if it succeeded and is counted.
+fn counted_write(request: &SubjectRequest, resources: &BTreeSet<&str>) -> Option<String> {
+    let SubjectRequest { verb, resource, subresource, status, .. } = request;
     let write = matches!(verb.as_str(), "create" | "update" | "patch" | "delete");
     let name = if subresource.is_empty() { resource.clone() } else { format!("{resource}/{subresource}") };
-    (write && (200..300).contains(status) && counted.contains(name.as_str())).then_some(name)
+    (write && (200..300).contains(status) && resources.contains(name.as_str())).then_some(name)
 }
 
-/// Every point of a case that went through once.
+/// All points of a case, from a run without faults.
 pub fn points(case: &Case, recording: &Recording) -> Vec<Point> {
-    let free: Vec<usize> = steps_with_a_middle(case).map(|step| step.line).collect();
+    let free: Vec<usize> = interruptible_steps(case).map(|step| step.line).collect();
     let writes = writes(recording).into_iter().filter(|((line, _), _)| free.contains(line));
-    let places = writes.flat_map(|((line, resource), count)| {
-        (1..=count).map(move |nth| Where::Write { line, resource: resource.clone(), nth })
+    let locations = writes.flat_map(|((line, resource), count)| {
+        (1..=count).map(move |nth| PointLocation::Write { line, resource: resource.clone(), nth })
     });
-    let at_writes = places.flat_map(|place| {
-        let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Lag);
-        kinds.map(move |kind| Point { kind, place: place.clone() })
+    let at_writes = locations.flat_map(|location| {
+        let kinds = FaultKind::ALL.into_iter().filter(|kind| *kind != FaultKind::Lag);
+        kinds.map(move |kind| Point { kind, location: location.clone() })
     });
     let watched: BTreeSet<&str> = recording.header.under_test.iter().flat_map(watched_by).copied().collect();
-    let watches =
-        watched.into_iter().map(|resource| Point { kind: Kind::Lag, place: Where::Watch(resource.to_owned()) });
+    let watches = watched
+        .into_iter()
+        .map(|resource| Point { kind: FaultKind::Lag, location: PointLocation::Watch(resource.to_owned()) });
     at_writes.chain(watches).collect()
 }
 
-/// The steps that say nothing about their middle yet, while there is a subject to meet.
-pub fn steps_with_a_middle(case: &Case) -> impl Iterator<Item = &Step> {
+/// The steps without a fault or change in their middle, during which the subject runs.
+pub fn interruptible_steps(case: &Case) -> impl Iterator<Item = &Step> {
     let mut off = false;
     case.given.iter().chain(&case.steps).filter(move |step| {
-        if let Some(life) = step.operation.life() {
-            off = life == Life::Stop;
+        if let Some(life) = step.operation.process_action() {
+            off = life == ProcessAction::Stop;
             return false;
         }
         !off && step.during.is_none() && step.fault.is_none()
@@ -214,19 +216,23 @@ pub fn steps_with_a_middle(case: &Case) -> impl Iterator<Item = &Step> {
 mod tests {
     use super::*;
     use crate::case::parse;
-    use crate::timeline::fixture::Film;
+    use crate::timeline::fixture::RecordingBuilder;
 
     const CASE: &str = "description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - scale: 3\n  - subject: stop\n  - scale: 4\n  - subject: start\n";
 
     #[test]
-    fn every_write_that_succeeded_is_a_point_for_each_way_to_fail() {
+    fn each_successful_write_is_a_point_for_each_kind_of_fault() {
         let case = parse("a/b.yaml", "a/b", CASE).unwrap();
-        let film = Film::new().at_line(5).request("update", "replicasets", 200).request("update", "replicasets", 409);
-        let film = film.request("create", "events", 201).at_line(7).request("update", "replicasets", 200);
-        let recording = film.end();
+        let builder = RecordingBuilder::new().at_line(5).request("update", "replicasets", 200).request(
+            "update",
+            "replicasets",
+            409,
+        );
+        let builder = builder.request("create", "events", 201).at_line(7).request("update", "replicasets", 200);
+        let recording = builder.end();
         assert_eq!(writes(&recording)[&(5, "replicasets".to_owned())], 1);
         let all = points(&case, &recording);
-        let at_writes = all.iter().filter(|point| matches!(point.place, Where::Write { .. }));
+        let at_writes = all.iter().filter(|point| matches!(point.location, PointLocation::Write { .. }));
         assert_eq!(at_writes.count(), 8, "none while no subject runs");
         assert_eq!(all.len(), 11);
         assert_eq!(all[1].to_string(), "crash-after at write 1 of replicasets, line 5");
@@ -234,11 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn words_mean_kinds() {
-        assert_eq!(Kind::meant("crash"), [Kind::CrashBefore, Kind::CrashAfter]);
-        assert_eq!(Kind::meant("refuse").len(), 5);
-        assert_eq!((Kind::meant("refuse-409"), Kind::meant("lost")), (vec![Kind::Refuse(409)], vec![Kind::Lost]));
-        assert!(Kind::meant("explode").is_empty());
-        assert!(Kind::ALL.iter().all(|kind| kind.to_string().parse() == Ok(*kind)));
+    fn words_select_fault_kinds() {
+        assert_eq!(FaultKind::matching("crash"), [FaultKind::CrashBefore, FaultKind::CrashAfter]);
+        assert_eq!(FaultKind::matching("refuse").len(), 5);
+        assert_eq!(
+            (FaultKind::matching("refuse-409"), FaultKind::matching("lost")),
+            (vec![FaultKind::Refuse(409)], vec![FaultKind::Lost])
+        );
+        assert!(FaultKind::matching("explode").is_empty());
+        assert!(FaultKind::ALL.iter().all(|kind| kind.to_string().parse() == Ok(*kind)));
     }
 }

@@ -1,39 +1,39 @@
-//! What the name of a timeline's file says: `CASE[.by-v1.15][.on-v1.33].timeline`.
+//! Parses and formats the names of timeline files: `CASE[.by-v1.15][.on-v1.33].timeline`.
 
 use std::path::{Path, PathBuf};
 
 use crate::versions::Minor;
 
-/// Whose timeline it is and where it was recorded, as far as these are not the default.
+/// The controllers and the server of a timeline, unless they are the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) struct Label {
+pub(super) struct TimelineLabel {
     /// The controllers' minor.
     pub(super) by: Option<Minor>,
     /// The server's minor.
     pub(super) on: Option<Minor>,
 }
 
-impl Label {
-    /// The label of what these did, as they call themselves: `kube-controller-manager v1.15.5`,
-    /// `kube-apiserver v1.36.3`.
+impl TimelineLabel {
+    /// The label for programs with these titles: `kube-controller-manager v1.15.5`, `kube-apiserver
+    /// v1.36.3`.
     pub(super) fn of(controller: &str, server: &str) -> Self {
         let other = |text: &str| Minor::of(text).filter(|minor| !minor.is_default());
         Self { by: other(controller), on: other(server) }
     }
 
-    /// What stands between the case's name and `.timeline`.
-    fn words(self) -> String {
+    /// The part between the case's name and `timeline`.
+    fn infix(self) -> String {
         let by = self.by.map_or_else(String::new, |minor| format!("by-{minor}."));
         let on = self.on.map_or_else(String::new, |minor| format!("on-{minor}."));
         by + &on
     }
 
-    /// The file beside this case.
+    /// The path of the timeline beside this case.
     pub(super) fn beside(self, case: &Path) -> PathBuf {
-        case.with_extension(format!("{}timeline", self.words()))
+        case.with_extension(format!("{}timeline", self.infix()))
     }
 
-    /// The case's name and the label, from a file's name.
+    /// Parses a file name to the case's name and the label.
     pub(super) fn parse(file: &str) -> Option<(&str, Self)> {
         let mut rest = file.strip_suffix(".timeline")?;
         let mut label = Self::default();
@@ -61,15 +61,15 @@ mod tests {
     #[case("kube-controller-manager v1.36.3", "kube-apiserver v1.33.13", "a.on-v1.33.timeline")]
     #[case("kube-controller-manager v1.15.5", "simulated v1.33.13", "a.by-v1.15.on-v1.33.timeline")]
     fn names_round_trip(#[case] controller: &str, #[case] server: &str, #[case] name: &str) {
-        let label = Label::of(controller, server);
+        let label = TimelineLabel::of(controller, server);
         assert_eq!(label.beside(Path::new("x/a.yaml")), Path::new("x").join(name));
-        assert_eq!(Label::parse(name), Some(("a", label)));
+        assert_eq!(TimelineLabel::parse(name), Some(("a", label)));
     }
 
     #[test]
-    fn other_names_are_the_cases_own() {
-        assert_eq!(Label::parse("a.by-hand.timeline"), Some(("a.by-hand", Label::default())));
-        assert_eq!(Label::parse("a.on-v1.33.13.timeline"), Some(("a.on-v1.33.13", Label::default())));
-        assert_eq!(Label::parse("a.yaml"), None);
+    fn other_names_belong_to_the_case() {
+        assert_eq!(TimelineLabel::parse("a.by-hand.timeline"), Some(("a.by-hand", TimelineLabel::default())));
+        assert_eq!(TimelineLabel::parse("a.on-v1.33.13.timeline"), Some(("a.on-v1.33.13", TimelineLabel::default())));
+        assert_eq!(TimelineLabel::parse("a.yaml"), None);
     }
 }

@@ -1,13 +1,13 @@
 //! The files of several outcomes: `NAME.timeline` is the most frequent, `NAME.or-2.timeline`,
-//! `NAME.or-3.timeline`, … are the others. Numbers go on without a gap, as a reader stops at the
-//! first that is not there.
+//! `NAME.or-3.timeline`, … are the others. Numbers must have no gap: reading stops at the first
+//! missing one.
 
 use std::path::{Path, PathBuf};
 
-use super::{GoldenError, Stray, read};
-use crate::timeline::{Golden, Timeline};
+use super::{GoldenError, GoldenProblem, read};
+use crate::timeline::{GoldenOutcomes, Timeline};
 
-/// What stands before an outcome's number in a file's name.
+/// The prefix of an outcome's number in a file name.
 const OR: &str = "or-";
 
 /// The file of the outcome with this number, from 1; `base` is that of the first.
@@ -18,24 +18,24 @@ pub fn path(base: &Path, number: usize) -> PathBuf {
     }
 }
 
-/// All outcomes, the first of which is in this file.
+/// Reads all outcomes; `base` is the file of the first.
 ///
 /// # Errors
-/// When one of them is not readable.
-pub(super) fn blessed(base: &Path) -> Result<Option<Golden>, GoldenError> {
+/// One of them is not readable.
+pub(super) fn read_outcomes(base: &Path) -> Result<Option<GoldenOutcomes>, GoldenError> {
     let Some(first) = read(base)? else { return Ok(None) };
     let mut others = Vec::new();
     while let Some(other) = read(&path(base, others.len() + 2))? {
         others.push(other);
     }
-    Ok(Some(Golden::new(first, others)))
+    Ok(Some(GoldenOutcomes::new(first, others)))
 }
 
-/// Put exactly these outcomes beside their case: what there was of others before is removed.
+/// Writes exactly these outcomes beside their case, and removes other outcomes.
 ///
 /// # Errors
-/// When a file cannot be written or removed.
-pub fn write(base: &Path, blessed: &Golden) -> Result<(), GoldenError> {
+/// A file cannot be written or removed.
+pub fn write(base: &Path, blessed: &GoldenOutcomes) -> Result<(), GoldenError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| GoldenError::File { path, source }
@@ -55,7 +55,7 @@ pub fn write(base: &Path, blessed: &Golden) -> Result<(), GoldenError> {
     Ok(())
 }
 
-/// Whether this is an outcome's file, by its name: the number, or `None` where that is none.
+/// Whether this is an outcome's file, by its name: the number, or `None` if it is malformed.
 pub(super) fn number(path: &Path) -> Option<Option<usize>> {
     let stem = path.file_stem()?.to_str()?;
     let (_, rest) = stem.rsplit_once('.')?;
@@ -64,14 +64,14 @@ pub(super) fn number(path: &Path) -> Option<Option<usize>> {
     Some(number)
 }
 
-/// The file of the outcome before this one; the first one's for a name that is no number.
-pub(super) fn before(path: &Path) -> PathBuf {
-    let base = base(path);
+/// The file of the outcome before this one; that of the first for a malformed number.
+pub(super) fn previous_path(path: &Path) -> PathBuf {
+    let base = base_path(path);
     number(path).flatten().map_or_else(|| base.clone(), |number| self::path(&base, number - 1))
 }
 
 /// The file of the first outcome, given that of any.
-pub(super) fn base(path: &Path) -> PathBuf {
+pub(super) fn base_path(path: &Path) -> PathBuf {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     match name.rsplit_once('.').filter(|_| number(path).is_some()) {
         Some((base, _)) => path.with_file_name(format!("{base}.timeline")),
@@ -79,15 +79,18 @@ pub(super) fn base(path: &Path) -> PathBuf {
     }
 }
 
-/// The outcomes that no reader ever comes to: their number is none, or one is missing before it.
-pub(super) fn unreachable(path: &Path) -> Option<Stray> {
+/// Reports an outcome that is never read: its number is malformed, or the one before is missing.
+pub(super) fn find_gap(path: &Path) -> Option<GoldenProblem> {
     let number = number(path)?;
-    let before = before(path);
-    (number.is_none() || !before.is_file()).then(|| Stray::Gap(path.to_owned(), before))
+    let before = previous_path(path);
+    (number.is_none() || !before.is_file()).then(|| GoldenProblem::Gap(path.to_owned(), before))
 }
 
-/// The files of these outcomes and what is in them.
-pub(super) fn files<'a>(base: &'a Path, blessed: &'a Golden) -> impl Iterator<Item = (PathBuf, &'a Timeline)> {
+/// The files of these outcomes, with their timelines.
+pub(super) fn files_of<'a>(
+    base: &'a Path,
+    blessed: &'a GoldenOutcomes,
+) -> impl Iterator<Item = (PathBuf, &'a Timeline)> {
     (1..).zip(blessed.outcomes()).map(|(number, outcome)| (path(base, number), outcome))
 }
 
@@ -102,23 +105,23 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_are_read_as_they_were_written_and_others_go() {
+    fn writing_outcomes_removes_others() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().join("a.on-v1.33.timeline");
-        assert_eq!(blessed(&base).unwrap(), None);
+        assert_eq!(read_outcomes(&base).unwrap(), None);
         let mut all = timelines(&["app:1", "app:2", "app:3"]);
-        let three = Golden::new(all.remove(0), all);
+        let three = GoldenOutcomes::new(all.remove(0), all);
         write(&base, &three).unwrap();
         assert!(folder.path().join("a.on-v1.33.or-3.timeline").is_file());
-        assert_eq!(blessed(&base).unwrap(), Some(three.clone()));
-        let one = Golden::from(three.outcome(2).clone());
+        assert_eq!(read_outcomes(&base).unwrap(), Some(three.clone()));
+        let one = GoldenOutcomes::from(three.outcome(2).clone());
         write(&base, &one).unwrap();
-        assert_eq!(blessed(&base).unwrap(), Some(one));
+        assert_eq!(read_outcomes(&base).unwrap(), Some(one));
         assert_eq!(folder.path().read_dir().unwrap().count(), 1);
     }
 
     #[test]
-    fn names_have_numbers_from_two_on() {
+    fn outcome_numbers_begin_at_two() {
         let of = |name: &str| number(Path::new(name));
         assert_eq!((of("a.timeline"), of("a.on-v1.33.timeline"), of("or-2.timeline")), (None, None, None));
         assert_eq!((of("a.or-2.timeline"), of("a.on-v1.33.or-12.timeline")), (Some(Some(2)), Some(Some(12))));
@@ -126,7 +129,7 @@ mod tests {
             (of("a.or-1.timeline"), of("a.or-02.timeline"), of("a.or-x.timeline")),
             (Some(None), Some(None), Some(None))
         );
-        assert_eq!(before(Path::new("x/a.or-3.timeline")), Path::new("x/a.or-2.timeline"));
-        assert_eq!(before(Path::new("x/a.on-v1.33.or-2.timeline")), Path::new("x/a.on-v1.33.timeline"));
+        assert_eq!(previous_path(Path::new("x/a.or-3.timeline")), Path::new("x/a.or-2.timeline"));
+        assert_eq!(previous_path(Path::new("x/a.on-v1.33.or-2.timeline")), Path::new("x/a.on-v1.33.timeline"));
     }
 }

@@ -1,38 +1,38 @@
-//! What others than the controllers wrote of ReplicaSets: one that they created and the
-//! Deployment's selector matches, or the labels, annotations, finalizers, owners and template of
-//! one of the Deployment's.
+//! Steps for writes to ReplicaSets by clients other than the controllers: the creation of one that
+//! the Deployment's selector matches, or changes of labels, annotations, finalizers, owners and
+//! template of one that the Deployment controls.
 //!
-//! A case selects pods by the label `app`, whatever the recorded Deployment selects them by. So
-//! where labels match the recorded selector, they match that of the case instead. The border:
-//! selectors of `matchLabels`; owners that the recording does not have.
+//! A case selects pods by the label `app`, whatever the recorded Deployment's selector is. So
+//! labels that match the recorded selector are replaced by ones that match the case's selector.
+//! Only selectors with `matchLabels` are supported, and only owners that are in the recording.
 
 use serde_json::{Map, Value, json};
 
-use super::flow::{flow, word};
-use super::live::{self, Live, REVISION, int, text};
+use super::flow_yaml::{flow, word};
+use super::live::{self, LiveObjects, REVISION, int, text};
 use super::revisions::Revisions;
-use super::template::Shape;
-use super::written::{FOREIGN, LAST_APPLIED, Templates, Written, finalizers, merged};
-use crate::pointer::At;
+use super::template::TemplateShape;
+use super::user_writes::{FOREIGN, LAST_APPLIED, StepText, TemplateNumbers, finalizers, merge_patch_step};
+use crate::pointer::JsonPointer;
 
 /// The label that a case's Deployment selects by.
 const APP: &str = "app";
-/// The label by which a controller tells templates apart.
+/// The label by which a controller distinguishes templates.
 const HASH: &str = "pod-template-hash";
 
-/// Labels in the words of a case.
-struct Labels<'a> {
+/// Translates labels into those of the case.
+struct CaseLabels<'a> {
     selector: Map<String, Value>,
     deployment: &'a str,
 }
 
-impl<'a> Labels<'a> {
+impl<'a> CaseLabels<'a> {
     fn of(deployment: &'a Value) -> Self {
         let selector = deployment.at("/spec/selector/matchLabels").and_then(Value::as_object).cloned();
         Self { selector: selector.unwrap_or_default(), deployment: text(deployment, "/metadata/name") }
     }
 
-    /// These labels, as a case has them.
+    /// These labels as the case has them.
     fn map(&self, labels: Option<&Value>) -> Map<String, Value> {
         let mut all = labels.and_then(Value::as_object).cloned().unwrap_or_default();
         let matches = !self.selector.is_empty() && self.selector.iter().all(|(key, value)| all.get(key) == Some(value));
@@ -44,14 +44,14 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// The step that creates a ReplicaSet which no controller has made.
-pub(super) fn created(set: &Value, deployment: &Value, templates: &mut Templates) -> Written {
-    let labels = Labels::of(deployment);
+/// The step that creates a ReplicaSet which no controller has created.
+pub(super) fn creation_step(set: &Value, deployment: &Value, templates: &mut TemplateNumbers) -> StepText {
+    let labels = CaseLabels::of(deployment);
     let (own, template) = (live::template(deployment), live::template(set));
-    let mut shape = Shape::of(&template);
+    let mut shape = TemplateShape::of(&template);
     let mut note = CREATED.to_owned();
-    // Only whether it is equal to one of the Deployment's counts.
-    if template != own && !Shape::of(&own).differs_in_container_alone(&shape) {
+    // It only matters whether it equals one of the Deployment's.
+    if template != own && !TemplateShape::of(&own).differs_in_container_alone(&shape) {
         shape.stand_for_rest(templates.number(&template));
         note += ", with a template that no other has";
     }
@@ -71,12 +71,12 @@ pub(super) fn created(set: &Value, deployment: &Value, templates: &mut Templates
             "template": {"metadata": {"labels": in_template}, "spec": {"containers": [shape.container()]}},
         },
     });
-    Written::noted(format!("apply: {}", flow(&manifest)), Some(note))
+    StepText::noted(format!("apply: {}", flow(&manifest)), Some(note))
 }
 
-/// Whether no controller writes such a change of a ReplicaSet. Managed fields do not name the
-/// author of what is removed.
-pub(super) fn is_users(before: &Value, after: &Value, deployment: Option<&Value>) -> bool {
+/// Whether no controller writes such a change of a ReplicaSet. Managed fields do not show who
+/// removed something.
+pub(super) fn is_user_write(before: &Value, after: &Value, deployment: Option<&Value>) -> bool {
     let labels = |set: &'_ Value| set.at("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
     let left = labels(after);
     labels(before).keys().any(|key| key != HASH && !left.contains_key(key))
@@ -85,9 +85,8 @@ pub(super) fn is_users(before: &Value, after: &Value, deployment: Option<&Value>
         || is_disowned(before, after, deployment)
 }
 
-/// Whether the Deployment lost a ReplicaSet that its selector matches: its controller lets go only
-/// of one that it does not match, and the garbage collector of those of a Deployment that is
-/// deleted.
+/// Whether the Deployment lost a ReplicaSet that its selector matches: its controller releases only
+/// those that it does not match, and the garbage collector releases those of a deleted Deployment.
 fn is_disowned(before: &Value, after: &Value, deployment: Option<&Value>) -> bool {
     let Some(deployment) = deployment.filter(|one| !live::is_deleting(one)) else { return false };
     let selector = deployment.at("/spec/selector/matchLabels").and_then(Value::as_object);
@@ -111,16 +110,16 @@ fn owners(object: &Value, deployment: &Value) -> Value {
     if named.is_empty() { Value::Null } else { named.into() }
 }
 
-/// The step that changes what its controller alone should: size, labels, annotations and template
-/// of ReplicaSet `number`.
-pub(super) fn patched(
+/// The step that changes what only the controller should change: size, labels, annotations and
+/// template of ReplicaSet `number`.
+pub(super) fn patch_step(
     (before, after): (&Value, &Value),
     number: usize,
-    live: &Live<'_>,
-    templates: &mut Templates,
+    live: &LiveObjects<'_>,
+    templates: &mut TemplateNumbers,
     revisions: &Revisions,
-) -> Option<Written> {
-    let labels = live.deployment().map(Labels::of);
+) -> Option<StepText> {
+    let labels = live.deployment().map(CaseLabels::of);
     let labels = |of: &Value, place: &str| {
         let own = of.at(place);
         labels.as_ref().map_or_else(|| own.and_then(Value::as_object).cloned().unwrap_or_default(), |it| it.map(own))
@@ -136,8 +135,8 @@ pub(super) fn patched(
         lists.insert("ownerReferences".to_owned(), owners(after, deployment));
     }
     let changes = [
-        ("labels", changed(&labels(before, "/metadata/labels"), &labels(after, "/metadata/labels"))),
-        ("annotations", changed(&counted(before, revisions), &counted(after, revisions))),
+        ("labels", merge_patch(&labels(before, "/metadata/labels"), &labels(after, "/metadata/labels"))),
+        ("annotations", merge_patch(&case_annotations(before, revisions), &case_annotations(after, revisions))),
     ];
     metadata
         .extend(changes.into_iter().filter(|(_, all)| !all.is_empty()).map(|(key, all)| (key.to_owned(), all.into())));
@@ -146,11 +145,11 @@ pub(super) fn patched(
     let mut note = FOREIGN.to_owned();
     if old != new {
         let in_template = "/spec/template/metadata/labels";
-        let relabelled = changed(&labels(before, in_template), &labels(after, in_template));
-        let (one, two) = (Shape::of(&old), Shape::of(&new));
+        let relabelled = merge_patch(&labels(before, in_template), &labels(after, in_template));
+        let (one, two) = (TemplateShape::of(&old), TemplateShape::of(&new));
         let mut template = match relabelled.is_empty() || !one.differs_in_container_alone(&two) {
             true => {
-                let wording = one.to(&two, "", templates.number(&new));
+                let wording = one.change_to(&two, "", templates.number(&new));
                 note += &wording
                     .left_out
                     .map_or_else(String::new, |places| format!("; the template also differs in {places}"));
@@ -167,7 +166,7 @@ pub(super) fn patched(
     let target = format!("replicaset/rs{number}");
     if metadata.is_empty() && spec.is_empty() && lists.is_empty() {
         let step = format!("scale: {{replicaset: rs{number}, replicas: {to}}}");
-        return (from != to).then(|| Written::noted(step, Some(note)));
+        return (from != to).then(|| StepText::noted(step, Some(note)));
     }
     if from != to {
         spec.insert("replicas".to_owned(), to.into());
@@ -183,23 +182,23 @@ pub(super) fn patched(
     }
     let patch = Value::Object(patch);
     if has_lists {
-        return Some(merged(&target, &patch, note));
+        return Some(merge_patch_step(&target, &patch, note));
     }
     let step = format!("patch: {{target: {}, patch: {}}}", word(&target), flow(&patch));
-    Some(Written::noted(step, Some(note)))
+    Some(StepText::noted(step, Some(note)))
 }
 
-/// What is said of a ReplicaSet that no controller made.
-const CREATED: &str = "created by somebody other than the controller";
+/// The note at a ReplicaSet that no controller created.
+const CREATED: &str = "created by a client other than the controller";
 
-/// The annotations, but for what kubectl keeps for itself.
+/// The annotations, without kubectl's own.
 fn annotations(set: &Value) -> Map<String, Value> {
     let all = set.at("/metadata/annotations").and_then(Value::as_object).cloned().unwrap_or_default();
     all.into_iter().filter(|(key, _)| key != LAST_APPLIED).collect()
 }
 
-/// The same, with revisions as the case counts them.
-fn counted(set: &Value, revisions: &Revisions) -> Map<String, Value> {
+/// The annotations, with revisions as the case counts them.
+fn case_annotations(set: &Value, revisions: &Revisions) -> Map<String, Value> {
     let mut all = annotations(set);
     if let Some(revision) = all.get_mut(REVISION)
         && let Some(number) = revision.as_str().and_then(|text| text.parse().ok())
@@ -209,8 +208,8 @@ fn counted(set: &Value, revisions: &Revisions) -> Map<String, Value> {
     all
 }
 
-/// What a merge makes of one map to get the other; null takes a key away.
-fn changed(one: &Map<String, Value>, two: &Map<String, Value>) -> Map<String, Value> {
+/// The merge patch that turns one map into the other; null removes a key.
+fn merge_patch(one: &Map<String, Value>, two: &Map<String, Value>) -> Map<String, Value> {
     let gone = one.keys().filter(|key| !two.contains_key(*key)).map(|key| (key.clone(), Value::Null));
     let new = two.iter().filter(|(key, value)| one.get(*key) != Some(*value));
     gone.chain(new.map(|(key, value)| (key.clone(), value.clone()))).filter(|(key, _)| key != HASH).collect()

@@ -1,50 +1,52 @@
-//! What was there at the beginning, as the `given` of a case: each known template, the oldest
-//! revision first, rolled out one after the other.
+//! The initial objects as the `given` of a case: each known template is rolled out, the oldest
+//! revision first.
 
 use serde_json::Value;
 
-use super::live::{self, Live, int, ready_since, text, uid};
+use super::live::{self, LiveObjects, int, ready_since, text, uid};
 use super::revisions::Revisions;
-use super::template::Shape;
-use super::written::{Written, creation, finalized, finalizers};
-use crate::pointer::At;
+use super::template::TemplateShape;
+use super::user_writes::{StepText, creation, finalizer_step, finalizers};
+use crate::pointer::JsonPointer;
 
-/// How the case begins.
+/// The beginning of the case.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     /// Its steps.
-    pub(super) steps: Vec<Written>,
-    /// How the cluster's numbers become the case's.
+    pub(super) steps: Vec<StepText>,
+    /// Translates the cluster's revisions into the case's.
     pub(super) revisions: Revisions,
 }
 
 impl Given {
-    /// For what is there. With `terminates` the end of a pod's deletion is a step of its own.
-    pub(super) fn of(live: &Live<'_>, terminates: bool) -> Self {
+    /// For the existing objects. With `terminates` the end of a pod's deletion is a step of its
+    /// own.
+    pub(super) fn of(live: &LiveObjects<'_>, terminates: bool) -> Self {
         let Some(deployment) = live.deployment() else { return Self::default() };
         let mut sets: Vec<&Value> = live.sets().into_iter().filter(|set| live::revision(set).is_some()).collect();
         sets.sort_by_key(|set| live::revision(set));
         let name = text(deployment, "/metadata/name");
         let paused = deployment.at("/spec/paused") == Some(&Value::Bool(true));
-        let mut steps = vec![Written::plain(creation(deployment, sets.first().copied().unwrap_or(deployment)))];
+        let mut steps = vec![StepText::plain(creation(deployment, sets.first().copied().unwrap_or(deployment)))];
         let mut generation = 1;
         if sets.is_empty() && paused {
             let step = steps.pop().map(|created| created.step).unwrap_or_default();
-            steps.push(Written::plain(format!("{}, paused: true}}", step.trim_end_matches('}'))));
+            steps.push(StepText::plain(format!("{}, paused: true}}", step.trim_end_matches('}'))));
         }
         let wait = Some(int(deployment, "/spec/minReadySeconds")).filter(|seconds| *seconds > 0);
-        let wait = || wait.map(|seconds| Written::plain(format!("advance: {}s", seconds + 1)));
+        let wait = || wait.map(|seconds| StepText::plain(format!("advance: {}s", seconds + 1)));
         for (number, pair) in (2..).zip(sets.windows(2)) {
             let [before, after] = pair else { continue };
-            steps.push(Written::plain("ready: {pods: all}"));
+            steps.push(StepText::plain("ready: {pods: all}"));
             steps.extend(wait());
-            let (before, after) = (Shape::of(&live::template(before)), Shape::of(&live::template(after)));
-            let wording = before.to(&after, name, number);
+            let (before, after) =
+                (TemplateShape::of(&live::template(before)), TemplateShape::of(&live::template(after)));
+            let wording = before.change_to(&after, name, number);
             let note = wording.left_out.map(|places| format!("the template also differs in {places}"));
-            steps.push(Written::noted(wording.step, note));
+            steps.push(StepText::noted(wording.step, note));
             // A Recreate waits until the old pods are gone.
             if terminates && text(deployment, "/spec/strategy/type") == "Recreate" {
-                steps.push(Written::plain("terminate: {pods: all}"));
+                steps.push(StepText::plain("terminate: {pods: all}"));
             }
             generation += 1;
         }
@@ -53,30 +55,30 @@ impl Given {
         steps.extend(ready);
         steps.extend(wait().filter(|_| waits));
         if paused && !sets.is_empty() {
-            steps.push(Written::plain(format!("pause: {name}")));
+            steps.push(StepText::plain(format!("pause: {name}")));
             generation += 1;
         }
         let has_finalizers = |object: &Value| !finalizers(object).is_empty();
-        steps.extend(has_finalizers(deployment).then(|| finalized(&format!("deployment/{name}"), deployment)));
+        steps.extend(has_finalizers(deployment).then(|| finalizer_step(&format!("deployment/{name}"), deployment)));
         for (number, set) in (1..).zip(&sets).filter(|(_, set)| has_finalizers(set)) {
-            steps.push(finalized(&format!("replicaset/rs{number}"), set));
+            steps.push(finalizer_step(&format!("replicaset/rs{number}"), set));
         }
         let revisions = Revisions::new(&sets, int(deployment, "/metadata/generation"), generation);
         Self { steps, revisions }
     }
 }
 
-/// How far the newest ReplicaSet had come.
-fn readiness(live: &Live<'_>, sets: &[&Value]) -> Option<Written> {
+/// The step that makes as many pods of the newest ReplicaSet ready as were.
+fn readiness(live: &LiveObjects<'_>, sets: &[&Value]) -> Option<StepText> {
     let newest = sets.last()?;
     let used = sets.iter().filter(|set| int(set, "/spec/replicas") > 0).count();
     let pods = live.pods(uid(newest));
     let ready = pods.iter().filter(|pod| ready_since(pod).is_some()).count();
     if used <= 1 && ready == pods.len() {
-        return (ready > 0).then(|| Written::plain("ready: {pods: all}"));
+        return (ready > 0).then(|| StepText::plain("ready: {pods: all}"));
     }
     let note = Some(
         "the recording begins in the middle of a rollout; its sizes may have come about in another way".to_owned(),
     );
-    (ready > 0).then(|| Written::noted(format!("ready: {{pods: {ready}}}"), note))
+    (ready > 0).then(|| StepText::noted(format!("ready: {{pods: {ready}}}"), note))
 }

@@ -1,12 +1,11 @@
-//! The objects of a recording as they were at one moment, and whether the controllers had settled
-//! by then.
+//! The objects of a recording at one moment, and whether the controllers had settled.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::pointer::At;
-use crate::recording::{Change, Entry, Recording, Version};
+use crate::pointer::JsonPointer;
+use crate::recording::{ChangeType, ObjectVersion, Recording, RecordingEntry};
 use crate::timeline::object;
 pub(super) use crate::timeline::object::{
     REVISION, bare_template as template, controller_uid as controller, count as int, deleting as is_deleting, revision,
@@ -16,12 +15,12 @@ pub(super) use crate::timeline::object::{
 pub(super) const DEPLOYMENT: &str = "Deployment";
 pub(super) const REPLICA_SET: &str = "ReplicaSet";
 pub(super) const POD: &str = "Pod";
-/// The annotation of a ReplicaSet with the revisions that it had before.
+/// The annotation of a ReplicaSet with its earlier revisions.
 pub(super) const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
 
 /// The versions of objects among entries of a recording.
-pub(super) fn versions(entries: &[Entry]) -> impl Iterator<Item = &Version> {
-    entries.iter().filter_map(|entry| if let Entry::Object(version) = entry { Some(version) } else { None })
+pub(super) fn versions(entries: &[RecordingEntry]) -> impl Iterator<Item = &ObjectVersion> {
+    entries.iter().filter_map(|entry| if let RecordingEntry::Object(version) = entry { Some(version) } else { None })
 }
 
 /// Every version of every Deployment.
@@ -31,25 +30,25 @@ pub(super) fn deployments(recording: &Recording) -> impl Iterator<Item = &Value>
 
 /// The objects at one moment.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Live<'a> {
+pub(super) struct LiveObjects<'a> {
     objects: BTreeMap<(&'a str, &'a str), &'a Value>,
-    /// The UIDs of ReplicaSets in the order in which they appeared.
+    /// The UIDs of ReplicaSets in the order of their appearance.
     appeared: Vec<&'a str>,
-    /// Whether pods that are on their way out count.
+    /// Whether terminating pods count.
     terminates: bool,
 }
 
-impl<'a> Live<'a> {
-    /// Nothing yet. With `terminates` the controllers settle after the end of a pod's deletion as
-    /// well.
+impl<'a> LiveObjects<'a> {
+    /// No objects. With `terminates` the controllers have settled only after the end of each pod's
+    /// deletion.
     pub(super) fn new(terminates: bool) -> Self {
         Self { terminates, ..Self::default() }
     }
 
-    /// Take in one version; the object before it comes back.
-    pub(super) fn apply(&mut self, version: &'a Version) -> Option<&'a Value> {
+    /// Apply a version; returns the object before it.
+    pub(super) fn apply(&mut self, version: &'a ObjectVersion) -> Option<&'a Value> {
         let key = (version.kind.as_str(), version.name.as_str());
-        if version.change == Change::Deleted {
+        if version.change == ChangeType::Deleted {
             return self.objects.remove(&key);
         }
         if version.kind == REPLICA_SET && !self.appeared.contains(&uid(&version.object)) {
@@ -63,16 +62,14 @@ impl<'a> Live<'a> {
         self.all(DEPLOYMENT).next()
     }
 
-    /// Those of the ReplicaSets that a controller owns: not those of others, nor those that were
-    /// released.
+    /// The ReplicaSets that a controller owns: neither those of other clients nor released ones.
     pub(super) fn owned_sets(&self) -> Vec<&'a Value> {
         let mut sets = self.sets();
         sets.retain(|set| controller(set).is_some());
         sets
     }
 
-    /// All ReplicaSets that were ever the Deployment's, the one that appeared first at the
-    /// beginning.
+    /// All ReplicaSets that the Deployment ever controlled, in the order of their appearance.
     pub(super) fn sets(&self) -> Vec<&'a Value> {
         let mut sets: Vec<&Value> = self.all(REPLICA_SET).collect();
         sets.sort_by_key(|set| self.number(uid(set)));
@@ -89,7 +86,8 @@ impl<'a> Live<'a> {
         self.objects.get(&(POD, name)).copied()
     }
 
-    /// The pods of a ReplicaSet that are alive: ready ones first, since longest first; then by age.
+    /// The pods of a ReplicaSet that are alive: ready ones first, those that have been ready
+    /// longest first; then by age.
     pub(super) fn pods(&self, set: &str) -> Vec<&'a Value> {
         let mut pods: Vec<&'a Value> =
             self.all(POD).filter(|pod| is_alive(pod) && controller(pod) == Some(set)).collect();
@@ -100,8 +98,8 @@ impl<'a> Live<'a> {
         pods
     }
 
-    /// Whether each status says what is there, and each ReplicaSet has as many pods as it should:
-    /// then the controllers have seen all that has happened.
+    /// Whether each status matches the objects, and each ReplicaSet has as many pods as it should:
+    /// then the controllers have seen everything.
     pub(super) fn has_settled(&self) -> bool {
         let sets = self.sets();
         sets.iter().all(|set| self.is_counted(set))
@@ -132,7 +130,7 @@ impl<'a> Live<'a> {
                 && (!self.terminates || self.is_terminating_counted(set))
     }
 
-    /// Whether the status, where it says so at all, knows how many pods are on their way out.
+    /// Whether the status, if it has this field at all, counts the terminating pods.
     fn is_terminating_counted(&self, set: &Value) -> bool {
         let goes = |pod: &&Value| is_deleting(pod) && !has_ended(pod) && controller(pod) == Some(uid(set));
         let status = set.at("/status/terminatingReplicas").and_then(Value::as_i64);
@@ -145,7 +143,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Whether the status is about this generation.
+/// Whether the status refers to the current generation.
 fn is_observed(object: &Value) -> bool {
     int(object, "/status/observedGeneration") >= int(object, "/metadata/generation")
 }
@@ -162,7 +160,7 @@ pub(super) fn ready_since(pod: &Value) -> Option<&str> {
     condition(pod, "Ready").filter(|(status, ..)| *status == "True").map(|(.., since)| since)
 }
 
-/// Whether a pod counts: it neither goes nor has ended.
+/// Whether a pod counts: it is neither terminating nor ended.
 pub(super) fn is_alive(pod: &Value) -> bool {
     !is_deleting(pod) && !has_ended(pod)
 }
@@ -172,7 +170,7 @@ pub(super) fn has_ended(pod: &Value) -> bool {
     matches!(text(pod, "/status/phase"), "Failed" | "Succeeded")
 }
 
-/// A string; empty where there is none.
+/// The text at a pointer; empty if there is none.
 pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object::text(object, pointer).unwrap_or_default()
 }

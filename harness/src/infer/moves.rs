@@ -1,17 +1,20 @@
-//! What users and nodes did: every version of a recording that no controller can have written.
+//! Finds what users and nodes did: every version of a recording that no controller can have
+//! written.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::foreign;
-use super::live::{self, DEPLOYMENT, Live, POD, REPLICA_SET, has_ended, int, is_deleting, ready_since, text, uid};
-use super::refused::{self, Quota, Refusal, refused};
+use super::live::{
+    self, DEPLOYMENT, LiveObjects, POD, REPLICA_SET, has_ended, int, is_deleting, ready_since, text, uid,
+};
+use super::pod_refusal::{self, PodRefusal, Quota, find_refusal};
 use super::revisions::Revisions;
-use super::timing::{Done, Timers, Wait};
-use super::written::{self, Templates, Written};
-use crate::pointer::At;
-use crate::recording::{Change, Entry, Recording, Version, Writer};
+use super::timing::{MoveSummary, TimedWait, Timers};
+use super::user_writes::{self, StepText, TemplateNumbers};
+use crate::pointer::JsonPointer;
+use crate::recording::{ChangeType, ObjectVersion, Recording, RecordingEntry, WriterRole};
 
 /// Something that no controller did, or a time in which nothing happened.
 #[derive(Debug)]
@@ -20,44 +23,44 @@ pub(super) struct Happening {
     pub(super) entry: usize,
     /// Whether the controllers had settled before.
     pub(super) settled: bool,
-    /// The time that has passed before, where time matters.
-    pub(super) waited: Option<Wait>,
-    /// What was done; nothing where only time has passed.
-    pub(super) moves: Vec<Move>,
+    /// The time that passed before, if it matters.
+    pub(super) wait: Option<TimedWait>,
+    /// What was done; empty if only time passed.
+    pub(super) moves: Vec<InferredMove>,
 }
 
 impl Happening {
     /// Whether its entry is what was done.
     pub(super) fn is_recorded(&self) -> bool {
-        self.moves.iter().any(|one| !matches!(one, Move::Unseen(_)))
+        self.moves.iter().any(|one| !matches!(one, InferredMove::Unseen(_)))
     }
 }
 
-/// What was done.
+/// One thing that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Move {
-    /// By a user.
-    User(Written),
-    /// In the cluster, by what the recording does not have.
-    Unseen(Written),
-    /// To a pod.
+pub(super) enum InferredMove {
+    /// A user's write.
+    User(StepText),
+    /// Something in the cluster that the recording lacks.
+    Unseen(StepText),
+    /// A change of a pod.
     Pod(PodMove),
 }
 
-/// What became of a pod.
+/// A change of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PodMove {
-    /// What.
+    /// What happened.
     pub(super) action: PodAction,
     /// The number of its ReplicaSet by first appearance.
     pub(super) set: usize,
-    /// Its place among the living pods of that ReplicaSet, from 1.
+    /// Its index among the living pods of that ReplicaSet, from 1.
     pub(super) place: usize,
-    /// Whether a case means this pod when it says no more than how many.
+    /// Whether a step that only says how many pods would choose this one.
     pub(super) is_next: bool,
 }
 
-/// What becomes of a pod without a controller.
+/// What happens to a pod without a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PodAction {
     Ready,
@@ -68,36 +71,36 @@ pub(super) enum PodAction {
     Terminate,
 }
 
-/// Goes through a recording.
+/// Scans a recording.
 pub(super) struct Scan<'a> {
-    live: Live<'a>,
-    templates: Templates,
+    live: LiveObjects<'a>,
+    templates: TemplateNumbers,
     revisions: Revisions,
     /// Whether the end of a deletion is a step of its own.
     terminates: bool,
-    /// Pods of which an Event says that the ReplicaSet controller deleted them.
+    /// Pods that the ReplicaSet controller deleted, according to an Event.
     deleted: BTreeSet<&'a str>,
-    /// The quota that the ReplicaSets have met.
+    /// The quota that the ReplicaSets have reached.
     quota: Option<Quota>,
-    /// The Deployment as it was first seen: ReplicaSets may come before it.
+    /// The first version of the Deployment: ReplicaSets may appear before it.
     first: Option<&'a Value>,
 }
 
-/// What was done in a recording.
+/// The result of scanning a recording.
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
-    /// In the order in which it was seen.
+    /// In the order of the recording.
     pub(super) happenings: Vec<Happening>,
     /// Whether the controllers had settled in the end.
     pub(super) settled: bool,
-    /// The first thing that a recording does not have, and the entry from which on it matters.
-    pub(super) unseen: Option<(usize, String)>,
+    /// The first thing that the recording lacks, and the entry from which on it matters.
+    pub(super) unknown: Option<(usize, String)>,
 }
 
 impl<'a> Scan<'a> {
-    /// From this state on.
-    pub(super) fn new(live: Live<'a>, revisions: Revisions, terminates: bool, recording: &'a Recording) -> Self {
-        let mut templates = Templates::default();
+    /// Start with these objects.
+    pub(super) fn new(live: LiveObjects<'a>, revisions: Revisions, terminates: bool, recording: &'a Recording) -> Self {
+        let mut templates = TemplateNumbers::default();
         for set in live.sets() {
             templates.number(&live::template(set));
         }
@@ -107,132 +110,138 @@ impl<'a> Scan<'a> {
 
     /// What was done in the entries from `first` on, and what the controllers did because time had
     /// passed.
-    pub(super) fn all(mut self, recording: &'a Recording, first: usize) -> Scanned {
+    pub(super) fn scan(mut self, recording: &'a Recording, first: usize) -> Scanned {
         let mut all = Vec::new();
-        let mut unseen = None;
+        let mut unknown = None;
         let mut timers = Timers::new(recording);
         for (entry, version) in recording.entries.iter().enumerate().skip(first) {
-            let Entry::Object(version) = version else { continue };
+            let RecordingEntry::Object(version) = version else { continue };
             if ![DEPLOYMENT, REPLICA_SET, POD].contains(&version.kind.as_str()) {
                 continue;
             }
-            let moves = self.of(version);
+            let moves = self.moves_in(version);
             let settled = self.live.has_settled();
-            let waited = match moves.is_empty() {
+            let wait = match moves.is_empty() {
                 true => timers.due(&self.live, version),
                 false => timers.pending(&self.live, version),
             };
-            if !moves.is_empty() || waited.is_some() {
-                let is_ready = |one: &Move| matches!(one, Move::Pod(PodMove { action: PodAction::Ready, .. }));
+            if !moves.is_empty() || wait.is_some() {
+                let is_ready =
+                    |one: &InferredMove| matches!(one, InferredMove::Pod(PodMove { action: PodAction::Ready, .. }));
                 let readies = !moves.is_empty() && moves.iter().all(is_ready);
-                let done = Done { readies, settled: settled || waited.is_some() && moves.is_empty() };
+                let done = MoveSummary { readies, settled: settled || wait.is_some() && moves.is_empty() };
                 let settled = timers.done(entry, version, done, &self.live);
-                let waited = waited.filter(|_| settled);
-                waited.into_iter().for_each(|wait| timers.waits(wait));
-                all.push(Happening { entry, settled, waited, moves });
+                let wait = wait.filter(|_| settled);
+                wait.into_iter().for_each(|wait| timers.waits(wait));
+                all.push(Happening { entry, settled, wait, moves });
             }
             let before = self.live.apply(version);
             if let Some(why) = self.limits(entry, version, before, &mut all) {
-                unseen.get_or_insert((entry, why));
+                unknown.get_or_insert((entry, why));
             }
         }
-        Scanned { happenings: all, settled: self.live.has_settled(), unseen }
+        Scanned { happenings: all, settled: self.live.has_settled(), unknown }
     }
 
-    /// Puts a quota before what came to its limit, and lifts it before what is over it. Returns
-    /// what of it is not recorded.
+    /// Insert a quota before the things that reached its limit, and raise it before the things that
+    /// exceed it. Returns what the recording lacks about it.
     fn limits(
         &mut self,
         entry: usize,
-        version: &Version,
+        version: &ObjectVersion,
         before: Option<&Value>,
         all: &mut Vec<Happening>,
     ) -> Option<String> {
-        let unseen = |step: String, note: &str| vec![Move::Unseen(Written::noted(step, Some(note.to_owned())))];
-        if version.kind == POD && version.change == Change::Added {
-            let lifted = self.quota.as_ref().and_then(|quota| quota.lifted(&self.live))?;
-            let moves = unseen(lifted.step(), refused::LIFTED);
-            all.push(Happening { entry, settled: true, waited: None, moves });
+        let unseen_move =
+            |step: String, note: &str| vec![InferredMove::Unseen(StepText::noted(step, Some(note.to_owned())))];
+        if version.kind == POD && version.change == ChangeType::Added {
+            let lifted = self.quota.as_ref().and_then(|quota| quota.without_limit(&self.live))?;
+            let moves = unseen_move(lifted.step(), pod_refusal::LIFTED);
+            all.push(Happening { entry, settled: true, wait: None, moves });
             self.quota = None;
             return None;
         }
-        if version.kind != REPLICA_SET || version.change == Change::Deleted {
+        if version.kind != REPLICA_SET || version.change == ChangeType::Deleted {
             return None;
         }
-        match refused(before, &version.object, &self.live)? {
-            Refusal::Quota(quota) if self.quota.as_ref() != Some(&quota) => {
-                // It was there when that began which it stopped.
+        match find_refusal(before, &version.object, &self.live)? {
+            PodRefusal::Quota(quota) if self.quota.as_ref() != Some(&quota) => {
+                // It existed when the refused thing began.
                 let at = all.iter().rposition(|happening| happening.settled).unwrap_or(0);
                 let Some(begins) = all.get(at).map(|happening| happening.entry) else {
-                    return Some(refused::QUOTA.to_owned());
+                    return Some(pod_refusal::QUOTA.to_owned());
                 };
-                let moves = unseen(quota.step(), refused::QUOTA);
+                let moves = unseen_move(quota.step(), pod_refusal::QUOTA);
                 if let Some(first) = all.get_mut(at) {
                     first.settled = true;
                 }
-                all.insert(at, Happening { entry: begins, settled: true, waited: None, moves });
+                all.insert(at, Happening { entry: begins, settled: true, wait: None, moves });
                 self.quota = Some(quota);
-                Some(refused::USE.to_owned())
+                Some(pod_refusal::USE.to_owned())
             }
-            Refusal::Quota(_) => None,
-            Refusal::Other(why) => Some(format!("{}: {why}", refused::UNKNOWN)),
+            PodRefusal::Quota(_) => None,
+            PodRefusal::Other(why) => Some(format!("{}: {why}", pod_refusal::UNKNOWN)),
         }
     }
 
-    /// What was done in a version that is still to come.
-    fn of(&mut self, version: &'a Version) -> Vec<Move> {
+    /// What was done in the next version.
+    fn moves_in(&mut self, version: &'a ObjectVersion) -> Vec<InferredMove> {
         let after = &*version.object;
         match version.kind.as_str() {
             DEPLOYMENT => {
                 let before = self.live.deployment();
-                let written = match (version.change, before) {
-                    (Change::Deleted, Some(before)) if !is_deleting(before) => vec![written::deleted(after)],
-                    (Change::Deleted, Some(before)) if !written::finalizers(before).is_empty() => {
-                        vec![written::without_finalizers(&format!("deployment/{}", version.name))]
+                let steps = match (version.change, before) {
+                    (ChangeType::Deleted, Some(before)) if !is_deleting(before) => {
+                        vec![user_writes::deletion_step(after)]
                     }
-                    (Change::Deleted, _) => Vec::new(),
-                    (_, None) => vec![Written::plain(written::creation(after, after))],
+                    (ChangeType::Deleted, Some(before)) if !user_writes::finalizers(before).is_empty() => {
+                        vec![user_writes::without_finalizers(&format!("deployment/{}", version.name))]
+                    }
+                    (ChangeType::Deleted, _) => Vec::new(),
+                    (_, None) => vec![StepText::plain(user_writes::creation(after, after))],
                     (_, Some(before)) => {
-                        written::written(before, after, &self.live, &mut self.templates, &self.revisions)
+                        user_writes::user_steps(before, after, &self.live, &mut self.templates, &self.revisions)
                     }
                 };
-                written.into_iter().map(Move::User).collect()
+                steps.into_iter().map(InferredMove::User).collect()
             }
-            REPLICA_SET => self.of_set(version).into_iter().map(Move::User).collect(),
-            _ => self.of_pod(version).into_iter().map(Move::Pod).collect(),
+            REPLICA_SET => self.of_set(version).into_iter().map(InferredMove::User).collect(),
+            _ => self.of_pod(version).into_iter().map(InferredMove::Pod).collect(),
         }
     }
 
-    /// A ReplicaSet is the controller's own, unless its managed fields said otherwise when it was
-    /// recorded, or it is deleted and no controller deletes such a one.
-    fn of_set(&mut self, version: &Version) -> Option<Written> {
+    /// What a user did to a ReplicaSet. Its versions are the controller's, unless the managed
+    /// fields said otherwise when it was recorded, or it is deleted and no controller deletes such
+    /// a ReplicaSet.
+    fn of_set(&mut self, version: &ObjectVersion) -> Option<StepText> {
         let Some(before) = self.live.sets().into_iter().find(|set| uid(set) == uid(&version.object)) else {
-            // What a controller makes has an owner from the beginning.
-            let is_foreign = version.change == Change::Added && live::controller(&version.object).is_none();
+            // A ReplicaSet that a controller creates has an owner from the beginning.
+            let is_foreign = version.change == ChangeType::Added && live::controller(&version.object).is_none();
             let deployment = self.live.deployment().or(self.first).filter(|_| is_foreign)?;
-            return Some(foreign::created(&version.object, deployment, &mut self.templates));
+            return Some(foreign::creation_step(&version.object, deployment, &mut self.templates));
         };
         let number = self.live.number(uid(before))?;
-        let deleted = version.change == Change::Deleted || is_deleting(&version.object) && !is_deleting(before);
-        if version.change == Change::Deleted && is_deleting(before) {
-            let is_held = !written::finalizers(before).is_empty();
-            return is_held.then(|| written::without_finalizers(&format!("replicaset/rs{number}")));
+        let deleted = version.change == ChangeType::Deleted || is_deleting(&version.object) && !is_deleting(before);
+        if version.change == ChangeType::Deleted && is_deleting(before) {
+            let is_held = !user_writes::finalizers(before).is_empty();
+            return is_held.then(|| user_writes::without_finalizers(&format!("replicaset/rs{number}")));
         }
         let is_users = || {
             let unsigned = version.author.is_none();
-            unsigned && foreign::is_users(before, &version.object, self.live.deployment())
+            unsigned && foreign::is_user_write(before, &version.object, self.live.deployment())
         };
-        let is_foreign = if deleted { !self.is_cleaned_up(before) } else { version.by == Writer::Driver || is_users() };
+        let is_foreign =
+            if deleted { !self.is_cleaned_up(before) } else { version.by == WriterRole::Driver || is_users() };
         if !is_foreign {
             return None;
         }
         if deleted {
-            return Some(Written::noted(format!("delete: replicaset/rs{number}"), Some(DELETED.to_owned())));
+            return Some(StepText::noted(format!("delete: replicaset/rs{number}"), Some(DELETED.to_owned())));
         }
-        foreign::patched((before, &version.object), number, &self.live, &mut self.templates, &self.revisions)
+        foreign::patch_step((before, &version.object), number, &self.live, &mut self.templates, &self.revisions)
     }
 
-    fn of_pod(&self, version: &'a Version) -> Option<PodMove> {
+    fn of_pod(&self, version: &'a ObjectVersion) -> Option<PodMove> {
         let after = &*version.object;
         let set = live::controller(after)?;
         let number = self.live.number(set)?;
@@ -241,21 +250,21 @@ impl<'a> Scan<'a> {
         let before = place.map(|at| pods[at]);
         let found = |action, is_next| Some(PodMove { action, set: number, place: place.unwrap_or(0) + 1, is_next });
         let Some(before) = before else {
-            if version.change == Change::Added && live::is_alive(after) && ready_since(after).is_some() {
-                // It was there before, or its beginning was not seen.
+            if version.change == ChangeType::Added && live::is_alive(after) && ready_since(after).is_some() {
+                // It existed before, or its creation is not in the recording.
                 return found(PodAction::Ready, false);
             }
-            // A Recreate waits no longer for a pod that has ended, though kubelet removes it later.
+            // A Recreate does not wait for a pod that has ended, though kubelet removes it later.
             let lasted = self.live.pod(&version.name).is_some_and(|pod| !has_ended(pod)) && is_deleting(after);
-            let gone = self.terminates && lasted && (version.change == Change::Deleted || has_ended(after));
+            let gone = self.terminates && lasted && (version.change == ChangeType::Deleted || has_ended(after));
             return if gone { found(PodAction::Terminate, false) } else { None };
         };
-        if version.change == Change::Deleted || is_deleting(after) {
-            let is_other = version.by == Writer::Driver || !self.is_by_controller(before, set, pods.len());
+        if version.change == ChangeType::Deleted || is_deleting(after) {
+            let is_other = version.by == WriterRole::Driver || !self.is_by_controller(before, set, pods.len());
             return if is_other { found(PodAction::Delete, false) } else { None };
         }
         if self.is_selected(before, set) && !self.is_selected(after, set) {
-            // Its ReplicaSet lets go of it, and makes another in its place.
+            // Its ReplicaSet releases it and creates another one.
             return found(PodAction::Delete, false);
         }
         match text(after, "/status/phase") {
@@ -279,8 +288,8 @@ impl<'a> Scan<'a> {
             .is_none_or(|all| all.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value)))
     }
 
-    /// Whether a controller deletes this ReplicaSet: the Deployment goes, or there are more old
-    /// ones without pods than its history keeps.
+    /// Whether a controller deletes this ReplicaSet: the Deployment is deleted, or there are more
+    /// old ones without pods than its history limit.
     fn is_cleaned_up(&self, set: &Value) -> bool {
         let Some(deployment) = self.live.deployment().filter(|deployment| !is_deleting(deployment)) else {
             return true;
@@ -292,35 +301,37 @@ impl<'a> Scan<'a> {
         is_old(set) && is_empty(set) && u64::try_from(old).is_ok_and(|old| old > kept)
     }
 
-    /// The number of the newest ReplicaSet that has a pod which is not ready.
+    /// The number of the newest ReplicaSet with an unready pod.
     fn newest_unready(&self) -> Option<usize> {
         let waits = |set: &&Value| self.live.pods(uid(set)).iter().any(|pod| ready_since(pod).is_none());
         self.live.sets().into_iter().rev().find(waits).and_then(|set| self.live.number(uid(set)))
     }
 
-    /// Whether a controller deletes this pod of a ReplicaSet that has so many: an Event says so,
-    /// there are too many, or its owners go.
+    /// Whether a controller deletes this pod of a ReplicaSet with this many pods: an Event says so,
+    /// there are too many, or its owners are deleted.
     fn is_by_controller(&self, pod: &Value, set: &str, pods: usize) -> bool {
         let owner = self.live.sets().into_iter().find(|one| uid(one) == set);
         let goes = |object: Option<&Value>| object.is_none_or(is_deleting);
         let wanted = owner.map_or(0, |set| int(set, "/spec/replicas"));
         self.deleted.contains(text(pod, "/metadata/name"))
             || goes(owner)
-            // Nothing of what a Deployment left behind goes with it.
+            // Objects that a deleted Deployment leaves behind remain.
             || owner.is_some_and(|set| live::controller(set).is_some()) && goes(self.live.deployment())
             || i64::try_from(pods).is_ok_and(|pods| pods > wanted)
     }
 }
 
-/// What is said of a ReplicaSet that no controller deletes.
-const DELETED: &str = "deleted by somebody other than the controller";
-/// How many old ReplicaSets a Deployment keeps by default.
+/// The note at a ReplicaSet that no controller deletes.
+const DELETED: &str = "deleted by a client other than the controller";
+/// The default history limit of a Deployment.
 const HISTORY: u64 = 10;
 
-/// `Deleted pod: web-5d4-x7z`, as the ReplicaSet controller reports it.
+/// From Events of the ReplicaSet controller: `Deleted pod: web-5d4-x7z`.
 fn deleted_by_controller(recording: &Recording) -> BTreeSet<&str> {
     let messages = recording.entries.iter().filter_map(|entry| match entry {
-        Entry::Object(version) if version.kind == "Event" && text(&version.object, "/reason") == "SuccessfulDelete" => {
+        RecordingEntry::Object(version)
+            if version.kind == "Event" && text(&version.object, "/reason") == "SuccessfulDelete" =>
+        {
             text(&version.object, "/message").strip_prefix("Deleted pod: ")
         }
         _ => None,

@@ -1,5 +1,5 @@
-//! Revisions and generations of a cluster that has been in use, as a case that begins with nothing
-//! counts them.
+//! Translates revisions and generations of a cluster into those of a case, which begins without
+//! objects.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use super::live::{self, REVISION, REVISION_HISTORY, int};
 
-/// How numbers of the cluster become those of the case.
+/// Translates the cluster's numbers into the case's.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Revisions {
-    /// Those that are there at the beginning, counted from 1.
+    /// The initial revisions, counted from 1.
     first: BTreeMap<i64, i64>,
-    /// By how much the Deployment's generation is higher.
+    /// The difference of the Deployment's generations.
     generations: i64,
 }
 
 impl Revisions {
-    /// For these ReplicaSets and a Deployment of this generation, which the case brings to that one
+    /// For these ReplicaSets and a Deployment of this generation, which is `of_case` in the case
     /// before its first step.
     pub(super) fn new(sets: &[&Value], generation: i64, of_case: i64) -> Self {
         let mut known: Vec<i64> = sets.iter().filter_map(|set| live::revision(set)).collect();
@@ -26,13 +26,13 @@ impl Revisions {
         Self { first: known.into_iter().zip(1..).collect(), generations: generation - of_case }
     }
 
-    /// A revision as the case counts it.
+    /// A revision in the case.
     pub(super) fn of(&self, revision: i64) -> i64 {
         let (last, count) = self.first.iter().next_back().map_or((0, 0), |(last, count)| (*last, *count));
         self.first.get(&revision).copied().unwrap_or(if revision > last { revision - last + count } else { revision })
     }
 
-    /// Write the numbers of a Deployment or a ReplicaSet as the case counts them.
+    /// Replace the numbers of a Deployment or a ReplicaSet by the case's.
     pub(super) fn apply(&self, kind: &str, object: &mut Value) {
         if kind == live::DEPLOYMENT {
             for place in ["/metadata/generation", "/status/observedGeneration"] {

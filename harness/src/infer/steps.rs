@@ -1,62 +1,62 @@
-//! Moves as steps of a case: those between which the controllers did not settle are one step, and
-//! pods that become ready one by one are one step with sub-steps.
+//! Turns moves into steps of a case: moves between which the controllers did not settle are one
+//! step, and pods that become ready one by one are one step with sub-steps.
 
-use super::arrange::{Arrangement, Arrangements};
-use super::flow::quoted;
-use super::moves::{Happening, Move, PodAction, PodMove};
-use super::timing::Wait;
-use super::written::Written;
+use super::arrangement::{Arrangement, Arrangements};
+use super::flow_yaml::quoted;
+use super::moves::{Happening, InferredMove, PodAction, PodMove};
+use super::timing::TimedWait;
+use super::user_writes::StepText;
 
 /// A step of the case.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Step {
-    /// What it does, in flow style: `ready: {pods: 3}`.
+pub(super) struct InferredStep {
+    /// The operation, in flow style: `ready: {pods: 3}`.
     pub(super) line: String,
-    /// Remarks for the reader.
+    /// Notes for the reader.
     pub(super) notes: Vec<String>,
-    /// Its name, where time is counted from it.
+    /// Its label, if a later time counts from it.
     pub(super) label: Option<String>,
-    /// The entry with which it begins, or each of its sub-steps.
+    /// The entries with which it or its sub-steps begin.
     pub(super) entries: Vec<usize>,
-    /// The entries of all that was done in it.
+    /// The entries of everything in it.
     members: Vec<usize>,
     /// Whether several timers end in it at about the same time.
     at_once: bool,
-    /// What a sub-step does, if those of several pods are one step.
+    /// The operation of a sub-step, if those of several pods are one step.
     unit: Option<String>,
-    /// What came before the controllers had settled, one by one in flow style; empty where it was
+    /// What happened before the controllers had settled, one by one in flow style; empty if it was
     /// one thing.
     pub(super) things: Vec<String>,
-    /// The same in one operation that waits until the pods that it makes ready are available.
+    /// The same as one operation that waits until the pods that it makes ready are available.
     waiting: Option<String>,
     /// Whether the next step begins before the controllers have settled.
     pub(super) is_left: bool,
 }
 
-/// The steps, and the time between them where it matters. With `timed` it matters of each pod when
-/// it became ready.
-pub(super) fn steps(happenings: &[Happening], arranged: &Arrangements, timed: bool) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+/// The steps, and the time between them if it matters. With `timed` it matters when each pod became
+/// ready.
+pub(super) fn steps(happenings: &[Happening], arranged: &Arrangements, timed: bool) -> Vec<InferredStep> {
+    let mut steps: Vec<InferredStep> = Vec::new();
     let mut group: Vec<&Happening> = Vec::new();
     for happening in happenings {
-        // A pod is gone only after somebody deleted it: that was a step before.
+        // A pod is gone only after it was deleted, which was an earlier step.
         let ends = terminates(happening) && group.iter().any(|before| !terminates(before));
-        if happening.settled || ends || happening.waited.is_some() {
+        if happening.settled || ends || happening.wait.is_some() {
             add(&mut steps, step(&group, timed), timed);
             group.clear();
-            if !happening.settled && happening.waited.is_none() {
-                steps.last_mut().into_iter().for_each(Step::leave);
+            if !happening.settled && happening.wait.is_none() {
+                steps.last_mut().into_iter().for_each(InferredStep::leave);
             }
         }
-        if let Some(wait) = happening.waited.filter(|wait| !waits_itself(&mut steps, *wait, happening)) {
-            let line = waited(wait, &mut steps);
+        if let Some(wait) = happening.wait.filter(|wait| !waits_itself(&mut steps, *wait, happening)) {
+            let line = advance_step(wait, &mut steps);
             let known = wait.since.and_then(|_| steps.iter().position(|step| step.line == line));
             match known {
-                // Pods that became ready in one step are available one after the other; so much
-                // time has passed already.
+                // Pods that became ready in one step become available one after the other; this
+                // much time has passed already.
                 Some(at) => steps[at].at_once |= at + 1 == steps.len(),
                 None => {
-                    let mut step = Step::plain(line, happening.entry);
+                    let mut step = InferredStep::plain(line, happening.entry);
                     if !happening.moves.is_empty() {
                         step.members.clear();
                     }
@@ -79,11 +79,12 @@ pub(super) fn steps(happenings: &[Happening], arranged: &Arrangements, timed: bo
 
 /// Whether pods have ended.
 fn terminates(happening: &Happening) -> bool {
-    happening.moves.iter().any(|one| matches!(one, Move::Pod(PodMove { action: PodAction::Terminate, .. })))
+    happening.moves.iter().any(|one| matches!(one, InferredMove::Pod(PodMove { action: PodAction::Terminate, .. })))
 }
 
-/// Add a step. Pods that become ready one after the other are one, and so are pods that end.
-fn add(steps: &mut Vec<Step>, step: Option<Step>, timed: bool) {
+/// Add a step. Pods that become ready one after the other are merged into one step, and so are pods
+/// that end.
+fn add(steps: &mut Vec<InferredStep>, step: Option<InferredStep>, timed: bool) {
     let Some(step) = step else { return };
     match steps.last_mut() {
         Some(last) if step.unit.is_some() && last.unit == step.unit && !timed => {
@@ -95,9 +96,8 @@ fn add(steps: &mut Vec<Step>, step: Option<Step>, timed: bool) {
     }
 }
 
-/// Whether the last step itself waits until its pods are available, which is all that happened
-/// then.
-fn waits_itself(steps: &mut [Step], wait: Wait, happening: &Happening) -> bool {
+/// Whether the last step itself waits until its pods are available, and nothing else happened then.
+fn waits_itself(steps: &mut [InferredStep], wait: TimedWait, happening: &Happening) -> bool {
     let since = wait.since.filter(|_| wait.is_ready && happening.moves.is_empty());
     let last = steps.last_mut().filter(|step| since.is_some_and(|entry| step.members.contains(&entry)));
     let Some((step, waiting)) = last.and_then(|step| step.waiting.clone().map(|waiting| (step, waiting))) else {
@@ -107,9 +107,9 @@ fn waits_itself(steps: &mut [Step], wait: Wait, happening: &Happening) -> bool {
     true
 }
 
-/// The operation that lets time pass; the step from which it is counted gets a name.
-fn waited(wait: Wait, steps: &mut [Step]) -> String {
-    let Wait { seconds, since, .. } = wait;
+/// The operation that advances the clock; the step from which it counts gets a label.
+fn advance_step(wait: TimedWait, steps: &mut [InferredStep]) -> String {
+    let TimedWait { seconds, since, .. } = wait;
     let found = since.and_then(|entry| (1..).zip(steps).find(|(_, step)| step.members.contains(&entry)));
     match found {
         None => format!("advance: {seconds}s"),
@@ -120,7 +120,7 @@ fn waited(wait: Wait, steps: &mut [Step]) -> String {
     }
 }
 
-impl Step {
+impl InferredStep {
     /// One thing that begins with this entry.
     fn plain(line: String, entry: usize) -> Self {
         let (entries, members) = (vec![entry], vec![entry]);
@@ -132,7 +132,7 @@ impl Step {
     /// The next step begins before the controllers have settled.
     fn leave(&mut self) {
         self.is_left = true;
-        self.notes.push(LEFT.to_owned());
+        self.notes.push(UNSETTLED.to_owned());
     }
 
     /// Whether it begins with this entry or before.
@@ -140,17 +140,17 @@ impl Step {
         self.entries.first().is_some_and(|first| *first <= entry)
     }
 
-    /// Say what a recording does not have, and that this and what follows may be otherwise for it.
+    /// Note what the recording lacks: this step and the following ones may differ because of it.
     pub(super) fn doubt(&mut self, why: &str) {
         self.notes.push(why.to_owned());
     }
 
-    /// Whether several things came before the controllers had settled.
+    /// Whether several things happened before the controllers had settled.
     pub(super) fn is_concurrent(&self) -> bool {
         self.things.len() > 1 || self.at_once
     }
 
-    /// Put its things in another way.
+    /// Rearrange its things.
     fn arrange(&mut self, arrangement: &Arrangement) {
         let flow = |thing: &String| format!("{{{thing}}}");
         self.line = match arrangement {
@@ -170,18 +170,18 @@ impl Step {
     }
 }
 
-/// What is said of a step that ends before the controllers have settled.
-const LEFT: &str = "pods had ended before the controllers settled; what was there in between is not compared";
-/// What is said of a step with several things.
+/// The note at a step that ends before the controllers have settled.
+const UNSETTLED: &str = "pods had ended before the controllers settled; what was there in between is not compared";
+/// The note at a step with several things.
 const OVERLAPPING: &str = "these came before the controllers had settled; in which order they saw them is not known";
 
-/// One step of these happenings, between which nothing settled. Where pods are available some time
-/// after they are ready (`timed`), an operation that makes several ready waits until they are; so
-/// they become ready one by one.
-fn step(group: &[&Happening], timed: bool) -> Option<Step> {
+/// One step of these happenings, between which the controllers did not settle. If pods become
+/// available some time after they are ready (`timed`), an operation that makes several ready waits
+/// for that; so they become ready one by one.
+fn step(group: &[&Happening], timed: bool) -> Option<InferredStep> {
     let first = group.first()?;
-    let moves: Vec<&Move> = group.iter().flat_map(|happening| &happening.moves).collect();
-    let mut chunks: Vec<&[&Move]> = moves.chunk_by(|one, two| is_alike(one, two)).collect();
+    let moves: Vec<&InferredMove> = group.iter().flat_map(|happening| &happening.moves).collect();
+    let mut chunks: Vec<&[&InferredMove]> = moves.chunk_by(|one, two| is_alike(one, two)).collect();
     let alone = chunks.len() == 1;
     let waiting = (timed && alone && moves.len() > 1).then(|| thing(chunks[0], true));
     if timed {
@@ -203,46 +203,47 @@ fn step(group: &[&Happening], timed: bool) -> Option<Step> {
     let unit = (!several && is_mergeable(&moves)).then(|| line.clone());
     let members = group.iter().map(|happening| happening.entry).collect();
     let things = if several { things } else { Vec::new() };
-    Some(Step { notes, members, unit, things, waiting, ..Step::plain(line, first.entry) })
+    Some(InferredStep { notes, members, unit, things, waiting, ..InferredStep::plain(line, first.entry) })
 }
 
-/// Whether this and more of its kind are one step with sub-steps.
-fn is_mergeable(moves: &[&Move]) -> bool {
+/// Whether this move and more of its kind are one step with sub-steps.
+fn is_mergeable(moves: &[&InferredMove]) -> bool {
     match moves {
-        [Move::Pod(PodMove { action: PodAction::Ready, is_next, .. })] => *is_next,
-        [Move::Pod(PodMove { action: PodAction::Terminate, .. })] => true,
+        [InferredMove::Pod(PodMove { action: PodAction::Ready, is_next, .. })] => *is_next,
+        [InferredMove::Pod(PodMove { action: PodAction::Terminate, .. })] => true,
         _ => false,
     }
 }
 
-/// What is said of a move, and which other operation writes the same.
-fn notes_of(one: &Move, alone: bool) -> Vec<String> {
-    let (Move::User(Written { step, note, firm }) | Move::Unseen(Written { step, note, firm })) = one else {
+/// The note at a move, and the other operation that writes the same.
+fn notes_of(one: &InferredMove, alone: bool) -> Vec<String> {
+    let (InferredMove::User(StepText { step, note, firm }) | InferredMove::Unseen(StepText { step, note, firm })) = one
+    else {
         return Vec::new();
     };
     let other = firm.as_ref().map(|firm| if alone { firm } else { step });
     note.iter().cloned().chain(other.map(|other| format!("or `{other}`: both write the same"))).collect()
 }
 
-/// One operation for moves that are alike. Only where they came `alone` is it known which
-/// ReplicaSet is the newest.
-fn thing(moves: &[&Move], alone: bool) -> String {
+/// One operation for equal moves. Only if they came `alone` is it known which ReplicaSet is the
+/// newest.
+fn thing(moves: &[&InferredMove], alone: bool) -> String {
     match moves {
-        [Move::User(Written { step, firm, .. }) | Move::Unseen(Written { step, firm, .. }), ..] => {
+        [InferredMove::User(StepText { step, firm, .. }) | InferredMove::Unseen(StepText { step, firm, .. }), ..] => {
             firm.as_ref().filter(|_| !alone).unwrap_or(step).clone()
         }
-        [Move::Pod(one), ..] => pods(&PodMove { is_next: one.is_next && alone, ..*one }, moves.len()),
+        [InferredMove::Pod(one), ..] => pods(&PodMove { is_next: one.is_next && alone, ..*one }, moves.len()),
         [] => String::new(),
     }
 }
 
-/// Whether two moves are the same of two pods, and one operation says both.
-fn is_alike(one: &Move, two: &Move) -> bool {
-    let (Move::Pod(one), Move::Pod(two)) = (one, two) else { return false };
+/// Whether two moves are the same for two pods, so that one operation expresses both.
+fn is_alike(one: &InferredMove, two: &InferredMove) -> bool {
+    let (InferredMove::Pod(one), InferredMove::Pod(two)) = (one, two) else { return false };
     one.action == PodAction::Ready && two.action == one.action && (one.set, one.is_next) == (two.set, two.is_next)
 }
 
-/// A move of so many pods.
+/// A move of this many pods.
 fn pods(one: &PodMove, number: usize) -> String {
     let PodMove { action, set, place, is_next } = *one;
     let of = if is_next { String::new() } else { format!(", of: {{replicaset: rs{set}}}") };

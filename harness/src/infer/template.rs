@@ -1,53 +1,53 @@
-//! Pod templates, as a case words the way from one to the next.
+//! Expresses the change from one pod template to the next in a case.
 //!
 //! A case's template has one container and whatever `set` adds to it. Nothing else in a template
-//! decides anything: the Deployment controller only asks which templates are equal. So a change
-//! that `set image`, `set env` and `restart` cannot say becomes a variable of its own, with a
-//! number for each template.
+//! matters: the Deployment controller only compares templates for equality. So a change that `set
+//! image`, `set env` and `restart` cannot express becomes a variable of its own, with a number for
+//! each template.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::flow::{flow, quoted};
+use super::flow_yaml::{flow, quoted};
 use super::live::text;
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 
 /// The annotation that `kubectl rollout restart` writes.
 const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
-/// The variable that stands for what a case's template does not have.
+/// The variable that represents the parts that a case's template lacks.
 const REST: &str = "REST_OF_TEMPLATE";
-/// What a case calls its only container.
+/// The name of the only container of a case.
 const CONTAINER: &str = "app";
 
-/// A template, taken apart.
+/// The parts of a template.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct TemplateShape {
     /// The image of its first container.
     pub(super) image: String,
-    /// The first container's variables that have a plain value.
+    /// The variables of the first container with a literal value.
     env: BTreeMap<String, String>,
     /// When it was restarted.
     restarted: Option<String>,
-    /// All else.
+    /// Everything else.
     rest: Value,
 }
 
-/// How a case makes one template of another.
+/// How a case changes one template into another.
 #[derive(Debug, PartialEq)]
 pub(super) struct Wording {
     /// The operation, as a step of a case.
     pub(super) step: String,
     /// The same as part of a strategic merge patch of the template.
     pub(super) patch: Value,
-    /// What else changed, which the case does not have.
+    /// What else changed, which the case lacks.
     pub(super) left_out: Option<String>,
-    /// Whether the image alone was changed.
+    /// Whether only the image changed.
     pub(super) is_image: bool,
 }
 
-impl Shape {
-    /// Of this template.
+impl TemplateShape {
+    /// The parts of this template.
     pub(super) fn of(template: &Value) -> Self {
         let mut rest = template.clone();
         let annotations = rest.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
@@ -73,8 +73,8 @@ impl Shape {
         Self { image, env, restarted, rest }
     }
 
-    /// Whether the two are equal but for the image, the variables and the labels.
-    pub(super) fn differs_in_container_alone(&self, other: &Self) -> bool {
+    /// Whether the two are equal except for the image, the variables and the labels.
+    pub(super) fn differs_in_container_alone(&self, peer: &Self) -> bool {
         let rest = |shape: &Self| {
             let mut rest = shape.rest.clone();
             if let Some(metadata) = rest.pointer_mut("/metadata").and_then(Value::as_object_mut) {
@@ -82,11 +82,11 @@ impl Shape {
             }
             rest
         };
-        self.restarted == other.restarted && rest(self) == rest(other)
+        self.restarted == peer.restarted && rest(self) == rest(peer)
     }
 
-    /// A variable that stands for what a case's template does not have: that of the template with
-    /// this number.
+    /// Add the variable that represents the parts that a case's template lacks, for the template
+    /// with this number.
     pub(super) fn stand_for_rest(&mut self, number: usize) {
         self.env.insert(REST.to_owned(), number.to_string());
     }
@@ -101,9 +101,9 @@ impl Shape {
         container
     }
 
-    /// How a case of the Deployment `name` gets from here to `next`, which is the template with
-    /// this number.
-    pub(super) fn to(&self, next: &Self, name: &str, number: usize) -> Wording {
+    /// How a case of the Deployment `name` changes this template into `next`, which is the template
+    /// with this number.
+    pub(super) fn change_to(&self, next: &Self, name: &str, number: usize) -> Wording {
         let gone = self.env.keys().any(|key| !next.env.contains_key(key));
         let other_rest = differing(&self.rest, &next.rest, "");
         let restarted = self.restarted != next.restarted;
@@ -140,7 +140,7 @@ impl Shape {
     }
 }
 
-/// The places at which two values differ, as pointers, the shallowest that tells.
+/// The pointers at which two values differ, the shallowest ones that suffice.
 fn differing(one: &Value, two: &Value, at: &str) -> Vec<String> {
     match (one, two) {
         _ if one == two => Vec::new(),
@@ -190,8 +190,8 @@ mod tests {
         Some("/spec/containers/0/env")
     )]
     fn a_change_in_the_words_of_a_case(#[case] next: Value, #[case] step: &str, #[case] left_out: Option<&str>) {
-        let before = Shape::of(&template("a:1", &json!([]), &json!({}), "1"));
-        let wording = before.to(&Shape::of(&next), "web", 7);
+        let before = TemplateShape::of(&template("a:1", &json!([]), &json!({}), "1"));
+        let wording = before.change_to(&TemplateShape::of(&next), "web", 7);
         assert_eq!((wording.step.as_str(), wording.left_out.as_deref()), (step, left_out));
     }
 }

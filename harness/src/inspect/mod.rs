@@ -1,151 +1,151 @@
-//! A recording to look at: frame by frame in a terminal, or as a trace for a viewer of traces.
+//! Presents a recording: frame by frame in a terminal, or as a trace for trace viewers.
 //!
-//! Pure. [`Inspected`] is what is known of a recording; a place in it is the number of a frame,
-//! which a [`Move`] changes; a [`View`] is computed from both and from the size of the terminal,
-//! and writes itself into a buffer. Keys and the terminal itself are `cli`'s.
+//! Pure. [`Inspection`] is the content of a recording. A position in it is the number of a frame,
+//! which a [`Navigation`] changes. A [`FrameView`] is computed from both and the size of the
+//! terminal, and draws into a buffer. `cli` handles keys and the terminal.
 //!
-//! * `moves` says which frame is the next one.
-//! * `view` says what there is to be seen, `panel` shows as much of it as fits.
+//! * `navigation` finds the frame that a key leads to.
+//! * `view` computes the view of a frame; `panel` draws the part of a panel that fits.
 //! * [`trace()`] is the whole recording in Chrome's trace event format.
 
-mod moves;
+mod navigation;
 mod panel;
 mod trace;
 mod view;
 
-pub use moves::Move;
+pub use navigation::Navigation;
 pub use trace::trace;
-pub use view::View;
+pub use view::FrameView;
 
-use crate::course::{Course, Frames, Moment};
-use crate::infer::OTHERS;
-use crate::plain::line;
+use crate::infer::FOREIGN_WRITER;
 use crate::recording::{Recording, SubjectKind};
 use crate::report::headline;
+use crate::sanitize::line;
+use crate::series::{RecordingTrace, RolloutSeries, Snapshot};
 use crate::timeline::{StepId, Timeline};
-use crate::verdict::{Judgement, Place};
+use crate::verdict::{Judgement, TimelineLocation};
 
-/// What is known of a recording.
+/// A recording, prepared for presentation.
 #[derive(Debug, Clone)]
-pub struct Inspected {
-    /// The case, or the namespace where there is none.
+pub struct Inspection {
+    /// The case, or the namespace if there is no case.
     pub title: String,
     /// The subject and the cluster.
-    pub who: String,
+    pub subject: String,
     /// The verdict in one line, or why there is none.
     pub verdict: String,
     /// The case file.
     pub path: String,
-    /// The step at which the subject first went wrong.
+    /// The first wrong step of the subject.
     pub wrong: Option<StepId>,
     /// The frames.
-    pub frames: Frames,
-    /// What the subject did.
+    pub frames: RecordingTrace,
+    /// The timeline of the subject.
     pub timeline: Timeline,
-    /// What was expected.
+    /// The expected timeline.
     pub expected: Option<Timeline>,
-    /// What is known of requests.
-    asked: Asked,
+    /// What the recording knows about requests.
+    request_source: RequestSource,
     /// Why there are no steps, if there are none.
-    stepless: Option<String>,
-    /// A lane for each ReplicaSet.
-    lanes: Course,
+    no_steps_reason: Option<String>,
+    /// The lanes of the ReplicaSets.
+    lanes: RolloutSeries,
 }
 
-/// Why there are no requests.
-const UNSEEN: &str = "a live cluster shows objects, not requests";
-/// Why there are no writers either.
-const UNNAMED: &str = "and this recording does not name who wrote them";
+/// The explanation if there are no requests.
+const NO_REQUESTS: &str = "a live cluster shows objects, not requests";
+/// The explanation if the authors of versions are unknown, too.
+const NO_AUTHORS: &str = "and this recording does not name who wrote them";
 
-/// What a recording knows of requests.
+/// What a recording knows about requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    /// Those of the subject.
+enum RequestSource {
+    /// The requests of the subject.
     Requests,
-    /// None, but the programs that wrote the versions.
+    /// Only the programs that wrote the versions.
     Authors,
-    /// Nothing.
-    Nothing,
+    /// Neither requests nor authors.
+    Unknown,
 }
 
-impl Asked {
-    fn of(recording: &Recording, frames: &Frames) -> Self {
-        let named = |moment: &Moment| moment.author.as_deref().is_some_and(|author| author != OTHERS);
-        let is_named = || frames.moments.iter().any(named);
-        let has_requests = frames.passages.iter().any(|passage| !passage.asked.is_empty());
+impl RequestSource {
+    fn of(recording: &Recording, frames: &RecordingTrace) -> Self {
+        let has_author = |moment: &Snapshot| moment.author.as_deref().is_some_and(|author| author != FOREIGN_WRITER);
+        let has_authors = || frames.snapshots.iter().any(has_author);
+        let has_requests = frames.steps.iter().any(|passage| !passage.requests.is_empty());
         match recording.header.kind {
             _ if has_requests => Self::Requests,
-            SubjectKind::Cluster if is_named() => Self::Authors,
-            SubjectKind::Cluster => Self::Nothing,
+            SubjectKind::Cluster if has_authors() => Self::Authors,
+            SubjectKind::Cluster => Self::Unknown,
             _ => Self::Requests,
         }
     }
 }
 
-impl Inspected {
-    /// A recording that was judged by this timeline, or by none.
+impl Inspection {
+    /// A judged recording, with its expected timeline if there is one.
     #[must_use]
-    pub fn judged(recording: &Recording, judgement: &Judgement, expected: Option<&Timeline>) -> Self {
+    pub fn of_judgement(recording: &Recording, judgement: &Judgement, expected: Option<&Timeline>) -> Self {
         let wrong = judgement.decisive().and_then(|finding| match finding.place {
-            Place::Step(id) => Some(id),
-            Place::Events => None,
+            TimelineLocation::Step(id) => Some(id),
+            TimelineLocation::Events => None,
         });
         Self {
             verdict: headline(judgement),
             wrong,
             expected: expected.cloned(),
-            stepless: None,
+            no_steps_reason: None,
             ..Self::of(recording, judgement.timeline.clone())
         }
     }
 
-    /// A recording that cannot be judged: it has no case.
+    /// A recording that cannot be judged because it has no case.
     #[must_use]
-    pub fn unjudged(recording: &Recording) -> Self {
+    pub fn without_case(recording: &Recording) -> Self {
         Self::of(recording, Timeline::from_recording(recording))
     }
 
     /// A recording of a live cluster, with a mark for each step that was inferred from it.
     #[must_use]
-    pub fn inferred(recording: &Recording) -> Self {
+    pub fn of_inferred(recording: &Recording) -> Self {
         let verdict =
             "not judged: the steps are inferred from what was recorded; `lockstep replay` plays them on upstream";
-        Self { verdict: verdict.to_owned(), stepless: None, ..Self::unjudged(recording) }
+        Self { verdict: verdict.to_owned(), no_steps_reason: None, ..Self::without_case(recording) }
     }
 
-    /// A recording of a live cluster from which no steps can be inferred, and why.
+    /// A recording of a live cluster from which no steps can be inferred, with the reason.
     #[must_use]
-    pub fn stepless(recording: &Recording, why: &str) -> Self {
-        let stepless = Some(line(why).into_owned());
+    pub fn without_steps(recording: &Recording, why: &str) -> Self {
+        let no_steps_reason = Some(line(why).into_owned());
         Self {
             verdict: "not judged: no steps were found in the recording".to_owned(),
-            stepless,
-            ..Self::unjudged(recording)
+            no_steps_reason,
+            ..Self::without_case(recording)
         }
     }
 
-    /// What there is in place of requests; `None` where there are requests.
+    /// The explanation of missing requests; `None` if there are requests.
     #[must_use]
     pub fn instead_of_requests(&self) -> Option<String> {
-        match self.asked {
-            Asked::Requests => None,
-            Asked::Authors => Some(format!("{UNSEEN}; each version says which program wrote it")),
-            Asked::Nothing => Some(format!("{UNSEEN}, {UNNAMED}")),
+        match self.request_source {
+            RequestSource::Requests => None,
+            RequestSource::Authors => Some(format!("{NO_REQUESTS}; each version says which program wrote it")),
+            RequestSource::Unknown => Some(format!("{NO_REQUESTS}, {NO_AUTHORS}")),
         }
     }
 
     fn of(recording: &Recording, timeline: Timeline) -> Self {
         let header = &recording.header;
         let title = if header.case.is_empty() { &header.namespace } else { &header.case };
-        let frames = Frames::of(recording);
+        let frames = RecordingTrace::of(recording);
         Self {
             title: line(title).into_owned(),
-            who: line(&format!("{} on {}", header.subject, header.cluster.title())).into_owned(),
+            subject: line(&format!("{} on {}", header.subject, header.cluster.title())).into_owned(),
             verdict: "not judged: the recording has no case".to_owned(),
             path: line(&header.path).into_owned(),
             wrong: None,
-            asked: Asked::of(recording, &frames),
-            stepless: Some("the recording has no case".to_owned()),
+            request_source: RequestSource::of(recording, &frames),
+            no_steps_reason: Some("the recording has no case".to_owned()),
             lanes: frames.lanes(),
             frames,
             timeline,

@@ -1,4 +1,4 @@
-//! A panel: lines with a title, of which as many are shown as fit around the one that counts.
+//! A panel: lines with a title, of which those around the focus are shown if not all fit.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, BorderType, Widget};
 pub(super) struct Panel {
     pub(super) title: String,
     pub(super) lines: Vec<Line<'static>>,
-    /// The line that is to be seen.
+    /// The index of the line that must be visible.
     pub(super) focus: usize,
 }
 
@@ -20,12 +20,12 @@ impl Panel {
         Self { title: title.into(), lines, focus: 0 }
     }
 
-    /// As many rows as all of it takes, with its borders.
+    /// The number of rows of the whole panel, with borders.
     pub(super) fn height(&self) -> u16 {
         u16::try_from(self.lines.len()).unwrap_or(u16::MAX).saturating_add(2)
     }
 
-    /// The lines that fit in so many rows.
+    /// The lines that fit into this number of rows, and the index of the first.
     fn window(&self, rows: usize) -> (usize, &[Line<'static>]) {
         let from = self.focus.saturating_sub(rows / 2).min(self.lines.len().saturating_sub(rows));
         (from, &self.lines[from..self.lines.len().min(from + rows)])
@@ -35,17 +35,17 @@ impl Panel {
         if area.height < 3 || area.width < 4 {
             return;
         }
-        let (from, shown) = self.window(usize::from(area.height) - 2);
-        let hidden = self.lines.len() - shown.len();
+        let (from, visible) = self.window(usize::from(area.height) - 2);
+        let hidden = self.lines.len() - visible.len();
         let title = match hidden {
             0 => format!(" {} ", self.title),
-            _ => format!(" {} · {}–{} of {} ", self.title, from + 1, from + shown.len(), self.lines.len()),
+            _ => format!(" {} · {}–{} of {} ", self.title, from + 1, from + visible.len(), self.lines.len()),
         };
         let border = Style::new().fg(Color::DarkGray);
         let block = Block::bordered().border_type(BorderType::Rounded).border_style(border).title(title.bold().reset());
         let inner = block.inner(area);
         block.render(area, buffer);
-        for (line, row) in shown.iter().zip(inner.rows()) {
+        for (line, row) in visible.iter().zip(inner.rows()) {
             line.render(row, buffer);
         }
     }

@@ -1,17 +1,16 @@
-//! A recording in Chrome's trace event format, as Perfetto and chrome://tracing open it.
+//! A recording in Chrome's trace event format, which Perfetto and chrome://tracing open.
 //!
-//! Times are microseconds. A recording counts milliseconds, and several things may be seen in one
-//! of them: they stand a microsecond apart, in their order. Tracks: a counter for each ReplicaSet's
-//! size and one for its available pods, a thread for the steps, one for the decisions and one for
-//! the requests.
+//! Times are in microseconds. A recording counts milliseconds, so events of one millisecond are put
+//! one microsecond apart, in order. The tracks are a counter for the size and one for the available
+//! pods of each ReplicaSet, and a thread each for steps, decisions and requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Asked, Inspected};
-use crate::course::Moment;
+use super::{Inspection, RequestSource};
+use crate::series::Snapshot;
 
 /// All tracks belong to one process: the case.
 const PROCESS: u32 = 1;
@@ -21,35 +20,35 @@ const REQUESTS: u32 = 3;
 
 /// The whole recording as one JSON text.
 #[must_use]
-pub fn trace(inspected: &Inspected) -> String {
-    let mut events = vec![named("process_name", None, &inspected.title)];
-    let requests_or_writes = if inspected.asked == Asked::Authors { "writes" } else { "requests" };
+pub fn trace(inspected: &Inspection) -> String {
+    let mut events = vec![metadata("process_name", None, &inspected.title)];
+    let requests_or_writes = if inspected.request_source == RequestSource::Authors { "writes" } else { "requests" };
     for (thread, name) in [(STEPS, "steps"), (DECISIONS, "decisions"), (REQUESTS, requests_or_writes)] {
-        events.push(named("thread_name", Some(thread), name));
+        events.push(metadata("thread_name", Some(thread), name));
         events.push(json!({"ph": "M", "name": "thread_sort_index", "pid": PROCESS, "tid": thread, "args": {"sort_index": thread}}));
     }
-    let times = Times::of(&inspected.frames.moments);
+    let times = EventTimes::of(&inspected.frames.snapshots);
     events.extend(steps(inspected, &times));
     events.extend(sizes(inspected, &times));
     events.extend(requests(inspected));
-    if inspected.asked == Asked::Authors {
+    if inspected.request_source == RequestSource::Authors {
         events.extend(writes(inspected, &times));
     }
-    let other = json!({"subject": inspected.who, "verdict": inspected.verdict, "case": inspected.path});
+    let other = json!({"subject": inspected.subject, "verdict": inspected.verdict, "case": inspected.path});
     json!({"traceEvents": events, "displayTimeUnit": "ms", "otherData": other}).to_string() + "\n"
 }
 
-fn named(what: &str, thread: Option<u32>, name: &str) -> Value {
-    json!({"ph": "M", "name": what, "pid": PROCESS, "tid": thread.unwrap_or(0), "args": {"name": name}})
+fn metadata(kind: &str, thread: Option<u32>, name: &str) -> Value {
+    json!({"ph": "M", "name": kind, "pid": PROCESS, "tid": thread.unwrap_or(0), "args": {"name": name}})
 }
 
-/// The time of each moment, none before or equal to the one before it.
-struct Times(Vec<u64>);
+/// The time of each moment, strictly increasing.
+struct EventTimes(Vec<u64>);
 
-impl Times {
-    fn of(moments: &[Moment]) -> Self {
+impl EventTimes {
+    fn of(moments: &[Snapshot]) -> Self {
         let mut last = None;
-        let after = |moment: &Moment| {
+        let after = |moment: &Snapshot| {
             let at = (moment.at * 1_000).max(last.map_or(0, |last: u64| last + 1));
             last = Some(at);
             at
@@ -58,13 +57,13 @@ impl Times {
     }
 }
 
-/// A duration for each step. Those of one thread must not overlap, so each begins where the one
-/// before ends, at the earliest.
-fn steps(inspected: &Inspected, times: &Times) -> Vec<Value> {
+/// A duration for each step. Durations of one thread must not overlap, so a step begins when the
+/// previous step ends, or later.
+fn steps(inspected: &Inspection, times: &EventTimes) -> Vec<Value> {
     let mut events = Vec::new();
     let mut end = 0;
-    for (number, passage) in inspected.frames.passages.iter().enumerate() {
-        let places: Vec<usize> = inspected.frames.within(number).map(|(at, _)| at).collect();
+    for (number, passage) in inspected.frames.steps.iter().enumerate() {
+        let places: Vec<usize> = inspected.frames.snapshots_in(number).map(|(at, _)| at).collect();
         let time = |place: Option<&usize>, otherwise: u64| place.map_or(otherwise * 1_000, |at| times.0[*at]);
         let from = (passage.from * 1_000).min(time(places.first(), passage.from)).max(end);
         end = time(places.last(), passage.to).max(from);
@@ -78,25 +77,25 @@ fn steps(inspected: &Inspected, times: &Times) -> Vec<Value> {
     events
 }
 
-/// A counter where a size changes, and an instant for each decision.
-fn sizes(inspected: &Inspected, times: &Times) -> Vec<Value> {
+/// A counter event for each change of a size, and an instant for each decision.
+fn sizes(inspected: &Inspection, times: &EventTimes) -> Vec<Value> {
     let mut events = Vec::new();
     let mut last: BTreeMap<String, i64> = BTreeMap::new();
-    let mut before: Option<&Moment> = None;
-    for (moment, at) in inspected.frames.moments.iter().zip(&times.0) {
+    let mut before: Option<&Snapshot> = None;
+    for (moment, at) in inspected.frames.snapshots.iter().zip(&times.0) {
         if let Some(decision) = &moment.decision {
             events.push(json!({
                 "ph": "i", "s": "t", "name": decision, "cat": "decision", "pid": PROCESS, "tid": DECISIONS, "ts": at,
-                "args": {"step": inspected.frames.passage(moment).id.to_string(), "version": moment.version},
+                "args": {"step": inspected.frames.step_of(moment).id.to_string(), "version": moment.version},
             }));
         }
-        if before.is_some_and(|before| Arc::ptr_eq(&before.stop, &moment.stop)) {
+        if before.is_some_and(|before| Arc::ptr_eq(&before.totals, &moment.totals)) {
             continue;
         }
         before = Some(moment);
         let mut now: BTreeMap<String, i64> = last.keys().map(|name| (name.clone(), 0)).collect();
-        for (name, size) in &moment.stop.sets {
-            now.insert(name.clone(), size.wanted);
+        for (name, size) in &moment.totals.replica_sets {
+            now.insert(name.clone(), size.desired);
             now.insert(format!("{name} available"), size.available);
         }
         for (name, pods) in &now {
@@ -110,31 +109,31 @@ fn sizes(inspected: &Inspected, times: &Times) -> Vec<Value> {
     events
 }
 
-fn requests(inspected: &Inspected) -> Vec<Value> {
-    let asked = inspected.frames.passages.iter().flat_map(|passage| passage.asked.iter().map(move |it| (passage, it)));
+fn requests(inspected: &Inspection) -> Vec<Value> {
+    let asked = inspected.frames.steps.iter().flat_map(|passage| passage.requests.iter().map(move |it| (passage, it)));
     let mut events = Vec::new();
     let mut last = None;
     for (passage, request) in asked {
         let at = (request.at * 1_000).max(last.map_or(0, |last: u64| last + 1));
         last = Some(at);
         events.push(json!({
-            "ph": "i", "s": "t", "name": request.what, "cat": "request", "pid": PROCESS, "tid": REQUESTS, "ts": at,
+            "ph": "i", "s": "t", "name": request.request, "cat": "request", "pid": PROCESS, "tid": REQUESTS, "ts": at,
             "args": {"status": request.status, "step": passage.id.to_string()},
         }));
     }
     events
 }
 
-/// Who wrote each version, where requests are not known.
-fn writes(inspected: &Inspected, times: &Times) -> Vec<Value> {
-    let of = |(moment, at): (&Moment, &u64)| {
+/// The author of each version, if requests are not known.
+fn writes(inspected: &Inspection, times: &EventTimes) -> Vec<Value> {
+    let of = |(moment, at): (&Snapshot, &u64)| {
         let author = moment.author.as_ref().filter(|_| moment.version.is_some())?;
         Some(json!({
             "ph": "i", "s": "t", "name": author, "cat": "write", "pid": PROCESS, "tid": REQUESTS, "ts": at,
-            "args": {"what": moment.what, "step": inspected.frames.passage(moment).id.to_string()},
+            "args": {"what": moment.cause, "step": inspected.frames.step_of(moment).id.to_string()},
         }))
     };
-    inspected.frames.moments.iter().zip(&times.0).filter_map(of).collect()
+    inspected.frames.snapshots.iter().zip(&times.0).filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -143,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_replica_set_is_a_counter_and_each_step_lasts() {
+    fn trace_has_counter_for_replica_set_and_duration_for_step() {
         let text = trace(&rolling());
         let value: Value = serde_json::from_str(&text).unwrap();
         let events = value["traceEvents"].as_array().unwrap();
@@ -169,8 +168,8 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_has_writes_in_place_of_requests() {
-        let inspected = Inspected::inferred(&captured(Some("kubectl")));
+    fn trace_of_capture_has_writes_instead_of_requests() {
+        let inspected = Inspection::of_inferred(&captured(Some("kubectl")));
         let value: Value = serde_json::from_str(&trace(&inspected)).unwrap();
         let events = value["traceEvents"].as_array().unwrap();
         let named = |name: &str| events.iter().filter(|event| event["args"]["name"] == name).count();
@@ -183,9 +182,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_at_once_stands_in_its_order() {
+    fn times_of_moments_strictly_increase() {
         let inspected = rolling();
-        let times = Times::of(&inspected.frames.moments);
+        let times = EventTimes::of(&inspected.frames.snapshots);
         assert!(times.0.is_sorted_by(|a, b| a < b), "{:?}", times.0);
     }
 }

@@ -1,4 +1,4 @@
-//! What there is to be seen of one frame.
+//! The terminal view of one frame.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect, Size};
@@ -7,22 +7,22 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::panel::Panel;
-use super::{Asked, Inspected, UNNAMED, UNSEEN};
-use crate::course::{Moment, Passage};
-use crate::report::{Row, rows, staircase};
-use crate::timeline::{Line as TimelineLine, Step, StepId};
+use super::{Inspection, NO_AUTHORS, NO_REQUESTS, RequestSource};
+use crate::report::{DiffRow, ascii_chart, rows};
+use crate::series::{Snapshot, StepTrace};
+use crate::timeline::{StepId, TimelineLine, TimelineStep};
 
-/// From so many columns on there are two columns of panels.
+/// The least terminal width for two columns of panels.
 const WIDE: u16 = 110;
 /// The colours of ReplicaSets, in turn.
 const COLOURS: [Color; 6] = [Color::Blue, Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::LightRed];
-/// How far the rest of a wrapped line is set in.
+/// The indent of the rest of a wrapped line.
 const HANGING: usize = 6;
 const KEYS: &str = "←/→ step  ↑/↓ version  Home/End first/last  w first wrong step  q quit";
 
-/// One frame in a terminal of one size.
+/// The view of a frame for a terminal of a certain size.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct View {
+pub struct FrameView {
     heading: Vec<Line<'static>>,
     picture: Panel,
     status: Panel,
@@ -32,16 +32,16 @@ pub struct View {
     is_wide: bool,
 }
 
-impl View {
-    /// The view of a frame; the last one where the number is too great.
+impl FrameView {
+    /// The view of the frame with this number, or of the last frame if the number is too large.
     #[must_use]
-    pub fn of(inspected: &Inspected, at: usize, size: Size) -> Self {
+    pub fn of(inspected: &Inspection, at: usize, size: Size) -> Self {
         let is_wide = size.width >= WIDE;
         let frames = &inspected.frames;
-        let Some(moment) = frames.moments.get(at).or(frames.moments.last()) else {
+        let Some(moment) = frames.snapshots.get(at).or(frames.snapshots.last()) else {
             return Self::empty(inspected, is_wide);
         };
-        let passage = frames.passage(moment);
+        let passage = frames.step_of(moment);
         // The panel on the left, without its borders.
         let column = usize::from(if is_wide { size.width * 3 / 5 } else { size.width }).saturating_sub(2);
         Self {
@@ -55,7 +55,7 @@ impl View {
         }
     }
 
-    fn empty(inspected: &Inspected, is_wide: bool) -> Self {
+    fn empty(inspected: &Inspection, is_wide: bool) -> Self {
         let none = || Panel::new("", Vec::new());
         let heading = vec![Line::from(inspected.title.clone()).bold(), Line::from("the recording shows no object")];
         let (picture, status, decisions, requests, beside) = (none(), none(), none(), none(), none());
@@ -79,7 +79,7 @@ impl View {
         self.requests.draw(requests, buffer);
     }
 
-    /// One below the other; what does not fit at all goes, the requests first.
+    /// Draw all panels in one column. Panels that do not fit are left out, requests first.
     fn draw_narrow(&self, area: Rect, buffer: &mut Buffer) {
         let rest = |panel: &Panel, least: u16| panel.height().min(least);
         let mut heights = [
@@ -94,7 +94,7 @@ impl View {
                 heights[at] = 0;
             }
         }
-        // What is left goes to the one that has most to say.
+        // The panel with the most content gets the spare rows.
         let spare = area.height.saturating_sub(heights.iter().sum());
         let grows = if heights[3] > 0 { 3 } else { 1 };
         heights[grows] += spare;
@@ -106,7 +106,7 @@ impl View {
     }
 }
 
-impl Widget for &View {
+impl Widget for &FrameView {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         let heading = u16::try_from(self.heading.len()).unwrap_or(0);
         let [top, body, keys] =
@@ -123,25 +123,25 @@ impl Widget for &View {
     }
 }
 
-fn heading(inspected: &Inspected, moment: &Moment, at: usize) -> Vec<Line<'static>> {
+fn heading(inspected: &Inspection, moment: &Snapshot, at: usize) -> Vec<Line<'static>> {
     let frames = &inspected.frames;
-    let passage = frames.passage(moment);
-    let versions = frames.within(moment.passage).filter(|(_, moment)| moment.version.is_some()).count();
+    let passage = frames.step_of(moment);
+    let versions = frames.snapshots_in(moment.step).filter(|(_, moment)| moment.version.is_some()).count();
     let line = if passage.line == 0 { String::new() } else { format!("   {}:{}", inspected.path, passage.line) };
     let wrong = if inspected.wrong == Some(passage.id) { "   ▼ first wrong step" } else { "" };
-    let (number, all) = (at.min(frames.moments.len() - 1) + 1, frames.moments.len());
+    let (number, all) = (at.min(frames.snapshots.len() - 1) + 1, frames.snapshots.len());
     let seconds = moment.at / 1_000;
     let time = format!("{seconds}.{:03} s", moment.at % 1_000);
     let place = match moment.version {
         Some(version) => format!("frame {number} of {all} · {time} · version {version} of {versions}: "),
         None => format!("frame {number} of {all} · {time} · "),
     };
-    let what = Span::from(moment.what.clone());
+    let what = Span::from(moment.cause.clone());
     let what = if moment.decision.is_some() { what.bold() } else { what };
     let mut lines = vec![
         Line::from(vec![
             Span::from(inspected.title.clone()).bold(),
-            Span::from(format!("   {}", inspected.who)).dark_gray(),
+            Span::from(format!("   {}", inspected.subject)).dark_gray(),
         ]),
         Line::from(verdict(inspected)),
         Line::from(vec![
@@ -152,30 +152,30 @@ fn heading(inspected: &Inspected, moment: &Moment, at: usize) -> Vec<Line<'stati
         ]),
         Line::from(vec![Span::from(place).dark_gray(), what]),
     ];
-    // The parts of `given` would be many, and are in the case.
+    // The remarks of `given` would be many, and the case has them.
     let remarks = passage.remarks.iter().filter(|_| passage.id != StepId::GIVEN);
     lines.extend(remarks.map(|remark| Line::from(format!("  {remark}")).yellow()));
     lines
 }
 
-fn verdict(inspected: &Inspected) -> Span<'static> {
+fn verdict(inspected: &Inspection) -> Span<'static> {
     let text = inspected.verdict.clone();
     if inspected.wrong.is_some() { Span::from(text).red() } else { Span::from(text) }
 }
 
-/// What does not fit beside a bar goes below it.
-fn picture(inspected: &Inspected, moment: &Moment, columns: usize) -> Panel {
-    let sets = moment.stop.sets.len();
-    let lines = staircase(&inspected.lanes, &moment.stop).into_iter().enumerate().flat_map(|(at, line)| {
+/// The chart of the ReplicaSets. Text that does not fit beside a bar is wrapped.
+fn picture(inspected: &Inspection, moment: &Snapshot, columns: usize) -> Panel {
+    let sets = moment.totals.replica_sets.len();
+    let lines = ascii_chart(&inspected.lanes, &moment.totals).into_iter().enumerate().flat_map(|(at, line)| {
         let style = if at < sets { Style::new().fg(COLOURS[at % COLOURS.len()]) } else { Style::new() };
         wrapped(&line, columns, style)
     });
     Panel::new("ReplicaSets", lines.collect())
 }
 
-fn status(moment: &Moment, columns: usize) -> Panel {
+fn status(moment: &Snapshot, columns: usize) -> Panel {
     let mut lines = Vec::new();
-    for status in moment.statuses.iter() {
+    for status in moment.summaries.iter() {
         lines.extend(wrapped(&format!("{}: {}", status.deployment, status.counts), columns, Style::new().bold()));
         for (condition, message) in &status.conditions {
             let text = if message.is_empty() { condition.clone() } else { format!("{condition}: {message}") };
@@ -185,11 +185,11 @@ fn status(moment: &Moment, columns: usize) -> Panel {
     Panel::new("Deployments", lines)
 }
 
-/// The decisions of the step: those that were made, the one of this frame, and those to come.
-fn decisions(inspected: &Inspected, moment: &Moment, at: usize) -> Panel {
-    let made = inspected.frames.within(moment.passage);
-    let made: Vec<(usize, &str)> = made.filter_map(|(at, it)| Some((at, it.decision.as_deref()?))).collect();
-    let lines = made.iter().map(|(place, decision)| {
+/// The decisions of the step: past ones, that of this frame, and those to come.
+fn decisions(inspected: &Inspection, moment: &Snapshot, at: usize) -> Panel {
+    let all = inspected.frames.snapshots_in(moment.step);
+    let all: Vec<(usize, &str)> = all.filter_map(|(at, it)| Some((at, it.decision.as_deref()?))).collect();
+    let lines = all.iter().map(|(place, decision)| {
         let text = |sign: &str| Line::from(format!("{sign} {decision}"));
         match place.cmp(&at) {
             std::cmp::Ordering::Less => text(" "),
@@ -198,27 +198,27 @@ fn decisions(inspected: &Inspected, moment: &Moment, at: usize) -> Panel {
         }
     });
     let lines: Vec<_> = lines.collect();
-    let focus = made.iter().rposition(|(place, _)| *place <= at).unwrap_or(0);
+    let focus = all.iter().rposition(|(place, _)| *place <= at).unwrap_or(0);
     if lines.is_empty() {
         return Panel::new("decisions", vec![Line::from("nothing is decided in this step").dark_gray()]);
     }
     Panel { focus, ..Panel::new("decisions", lines) }
 }
 
-/// The requests of the step; those that are still to come are faint. A live cluster shows none of
-/// them: then who wrote each version.
-fn requests(inspected: &Inspected, passage: &Passage, moment: &Moment, at: usize) -> Panel {
+/// The requests of the step, with those to come faint. A live cluster shows no requests, but
+/// possibly the author of each version.
+fn requests(inspected: &Inspection, passage: &StepTrace, moment: &Snapshot, at: usize) -> Panel {
     let faint = |text: &str| vec![Line::from(text.to_owned()).dark_gray()];
-    match inspected.asked {
-        Asked::Authors => return writes(inspected, moment, at),
-        Asked::Nothing => {
-            let lines = [faint(&format!("{UNSEEN},")), faint(UNNAMED)];
+    match inspected.request_source {
+        RequestSource::Authors => return writes(inspected, moment, at),
+        RequestSource::Unknown => {
+            let lines = [faint(&format!("{NO_REQUESTS},")), faint(NO_AUTHORS)];
             return Panel::new("requests", lines.into_iter().flatten().collect());
         }
-        Asked::Requests => {}
+        RequestSource::Requests => {}
     }
-    let lines = passage.asked.iter().map(|asked| {
-        let text = Line::from(format!("{:>3} {}", asked.status, asked.what));
+    let lines = passage.requests.iter().map(|asked| {
+        let text = Line::from(format!("{:>3} {}", asked.status, asked.request));
         match asked.status {
             _ if asked.at > moment.at => text.dark_gray(),
             200..300 => text,
@@ -229,16 +229,16 @@ fn requests(inspected: &Inspected, passage: &Passage, moment: &Moment, at: usize
     if lines.is_empty() {
         return Panel::new("requests", faint("the controller asks for nothing in this step"));
     }
-    let focus = passage.asked.iter().rposition(|asked| asked.at <= moment.at).unwrap_or(0);
+    let focus = passage.requests.iter().rposition(|asked| asked.at <= moment.at).unwrap_or(0);
     Panel { focus, ..Panel::new("requests", lines) }
 }
 
-/// Which program wrote each version of the step.
-fn writes(inspected: &Inspected, moment: &Moment, at: usize) -> Panel {
-    let all: Vec<(usize, &Moment)> =
-        inspected.frames.within(moment.passage).filter(|(_, it)| it.version.is_some()).collect();
+/// The program that wrote each version of the step.
+fn writes(inspected: &Inspection, moment: &Snapshot, at: usize) -> Panel {
+    let all: Vec<(usize, &Snapshot)> =
+        inspected.frames.snapshots_in(moment.step).filter(|(_, it)| it.version.is_some()).collect();
     let lines = all.iter().map(|(place, it)| {
-        let what = it.what.split_once(" was ").map_or(it.what.as_str(), |(object, _)| object);
+        let what = it.cause.split_once(" was ").map_or(it.cause.as_str(), |(object, _)| object);
         let text = Line::from(format!("{what}: {}", it.author.as_deref().unwrap_or("not known")));
         match place.cmp(&at) {
             std::cmp::Ordering::Less => text,
@@ -251,36 +251,36 @@ fn writes(inspected: &Inspected, moment: &Moment, at: usize) -> Panel {
     Panel { focus, ..Panel::new("writes (requests are not seen)", lines) }
 }
 
-/// The step's timeline, as a diff to the golden one where there is one.
-fn beside(inspected: &Inspected, id: StepId, columns: usize) -> Panel {
-    let lines = |step: Option<&Step>| step.map(Step::lines).unwrap_or_default();
+/// The timeline of the step, as a diff from the golden timeline if there is one.
+fn beside(inspected: &Inspection, id: StepId, columns: usize) -> Panel {
+    let lines = |step: Option<&TimelineStep>| step.map(TimelineStep::lines).unwrap_or_default();
     let actual = lines(inspected.timeline.step(id));
     let Some(golden) = &inspected.expected else {
         if actual.is_empty() {
-            let why = match &inspected.stepless {
+            let why = match &inspected.no_steps_reason {
                 Some(why) => format!("a timeline has steps, and there are none: {why}"),
                 None => "nothing was decided in this step, and the namespace had not settled after it".to_owned(),
             };
             return Panel::new("timeline of the step", wrapped(&why, columns, Style::new().dark_gray()));
         }
-        return Panel::new("timeline of the step", told(&actual, columns));
+        return Panel::new("timeline of the step", wrapped_lines(&actual, columns));
     };
     let expected = lines(golden.step(id));
     if expected == actual {
-        return Panel::new("as the golden timeline says", told(&actual, columns));
+        return Panel::new("as the golden timeline says", wrapped_lines(&actual, columns));
     }
     let (good, bad) = (Style::new().green(), Style::new().red());
     let mut all = Vec::new();
     let mut focus = None;
     for row in rows(&expected, &actual) {
-        if !matches!(row, Row::Same(_)) {
+        if !matches!(row, DiffRow::Same(_)) {
             focus.get_or_insert(all.len());
         }
         match row {
-            Row::Same(line) => all.extend(wrapped(&format!("  {}", line.trim()), columns, Style::new())),
-            Row::Expected(line) => all.extend(wrapped(&format!("- {}", line.trim()), columns, good)),
-            Row::Actual(line) => all.extend(wrapped(&format!("+ {}", line.trim()), columns, bad)),
-            Row::Changed(old, new) => {
+            DiffRow::Same(line) => all.extend(wrapped(&format!("  {}", line.trim()), columns, Style::new())),
+            DiffRow::Expected(line) => all.extend(wrapped(&format!("- {}", line.trim()), columns, good)),
+            DiffRow::Actual(line) => all.extend(wrapped(&format!("+ {}", line.trim()), columns, bad)),
+            DiffRow::Changed(old, new) => {
                 all.extend(wrapped(&format!("- {}", old.trim()), columns, good));
                 all.extend(wrapped(&format!("+ {}", new.trim()), columns, bad));
             }
@@ -289,11 +289,11 @@ fn beside(inspected: &Inspected, id: StepId, columns: usize) -> Panel {
     Panel { focus: focus.unwrap_or(0), ..Panel::new("- golden  + happened", all) }
 }
 
-fn told(lines: &[TimelineLine], columns: usize) -> Vec<Line<'static>> {
+fn wrapped_lines(lines: &[TimelineLine], columns: usize) -> Vec<Line<'static>> {
     lines.iter().flat_map(|line| wrapped(line.to_string().trim(), columns, Style::new())).collect()
 }
 
-/// A line in so many columns, broken at blanks where there are any.
+/// Wraps a line at blanks into this number of columns.
 fn wrapped(text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let mut rest: Vec<char> = text.chars().collect();

@@ -1,4 +1,4 @@
-//! Bodies of either way to a server: over a socket, or in this process.
+//! Bodies of requests and responses, over a socket or in this process.
 
 use std::error::Error;
 
@@ -6,24 +6,24 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes};
 
-/// What goes wrong with a body under way.
+/// An error while a body is transferred.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(super) struct BodyError(Box<dyn Error + Send + Sync>);
 
-/// A body that comes frame by frame, whoever sends it.
-pub(super) type Stream = UnsyncBoxBody<Bytes, BodyError>;
+/// A body of any origin, frame by frame.
+pub(super) type BodyStream = UnsyncBoxBody<Bytes, BodyError>;
 
-/// The most bytes of a request that are kept. No server takes as many.
-const LONGEST: usize = 16 << 20;
+/// The maximum size of a collected request, in bytes; no server accepts as many.
+const MAX_REQUEST: usize = 16 << 20;
 
-/// All of a body, which is kept.
-pub(super) async fn whole(body: Stream) -> Result<Bytes, BodyError> {
-    Ok(Limited::new(body, LONGEST).collect().await.map_err(BodyError)?.to_bytes())
+/// Collects a body.
+pub(super) async fn collect(body: BodyStream) -> Result<Bytes, BodyError> {
+    Ok(Limited::new(body, MAX_REQUEST).collect().await.map_err(BodyError)?.to_bytes())
 }
 
-/// Any body as one of these.
-pub(super) fn stream<B>(body: B) -> Stream
+/// Converts any body.
+pub(super) fn stream<B>(body: B) -> BodyStream
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -38,9 +38,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_endless_request_is_not_kept() {
-        let of = |length| whole(stream(Full::new(Bytes::from(vec![b' '; length]))));
-        assert_eq!(of(LONGEST).await.unwrap().len(), LONGEST);
-        assert!(of(LONGEST + 1).await.is_err());
+    async fn endless_request_is_refused() {
+        let of = |length| collect(stream(Full::new(Bytes::from(vec![b' '; length]))));
+        assert_eq!(of(MAX_REQUEST).await.unwrap().len(), MAX_REQUEST);
+        assert!(of(MAX_REQUEST + 1).await.is_err());
     }
 }

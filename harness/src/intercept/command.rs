@@ -1,66 +1,65 @@
-//! What the interceptor can be told to do, as plain data, and which request it is done to. Pure.
+//! The interceptor's commands as plain data, and which request each applies to. No I/O.
 //!
-//! A command names a namespace, always: the subject looks after the probe by the same requests, and
-//! whatever touches those would break settling. Which of several equal requests is meant is said by
-//! a number: `nth` counts those that *succeeded*, because refusals and conflicts are not the same
-//! from run to run.
+//! A command always names a namespace: the subject handles the probe with the same requests, and
+//! changing those would break settling. `nth` selects one of several equal requests; it counts
+//! those that *succeeded*, because refusals and conflicts differ from run to run.
 
 use std::time::Duration;
 
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Route, Verb};
+use super::{RequestInfo, Verb};
 
-/// On which side of the server's action.
+/// Before or after the server acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
-    /// The request has arrived and the server has not seen it.
+pub enum InterceptPoint {
+    /// The request has arrived, but the server has not seen it.
     Before,
-    /// The server has acted and the subject does not know it.
+    /// The server has acted, but the subject does not know.
     After,
 }
 
-/// Which requests.
+/// The requests that a command applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
-    /// In this namespace.
+    /// Requests in this namespace.
     pub namespace: String,
-    /// About this resource, plural.
+    /// For this resource, plural.
     pub resource: String,
-    /// One of these: `status`, `scale`, or empty for the object itself.
+    /// With one of these subresources: `status`, `scale`, or empty for the object itself.
     pub subresources: Vec<String>,
-    /// Only these verbs; empty for all that write.
+    /// With one of these verbs; empty for all that write.
     pub verbs: Vec<Verb>,
-    /// Only this object.
+    /// For this object only.
     pub name: Option<String>,
 }
 
-/// What is done to a request.
+/// The effect of a command on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
-    /// It waits until somebody lets it go.
-    Hold(Side),
-    /// The interceptor answers in the server's place.
-    Refuse(Refusal),
+pub enum RequestAction {
+    /// It waits until it is released.
+    Hold(InterceptPoint),
+    /// The interceptor refuses it in place of the server.
+    Refuse(RefusalKind),
     /// The server acts, and its answer is lost.
     Drop,
-    /// Its connection is cut, with all that is on it.
-    Cut(Side),
-    /// It comes so much later.
+    /// Its connection is closed, with all requests on it.
+    Cut(InterceptPoint),
+    /// It is delayed.
     Delay(Duration),
-    /// Its answer comes after so many others of what the subject learns.
+    /// Its answer is delivered after this many other events and answers.
     Overtaken(u32),
 }
 
-/// How a request is refused.
+/// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refusal {
+pub enum RefusalKind {
     /// 409.
     Conflict,
     /// 422.
     Invalid,
-    /// 429, to be tried again after a second.
+    /// 429, with a retry after a second.
     TooMany,
     /// 500.
     Internal,
@@ -68,53 +67,53 @@ pub enum Refusal {
     Unavailable,
 }
 
-/// One command about requests.
+/// A command for requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
-    /// Which requests.
+pub struct RequestCommand {
+    /// The requests that a command applies to.
     pub on: Pattern,
-    /// From which on, counted from 1.
+    /// The number of the first request, from 1.
     pub nth: u32,
-    /// To that one alone, or to all from there on.
+    /// Applies to that request only, or to all from there on.
     pub once: bool,
-    /// What is done.
-    pub act: Act,
+    /// The effect.
+    pub action: RequestAction,
 }
 
-/// What is done to a watch towards the subject. Events of other namespaces pass as ever.
+/// The effect of a command on a watch. Events of other namespaces are not affected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WatchAct {
-    /// Events wait, in order, until the command is taken back.
+pub enum WatchAction {
+    /// Events wait, in order, until the command is disarmed.
     Hold,
-    /// Each event comes so much later.
+    /// Each event is delayed.
     Lag(Duration),
-    /// The nth event comes twice.
+    /// The nth event is repeated.
     Repeat,
-    /// After the nth event the watch ends: its place is forgotten (410).
+    /// After the nth event the watch expires (410).
     Expire,
-    /// The same, and the list that must follow is as old as if the last so many events had not
-    /// been: the server's own answer about that version, from which the next watch catches up.
+    /// Like `Expire`, and the following list is as old as if this many of the last events had not
+    /// happened: the server's own answer for that version, from which the next watch catches up.
     Old(u32),
-    /// The nth event, and those behind it, come after so many others of what the subject learns.
+    /// The nth event, and those behind it, are delivered after this many other events and answers.
     Overtaken(u32),
 }
 
-/// One command about a kind's watch.
+/// A command for the watch of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchCommand {
-    /// Events of this namespace.
+    /// The namespace of the events.
     pub namespace: String,
-    /// Of this resource, plural.
+    /// The resource, plural.
     pub resource: String,
-    /// Which event, from 1, where one is meant.
+    /// The number of the event, from 1, for commands about one event.
     pub nth: u32,
-    /// What is done.
-    pub act: WatchAct,
+    /// The effect.
+    pub action: WatchAction,
 }
 
 impl Pattern {
-    /// Whether a request is meant.
-    pub fn matches(&self, route: &Route) -> bool {
+    /// Whether the pattern matches a request.
+    pub fn matches(&self, route: &RequestInfo) -> bool {
         let verb = if self.verbs.is_empty() { route.verb.is_write() } else { self.verbs.contains(&route.verb) };
         verb && !self.namespace.is_empty()
             && self.namespace == route.namespace
@@ -124,22 +123,22 @@ impl Pattern {
     }
 }
 
-impl Act {
-    /// The moment at which it is done.
-    pub fn side(self) -> Side {
+impl RequestAction {
+    /// When the action applies.
+    pub fn point(self) -> InterceptPoint {
         match self {
-            Self::Hold(side) | Self::Cut(side) => side,
-            Self::Refuse(_) | Self::Delay(_) => Side::Before,
-            Self::Drop | Self::Overtaken(_) => Side::After,
+            Self::Hold(point) | Self::Cut(point) => point,
+            Self::Refuse(_) | Self::Delay(_) => InterceptPoint::Before,
+            Self::Drop | Self::Overtaken(_) => InterceptPoint::After,
         }
     }
 }
 
-impl Refusal {
-    /// All of them, by code.
+impl RefusalKind {
+    /// All kinds, by code.
     pub const ALL: [Self; 5] = [Self::Conflict, Self::Invalid, Self::TooMany, Self::Internal, Self::Unavailable];
 
-    /// How long a client is told to wait before it tries again.
+    /// The delay after which a client may retry.
     pub fn retry_after(self) -> Option<Duration> {
         (self == Self::TooMany).then_some(Duration::from_secs(1))
     }
@@ -155,24 +154,26 @@ impl Refusal {
         }
     }
 
-    /// The refusal with this code.
-    pub fn of_code(code: u16) -> Option<Self> {
+    /// The kind with this code.
+    pub fn from_code(code: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|refusal| refusal.status().as_u16() == code)
     }
 
-    /// The body of the answer, in the form in which the API server itself reports errors.
-    pub fn body(self, route: &Route) -> Value {
-        let Route { group, resource, name, .. } = route;
-        let whole = if group.is_empty() { resource.clone() } else { format!("{resource}.{group}") };
+    /// The body of the response, in the API server's format.
+    pub fn body(self, route: &RequestInfo) -> Value {
+        let RequestInfo { group, resource, name, .. } = route;
+        let full_name = if group.is_empty() { resource.clone() } else { format!("{resource}.{group}") };
         let (reason, message) = match self {
             Self::Conflict => (
                 "Conflict",
                 format!(
-                    "Operation cannot be fulfilled on {whole} \"{name}\": the object has been modified; please apply \
+                    "Operation cannot be fulfilled on {full_name} \"{name}\": the object has been modified; please apply \
                      your changes to the latest version and try again"
                 ),
             ),
-            Self::Invalid => ("Invalid", format!("{whole} \"{name}\" is invalid: refused by lockstep's interceptor")),
+            Self::Invalid => {
+                ("Invalid", format!("{full_name} \"{name}\" is invalid: refused by lockstep's interceptor"))
+            }
             Self::TooMany => ("TooManyRequests", "the server has received too many requests".to_owned()),
             Self::Internal => ("InternalError", "Internal error occurred: lockstep's interceptor".to_owned()),
             Self::Unavailable => ("ServiceUnavailable", "the server is currently unable to handle it".to_owned()),
@@ -185,7 +186,7 @@ impl Refusal {
     }
 }
 
-/// A `Status` that says no.
+/// A `Status` of a failure.
 pub(super) fn status_body(reason: &str, message: &str, code: StatusCode, details: Option<&Value>) -> Value {
     let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": reason, "code": code.as_u16()});
@@ -195,50 +196,50 @@ pub(super) fn status_body(reason: &str, message: &str, code: StatusCode, details
     status
 }
 
-/// A command on its way: how many requests have come before the one that is meant.
+/// An armed command, with the number of matching requests so far.
 #[derive(Debug, Clone)]
-pub(super) struct Tally {
-    command: Command,
+pub(super) struct CommandProgress {
+    command: RequestCommand,
     succeeded: u32,
-    spent: bool,
+    done: bool,
 }
 
-impl Tally {
-    pub(super) fn new(command: Command) -> Self {
-        Self { command, succeeded: 0, spent: false }
+impl CommandProgress {
+    pub(super) fn new(command: RequestCommand) -> Self {
+        Self { command, succeeded: 0, done: false }
     }
 
-    /// A request arrived: what is to be done to it now, if anything.
-    pub(super) fn arrives(&mut self, route: &Route) -> Option<Act> {
-        let meant = self.command.on.matches(route) && self.succeeded + 1 >= self.command.nth;
-        self.act(Side::Before, meant)
+    /// Handles an arrived request; returns the action that applies now, if any.
+    pub(super) fn on_request(&mut self, route: &RequestInfo) -> Option<RequestAction> {
+        let matches = self.command.on.matches(route) && self.succeeded + 1 >= self.command.nth;
+        self.apply(InterceptPoint::Before, matches)
     }
 
-    /// The server has answered: what is to be done to the answer, if anything.
-    pub(super) fn answered(&mut self, route: &Route, status: u16) -> Option<Act> {
+    /// Handles an answered request; returns the action that applies to the answer, if any.
+    pub(super) fn on_response(&mut self, route: &RequestInfo, status: u16) -> Option<RequestAction> {
         if !self.command.on.matches(route) || !(200..300).contains(&status) {
             return None;
         }
         self.succeeded += 1;
-        self.act(Side::After, self.succeeded >= self.command.nth)
+        self.apply(InterceptPoint::After, self.succeeded >= self.command.nth)
     }
 
-    /// Whether the answer waits to be overtaken.
+    /// Whether the command delays an answer until it is overtaken.
     pub(super) fn is_overtaken(&self) -> bool {
-        matches!(self.command.act, Act::Overtaken(_))
+        matches!(self.command.action, RequestAction::Overtaken(_))
     }
 
-    /// Whether this is the request whose answer is meant.
-    pub(super) fn is_next(&self, route: &Route) -> bool {
-        !self.spent && self.command.on.matches(route) && self.succeeded + 1 >= self.command.nth
+    /// Whether the command applies to the answer of this request.
+    pub(super) fn is_next(&self, route: &RequestInfo) -> bool {
+        !self.done && self.command.on.matches(route) && self.succeeded + 1 >= self.command.nth
     }
 
-    fn act(&mut self, side: Side, meant: bool) -> Option<Act> {
-        if !meant || self.spent || self.command.act.side() != side {
+    fn apply(&mut self, point: InterceptPoint, matches: bool) -> Option<RequestAction> {
+        if !matches || self.done || self.command.action.point() != point {
             return None;
         }
-        self.spent = self.command.once;
-        Some(self.command.act)
+        self.done = self.command.once;
+        Some(self.command.action)
     }
 }
 
@@ -251,8 +252,8 @@ mod tests {
 
     const SETS: &str = "/apis/apps/v1/namespaces/ns/replicasets";
 
-    fn route(method: &Method, path: &str) -> Route {
-        Route::parse(method, path, None)
+    fn route(method: &Method, path: &str) -> RequestInfo {
+        RequestInfo::parse(method, path, None)
     }
 
     fn pattern() -> Pattern {
@@ -268,52 +269,52 @@ mod tests {
     #[case::status(Method::PUT, "ns/replicasets/web-1/status", false)]
     #[case::other_kind(Method::PUT, "ns/deployments/web", false)]
     #[case::the_probe(Method::PUT, "probe/replicasets/web-1", false)]
-    fn a_pattern_means_writes_of_its_namespace(#[case] method: Method, #[case] path: &str, #[case] expected: bool) {
+    fn pattern_matches_writes_of_its_namespace(#[case] method: Method, #[case] path: &str, #[case] expected: bool) {
         let route = route(&method, &format!("/apis/apps/v1/namespaces/{path}"));
         assert_eq!(pattern().matches(&route), expected);
     }
 
     #[test]
-    fn a_pattern_without_a_namespace_means_nothing() {
+    fn pattern_without_namespace_matches_nothing() {
         let everywhere = Pattern { namespace: String::new(), ..pattern() };
         assert!(!everywhere.matches(&route(&Method::POST, "/apis/apps/v1/replicasets")));
     }
 
     #[test]
-    fn only_what_succeeded_is_counted() {
+    fn counts_only_successful_requests() {
         let (create, update) = (route(&Method::POST, SETS), route(&Method::PUT, &format!("{SETS}/web-1")));
-        let act = Act::Hold(Side::After);
-        let mut tally = Tally::new(Command { on: pattern(), nth: 2, once: true, act });
-        let mut write = |route: &Route, status| (tally.arrives(route), tally.answered(route, status));
+        let action = RequestAction::Hold(InterceptPoint::After);
+        let mut progress = CommandProgress::new(RequestCommand { on: pattern(), nth: 2, once: true, action });
+        let mut write = |route: &RequestInfo, status| (progress.on_request(route), progress.on_response(route, status));
         assert_eq!(write(&create, 201), (None, None));
         assert_eq!(write(&update, 409), (None, None));
-        assert_eq!(write(&update, 200), (None, Some(act)));
+        assert_eq!(write(&update, 200), (None, Some(action)));
         assert_eq!(write(&update, 200), (None, None), "once is once");
     }
 
     #[test]
-    fn a_request_is_met_before_the_server_sees_it() {
+    fn applies_before_the_server_sees_the_request() {
         let update = route(&Method::PUT, &format!("{SETS}/web-1"));
-        let act = Act::Refuse(Refusal::Conflict);
-        let mut tally = Tally::new(Command { on: pattern(), nth: 2, once: true, act });
-        assert_eq!(tally.arrives(&update), None);
-        assert_eq!(tally.answered(&update, 200), None);
-        assert_eq!(tally.arrives(&update), Some(act));
-        assert_eq!(tally.arrives(&update), None);
-        let mut always = Tally::new(Command { on: pattern(), nth: 1, once: false, act });
-        assert_eq!((always.arrives(&update), always.arrives(&update)), (Some(act), Some(act)));
+        let action = RequestAction::Refuse(RefusalKind::Conflict);
+        let mut progress = CommandProgress::new(RequestCommand { on: pattern(), nth: 2, once: true, action });
+        assert_eq!(progress.on_request(&update), None);
+        assert_eq!(progress.on_response(&update, 200), None);
+        assert_eq!(progress.on_request(&update), Some(action));
+        assert_eq!(progress.on_request(&update), None);
+        let mut always = CommandProgress::new(RequestCommand { on: pattern(), nth: 1, once: false, action });
+        assert_eq!((always.on_request(&update), always.on_request(&update)), (Some(action), Some(action)));
     }
 
     #[rstest]
-    #[case(Refusal::Conflict, 409, "Conflict")]
-    #[case(Refusal::Invalid, 422, "Invalid")]
-    #[case(Refusal::TooMany, 429, "TooManyRequests")]
-    #[case(Refusal::Internal, 500, "InternalError")]
-    #[case(Refusal::Unavailable, 503, "ServiceUnavailable")]
-    fn refusals_read_as_the_servers(#[case] refusal: Refusal, #[case] code: u16, #[case] reason: &str) {
+    #[case(RefusalKind::Conflict, 409, "Conflict")]
+    #[case(RefusalKind::Invalid, 422, "Invalid")]
+    #[case(RefusalKind::TooMany, 429, "TooManyRequests")]
+    #[case(RefusalKind::Internal, 500, "InternalError")]
+    #[case(RefusalKind::Unavailable, 503, "ServiceUnavailable")]
+    fn refusals_have_the_servers_format(#[case] refusal: RefusalKind, #[case] code: u16, #[case] reason: &str) {
         let body = refusal.body(&route(&Method::PUT, &format!("{SETS}/web-1")));
         assert_eq!((&body["kind"], &body["code"], &body["reason"]), (&json!("Status"), &json!(code), &json!(reason)));
         assert_eq!(body["details"]["name"], "web-1");
-        assert_eq!(Refusal::of_code(code), Some(refusal));
+        assert_eq!(RefusalKind::from_code(code), Some(refusal));
     }
 }

@@ -1,17 +1,17 @@
 use std::net::IpAddr;
 
-/// Why there is no interceptor.
+/// Why the interceptor cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum InterceptorError {
-    /// The interceptor has nowhere to listen.
+    /// The interceptor cannot listen.
     #[error("the interceptor cannot listen on {host}: {source}")]
     Listen {
         /// The address.
         host: IpAddr,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The interceptor has no certificate of its own.
+    /// The interceptor's certificate cannot be created.
     #[error("cannot make the interceptor's certificate: {0}")]
     Certificate(#[from] rcgen::Error),
     /// The TLS library refuses a certificate or a key.
@@ -20,7 +20,7 @@ pub enum InterceptorError {
     /// The cluster's CA is not a PEM certificate.
     #[error("the cluster's CA is not a certificate: {0}")]
     Ca(String),
-    /// The cluster's address is not one.
+    /// The cluster's address is invalid.
     #[error("the cluster's address {0} is not of the form https://HOST:PORT")]
     Address(String),
 }

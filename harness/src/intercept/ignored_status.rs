@@ -1,8 +1,8 @@
-//! Whether a write of a whole object meant to change its status, which a server ignores there: the
-//! status is a subresource of its own.
+//! Detects a write of an object that tries to change its status, which a server ignores there: the
+//! status is a subresource.
 //!
-//! Seen by what the subject sends beside what the server answers, both read as they pass. Nothing
-//! of either is kept.
+//! Compares what the subject sends with what the server answers, both read as they pass. Neither is
+//! stored.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,39 +12,39 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use serde_json::{Map, Value};
 
 use super::Verb;
-use super::body::{BodyError, Stream, stream};
-use super::refusal::object_of;
+use super::body::{BodyError, BodyStream, stream};
+use super::refusal_reader::object_of;
 use super::request::InterceptedRequest;
 
-/// The longest body that is read.
+/// The maximum length of a body that is read.
 const MOST_READ: usize = 1 << 20;
 
-/// What the subject has sent, as much of it as has passed.
-pub(super) type Sent = Arc<Mutex<Vec<u8>>>;
+/// What the subject has sent so far.
+pub(super) type SentBody = Arc<Mutex<Vec<u8>>>;
 
-/// An answer to a write that may have meant to change a status, as much of it as has passed.
+/// The check of a write that may try to change a status, with the answer so far.
 #[derive(Debug)]
 pub(super) struct StatusCheck {
-    sent: Sent,
+    sent: SentBody,
     answer: Vec<u8>,
 }
 
-/// Whether a request writes an object of a kind that may have a status of its own. Secrets and
-/// ConfigMaps have none.
+/// Whether a request writes an object of a kind that may have a status. Secrets and ConfigMaps have
+/// none.
 pub(super) fn may_write(request: &InterceptedRequest) -> bool {
     let writes = matches!(request.verb, Verb::Update | Verb::Patch);
     writes && request.subresource.is_empty() && !request.group.is_empty() && request.resource != "leases"
 }
 
-/// The same body, of which a copy is taken as it passes.
-pub(super) fn tapped(body: Stream) -> (Stream, Sent) {
-    let sent = Sent::default();
+/// Copies a body as it passes.
+pub(super) fn tap_body(body: BodyStream) -> (BodyStream, SentBody) {
+    let sent = SentBody::default();
     (stream(Tap { body, sent: Arc::clone(&sent) }), sent)
 }
 
 struct Tap {
-    body: Stream,
-    sent: Sent,
+    body: BodyStream,
+    sent: SentBody,
 }
 
 impl Body for Tap {
@@ -71,19 +71,19 @@ impl Body for Tap {
 }
 
 impl StatusCheck {
-    pub(super) fn new(sent: Sent) -> Self {
+    pub(super) fn new(sent: SentBody) -> Self {
         Self { sent, answer: Vec::new() }
     }
 
-    /// Some more of the answer has passed.
+    /// Adds a part of the answer.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         push(&mut self.answer, bytes);
     }
 
-    /// Whether a status was sent that is not in the answer.
+    /// Whether a status was sent that the answer does not have.
     pub(super) fn is_ignored(&self) -> bool {
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        // Most patches have no status, and need not be parsed.
+        // Most patches have no status and need not be parsed.
         let names_it = sent.windows(6).any(|word| word == b"status") || sent.starts_with(b"k8s\0");
         names_it && ignores(&sent, &self.answer).unwrap_or_default()
     }
@@ -98,8 +98,7 @@ fn ignores(sent: &[u8], answer: &[u8]) -> Option<bool> {
     let none = Map::new();
     let answer = object_of(answer)?;
     let now = answer.get("status").and_then(Value::as_object).unwrap_or(&none);
-    // A client may leave out, or send as nothing, what it does not know: what it sets says what it
-    // means.
+    // A client may omit or zero fields that it does not know; only the fields that it sets count.
     let is_set = |value: &Value| value.as_i64().is_some_and(|number| number != 0);
     let status = sent.get("status")?.as_object()?;
     Some(status.iter().any(|(key, value)| is_set(value) && now.get(key) != Some(value)))
@@ -133,11 +132,7 @@ mod tests {
     #[case::json_patch(r#"[{"op":"add","path":"/status/replicas","value":1}]"#, "{}", true)]
     #[case::json_patch_of_another_field(r#"[{"op":"add","path":"/spec/replicas","value":"status"}]"#, "{}", false)]
     #[case::no_object("status", "{}", false)]
-    fn a_status_that_the_answer_does_not_have_was_ignored(
-        #[case] sent: &str,
-        #[case] answer: &str,
-        #[case] ignored: bool,
-    ) {
+    fn detects_status_that_the_answer_does_not_have(#[case] sent: &str, #[case] answer: &str, #[case] ignored: bool) {
         let mut check = StatusCheck::new(Arc::new(Mutex::new(sent.as_bytes().to_vec())));
         check.push(answer.as_bytes());
         assert_eq!(check.is_ignored(), ignored);

@@ -1,4 +1,4 @@
-//! What passed the interceptor.
+//! The log of requests through the interceptor.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,55 +6,55 @@ use std::time::Duration;
 
 use hyper::Request;
 use hyper::header::USER_AGENT;
-use kube_apiserver_sim::notify::{Listener, Notifier};
+use kube_apiserver_sim::notify::{Notifier, Subscription};
 
-use super::body::Stream;
-use super::ignored_status::{self, Sent};
+use super::body::BodyStream;
+use super::ignored_status::{self, SentBody};
 use super::request::InterceptedRequest;
 use super::since_start::SinceStart;
-use super::{Route, Verb};
+use super::{RequestInfo, Verb};
 use crate::clock::Instant;
 use crate::{clock, recording};
 
 /// The log of an interceptor; clones share it.
 #[derive(Debug, Clone)]
-pub struct InterceptorLog(Arc<Shared>);
+pub struct InterceptorLog(Arc<LogShared>);
 
 #[derive(Debug)]
-struct Shared {
+struct LogShared {
     state: Mutex<State>,
     finished: Notifier,
-    /// Counts arrivals and answers.
+    /// Notified of arrivals and answers.
     progress: Notifier,
 }
 
 #[derive(Debug, Default)]
 struct State {
     arrived: u64,
-    /// What was finished and no reader takes.
+    /// Finished requests that no reader takes.
     waiting: Vec<InterceptedRequest>,
-    /// What was finished since each reader looked last, by its number.
+    /// Finished requests since each reader's last drain, by its number.
     readers: BTreeMap<u64, Unread>,
     counts: BTreeMap<Verb, u64>,
-    /// Requests that the server refused, by what was asked.
+    /// The number of requests that the server refused, by their description.
     refused: BTreeMap<String, u64>,
-    connections: Connections,
-    /// Requests that have arrived and have no answer yet, by namespace; watches and Events aside.
+    connections: ConnectionStats,
+    /// The number of unanswered requests, by namespace, except watches and Events.
     under_way: BTreeMap<String, u64>,
-    /// Until when a client was told to wait before it tries a request again, by namespace.
+    /// The time after which a client may retry a request, by namespace.
     retries: BTreeMap<String, Instant>,
     since_start: SinceStart,
 }
 
-/// What one reader has not taken yet.
+/// The requests that a reader has not taken yet.
 #[derive(Debug)]
 struct Unread {
     namespace: String,
     requests: Vec<InterceptedRequest>,
 }
 
-/// Takes the requests about one namespace, and those about no reader's that the server refused, out
-/// of the log.
+/// Reads the requests of one namespace from the log, and refused requests of namespaces without a
+/// reader.
 #[derive(Debug)]
 pub struct LogReader {
     log: InterceptorLog,
@@ -63,40 +63,41 @@ pub struct LogReader {
 
 /// The connections that clients have opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Connections {
-    /// All of them.
+pub struct ConnectionStats {
+    /// The number of opened connections.
     pub opened: u64,
-    /// Those that broke off in the TLS handshake, before any request.
+    /// Those that failed in the TLS handshake, before any request.
     pub unsecured: u64,
-    /// Why the last of these did.
+    /// Why the last of these failed.
     pub why: Option<String>,
 }
 
 impl InterceptorLog {
     pub(super) fn new() -> Self {
         let (finished, progress) = (Notifier::default(), Notifier::default());
-        Self(Arc::new(Shared { state: Mutex::default(), finished, progress }))
+        Self(Arc::new(LogShared { state: Mutex::default(), finished, progress }))
     }
 
-    /// A log with nothing in it.
+    /// An empty log.
     #[cfg(test)]
     pub(crate) fn empty() -> Self {
         Self::new()
     }
 
-    /// A request was answered.
+    /// Records an answered request.
     #[cfg(test)]
     pub(crate) fn passed<B>(&self, request: &Request<B>, status: u16) {
         self.open(request).answered(status);
     }
 
-    /// Take what was finished since the last time while there was no [`reader`](Self::reader): in
-    /// order of completion, watches when their answer began.
+    /// Takes the requests that were finished since the last call while there was no
+    /// [`reader`](Self::reader), in order of completion; watches count as finished when their
+    /// answer begins.
     pub fn drain(&self) -> Vec<InterceptedRequest> {
         std::mem::take(&mut self.state().waiting)
     }
 
-    /// From now on keep what is about this namespace for this reader.
+    /// Creates a reader for this namespace.
     pub fn reader(&self, namespace: &str) -> LogReader {
         let mut state = self.state();
         let number = state.readers.last_key_value().map_or(0, |(last, _)| last + 1);
@@ -104,99 +105,98 @@ impl InterceptorLog {
         LogReader { log: self.clone(), number }
     }
 
-    /// How many requests were finished in all, by verb.
+    /// The number of finished requests, by verb.
     pub fn counts(&self) -> BTreeMap<Verb, u64> {
         self.state().counts.clone()
     }
 
-    /// Connections so far.
-    pub fn connections(&self) -> Connections {
+    /// The connections so far.
+    pub fn connections(&self) -> ConnectionStats {
         self.state().connections.clone()
     }
 
-    /// A client connected.
+    /// Records a connection.
     pub(super) fn connected(&self) {
         self.state().connections.opened += 1;
     }
 
-    /// A client's connection broke off in the TLS handshake.
+    /// Records a connection that failed in the TLS handshake.
     pub(super) fn unsecured(&self, why: &std::io::Error) {
         let connections = &mut self.state().connections;
         connections.unsecured += 1;
         connections.why = Some(why.to_string());
     }
 
-    /// What the server refused, 401 or 403, and how often: `update deployments/status in
-    /// NAMESPACE`.
+    /// The requests that the server refused with 401 or 403, with their numbers: `update
+    /// deployments/status in NAMESPACE`.
     pub fn refused(&self) -> BTreeMap<String, u64> {
         self.state().refused.clone()
     }
 
-    /// How many requests about a namespace have no answer yet, watches and Events aside.
-    pub fn under_way(&self, namespace: &str) -> u64 {
+    /// The number of unanswered requests of a namespace, except watches and Events.
+    pub fn pending(&self, namespace: &str) -> u64 {
         self.state().under_way.get(namespace).copied().unwrap_or(0)
     }
 
-    /// A client was told to try a request about this namespace again after this time.
-    pub(super) fn told_to_retry(&self, namespace: &str, after: Duration) {
+    /// Records that a client was asked to retry a request of this namespace after this delay.
+    pub(super) fn note_retry_after(&self, namespace: &str, after: Duration) {
         let until = clock::instant() + after;
         let mut state = self.state();
         let latest = state.retries.entry(namespace.to_owned()).or_insert(until);
         *latest = until.max(*latest);
     }
 
-    /// Whether a client may still wait, as it was told to, before it tries a request about a
-    /// namespace again.
-    pub fn retries_later(&self, namespace: &str) -> bool {
+    /// Whether a client may still wait before it retries a request of a namespace.
+    pub fn may_retry(&self, namespace: &str) -> bool {
         self.state().retries.get(namespace).is_some_and(|until| clock::instant() <= *until)
     }
 
-    /// How many requests have arrived in all, finished or not.
+    /// The number of arrived requests, finished or not.
     pub fn arrived(&self) -> u64 {
         self.state().arrived
     }
 
-    /// Wait until more than `seen` requests were finished in all, and say how many. Start with 0.
-    pub async fn beyond(&self, seen: u64) -> u64 {
+    /// Waits until more than `count` requests are finished, and returns their number. Start with 0.
+    pub async fn wait_for_more_than(&self, count: u64) -> u64 {
         let mut finished = self.0.finished.listen();
-        while self.0.finished.count() <= seen {
+        while self.0.finished.count() <= count {
             finished.changed().await;
         }
         self.0.finished.count()
     }
 
-    /// The subject is about to be started: what was asked before is not its own.
+    /// Records that the subject is being started: earlier requests are not its own.
     pub fn subject_starts(&self) {
         let mut state = self.state();
         let arrived = state.arrived;
         state.since_start.start(arrived);
     }
 
-    /// The subject runs.
+    /// Records that the subject runs.
     pub fn subject_runs(&self) {
         self.state().since_start.run();
     }
 
-    /// What the subject has asked for since it was started.
+    /// What the subject has requested since it was started.
     pub fn since_start(&self) -> SinceStart {
         self.state().since_start.clone()
     }
 
-    /// Notified of each request that arrives or is answered.
-    pub fn listen(&self) -> Listener {
+    /// A listener for arrivals and answers.
+    pub fn listen(&self) -> Subscription {
         self.0.progress.listen()
     }
 
-    /// A request arrived.
+    /// Records an arrived request.
     pub(super) fn open<B>(&self, request: &Request<B>) -> Ticket {
         let uri = request.uri();
-        let route = Route::parse(request.method(), uri.path(), uri.query());
+        let route = RequestInfo::parse(request.method(), uri.path(), uri.query());
         let user_agent = request.headers().get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
         let mut state = self.state();
         state.arrived += 1;
         let about_a_case = state.readers.values().any(|unread| unread.namespace == route.namespace);
         state.since_start.arrived(&route, about_a_case);
-        let Route { verb, group, namespace, resource, subresource, name } = route;
+        let RequestInfo { verb, group, namespace, resource, subresource, name } = route;
         if is_awaited(verb, &resource) {
             *state.under_way.entry(namespace.clone()).or_default() += 1;
         }
@@ -253,13 +253,13 @@ impl InterceptorLog {
 }
 
 impl LogReader {
-    /// Take what was finished since the last time, in order of completion.
+    /// Takes the requests that were finished since the last call, in order of completion.
     pub fn drain(&self) -> Vec<InterceptedRequest> {
         let mut state = self.log.state();
         state.readers.get_mut(&self.number).map(|unread| std::mem::take(&mut unread.requests)).unwrap_or_default()
     }
 
-    /// The whole log.
+    /// The log.
     pub fn log(&self) -> &InterceptorLog {
         &self.log
     }
@@ -272,9 +272,6 @@ impl Drop for LogReader {
 }
 
 impl State {
-    /// To the readers of its namespace; if there is none, to all readers, if it was refused.
-    /// Without any reader it waits for
-    /// [`drain`](InterceptorLog::drain).
     fn hand_out(&mut self, request: InterceptedRequest) {
         if self.readers.is_empty() {
             self.waiting.push(request);
@@ -282,73 +279,73 @@ impl State {
         }
         let about_a_case = self.readers.values().any(|unread| unread.namespace == request.namespace);
         let refused_elsewhere = !about_a_case && request.is_refused();
-        // A message names no namespace; a case whose subject sends any is played alone.
-        let of_all = refused_elsewhere || request.resource == recording::Request::WEBHOOK;
+        // A webhook message names no namespace; a case whose subject sends any runs alone.
+        let of_all = refused_elsewhere || request.resource == recording::SubjectRequest::WEBHOOK;
         let concerned = self.readers.values_mut().filter(|it| of_all || it.namespace == request.namespace);
         concerned.for_each(|unread| unread.requests.push(request.clone()));
     }
 }
 
-/// A watch has no end of its own, and Events decide nothing.
+/// Whether a request delays settling: a watch does not end, and Events decide nothing.
 fn is_awaited(verb: Verb, resource: &str) -> bool {
     verb != Verb::Watch && resource != "events"
 }
 
-/// A request on its way. It is in the log when this is dropped, however the request ends.
+/// A pending request. It is logged when this is dropped, however the request ends.
 #[derive(Debug)]
 pub(super) struct Ticket {
     log: InterceptorLog,
     request: Option<InterceptedRequest>,
-    /// What the subject has sent, where it may have meant to change a status.
-    sent: Option<Sent>,
+    /// The request's body, if it may try to change a status.
+    sent: Option<SentBody>,
 }
 
 impl Ticket {
-    /// What it is about, plural; empty once it is written down.
+    /// Its resource, plural; empty once it is logged.
     pub(super) fn resource(&self) -> &str {
         self.request.as_ref().map_or("", |request| &request.resource)
     }
 
-    /// The same request, of whose body a copy is taken where it may mean to change a status.
-    pub(super) fn tap(&mut self, request: Request<Stream>) -> Request<Stream> {
+    /// Copies the request's body as it passes, if it may try to change a status.
+    pub(super) fn tap(&mut self, request: Request<BodyStream>) -> Request<BodyStream> {
         if !self.request.as_ref().is_some_and(ignored_status::may_write) {
             return request;
         }
         let (head, body) = request.into_parts();
-        let (body, sent) = ignored_status::tapped(body);
+        let (body, sent) = ignored_status::tap_body(body);
         self.sent = Some(sent);
         Request::from_parts(head, body)
     }
 
-    /// What the subject has sent, where it may have meant to change a status.
-    pub(super) fn take_sent(&mut self) -> Option<Sent> {
+    /// The request's body, if it may try to change a status.
+    pub(super) fn take_sent(&mut self) -> Option<SentBody> {
         self.sent.take()
     }
 
-    /// It meant to change a status, and the server did not.
+    /// Records that the server ignored a change of the status.
     pub(super) fn status_was_ignored(&mut self) {
         if let Some(request) = &mut self.request {
             request.ignored_status = true;
         }
     }
 
-    /// The server said why it refuses.
+    /// Records the server's message.
     pub(super) fn refused_with(&mut self, message: String) {
         if let Some(request) = &mut self.request {
             request.message = Some(message);
         }
     }
 
-    /// It is a message to the webhook.
+    /// Records a message to the webhook.
     pub(super) fn message(&mut self, text: String) {
         if let Some(request) = &mut self.request {
             (request.verb, request.message) = (Verb::Create, Some(text));
-            recording::Request::WEBHOOK.clone_into(&mut request.resource);
+            recording::SubjectRequest::WEBHOOK.clone_into(&mut request.resource);
         }
     }
 
-    /// The server's answer began. A watch that goes on is written down now, as it has no end of its
-    /// own; returns what it is of.
+    /// Records the beginning of the answer. A successful watch is logged now, because it does not
+    /// end; returns its resource.
     pub(super) fn answered(&mut self, status: u16) -> Option<String> {
         let request = self.request.as_mut()?;
         request.status = Some(status);
@@ -387,11 +384,11 @@ mod tests {
         let first = log.open(&get("/api/v1/pods"));
         let mut watch = log.open(&get("/api/v1/pods?watch=true"));
         assert!(log.drain().is_empty());
-        assert_eq!(log.under_way(""), 1);
+        assert_eq!(log.pending(""), 1);
         watch.answered(200);
-        assert_eq!(log.beyond(0).await, 1);
+        assert_eq!(log.wait_for_more_than(0).await, 1);
         drop(first);
-        assert_eq!(log.under_way(""), 0);
+        assert_eq!(log.pending(""), 0);
         let seen: Vec<_> = log.drain().into_iter().map(|r| (r.seq, r.verb, r.status, r.user_agent)).collect();
         let mine = || "mine/1".to_owned();
         assert_eq!(seen, [(2, Verb::Watch, Some(200), mine()), (1, Verb::List, None, mine())]);
@@ -401,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reader_gets_its_namespace_and_what_is_refused_elsewhere() {
+    fn reader_gets_its_namespace_and_refusals_elsewhere() {
         let log = InterceptorLog::new();
         let [a, b] = ["a", "b"].map(|namespace| log.reader(namespace));
         let answered = |path: &str, status| drop(log.open(&get(path)).answered(status));
@@ -419,12 +416,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_was_told_to_wait_waits_until_then() {
+    async fn client_may_retry_until_the_delay_has_passed() {
         let log = InterceptorLog::new();
-        let waits = || ["ns", "elsewhere"].map(|namespace| log.retries_later(namespace));
+        let waits = || ["ns", "elsewhere"].map(|namespace| log.may_retry(namespace));
         assert_eq!(waits(), [false, false]);
-        log.told_to_retry("ns", Duration::from_secs(2));
-        log.told_to_retry("ns", Duration::from_secs(1));
+        log.note_retry_after("ns", Duration::from_secs(2));
+        log.note_retry_after("ns", Duration::from_secs(1));
         clock::pause(Duration::from_secs(2)).await;
         assert_eq!(waits(), [true, false], "the longest counts, and its last instant");
         clock::pause(Duration::from_millis(1)).await;
@@ -432,7 +429,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_server_refuses_is_counted() {
+    async fn counts_refused_requests() {
         let log = InterceptorLog::new();
         for (path, status) in [
             ("/api/v1/pods?watch=true", 403),

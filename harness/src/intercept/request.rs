@@ -1,4 +1,4 @@
-//! One request of the subject's, as the interceptor keeps it.
+//! A request of the subject, as logged by the interceptor.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,22 +6,22 @@ use std::time::Duration;
 use super::Verb;
 use crate::clock::Instant;
 
-/// One request that passed the interceptor.
+/// A request that passed the interceptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterceptedRequest {
-    /// In order of arrival at the interceptor, from 1.
+    /// Its number in order of arrival, from 1.
     pub seq: u64,
     /// When it arrived.
     pub started: Instant,
-    /// How long it took; for a watch, until its answer began.
+    /// Its duration; for a watch, until its answer began.
     pub took: Duration,
-    /// What it did.
+    /// Its verb.
     pub verb: Verb,
     /// The API group; empty for the core group.
     pub group: String,
     /// Its namespace, or empty.
     pub namespace: String,
-    /// The resource, plural; empty for a path that names none.
+    /// The resource, plural; empty if the path names none.
     pub resource: String,
     /// `status`, `scale`, … or empty.
     pub subresource: String,
@@ -29,26 +29,25 @@ pub struct InterceptedRequest {
     pub name: String,
     /// The path without its query, as it was sent.
     pub path: String,
-    /// The HTTP status that the server answered with; `None` if its client went away before.
+    /// The HTTP status of the answer; `None` if the client disconnected before.
     pub status: Option<u16>,
-    /// What the server said with it where it is an error, though not about Secrets; of a message to
-    /// the webhook, the message.
+    /// The server's message for an error, except about Secrets; for a webhook message, its text.
     pub message: Option<String>,
-    /// Whether it meant to change a status with the object, where the server ignores that.
+    /// Whether it tried to change the status with the object, which the server ignores.
     pub ignored_status: bool,
-    /// How the client calls itself.
+    /// The client's user agent.
     pub user_agent: String,
 }
 
 impl InterceptedRequest {
-    /// Whether the server would not have it from this client: 401 or 403. It need not be for want
-    /// of rights: in a namespace that goes, or that is full, nobody may create anything.
+    /// Whether the server refused it with 401 or 403. The cause need not be missing permissions: in
+    /// a terminating or full namespace nothing can be created.
     pub fn is_refused(&self) -> bool {
         matches!(self.status, Some(401 | 403))
     }
 }
 
-/// `update deployments/status`, and where: what was asked, without the object's name.
+/// `update deployments/status in NAMESPACE`: the request, without the object's name.
 impl fmt::Display for InterceptedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.resource.is_empty() { &self.path } else { &self.resource };

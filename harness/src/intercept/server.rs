@@ -1,4 +1,4 @@
-//! The interceptor's own side: sockets, TLS, and a task for each connection.
+//! The interceptor's server: sockets, TLS, and a task for each connection.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
@@ -21,23 +21,22 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
 use super::body;
-use super::passage::{Outgoing, Passage, Upstream};
+use super::proxy::{Outgoing, Proxy, Upstream};
 use super::{Control, InterceptorError, InterceptorLog, SentLog};
 use crate::clock;
-use crate::cluster::{Access, Authority, Credential, Dial, LIMIT, kubeconfig};
+use crate::cluster::{Authority, CONNECT_TIMEOUT, ClusterAccess, Credential, Dialer, kubeconfig};
 
-/// HTTP/2's largest window, nearly: what one stream leaves unread must not stop another.
+/// Nearly HTTP/2's largest window: what one stream leaves unread must not block another.
 const CONNECTION_WINDOW: u32 = 1 << 30;
-/// What a single stream may leave unread, which is what a held watch piles up.
+/// What a single stream may leave unread, as a held watch does.
 const STREAM_WINDOW: u32 = 16 << 20;
 
-/// A way to a cluster that writes down who uses it. Dropping it ends it, and every request on its
-/// way.
+/// A proxy to a cluster that records its requests. Dropping it ends it, with all pending requests.
 #[derive(Debug)]
 pub struct Interceptor {
-    passage: Arc<Passage>,
-    /// Whether it listens nowhere, and the subject is handed a client.
-    inside: bool,
+    proxy: Arc<Proxy>,
+    /// Whether it has no socket, and the subject gets a client.
+    in_process: bool,
     address: SocketAddr,
     url: String,
     ca_pem: String,
@@ -48,45 +47,45 @@ pub struct Interceptor {
 }
 
 impl Interceptor {
-    /// Open an interceptor to this cluster, on a free port of loopback. To be called inside of a
-    /// tokio runtime, which it lives on.
+    /// Starts an interceptor for this cluster, on a free port of loopback. Needs a tokio runtime,
+    /// for as long as it lives.
     ///
     /// # Errors
     /// See [`InterceptorError`].
-    pub fn start(access: &Access) -> Result<Self, InterceptorError> {
+    pub fn start(access: &ClusterAccess) -> Result<Self, InterceptorError> {
         Self::start_at(access, Ipv4Addr::LOCALHOST.into())
     }
 
-    /// The same on another address of this machine's, for a subject that cannot reach loopback.
-    /// Whoever reaches it needs a token of his own: the interceptor has none to give.
+    /// Like [`Interceptor::start`], on another address of this machine, for a subject that cannot
+    /// reach loopback. Other clients need their own token: the interceptor provides none.
     ///
     /// # Errors
     /// See [`InterceptorError`].
-    pub fn start_at(access: &Access, host: IpAddr) -> Result<Self, InterceptorError> {
+    pub fn start_at(access: &ClusterAccess, host: IpAddr) -> Result<Self, InterceptorError> {
         let (log, control) = (InterceptorLog::new(), Control::new());
-        let (server, base) = target(access)?;
-        let upstream = Upstream::Wire { server, base, client: Box::new(upstream(access)?) };
-        let passage = Arc::new(Passage::new(upstream, &log, &control));
-        let own = Authority::new("lockstep interceptor", clock::now())?.speaking_for(&[host.to_string()]);
-        let tls = TlsAcceptor::from(Arc::new(server_config(&own)?));
+        let (server, base) = server_address(access)?;
+        let upstream = Upstream::Remote { server, base, client: Box::new(upstream_client(access)?) };
+        let proxy = Arc::new(Proxy::new(upstream, &log, &control));
+        let authority = Authority::new("lockstep interceptor", clock::now())?.with_names(&[host.to_string()]);
+        let tls = TlsAcceptor::from(Arc::new(server_config(&authority)?));
         let (listener, address) = listen(host).map_err(|source| InterceptorError::Listen { host, source })?;
         let url = format!("https://{address}");
-        let task = Some(tokio::spawn(accept(listener, tls, Arc::clone(&passage))).abort_handle());
+        let task = Some(tokio::spawn(accept(listener, tls, Arc::clone(&proxy))).abort_handle());
         let token = access.subject_token.clone();
-        Ok(Self { passage, inside: false, address, url, ca_pem: own.pem(), token, log, control, task })
+        Ok(Self { proxy, in_process: false, address, url, ca_pem: authority.pem(), token, log, control, task })
     }
 
-    /// An interceptor to a cluster in this process, on no socket: [`Interceptor::client`] is the
-    /// way through.
-    pub fn inside(server: ApiServer) -> Self {
+    /// An interceptor for a cluster in this process, without a socket; [`Interceptor::client`] uses
+    /// it.
+    pub fn in_process(server: ApiServer) -> Self {
         let (log, control) = (InterceptorLog::new(), Control::new());
-        let upstream = Upstream::Inside(server);
-        let passage = Arc::new(Passage::new(upstream, &log, &control));
+        let upstream = Upstream::InProcess(server);
+        let proxy = Arc::new(Proxy::new(upstream, &log, &control));
         let address = SocketAddr::from(([0, 0, 0, 0], 0));
         let nothing = String::new;
         Self {
-            passage,
-            inside: true,
+            proxy,
+            in_process: true,
             address,
             url: nothing(),
             ca_pem: nothing(),
@@ -97,34 +96,34 @@ impl Interceptor {
         }
     }
 
-    /// The subject's client, where the interceptor is in this process with it.
+    /// The subject's client, if the interceptor has no socket.
     pub fn client(&self) -> Option<kube::Client> {
-        self.inside.then(|| super::inside::client(Arc::clone(&self.passage)))
+        self.in_process.then(|| super::in_process::client(Arc::clone(&self.proxy)))
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Who vouches for it: its authority's certificate, PEM.
+    /// The certificate of its CA, PEM.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
-    /// Where it listens, `https://ADDRESS:PORT`.
+    /// Its URL, `https://ADDRESS:PORT`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// A kubeconfig file, YAML, that leads the subject through this interceptor.
+    /// A kubeconfig, YAML, for the subject to use this interceptor.
     pub fn kubeconfig(&self) -> String {
         kubeconfig(&self.url, &self.ca_pem, &self.token)
     }
 
-    /// How to reach the cluster through this interceptor; the admin's credential is not in it.
-    pub fn access(&self) -> Access {
-        Access {
+    /// The access to the cluster through this interceptor, without the admin's credential.
+    pub fn access(&self) -> ClusterAccess {
+        ClusterAccess {
             server: self.url.clone(),
             server_name: None,
             ca_pem: self.ca_pem.clone(),
@@ -134,17 +133,17 @@ impl Interceptor {
         }
     }
 
-    /// Keep every request from now on, with its body, where this is the first who wants that.
-    pub fn keep_requests(&self, sent: &SentLog) {
-        self.passage.sent.get_or_init(|| sent.clone());
+    /// Records every request from now on, with its body, unless another log was set before.
+    pub fn record_requests(&self, sent: &SentLog) {
+        self.proxy.sent.get_or_init(|| sent.clone());
     }
 
-    /// What passed.
+    /// The log of requests.
     pub fn log(&self) -> &InterceptorLog {
         &self.log
     }
 
-    /// What it is told to do.
+    /// Its commands.
     pub fn control(&self) -> &Control {
         &self.control
     }
@@ -165,16 +164,16 @@ fn listen(host: IpAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
     Ok((TcpListener::from_std(listener)?, address))
 }
 
-/// Take connections until aborted; their tasks end with this one.
-async fn accept(listener: TcpListener, tls: TlsAcceptor, passage: Arc<Passage>) {
+/// Accepts connections until aborted; their tasks end with this one.
+async fn accept(listener: TcpListener, tls: TlsAcceptor, proxy: Arc<Proxy>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => {
-                    connections.spawn(serve(socket, tls.clone(), Arc::clone(&passage)));
+                    connections.spawn(serve(socket, tls.clone(), Arc::clone(&proxy)));
                 }
-                // Out of file descriptors, mostly: others will be closed meanwhile.
+                // Usually out of file descriptors: others will be closed meanwhile.
                 Err(error) => {
                     tracing::warn!(%error, "the interceptor cannot take a connection");
                     clock::pause(std::time::Duration::from_millis(50)).await;
@@ -185,24 +184,24 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, passage: Arc<Passage>) 
     }
 }
 
-async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
-    // A watch event is one small frame, which must not wait for a second one.
+async fn serve(socket: TcpStream, tls: TlsAcceptor, proxy: Arc<Proxy>) {
+    // A watch event is one small frame that must not wait for another.
     let _ = socket.set_nodelay(true);
-    passage.log.connected();
+    proxy.log.connected();
     let stream = match tls.accept(socket).await {
         Ok(stream) => stream,
-        Err(error) => return passage.log.unsecured(&error),
+        Err(error) => return proxy.log.unsecured(&error),
     };
     let cut = Arc::new(Notify::new());
     let cutter = Arc::clone(&cut);
     let service = service_fn(move |request: Request<Incoming>| {
-        let (passage, cut) = (Arc::clone(&passage), Arc::clone(&cutter));
-        async move { passage.pass(request.map(body::stream), &cut).await }
+        let (proxy, cut) = (Arc::clone(&proxy), Arc::clone(&cutter));
+        async move { proxy.pass(request.map(body::stream), &cut).await }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http2().max_concurrent_streams(None);
-    // An error here is a client that went away in the middle of something: its requests are logged,
-    // and it needs no answer.
+    // An error here means that the client disconnected: its requests are logged, and it needs no
+    // answer.
     tokio::select! {
         ended = server.serve_connection(TokioIo::new(stream), service) => {
             if let Err(error) = ended {
@@ -213,18 +212,18 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
     }
 }
 
-/// Where the server listens, and what its paths begin with.
-fn target(access: &Access) -> Result<(hyper::http::uri::Authority, String), InterceptorError> {
+/// The server's address, and the prefix of its paths.
+fn server_address(access: &ClusterAccess) -> Result<(hyper::http::uri::Authority, String), InterceptorError> {
     let uri = access.server.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("https"));
     let found = uri.and_then(|uri| Some((uri.authority().cloned()?, uri.path().trim_end_matches('/').to_owned())));
     found.ok_or_else(|| InterceptorError::Address(access.server.clone()))
 }
 
-/// A client without time-outs for requests that trusts this cluster's CAs alone.
-fn upstream(access: &Access) -> Result<Client<HttpsConnector<Dial>, Outgoing>, InterceptorError> {
+/// A client without request timeouts that trusts only this cluster's CAs.
+fn upstream_client(access: &ClusterAccess) -> Result<Client<HttpsConnector<Dialer>, Outgoing>, InterceptorError> {
     let authorities: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(access.ca_pem.as_bytes()).collect();
     let authorities = authorities.map_err(|error| InterceptorError::Ca(error.to_string()))?;
-    let dial = Dial::new(access.proxy.as_ref(), &authorities, LIMIT).map_err(InterceptorError::Ca)?;
+    let dial = Dialer::new(access.proxy.as_ref(), &authorities, CONNECT_TIMEOUT).map_err(InterceptorError::Ca)?;
     let mut tls = HttpsConnectorBuilder::new().with_tls_config(client_config(access)?).https_only();
     if let Some(name) = &access.server_name {
         let fixed = ServerName::try_from(name.clone()).map_err(|_| InterceptorError::Address(name.clone()))?;
@@ -236,7 +235,7 @@ fn upstream(access: &Access) -> Result<Client<HttpsConnector<Dial>, Outgoing>, I
         .build(tls.enable_all_versions().wrap_connector(dial)))
 }
 
-pub(super) fn client_config(access: &Access) -> Result<ClientConfig, InterceptorError> {
+pub(super) fn client_config(access: &ClusterAccess) -> Result<ClientConfig, InterceptorError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(access.ca_pem.as_bytes()) {
         roots.add(certificate.map_err(|error| InterceptorError::Ca(error.to_string()))?)?;
@@ -247,8 +246,8 @@ pub(super) fn client_config(access: &Access) -> Result<ClientConfig, Interceptor
         .with_no_client_auth())
 }
 
-pub(super) fn server_config(own: &Authority) -> Result<ServerConfig, InterceptorError> {
-    Ok(own.server("lockstep interceptor")?.server_config()?)
+pub(super) fn server_config(authority: &Authority) -> Result<ServerConfig, InterceptorError> {
+    Ok(authority.server("lockstep interceptor")?.server_config()?)
 }
 
 fn provider() -> Arc<CryptoProvider> {

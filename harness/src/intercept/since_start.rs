@@ -1,43 +1,43 @@
-//! What a subject has asked for since it was started, and whether it is at work yet.
+//! Tracks a subject's requests since it was started, and whether it is working yet.
 //!
 //! A program may take long to start, and one with leader election first waits until its last run's
 //! lease has expired. Neither is a wrong decision, so nothing is expected of a subject before it
-//! asks for the objects that it looks after.
+//! requests the objects that it manages.
 
 use std::time::Duration;
 
 use super::request::InterceptedRequest;
-use super::{Route, Verb};
+use super::{RequestInfo, Verb};
 use crate::clock::{self, Instant};
 
-/// The resource that leaders are elected by.
+/// The resource of leader election.
 const LEASES: &str = "leases";
 
-/// What a subject has asked for since it was started.
+/// The requests of a subject since it was started.
 #[derive(Debug, Clone)]
 pub struct SinceStart {
     /// When it was started.
     started: Instant,
-    /// How often it was, this time included.
+    /// The number of starts, including this one.
     starts: u32,
-    /// The number of the last request that arrived before.
+    /// The number of the last request before the start.
     before: u64,
-    /// Requests that have arrived since.
+    /// The number of requests since the start.
     requests: u64,
-    /// When it first listed or watched objects of all namespaces, or asked about a case's.
-    asked: Option<Instant>,
-    /// When it first wrote a workload, as no standby does, whichever leases it reads.
-    wrote: Option<Instant>,
-    lease: Lease,
+    /// When it first listed or watched objects of all namespaces, or made a request for a case.
+    first_query: Option<Instant>,
+    /// When it first wrote a workload, which a standby never does, whatever leases it reads.
+    first_write: Option<Instant>,
+    lease: LeaseState,
 }
 
-/// How far the subject's leader election is.
+/// The state of the subject's leader election.
 #[derive(Debug, Clone, Default)]
-enum Lease {
-    /// It has asked for none.
+enum LeaseState {
+    /// It has requested no lease.
     #[default]
     None,
-    /// Another process has this one.
+    /// Another process holds this lease.
     Awaited(String),
     Acquired(Instant),
 }
@@ -49,89 +49,89 @@ impl Default for SinceStart {
             starts: 0,
             before: 0,
             requests: 0,
-            asked: None,
-            wrote: None,
-            lease: Lease::None,
+            first_query: None,
+            first_write: None,
+            lease: LeaseState::None,
         }
     }
 }
 
 impl SinceStart {
-    /// When its work began; `None` while it has not.
-    pub fn at_work_since(&self) -> Option<Instant> {
+    /// When it began to work; `None` if it has not.
+    pub fn working_since(&self) -> Option<Instant> {
         match self.lease {
-            Lease::None => self.asked,
-            Lease::Awaited(_) => self.wrote,
-            Lease::Acquired(at) => Some(self.asked?.max(at)),
+            LeaseState::None => self.first_query,
+            LeaseState::Awaited(_) => self.first_write,
+            LeaseState::Acquired(at) => Some(self.first_query?.max(at)),
         }
     }
 
-    /// The lease that it waits for.
+    /// The lease that it waits for, if any.
     pub fn awaited_lease(&self) -> Option<&str> {
         match &self.lease {
-            Lease::Awaited(name) if self.wrote.is_none() => Some(name),
+            LeaseState::Awaited(name) if self.first_write.is_none() => Some(name),
             _ => None,
         }
     }
 
-    /// How long ago it was started.
+    /// The time since it was started.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// How many requests of its have arrived since.
+    /// The number of its requests since the start.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Whether it ran before.
+    /// Whether it was started before.
     pub fn is_restart(&self) -> bool {
         self.starts > 1
     }
 
-    /// It is being started: what comes from now on is its own.
+    /// Records a start: requests from now on are its own.
     pub(super) fn start(&mut self, arrived: u64) {
         *self = Self { starts: self.starts + 1, before: arrived, ..Self::default() };
     }
 
-    /// It runs: its time to come to work begins.
+    /// Records that it runs: the time until it works is measured from here.
     pub(super) fn run(&mut self) {
         self.started = clock::instant();
     }
 
-    /// A request has arrived.
-    pub(super) fn arrived(&mut self, route: &Route, about_a_case: bool) {
+    /// Records an arrived request.
+    pub(super) fn arrived(&mut self, route: &RequestInfo, about_a_case: bool) {
         self.requests += 1;
-        if self.asked.is_none() && (is_search(route) || about_a_case) && route.resource != LEASES {
-            self.asked = Some(clock::instant());
+        if self.first_query.is_none() && (is_search(route) || about_a_case) && route.resource != LEASES {
+            self.first_query = Some(clock::instant());
         }
     }
 
-    /// A request was answered. One that arrived before the start is the last run's.
+    /// Records an answered request. One that arrived before the start belongs to the previous run.
     pub(super) fn answered(&mut self, request: &InterceptedRequest) {
         if request.seq <= self.before {
             return;
         }
         let writes = request.verb.is_write() && matches!(request.status, Some(200..300));
-        if writes && request.group == "apps" && self.wrote.is_none() {
-            self.wrote = Some(clock::instant());
+        if writes && request.group == "apps" && self.first_write.is_none() {
+            self.first_write = Some(clock::instant());
         }
-        if request.resource != LEASES || matches!(self.lease, Lease::Acquired(_)) {
+        if request.resource != LEASES || matches!(self.lease, LeaseState::Acquired(_)) {
             return;
         }
         match request.status {
-            Some(200..300) if writes => self.lease = Lease::Acquired(clock::instant()),
+            Some(200..300) if writes => self.lease = LeaseState::Acquired(clock::instant()),
             Some(200..300 | 409) if !request.name.is_empty() => {
-                self.lease = Lease::Awaited(format!("{}/{}", request.namespace, request.name));
+                self.lease = LeaseState::Awaited(format!("{}/{}", request.namespace, request.name));
             }
             _ => {}
         }
     }
 }
 
-/// Whether a request looks for objects in all namespaces: not one about the API, or about what a
-/// program keeps of its own.
-fn is_search(route: &Route) -> bool {
+/// Whether a request lists or watches objects of all namespaces: not a request about the API, or
+/// for a program's own settings.
+fn is_search(route: &RequestInfo) -> bool {
     matches!(route.verb, Verb::List | Verb::Watch) && route.namespace.is_empty() && !route.resource.is_empty()
 }
 
@@ -142,9 +142,8 @@ mod tests {
 
     use super::super::log::InterceptorLog;
 
-    /// What has been asked of a log once a subject has made these requests, each with its answer's
-    /// status.
-    fn asked(requests: &[(Method, &str, u16)]) -> InterceptorLog {
+    /// A log after a subject has made these requests, each with its answer's status.
+    fn log_of(requests: &[(Method, &str, u16)]) -> InterceptorLog {
         let log = InterceptorLog::new();
         log.subject_starts();
         for (method, path, status) in requests {
@@ -168,16 +167,16 @@ mod tests {
     #[case::it_has_the_lease(&[(Method::GET, LEASE, 200), (Method::PUT, LEASE, 200), (Method::GET, DEPLOYMENTS, 200)], true)]
     #[case::it_has_the_lease_and_asks_for_nothing(&[(Method::PUT, LEASE, 200)], false)]
     #[case::it_may_not_read_leases(&[(Method::GET, LEASE, 403), (Method::GET, DEPLOYMENTS, 200)], true)]
-    fn a_subject_is_at_work_once_it_asks_for_objects_and_has_its_lease(
+    fn subject_works_once_it_queries_objects_and_has_its_lease(
         #[case] requests: &[(Method, &str, u16)],
         #[case] at_work: bool,
     ) {
-        assert_eq!(asked(requests).since_start().at_work_since().is_some(), at_work);
+        assert_eq!(log_of(requests).since_start().working_since().is_some(), at_work);
     }
 
     #[test]
-    fn a_start_forgets_the_last_runs_requests() {
-        let log = asked(&[(Method::PUT, LEASE, 200), (Method::GET, DEPLOYMENTS, 200)]);
+    fn start_forgets_previous_requests() {
+        let log = log_of(&[(Method::PUT, LEASE, 200), (Method::GET, DEPLOYMENTS, 200)]);
         assert!(!log.since_start().is_restart() && log.since_start().requests() == 2);
         let mut late = log.open(&Request::builder().method(Method::PUT).uri(LEASE).body(()).unwrap());
         log.subject_starts();
@@ -186,6 +185,6 @@ mod tests {
         log.open(&Request::builder().uri(DEPLOYMENTS).body(()).unwrap()).answered(200);
         log.open(&Request::builder().uri(LEASE).body(()).unwrap()).answered(200);
         let since = log.since_start();
-        assert!(since.is_restart() && since.requests() == 2 && since.at_work_since().is_none());
+        assert!(since.is_restart() && since.requests() == 2 && since.working_since().is_none());
     }
 }

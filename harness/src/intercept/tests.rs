@@ -1,5 +1,5 @@
-//! The interceptor between a client and a server of the test's own, in both versions of HTTP and
-//! both forms of a watch.
+//! The interceptor between a test client and a test server, in both versions of HTTP and both
+//! encodings of a watch.
 
 mod commands;
 mod forms;
@@ -34,17 +34,18 @@ use super::server::{client_config, server_config};
 use super::{Interceptor, Verb};
 use crate::clock;
 use crate::cluster::proxy_fixture::{self, TestProxy};
-use crate::cluster::{Access, Authority, Credential};
+use crate::cluster::{Authority, ClusterAccess, Credential};
 
-/// What comes comes in milliseconds; a machine that is busy with something else may take this long.
+/// Time limit for what usually takes milliseconds, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
 type Frames = BoxStream<'static, Result<Frame<Bytes>, std::io::Error>>;
 
-/// A server that gives the test a sender for each watch, and echoes headers otherwise.
+/// A server that gives the test a sender for each watch, and otherwise echoes headers.
 struct Server {
-    access: Access,
-    /// The way into each watch, as it is opened; it closes when the interceptor gives the watch up.
+    access: ClusterAccess,
+    /// Receives a sender for each opened watch; the sender closes when the interceptor closes the
+    /// watch.
     watches: UnboundedReceiver<Sender<Bytes>>,
     task: JoinHandle<()>,
 }
@@ -53,7 +54,7 @@ impl Server {
     async fn start() -> Self {
         let authority = Authority::new("test", "2026-11-21T00:00:00Z".parse().unwrap()).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let access = Access {
+        let access = ClusterAccess {
             server: format!("https://{}", listener.local_addr().unwrap()),
             server_name: None,
             ca_pem: authority.pem(),
@@ -91,7 +92,7 @@ async fn answer(
     let (sender, receiver) = channel(1);
     match request.uri().path() {
         "/never" => {
-            // Held until the request is given up.
+            // Dropped when the request is cancelled.
             opened.send(sender).unwrap();
             let _held = receiver;
             pending().await
@@ -103,7 +104,7 @@ async fn answer(
             let text = Bytes::from(said.join("\n"));
             let body = stream::iter([Ok(Frame::data(text))]).boxed();
             let mut response = Response::new(StreamBody::new(body));
-            // Whatever it says, the interceptor has no business to look into it.
+            // The interceptor must not decode it, whatever it claims.
             response.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
             Ok(response)
         }
@@ -123,9 +124,9 @@ fn client(interceptor: &Interceptor, version: Version) -> Client<HttpsConnector<
     client_to(&interceptor.access(), version)
 }
 
-fn client_to(access: &Access, version: Version) -> Client<HttpsConnector<HttpConnector>, Full<Bytes>> {
-    // In HTTP/2 head and body are two small writes, and the second must not wait until the first is
-    // acknowledged: that takes 40 ms.
+fn client_to(access: &ClusterAccess, version: Version) -> Client<HttpsConnector<HttpConnector>, Full<Bytes>> {
+    // In HTTP/2 head and body are two small writes, and the second must not wait for the
+    // acknowledgement of the first, which takes 40 ms.
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -142,16 +143,16 @@ fn get(interceptor: &Interceptor, path: &str) -> Request<Full<Bytes>> {
     Request::get(format!("{}{path}", interceptor.url())).header("authorization", "Bearer subject").body(body).unwrap()
 }
 
-/// The form in which a watch is read.
+/// The encoding of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Json,
-    /// As client-go's typed clients read the kinds that a server has of itself.
+    /// The encoding in which client-go's typed clients read built-in kinds.
     Protobuf,
 }
 
 impl Form {
-    /// The request of a watch in this form.
+    /// The request of a watch in this encoding.
     fn watch(self, interceptor: &Interceptor, path: &str) -> Request<Full<Bytes>> {
         let mut request = get(interceptor, path);
         let accept = if self == Self::Json { "application/json" } else { protobuf::WATCH_MEDIA_TYPE };
@@ -166,15 +167,15 @@ impl Form {
             Self::Json => format!("{}\n", json!({"type": kind, "object": object})).into(),
             Self::Protobuf => {
                 let object = protobuf::encode(&object).unwrap();
-                protobuf::Event { kind: kind.to_owned(), object }.frame().into()
+                protobuf::WireEvent { kind: kind.to_owned(), object }.frame().into()
             }
         }
     }
 
-    /// Takes the first event from what has come; its type, and its object.
+    /// Takes the first event from the received bytes; returns its type and its object.
     fn take(self, rest: &mut Vec<u8>) -> Option<(String, Value)> {
         if self == Self::Protobuf {
-            let event = protobuf::Event::take(rest).unwrap()?;
+            let event = protobuf::WireEvent::take(rest).unwrap()?;
             return Some((event.kind, protobuf::decode(&event.object).unwrap()));
         }
         let end = rest.iter().position(|byte| *byte == b'\n')?;
@@ -188,7 +189,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, future).await.expect("in time")
 }
 
-/// Wait until so many requests have arrived at the interceptor, whatever it does with them.
+/// Waits until this many requests have arrived at the interceptor, answered or not.
 async fn arrived(interceptor: &Interceptor, requests: u64) {
     soon(async {
         while interceptor.log().arrived() < requests {
@@ -223,7 +224,7 @@ async fn requests_and_answers_pass_unchanged(#[case] version: Version) {
     let text = String::from_utf8(response.collect().await.unwrap().to_bytes().to_vec()).unwrap();
     assert!(text.contains("authorization: Bearer subject") && text.ends_with("k8s\0protobuf"), "{text}");
     assert!(!text.contains("x-hop") && !text.contains("connection:"), "{text}");
-    assert_eq!(soon(interceptor.log().beyond(0)).await, 1);
+    assert_eq!(soon(interceptor.log().wait_for_more_than(0)).await, 1);
     let seen = interceptor.log().drain().remove(0);
     assert_eq!((seen.verb, seen.status, seen.subresource.as_str()), (Verb::Update, Some(200), "echo"));
 }
@@ -232,14 +233,14 @@ async fn requests_and_answers_pass_unchanged(#[case] version: Version) {
 #[case(Version::HTTP_11)]
 #[case(Version::HTTP_2)]
 #[tokio::test]
-async fn every_frame_goes_out_at_once_and_the_watch_is_logged_when_it_begins(#[case] version: Version) {
+async fn frames_are_forwarded_at_once_and_watch_is_logged_when_it_begins(#[case] version: Version) {
     let mut server = Server::start().await;
     let interceptor = Interceptor::start(&server.access).unwrap();
     let mut body = soon(client(&interceptor, version).request(get(&interceptor, "/api/v1/pods?watch=true")))
         .await
         .unwrap()
         .into_body();
-    soon(interceptor.log().beyond(0)).await;
+    soon(interceptor.log().wait_for_more_than(0)).await;
     assert_eq!(interceptor.log().drain().remove(0).verb, Verb::Watch);
     let events = server.watch().await;
     for text in ["one", "two", "three"] {
@@ -256,7 +257,7 @@ async fn every_frame_goes_out_at_once_and_the_watch_is_logged_when_it_begins(#[c
 #[case(Version::HTTP_11, "/never")]
 #[case(Version::HTTP_2, "/never")]
 #[tokio::test]
-async fn a_client_that_goes_away_takes_its_request_along(#[case] version: Version, #[case] path: &str) {
+async fn client_disconnect_cancels_its_request(#[case] version: Version, #[case] path: &str) {
     let mut server = Server::start().await;
     let interceptor = Interceptor::start(&server.access).unwrap();
     let client = client(&interceptor, version);
@@ -265,13 +266,13 @@ async fn a_client_that_goes_away_takes_its_request_along(#[case] version: Versio
     let events = server.watch().await;
     if path != "/never" {
         // The answer has begun.
-        soon(interceptor.log().beyond(0)).await;
+        soon(interceptor.log().wait_for_more_than(0)).await;
     }
     assert!(!events.is_closed());
     asking.abort();
     soon(events.closed()).await;
     if path == "/never" {
-        soon(interceptor.log().beyond(0)).await;
+        soon(interceptor.log().wait_for_more_than(0)).await;
         assert_eq!(interceptor.log().drain().remove(0).status, None);
     }
 }
@@ -280,7 +281,7 @@ async fn a_client_that_goes_away_takes_its_request_along(#[case] version: Versio
 #[case(Version::HTTP_11)]
 #[case(Version::HTTP_2)]
 #[tokio::test]
-async fn a_server_that_goes_away_breaks_the_watch_and_then_answers_502(#[case] version: Version) {
+async fn server_disconnect_ends_watch_and_later_requests_get_502(#[case] version: Version) {
     let mut server = Server::start().await;
     let interceptor = Interceptor::start(&server.access).unwrap();
     let client = client(&interceptor, version);
@@ -303,13 +304,13 @@ async fn a_server_that_goes_away_breaks_the_watch_and_then_answers_502(#[case] v
 #[case(Version::HTTP_11)]
 #[case(Version::HTTP_2)]
 #[tokio::test]
-async fn a_watch_that_nobody_reads_stops_nothing_else(#[case] version: Version) {
+async fn an_unread_watch_does_not_block_other_requests(#[case] version: Version) {
     let mut server = Server::start().await;
     let interceptor = Interceptor::start(&server.access).unwrap();
     let (reader, idler) = (client(&interceptor, version), client(&interceptor, version));
     let _unread = soon(idler.request(get(&interceptor, "/api/v1/pods?watch=true"))).await.unwrap();
     let events = server.watch().await;
-    // More than any window of the ordinary size holds.
+    // More than a window of the default size holds.
     let pouring = tokio::spawn(async move {
         for _ in 0..512 {
             if events.send(Bytes::from(vec![b'x'; 64 << 10])).await.is_err() {
@@ -324,7 +325,7 @@ async fn a_watch_that_nobody_reads_stops_nothing_else(#[case] version: Version) 
 }
 
 #[tokio::test]
-async fn dropping_the_interceptor_ends_what_passes_through_it() {
+async fn dropping_the_interceptor_ends_pending_requests() {
     let mut server = Server::start().await;
     let interceptor = Interceptor::start(&server.access).unwrap();
     let client = client(&interceptor, Version::HTTP_2);
@@ -335,10 +336,10 @@ async fn dropping_the_interceptor_ends_what_passes_through_it() {
     assert!(soon(body.frame()).await.unwrap().is_err());
 }
 
-/// The server is not asked: it has no such path.
+/// The request does not reach the server, which has no such path.
 #[tokio::test(start_paused = true)]
-async fn a_message_to_the_webhook_is_taken_and_logged() {
-    let interceptor = Interceptor::inside(kube_apiserver_sim::ApiServer::builder().build());
+async fn webhook_message_is_accepted_and_logged() {
+    let interceptor = Interceptor::in_process(kube_apiserver_sim::ApiServer::builder().build());
     let reader = interceptor.log().reader("ns");
     let request = Request::post(super::WEBHOOK).body("restarted".as_bytes().to_vec()).unwrap();
     let answer = interceptor.client().unwrap().send(request.map(kube::client::Body::from)).await.unwrap();
@@ -349,18 +350,18 @@ async fn a_message_to_the_webhook_is_taken_and_logged() {
     assert_eq!(seen.collect::<Vec<_>>(), [(Verb::Create, "webhook", Some(200), Some("restarted"))]);
 }
 
-/// Beyond a proxy is the server of a kubeconfig.
+/// The server of a kubeconfig is behind a proxy.
 #[rstest]
-#[case::connect(proxy_fixture::Form::Connect, "http")]
-#[case::socks(proxy_fixture::Form::Socks(None), "socks5")]
+#[case::connect(proxy_fixture::ProxyProtocol::Connect, "http")]
+#[case::socks(proxy_fixture::ProxyProtocol::Socks(None), "socks5")]
 #[tokio::test]
-async fn reaches_its_server_through_a_proxy(#[case] form: proxy_fixture::Form, #[case] scheme: &str) {
+async fn reaches_its_server_through_a_proxy(#[case] form: proxy_fixture::ProxyProtocol, #[case] scheme: &str) {
     let server = Server::start().await;
     let proxy = TestProxy::start(form).await;
     let through = format!("{scheme}://{}", proxy.address).parse().unwrap();
-    let access = Access { proxy: Some(through), ..server.access.clone() };
+    let access = ClusterAccess { proxy: Some(through), ..server.access.clone() };
     let interceptor = Interceptor::start(&access).unwrap();
     let answer = soon(client(&interceptor, Version::HTTP_2).request(get(&interceptor, "/api"))).await.unwrap();
     assert_eq!(answer.status(), 200);
-    assert_eq!(proxy.asked().len(), 1);
+    assert_eq!(proxy.requests().len(), 1);
 }

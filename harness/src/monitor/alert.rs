@@ -1,4 +1,4 @@
-//! Telling others of a breach: a webhook, and a Kubernetes Event.
+//! Reports breaches to others: by a webhook, and as a Kubernetes Event.
 
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::json;
 
-use super::breach::Breach;
+use super::breach::BreachReport;
 use crate::clock;
-use crate::cluster::basic_of_address;
-use crate::plain;
+use crate::cluster::basic_auth_from_userinfo;
+use crate::sanitize;
 
 /// How long one attempt may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long to wait before the next attempt; afterwards it is given up.
+/// How long to wait before the next attempt; after these, the alert is dropped.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
-/// Why no alert can be sent.
+/// Why alerts cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum AlertError {
-    /// The address is none.
+    /// The address is malformed.
     #[error(
         "the address of the webhook is malformed: expected http://HOST/PATH or https://HOST/PATH, perhaps with USER:PASSWORD@ before the host and %40 for an @ in it"
     )]
@@ -41,25 +41,25 @@ pub enum AlertError {
     Tls(#[from] rustls::Error),
 }
 
-/// An address to post to. It is not shown anywhere: it may hold a password, and who knows that of a
-/// chat may write there.
+/// An address to post to. It is never printed: it may contain a password, and knowing a chat's
+/// address may be enough to write there.
 #[derive(Clone, PartialEq, Eq)]
-pub struct WebhookUrl(String);
+pub struct AlertUrl(String);
 
-impl From<String> for WebhookUrl {
+impl From<String> for AlertUrl {
     fn from(text: String) -> Self {
         Self(text)
     }
 }
 
-impl Debug for WebhookUrl {
+impl Debug for AlertUrl {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str("WebhookUrl(..)")
     }
 }
 
-impl WebhookUrl {
-    /// Whether nothing is posted, as where a variable of the environment is empty.
+impl AlertUrl {
+    /// Whether nothing is posted, as with an empty environment variable.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -72,7 +72,7 @@ impl WebhookUrl {
         let (user, host) =
             authority.as_str().rsplit_once('@').map_or((None, authority.as_str()), |(u, h)| (Some(u), h));
         let authorization = match user.filter(|user| !user.is_empty()) {
-            Some(user) => Some(basic_of_address(user)?),
+            Some(user) => Some(basic_auth_from_userinfo(user)?),
             None => None,
         };
         parts.authority = Some(host.parse().ok()?);
@@ -84,18 +84,18 @@ impl WebhookUrl {
     }
 }
 
-/// Where breaches are posted.
+/// The webhook to which breaches are posted.
 #[derive(Debug, Clone)]
-pub(super) struct Webhook {
+pub(super) struct AlertWebhook {
     to: Uri,
     /// The user of the address.
     authorization: Option<HeaderValue>,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
-impl Webhook {
-    /// To this address. Certificates are checked against the system's authorities.
-    pub(super) fn new(address: &WebhookUrl) -> Result<Self, AlertError> {
+impl AlertWebhook {
+    /// A webhook with this address. Certificates are verified with the system's authorities.
+    pub(super) fn new(address: &AlertUrl) -> Result<Self, AlertError> {
         let (to, authorization) = address.parse().ok_or(AlertError::Address)?;
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -109,8 +109,8 @@ impl Webhook {
         Ok(Self { to, authorization, client: Client::builder(TokioExecutor::new()).build(tls.wrap_connector(tcp)) })
     }
 
-    /// Post a breach; what went wrong, in the end.
-    pub(super) async fn post(self, breach: Breach) -> Result<(), String> {
+    /// Post a breach, with retries; returns the last error.
+    pub(super) async fn post(self, breach: BreachReport) -> Result<(), String> {
         let body = Bytes::from(serde_json::to_vec(&breach).expect("a breach is plain data"));
         let mut pauses = PAUSES.into_iter();
         loop {
@@ -132,9 +132,9 @@ impl Webhook {
     }
 }
 
-/// Write an Event about the Deployment; what went wrong.
-pub(super) async fn event(client: kube::Client, breach: Breach) -> Result<(), String> {
-    let message = plain::text(&format!("{}: {}", breach.rule, breach.detail)).into_owned();
+/// Create an Event about the Deployment.
+pub(super) async fn event(client: kube::Client, breach: BreachReport) -> Result<(), String> {
+    let message = sanitize::text(&format!("{}: {}", breach.rule, breach.detail)).into_owned();
     let event = json!({
         "metadata": {"generateName": "lockstep-watch-", "namespace": breach.namespace},
         "involvedObject": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": breach.namespace,
@@ -163,8 +163,8 @@ mod tests {
 
     use super::*;
 
-    fn url(text: &str) -> WebhookUrl {
-        WebhookUrl::from(text.to_owned())
+    fn url(text: &str) -> AlertUrl {
+        AlertUrl::from(text.to_owned())
     }
 
     #[rstest]
@@ -175,7 +175,7 @@ mod tests {
     #[case("https://user:s3 cret@chat")]
     #[case("https//chat/s3cret")]
     fn malformed_address_is_not_quoted(#[case] address: &str) {
-        let error = Webhook::new(&url(address)).unwrap_err();
+        let error = AlertWebhook::new(&url(address)).unwrap_err();
         assert!(matches!(error, AlertError::Address), "{error}");
         let texts = format!("{error} {error:?} {:?}", url(address));
         assert!(!texts.contains("s3") && !texts.contains("chat"), "{texts}");
@@ -185,16 +185,16 @@ mod tests {
     async fn user_of_the_address_is_sent_as_basic_authorization() {
         let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let webhook =
-            Webhook::new(&url(&format!("http://us%40er:p%3Ass@{}/hook?x", server.local_addr().unwrap()))).unwrap();
+            AlertWebhook::new(&url(&format!("http://us%40er:p%3Ass@{}/hook?x", server.local_addr().unwrap()))).unwrap();
         assert!(!format!("{webhook:?}").contains("p%3Ass"), "{webhook:?}");
-        let breach = Breach {
+        let breach = BreachReport {
             time: String::new(),
             cluster: String::new(),
             namespace: String::new(),
             deployment: String::new(),
             uid: String::new(),
             rule: "surge",
-            says: "",
+            statement: "",
             detail: String::new(),
             resource_version: None,
             evidence: None,

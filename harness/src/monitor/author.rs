@@ -1,19 +1,19 @@
-//! Who wrote a version, by its managed fields.
+//! Who wrote a version, from its managed fields.
 //!
-//! Whoever changes a field owns it afterwards, and alone unless others applied the same value. So a
-//! size was written by the owner of `spec.replicas`. The Deployment controller is known by what
-//! nobody else writes: the status of Deployments. A write through the scale subresource is a user's
-//! or an autoscaler's, also where kube-controller-manager makes it. A deletion leaves no trace of
-//! who began it, and counts as somebody else's.
+//! The client that changes a field owns it afterwards, alone unless others applied the same value.
+//! So the owner of `spec.replicas` wrote the size. The Deployment controller is identified by what
+//! only it writes: the status of Deployments. A write through the scale subresource is attributed
+//! to a user or an autoscaler, even if kube-controller-manager makes it. A deletion does not show
+//! who started it, and is attributed to others.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 use crate::timeline::object::{REVISION, text};
 
-/// The managers of the fields that the Deployment controller decides about.
+/// The managers of the fields that the Deployment controller decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Owners {
     /// Of `spec.replicas`.
@@ -22,15 +22,15 @@ pub(super) struct Owners {
     revision: BTreeSet<String>,
 }
 
-/// Who wrote a version.
+/// The author of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Author {
-    /// One of those who own the field that was changed.
+    /// One of the owners of the changed field.
     Owners(Owners),
     /// The Deployment controller.
     #[cfg_attr(not(test), expect(dead_code, reason = "recordings say who wrote a version"))]
     Controller,
-    /// Somebody else, or it is not known.
+    /// Another client, or unknown.
     Other,
 }
 
@@ -39,7 +39,7 @@ impl Author {
     pub(super) fn of(object: &Value) -> Self {
         let Some(entries) = object.at("/metadata/managedFields").and_then(Value::as_array) else { return Self::Other };
         let owners = |path: &[&str]| {
-            let own = entries.iter().filter(|entry| entry.at("/subresource").is_none() && has(entry, path));
+            let own = entries.iter().filter(|entry| entry.at("/subresource").is_none() && has_field(entry, path));
             own.filter_map(|entry| text(entry, "/manager")).map(str::to_owned).collect()
         };
         let revision = format!("f:{REVISION}");
@@ -49,17 +49,17 @@ impl Author {
         })
     }
 
-    /// Whether one of these wrote the size that is new in the version.
-    pub(super) fn sized(&self, controllers: &BTreeSet<String>) -> bool {
-        self.is(controllers, |owners| &owners.size)
+    /// Whether one of these controllers wrote the new size.
+    pub(super) fn wrote_size(&self, controllers: &BTreeSet<String>) -> bool {
+        self.is_by(controllers, |owners| &owners.size)
     }
 
-    /// Whether one of these wrote the revision that is new in the version.
-    pub(super) fn numbered(&self, controllers: &BTreeSet<String>) -> bool {
-        self.is(controllers, |owners| &owners.revision)
+    /// Whether one of these controllers wrote the new revision.
+    pub(super) fn wrote_revision(&self, controllers: &BTreeSet<String>) -> bool {
+        self.is_by(controllers, |owners| &owners.revision)
     }
 
-    fn is(&self, controllers: &BTreeSet<String>, field: impl Fn(&Owners) -> &BTreeSet<String>) -> bool {
+    fn is_by(&self, controllers: &BTreeSet<String>, field: impl Fn(&Owners) -> &BTreeSet<String>) -> bool {
         match self {
             Self::Owners(owners) => !field(owners).is_empty() && field(owners).is_subset(controllers),
             Self::Controller => true,
@@ -68,16 +68,16 @@ impl Author {
     }
 }
 
-/// Who writes the status of this Deployment.
+/// The managers that write the status of this Deployment.
 pub(super) fn controllers(deployment: &Value) -> impl Iterator<Item = &str> {
     let entries = deployment.at("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
     let status = entries.filter(|entry| {
-        text(entry, "/subresource") == Some("status") && has(entry, &["f:status", "f:observedGeneration"])
+        text(entry, "/subresource") == Some("status") && has_field(entry, &["f:status", "f:observedGeneration"])
     });
     status.filter_map(|entry| text(entry, "/manager"))
 }
 
-fn has(entry: &Value, path: &[&str]) -> bool {
+fn has_field(entry: &Value, path: &[&str]) -> bool {
     path.iter().try_fold(&entry["fieldsV1"], |fields, name| fields.get(name)).is_some()
 }
 
@@ -92,20 +92,20 @@ mod tests {
     #[case::the_controller("kube-controller-manager", Value::Null, true)]
     #[case::a_user("kubectl", Value::Null, false)]
     #[case::an_autoscaler("kube-controller-manager", json!("scale"), false)]
-    fn a_size_is_by_its_owner(#[case] manager: &str, #[case] subresource: Value, #[case] expected: bool) {
+    fn attributes_a_size_to_its_owner(#[case] manager: &str, #[case] subresource: Value, #[case] expected: bool) {
         let mut entry = json!({"manager": manager, "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}});
         if !subresource.is_null() {
             entry["subresource"] = subresource;
         }
         let set = json!({"metadata": {"managedFields": [entry]}});
         let controllers = BTreeSet::from(["kube-controller-manager".to_owned()]);
-        assert_eq!(Author::of(&set).sized(&controllers), expected);
-        assert!(!Author::of(&set).numbered(&controllers));
+        assert_eq!(Author::of(&set).wrote_size(&controllers), expected);
+        assert!(!Author::of(&set).wrote_revision(&controllers));
         assert_eq!(Author::of(&json!({"metadata": {}})), Author::Other);
     }
 
     #[test]
-    fn the_controller_is_who_writes_the_status() {
+    fn controllers_are_the_writers_of_the_status() {
         let status =
             json!({"manager": "x", "subresource": "status", "fieldsV1": {"f:status": {"f:observedGeneration": {}}}});
         let spec = json!({"manager": "kubectl", "fieldsV1": {"f:spec": {"f:replicas": {}}}});

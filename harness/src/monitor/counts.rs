@@ -1,28 +1,27 @@
-//! The numbers that a monitoring system scrapes, in Prometheus' text format.
+//! The metrics, in Prometheus' text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Breaches of so many Deployments and rules are counted apart; the rest together, without their
-/// names.
+/// The most pairs of Deployment and rule with a counter of their own. Breaches of further ones
+/// share a counter without names.
 const MOST: usize = 1_000;
 
-/// See the module.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Counts {
+pub(crate) struct MonitorCounts {
     pub(super) deployments: usize,
     pub(super) versions: u64,
     pub(super) late: u64,
     pub(super) gaps: u64,
     pub(super) bytes: usize,
-    /// Milliseconds.
+    /// In milliseconds.
     pub(super) behind: u64,
-    /// Alerts and files that could not be sent or written, by what they were.
+    /// Alerts and files that could not be sent or written, by what they are.
     pub(super) failed: BTreeMap<&'static str, u64>,
     breaches: BTreeMap<(String, String, &'static str), u64>,
 }
 
-impl Counts {
+impl MonitorCounts {
     pub(super) fn breach(&mut self, namespace: &str, deployment: &str, rule: &'static str) {
         let mut key = (namespace.to_owned(), deployment.to_owned(), rule);
         if self.breaches.len() >= MOST && !self.breaches.contains_key(&key) {
@@ -31,11 +30,11 @@ impl Counts {
         *self.breaches.entry(key).or_default() += 1;
     }
 
-    pub(super) fn failed(&mut self, what: &'static str) {
-        *self.failed.entry(what).or_default() += 1;
+    pub(super) fn failed(&mut self, kind: &'static str) {
+        *self.failed.entry(kind).or_default() += 1;
     }
 
-    /// How many breaches there were.
+    /// The number of all breaches.
     pub(super) fn all_breaches(&self) -> u64 {
         self.breaches.values().sum()
     }
@@ -66,14 +65,14 @@ impl Counts {
         let name = "lockstep_watch_breaches_total";
         let _ = writeln!(out, "# HELP {name} Broken invariants and wrong statuses.\n# TYPE {name} counter");
         for ((namespace, deployment, rule), count) in &self.breaches {
-            // Names of objects have no character that would have to be escaped.
+            // Names of objects contain no characters that must be escaped.
             let labels = format!("namespace=\"{namespace}\",deployment=\"{deployment}\",rule=\"{rule}\"");
             let _ = writeln!(out, "{name}{{{labels}}} {count}");
         }
         let name = "lockstep_watch_failures_total";
         let _ = writeln!(out, "# HELP {name} Alerts and files that were lost.\n# TYPE {name} counter");
-        for (what, count) in &self.failed {
-            let _ = writeln!(out, "{name}{{what=\"{what}\"}} {count}");
+        for (kind, count) in &self.failed {
+            let _ = writeln!(out, "{name}{{what=\"{kind}\"}} {count}");
         }
         out
     }
@@ -84,8 +83,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_scraped() {
-        let mut counts = Counts { deployments: 2, behind: 1_500, ..Counts::default() };
+    fn renders_metrics_in_prometheus_format() {
+        let mut counts = MonitorCounts { deployments: 2, behind: 1_500, ..MonitorCounts::default() };
         counts.breach("shop", "web", "surge");
         counts.breach("shop", "web", "surge");
         counts.failed("webhook");

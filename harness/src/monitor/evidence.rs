@@ -1,55 +1,54 @@
-//! Which Deployments are to be remembered, and when: a while after a breach, so that the recording
-//! shows what came of it.
+//! Decides which evidence to take, and when: a while after a breach, so that the recording shows
+//! the consequences.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::estate::{Estate, Group};
-use super::model::{Output, Place, Terms};
+use super::cluster_state::{ClusterState, DeploymentState};
+use super::model::{ClusterInfo, MonitorOutput, Tolerances};
 use crate::clock::to_rfc3339;
 use crate::recording::{FORMAT, FileName, Header, Identity, SubjectKind};
 
-/// For how long nothing must happen before the evidence is complete, in milliseconds.
+/// How long nothing must happen before the evidence is complete, in milliseconds.
 const QUIET: u64 = 10_000;
-/// For how long it is waited for at most.
+/// The longest wait for that.
 const MOST: u64 = 120_000;
 
-/// See the module.
 #[derive(Debug)]
-pub(super) struct Evidence {
-    terms: Terms,
-    place: Place,
-    /// When a breach was found, and the file, by the Deployment's UID.
+pub(super) struct EvidenceRecorder {
+    terms: Tolerances,
+    cluster_info: ClusterInfo,
+    /// The time of the breach and the file, by the Deployment's UID.
     pending: BTreeMap<String, (u64, FileName)>,
-    /// When evidence was taken, and the file.
-    taken: BTreeMap<String, (u64, FileName)>,
+    /// The time at which evidence was taken and the file, by the Deployment's UID.
+    captured: BTreeMap<String, (u64, FileName)>,
     /// The numbers of Deployments in the names of anonymised evidence, by UID.
     numbers: BTreeMap<String, usize>,
-    /// What was taken before it was asked for.
-    waiting: Vec<Output>,
+    /// Evidence that was taken before it was requested.
+    deferred: Vec<MonitorOutput>,
 }
 
-impl Evidence {
-    pub(super) fn new(terms: Terms, place: Place) -> Self {
+impl EvidenceRecorder {
+    pub(super) fn new(terms: Tolerances, cluster_info: ClusterInfo) -> Self {
         Self {
             terms,
-            place,
+            cluster_info,
             pending: BTreeMap::new(),
-            taken: BTreeMap::new(),
+            captured: BTreeMap::new(),
             numbers: BTreeMap::new(),
-            waiting: Vec::new(),
+            deferred: Vec::new(),
         }
     }
 
-    /// There is a breach; the file that will show it. One Deployment has one file in so many
-    /// minutes.
-    pub(super) fn wanted(&mut self, uid: &str, group: &Group, at: u64) -> FileName {
-        let taken = || self.taken.get(uid).filter(|(taken, _)| taken + self.terms.keep > at);
-        if let Some((_, file)) = self.pending.get(uid).or_else(taken) {
+    /// Request evidence of a breach; returns its file. A Deployment has at most one file in a
+    /// certain time.
+    pub(super) fn request_file(&mut self, uid: &str, group: &DeploymentState, at: u64) -> FileName {
+        let captured = || self.captured.get(uid).filter(|(captured_at, _)| captured_at + self.terms.keep > at);
+        if let Some((_, file)) = self.pending.get(uid).or_else(captured) {
             return file.clone();
         }
-        let stamp = to_rfc3339(time(&self.place, at)).replace(['-', ':'], "");
+        let stamp = to_rfc3339(time(&self.cluster_info, at)).replace(['-', ':'], "");
         let of = if self.terms.anonymise {
             let next = self.numbers.len() + 1;
             format!("deployment-{}", self.numbers.entry(uid.to_owned()).or_insert(next))
@@ -61,57 +60,57 @@ impl Evidence {
         file
     }
 
-    /// Whether this Deployment's is still to be taken.
+    /// Whether this Deployment's evidence is still to be taken.
     pub(super) fn is_pending(&self, uid: &str) -> bool {
         self.pending.contains_key(uid)
     }
 
-    /// What is complete by now.
-    pub(super) fn due(&mut self, estate: &Estate, now: u64) -> Vec<Output> {
-        self.taken.retain(|_, (taken, _)| *taken + self.terms.keep > now);
+    /// The evidence that is complete by now.
+    pub(super) fn due(&mut self, cluster_state: &ClusterState, now: u64) -> Vec<MonitorOutput> {
+        self.captured.retain(|_, (at, _)| *at + self.terms.keep > now);
         let is_due = |uid: &str, since: u64| {
-            let last = estate.groups.get(uid).and_then(|group| group.window.last()).unwrap_or(0);
+            let last = cluster_state.groups.get(uid).and_then(|group| group.window.last_at()).unwrap_or(0);
             last + QUIET <= now || since + MOST <= now
         };
         let due = self.pending.iter().filter(|(uid, (since, _))| is_due(uid, *since));
         let due: Vec<String> = due.map(|(uid, _)| uid.clone()).collect();
-        let mut out = std::mem::take(&mut self.waiting);
-        out.extend(due.iter().filter_map(|uid| self.take(estate, uid, now)));
+        let mut out = std::mem::take(&mut self.deferred);
+        out.extend(due.iter().filter_map(|uid| self.take(cluster_state, uid, now)));
         out
     }
 
-    /// All that is pending, as it is.
-    pub(super) fn all(&mut self, estate: &Estate) -> Vec<Output> {
-        let mut out = std::mem::take(&mut self.waiting);
+    /// All pending evidence, as it is.
+    pub(super) fn all(&mut self, cluster_state: &ClusterState) -> Vec<MonitorOutput> {
+        let mut out = std::mem::take(&mut self.deferred);
         let all: Vec<(String, u64)> = self.pending.iter().map(|(uid, (since, _))| (uid.clone(), *since)).collect();
-        let last = |uid: &str| estate.groups.get(uid).and_then(|group| group.window.last());
-        out.extend(all.iter().filter_map(|(uid, since)| self.take(estate, uid, last(uid).unwrap_or(*since))));
+        let last = |uid: &str| cluster_state.groups.get(uid).and_then(|group| group.window.last_at());
+        out.extend(all.iter().filter_map(|(uid, since)| self.take(cluster_state, uid, last(uid).unwrap_or(*since))));
         out
     }
 
-    /// Hand this out when evidence is asked for next.
-    pub(super) fn wait(&mut self, outputs: Vec<Output>) {
-        self.waiting.extend(outputs);
+    /// Return these when evidence is requested next.
+    pub(super) fn defer(&mut self, outputs: Vec<MonitorOutput>) {
+        self.deferred.extend(outputs);
     }
 
-    fn take(&mut self, estate: &Estate, uid: &str, now: u64) -> Option<Output> {
+    fn take(&mut self, cluster_state: &ClusterState, uid: &str, now: u64) -> Option<MonitorOutput> {
         let (_, file) = self.pending.remove(uid)?;
-        let group = estate.groups.get(uid)?;
-        let header = self.header(estate, group, group.window.began().unwrap_or(now));
-        self.taken.insert(uid.to_owned(), (now, file.clone()));
-        Some(Output::Evidence(file, Box::new(group.window.recording(header, now))))
+        let group = cluster_state.groups.get(uid)?;
+        let header = self.header(cluster_state, group, group.window.first_at().unwrap_or(now));
+        self.captured.insert(uid.to_owned(), (now, file.clone()));
+        Some(MonitorOutput::Evidence(file, Box::new(group.window.recording(header, now))))
     }
 
-    fn header(&self, estate: &Estate, group: &Group, began: u64) -> Header {
-        let Place { cluster, version, .. } = &self.place;
-        let program = estate.controllers.first().map_or("kube-controller-manager", String::as_str);
+    fn header(&self, cluster_state: &ClusterState, group: &DeploymentState, began: u64) -> Header {
+        let ClusterInfo { cluster, version, .. } = &self.cluster_info;
+        let program = cluster_state.controllers.first().map_or("kube-controller-manager", String::as_str);
         let of_program = if program == "kube-controller-manager" { version.as_str() } else { "" };
         Header {
             format: FORMAT,
             case: format!("captured/{}", FileName::of(&group.name)),
             path: String::new(),
             source: String::new(),
-            judged: Default::default(),
+            controllers: Default::default(),
             under_test: Default::default(),
             namespace: group.namespace.clone(),
             subject: Identity::new(cluster, program, of_program),
@@ -122,15 +121,15 @@ impl Evidence {
             real_pods: true,
             unevaluated: Vec::new(),
             seed: None,
-            started: to_rfc3339(time(&self.place, began)),
+            started: to_rfc3339(time(&self.cluster_info, began)),
         }
     }
 }
 
-/// The time of day, so many milliseconds after the beginning.
-pub(super) fn time(place: &Place, at: u64) -> Timestamp {
+/// The time of day at this many milliseconds after the beginning.
+pub(super) fn time(cluster_info: &ClusterInfo, at: u64) -> Timestamp {
     let passed = SignedDuration::from_millis(i64::try_from(at).unwrap_or(i64::MAX));
-    place.began.checked_add(passed).unwrap_or(place.began)
+    cluster_info.began.checked_add(passed).unwrap_or(cluster_info.began)
 }
 
 #[cfg(test)]
@@ -139,20 +138,25 @@ mod tests {
 
     use super::*;
 
-    /// The names of the evidence of Deployments of these namespaces and names.
+    /// The names of the evidence files of Deployments with these namespaces and names.
     fn files(anonymise: bool, deployments: &[(&str, &str)]) -> Vec<String> {
-        let terms = Terms { staleness: 0, settle: 0, keep: 0, bytes: 0, anonymise };
+        let terms = Tolerances { staleness: 0, settle: 0, keep: 0, bytes: 0, anonymise };
         let began = "2026-11-24T04:00:00Z".parse().unwrap();
-        let mut evidence = Evidence::new(terms, Place { cluster: "prod".to_owned(), version: String::new(), began });
+        let mut evidence =
+            EvidenceRecorder::new(terms, ClusterInfo { cluster: "prod".to_owned(), version: String::new(), began });
         let name = |(uid, (namespace, name)): (usize, &(&str, &str))| {
-            let group = Group { namespace: (*namespace).to_owned(), name: (*name).to_owned(), ..Group::default() };
-            evidence.wanted(&uid.to_string(), &group, 0).to_string()
+            let group = DeploymentState {
+                namespace: (*namespace).to_owned(),
+                name: (*name).to_owned(),
+                ..DeploymentState::default()
+            };
+            evidence.request_file(&uid.to_string(), &group, 0).to_string()
         };
         deployments.iter().enumerate().map(name).collect()
     }
 
     #[test]
-    fn names_from_the_server_stay_in_the_folder() {
+    fn server_names_cannot_escape_the_folder() {
         assert_eq!(files(false, &[("shop", "web")]), ["20261124T040000Z-shop-web.ndjson"]);
         let long = "x".repeat(300);
         for file in files(false, &[("../../etc", "x"), ("a", "/../../x"), ("..", ".."), (&long, &long)]) {

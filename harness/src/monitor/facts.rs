@@ -1,4 +1,4 @@
-//! The few fields of an object on which somebody else's status depends.
+//! The fields of an object on which another object's status depends.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ pub(super) fn owner(object: &Value) -> Option<&str> {
     text(owner, "/uid")
 }
 
-/// What a ReplicaSet's own status depends on.
+/// The fields on which a ReplicaSet's own status depends.
 pub(super) fn of_set(set: &Value) -> (i64, i64) {
     (count(set, "/metadata/generation"), count(set, "/spec/minReadySeconds"))
 }
 
-/// What a Deployment sums up of a ReplicaSet.
+/// The fields of a ReplicaSet that its Deployment's status sums up.
 pub(super) fn summed(set: &Value) -> ([i64; 4], Option<&str>) {
     let numbers = ["/metadata/generation", "/status/replicas", "/status/readyReplicas", "/status/availableReplicas"];
     (numbers.map(|number| count(set, number)), owner(set))
 }
 
-/// What a ReplicaSet counts of a pod.
+/// The fields of a pod that its ReplicaSet's status counts.
 pub(super) fn of_pod(pod: &Value) -> (bool, Option<&str>, bool, BTreeMap<&str, &str>) {
     let labels = object::strings(pod, "/metadata/labels");
     (object::deleting(pod), text(pod, "/status/phase"), is_ready(pod), labels)

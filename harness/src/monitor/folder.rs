@@ -1,16 +1,16 @@
-//! The folder of evidence: so many files, and the oldest go first.
+//! The folder of evidence, which has a limited number of files.
 
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use crate::private;
+use crate::private_fs;
 use crate::recording::{FileName, Recording, RecordingError};
 
-/// Write a recording, then remove the oldest beyond so many.
+/// Write a recording, then delete the oldest ones above the limit.
 pub(super) fn keep(folder: &Path, name: &FileName, recording: &Recording, most: usize) -> Result<(), RecordingError> {
-    // A reader finds a whole file or none.
+    // A reader sees the whole file or none.
     let half = folder.join(format!(".{name}.part"));
-    recording.write(BufWriter::new(private::create(&half)?))?;
+    recording.write(BufWriter::new(private_fs::create(&half)?))?;
     std::fs::rename(&half, folder.join(name))?;
     Ok(thin(folder, most)?)
 }
@@ -25,7 +25,7 @@ fn thin(folder: &Path, most: usize) -> io::Result<()> {
     own.iter().take(surplus).try_for_each(|name| std::fs::remove_file(folder.join(name)))
 }
 
-/// Whether a file is named as evidence is: `20261124T040000Z-NAMESPACE-DEPLOYMENT.ndjson`.
+/// Whether a file has the name of an evidence file: `20261124T040000Z-NAMESPACE-DEPLOYMENT.ndjson`.
 fn is_own(name: &str) -> bool {
     let Some((stamp, rest)) = name.split_once('-') else { return false };
     let is_shaped = |(at, byte): (usize, u8)| match at {
@@ -39,13 +39,13 @@ fn is_own(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::fixture::Film;
+    use crate::timeline::fixture::RecordingBuilder;
 
     #[test]
-    fn the_oldest_go_and_nothing_else() {
+    fn deletes_only_the_oldest_evidence() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("mine.ndjson"), "x").unwrap();
-        let recording = Film::rolled_out(1).end();
+        let recording = RecordingBuilder::rolled_out(1).end();
         for second in 0..4 {
             let name = FileName::of(&format!("20261124T04000{second}Z-shop-web")).with_ending(".ndjson");
             keep(folder.path(), &name, &recording, 2).unwrap();

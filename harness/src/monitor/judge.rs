@@ -1,112 +1,142 @@
-//! Whether a decision breaks an invariant, whichever of the last states its controller acted on.
+//! Decides whether a decision breaks an invariant, whichever of the last states its controller
+//! acted on.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::estate::{Estate, Group};
+use super::cluster_state::{ClusterState, DeploymentState};
 use super::facts;
-use super::model::Found;
-use super::past::Past;
-use crate::recording::Version;
+use super::history::ObjectHistory;
+use super::model::BreachCandidate;
+use crate::recording::ObjectVersion;
 use crate::timeline::object::{count, deleting, replicas, revision, uid};
-use crate::timeline::{Breach, Invariant, Moment};
+use crate::timeline::{Invariant, InvariantBreach, LiveWrite};
 
-/// A controller wrote the size of a ReplicaSet of this Deployment.
-pub(super) fn replica_set(estate: &Estate, id: &str, version: &Version, before: Option<&Value>) -> Vec<Found> {
-    let Some(group) = estate.groups.get(id) else { return Vec::new() };
+/// Breaches by a controller that wrote the size of a ReplicaSet of this Deployment.
+pub(super) fn replica_set(
+    cluster_state: &ClusterState,
+    id: &str,
+    version: &ObjectVersion,
+    before: Option<&Value>,
+) -> Vec<BreachCandidate> {
+    let Some(group) = cluster_state.groups.get(id) else { return Vec::new() };
     let Some(deployment) = group.deployment.now() else { return Vec::new() };
-    let others: Vec<&Value> = others(estate, id, group, uid(&version.object)).collect();
-    let suspected = Moment { version, before, deployment, others }.breaches();
-    let is_sure = |breach: &Breach| Lenient::new(estate, id, group, version).confirms(breach.invariant, before);
-    suspected.into_iter().filter(is_sure).map(|breach| found(id, version, breach)).collect()
-}
-
-/// A controller wrote the revision of this Deployment: it may fall, but not below that of a
-/// ReplicaSet that is there.
-pub(super) fn deployment(estate: &Estate, id: &str, version: &Version, before: Option<&Value>) -> Vec<Found> {
-    let Some(group) = estate.groups.get(id) else { return Vec::new() };
-    let Some(new) = revision(&version.object) else { return Vec::new() };
-    let others: Vec<&Value> = others(estate, id, group, "").collect();
-    let suspected = Moment { version, before, deployment: &version.object, others }.breaches();
-    let lenient = Lenient::new(estate, id, group, version);
-    let is_sure = |breach: &Breach| {
-        breach.invariant == Invariant::Revision
-            && lenient.others.iter().filter_map(|past| lenient.least(past)).any(|set| revision(&set) > Some(new))
+    let others: Vec<&Value> = other_sets(cluster_state, id, group, uid(&version.object)).collect();
+    let suspected = LiveWrite { version, before, deployment, other_sets: others }.breaches();
+    let is_sure = |breach: &InvariantBreach| {
+        PossibleViews::new(cluster_state, id, group, version).confirms(breach.invariant, before)
     };
-    suspected.into_iter().filter(is_sure).map(|breach| found(id, version, breach)).collect()
+    suspected.into_iter().filter(is_sure).map(|breach| candidate(id, version, breach)).collect()
 }
 
-fn found(group: &str, version: &Version, breach: Breach) -> Found {
-    let Breach { invariant, detail } = breach;
-    Found { group: group.to_owned(), invariant: Some(invariant), detail, rv: Some(version.rv), at: version.at }
+/// Breaches by a controller that wrote the revision of this Deployment: it may decrease, but not
+/// below that of an existing ReplicaSet.
+pub(super) fn deployment(
+    cluster_state: &ClusterState,
+    id: &str,
+    version: &ObjectVersion,
+    before: Option<&Value>,
+) -> Vec<BreachCandidate> {
+    let Some(group) = cluster_state.groups.get(id) else { return Vec::new() };
+    let Some(new) = revision(&version.object) else { return Vec::new() };
+    let others: Vec<&Value> = other_sets(cluster_state, id, group, "").collect();
+    let suspected = LiveWrite { version, before, deployment: &version.object, other_sets: others }.breaches();
+    let views = PossibleViews::new(cluster_state, id, group, version);
+    let is_sure = |breach: &InvariantBreach| {
+        breach.invariant == Invariant::Revision
+            && views.other_sets.iter().filter_map(|past| views.least(past)).any(|set| revision(&set) > Some(new))
+    };
+    suspected.into_iter().filter(is_sure).map(|breach| candidate(id, version, breach)).collect()
 }
 
-/// The ReplicaSets of a Deployment but this one.
-fn others<'a>(estate: &'a Estate, id: &'a str, group: &'a Group, but: &'a str) -> impl Iterator<Item = &'a Value> {
-    estate.sets_of(id, group).map(|set| &**set).filter(move |set| uid(set) != but)
+fn candidate(group: &str, version: &ObjectVersion, breach: InvariantBreach) -> BreachCandidate {
+    let InvariantBreach { invariant, detail } = breach;
+    BreachCandidate {
+        group: group.to_owned(),
+        invariant: Some(invariant),
+        detail,
+        rv: Some(version.rv),
+        at: version.at,
+    }
 }
 
-/// What the controller may have taken for the truth.
-struct Lenient<'a> {
+/// The ReplicaSets of a Deployment except this one.
+fn other_sets<'a>(
+    cluster_state: &'a ClusterState,
     id: &'a str,
-    group: &'a Group,
-    own: Option<&'a Past>,
-    others: Vec<&'a Past>,
-    version: &'a Version,
+    group: &'a DeploymentState,
+    but: &'a str,
+) -> impl Iterator<Item = &'a Value> {
+    cluster_state.sets_of(id, group).map(|set| &**set).filter(move |set| uid(set) != but)
+}
+
+/// The states that the controller may have acted on.
+struct PossibleViews<'a> {
+    id: &'a str,
+    group: &'a DeploymentState,
+    own_set: Option<&'a ObjectHistory>,
+    other_sets: Vec<&'a ObjectHistory>,
+    version: &'a ObjectVersion,
     since: u64,
 }
 
-impl<'a> Lenient<'a> {
-    fn new(estate: &'a Estate, id: &'a str, group: &'a Group, version: &'a Version) -> Self {
+impl<'a> PossibleViews<'a> {
+    fn new(
+        cluster_state: &'a ClusterState,
+        id: &'a str,
+        group: &'a DeploymentState,
+        version: &'a ObjectVersion,
+    ) -> Self {
         let own = uid(&version.object);
-        let others = group.sets.iter().filter(|set| *set != own).filter_map(|set| estate.sets.get(set));
-        let since = version.at.saturating_sub(estate.staleness());
-        Self { id, group, own: estate.sets.get(own), others: others.collect(), version, since }
+        let others = group.sets.iter().filter(|set| *set != own).filter_map(|set| cluster_state.sets.get(set));
+        let since = version.at.saturating_sub(cluster_state.staleness());
+        Self { id, group, own_set: cluster_state.sets.get(own), other_sets: others.collect(), version, since }
     }
 
-    /// Whether each of them breaks the invariant as well.
+    /// Whether the invariant is broken in each of these states as well.
     fn confirms(&self, invariant: Invariant, before: Option<&Value>) -> bool {
         let is_about_pods = invariant == Invariant::Availability;
         let sets: Vec<Value> = if is_about_pods {
-            self.others.iter().filter_map(|past| self.most(past)).collect()
+            self.other_sets.iter().filter_map(|past| self.most(past)).collect()
         } else {
-            self.others.iter().filter_map(|past| self.least(past)).collect()
+            self.other_sets.iter().filter_map(|past| self.least(past)).collect()
         };
-        // Of its own ReplicaSet it knew the size, which nobody overwrites unseen, but perhaps not
-        // the pods. With fewer of them available it may have given up only such as were not.
-        let befores: Vec<Option<Value>> = match (before, self.own.filter(|_| is_about_pods)) {
+        // The controller knew the size of its own ReplicaSet, as no other client can overwrite it
+        // unnoticed, but perhaps not its pods. If fewer were available, it may have removed only
+        // unavailable ones.
+        let befores: Vec<Option<Value>> = match (before, self.own_set.filter(|_| is_about_pods)) {
             (Some(before), Some(own)) => {
-                self.available(own).map(|available| Some(with(before, None, Some(available)))).collect()
+                self.available(own).map(|available| Some(with_counts(before, None, Some(available)))).collect()
             }
             _ => vec![before.cloned()],
         };
         let breaks = |deployment: &Value, before: &Option<Value>| {
             let others = sets.iter().collect();
-            let moment = Moment { version: self.version, before: before.as_ref(), deployment, others };
+            let moment = LiveWrite { version: self.version, before: before.as_ref(), deployment, other_sets: others };
             moment.breaches().iter().any(|breach| breach.invariant == invariant)
         };
         let mut deployments = self.group.deployment.states(self.since);
         deployments.all(|it| it.is_some_and(|deployment| befores.iter().all(|before| breaks(deployment, before))))
     }
 
-    /// A ReplicaSet as small as it was, if it was there and the Deployment's all the time.
-    fn least(&self, past: &'a Past) -> Option<Value> {
+    /// The ReplicaSet at its smallest, if it existed and belonged to the Deployment all the time.
+    fn least(&self, past: &'a ObjectHistory) -> Option<Value> {
         let is_own = |set: &&Arc<Value>| self.owns(set) && !deleting(set);
         let sizes = past.states(self.since).map(|set| set.filter(is_own).map(|set| i64::from(replicas(set))));
         let size = sizes.collect::<Option<Vec<i64>>>()?.into_iter().min()?;
-        past.now().map(|set| with(set, Some(size), None))
+        past.now().map(|set| with_counts(set, Some(size), None))
     }
 
-    /// A ReplicaSet with as many pods as it ever had, if it was ever there.
-    fn most(&self, past: &'a Past) -> Option<Value> {
+    /// The ReplicaSet at its largest, if it ever existed.
+    fn most(&self, past: &'a ObjectHistory) -> Option<Value> {
         let sets: Vec<&Arc<Value>> = past.states(self.since).flatten().filter(|set| self.owns(set)).collect();
         let size = sets.iter().map(|set| i64::from(replicas(set))).max()?;
-        sets.last().map(|set| with(set, Some(size), self.available(past).max()))
+        sets.last().map(|set| with_counts(set, Some(size), self.available(past).max()))
     }
 
-    /// How many available pods it had.
-    fn available(&self, past: &'a Past) -> impl Iterator<Item = i64> {
+    /// The numbers of its available pods.
+    fn available(&self, past: &'a ObjectHistory) -> impl Iterator<Item = i64> {
         past.states(self.since).flatten().map(|set| count(set, "/status/availableReplicas"))
     }
 
@@ -115,8 +145,8 @@ impl<'a> Lenient<'a> {
     }
 }
 
-/// A ReplicaSet of another size, or with another number of available pods.
-fn with(set: &Value, size: Option<i64>, available: Option<i64>) -> Value {
+/// A copy of the ReplicaSet with another size, or another number of available pods.
+fn with_counts(set: &Value, size: Option<i64>, available: Option<i64>) -> Value {
     let mut set = set.clone();
     if let Some(size) = size {
         set["spec"]["replicas"] = size.into();

@@ -1,46 +1,45 @@
-//! A live cluster under watch: the invariants at each decision, and the statuses where nothing
-//! changes any more.
+//! Monitors a live cluster: the invariants at each decision, and the statuses once nothing changes
+//! any more.
 //!
-//! `Monitor` is pure: what watches bring goes in, with the time; breaches and evidence come out.
-//! [`watch`] is the thin part around it: watches, metrics, alerts, files. Nothing is written to the
-//! cluster, but for Events if they are asked for.
+//! `Monitor` is pure: the watches' updates go in, with their times; breaches and evidence come out.
+//! [`watch`] does the input and output: watches, metrics, alerts, files. It writes nothing to the
+//! cluster except Events, on request.
 //!
-//! A false alarm costs more than a breach that is found an hour later. So this is asked, and no
-//! more:
+//! A false alarm costs more than a breach that is found an hour later. So only this is checked:
 //!
 //! * Only what the Deployment controller wrote is judged, by managed fields (`author`). Pods fail
 //!   by themselves.
-//! * A decision is a breach only if it is one by every state of the last seconds that the
-//!   controller may have acted on (`past`, `judge`).
-//! * A bound that somebody else broke is excused until it holds and the Deployment's status has
-//!   been right for some time (`estate`).
-//! * A status is asked only when what it sums up has not changed for some time (`clocks`,
+//! * A decision is a breach only if it is one for every recent state that the controller may have
+//!   acted on (`history`, `judge`).
+//! * A bound that another client broke is excused until it holds and the Deployment's status has
+//!   been right for some time (`cluster_state`).
+//! * A status is checked only when what it sums up has not changed for some time (`status_timers`,
 //!   `status`).
-//! * Nothing is judged until every watch was heard of after it (`queue`). After a gap all begins
-//!   anew.
-//! * What depends on requests is not asked: a live cluster does not show them. Nor is what a
-//!   controller left undone.
+//! * A version is judged only after every watch has reported something later (`queue`). After a gap
+//!   everything starts over.
+//! * What depends on requests is not checked, as a live cluster does not show them. Nor is what a
+//!   controller failed to do.
 //!
-//! `window` keeps the last minutes of each Deployment, which become the evidence: an ordinary
-//! recording, as [`capture`](crate::capture) makes them.
+//! `window` stores the last minutes of each Deployment, which become the evidence: an ordinary
+//! recording, like those of [`capture`](crate::capture).
 
 mod alert;
 mod apply;
 mod author;
 mod breach;
-mod clocks;
+mod cluster_state;
 mod counts;
-mod estate;
 mod evidence;
 mod facts;
 mod folder;
+mod history;
 mod judge;
 mod model;
-mod past;
+mod observed;
 mod queue;
-mod seen;
 mod serve;
 mod status;
+mod status_timers;
 mod watch;
 mod window;
 
@@ -48,214 +47,218 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-pub use alert::{AlertError, WebhookUrl};
-pub use breach::Breach;
-pub use model::Terms;
-pub(crate) use model::{Output, Place};
-pub use watch::{Said, WatchError, Wish, watch};
+pub use alert::{AlertError, AlertUrl};
+pub use breach::BreachReport;
+pub use model::Tolerances;
+pub(crate) use model::{ClusterInfo, MonitorOutput};
+pub use watch::{WatchError, WatchMessage, WatchOptions, watch};
 
-use self::counts::Counts;
-use self::estate::Estate;
-use self::evidence::Evidence;
-use self::model::{DEPLOYMENT, Found, KINDS};
-use self::queue::Queue;
-use self::seen::Seen;
-use crate::capture::News;
+use self::cluster_state::ClusterState;
+use self::counts::MonitorCounts;
+use self::evidence::EvidenceRecorder;
+use self::model::{BreachCandidate, DEPLOYMENT, KINDS};
+use self::observed::ObservedVersion;
+use self::queue::VersionQueue;
+use crate::capture::WatchUpdate;
 use crate::clock::to_rfc3339;
-use crate::recording::Change;
+use crate::recording::ChangeType;
 
-/// See the module.
+/// Judges the updates of the watches; see the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Monitor {
-    terms: Terms,
-    place: Place,
-    queue: Queue,
-    estate: Estate,
-    evidence: Evidence,
-    /// What was there, until all kinds have been listed.
-    first: BTreeMap<&'static str, Vec<Seen>>,
-    /// The resourceVersion of the version that was taken in last.
+    terms: Tolerances,
+    cluster_info: ClusterInfo,
+    queue: VersionQueue,
+    cluster_state: ClusterState,
+    evidence: EvidenceRecorder,
+    /// The first lists, until all kinds have been listed.
+    first: BTreeMap<&'static str, Vec<ObservedVersion>>,
+    /// The resourceVersion of the version that was applied last.
     last: u64,
-    /// Decisions before this are not judged; `None`: nothing is known yet.
-    blind: Option<u64>,
-    /// When which rule was last reported of which Deployment.
-    told: BTreeMap<(String, &'static str), u64>,
-    /// Breaches that were found when there was nobody to be told.
-    found: Vec<Found>,
+    /// Decisions before this time are not judged; `None`: nothing is known yet.
+    judge_from: Option<u64>,
+    /// When each rule was last reported for each Deployment.
+    last_reports: BTreeMap<(String, &'static str), u64>,
+    /// Breaches found outside of `poll`, to be reported next.
+    candidates: Vec<BreachCandidate>,
     notes: Vec<String>,
-    /// Why a kind is not seen now.
-    lost: BTreeMap<&'static str, String>,
-    /// Numbers for metrics.
-    pub(crate) counts: Counts,
+    /// The kinds without a working watch, and the reason.
+    lost_watches: BTreeMap<&'static str, String>,
+    /// The metrics.
+    pub(crate) counts: MonitorCounts,
 }
 
 impl Monitor {
-    pub(crate) fn new(terms: Terms, place: Place) -> Self {
+    pub(crate) fn new(terms: Tolerances, cluster_info: ClusterInfo) -> Self {
         Self {
             terms,
-            evidence: Evidence::new(terms, place.clone()),
-            place,
-            queue: Queue::default(),
-            estate: Estate::new(terms),
+            evidence: EvidenceRecorder::new(terms, cluster_info.clone()),
+            cluster_info,
+            queue: VersionQueue::default(),
+            cluster_state: ClusterState::new(terms),
             first: BTreeMap::new(),
             last: 0,
-            blind: None,
-            told: BTreeMap::new(),
-            found: Vec::new(),
+            judge_from: None,
+            last_reports: BTreeMap::new(),
+            candidates: Vec::new(),
             notes: Vec::new(),
-            lost: BTreeMap::new(),
-            counts: Counts::default(),
+            lost_watches: BTreeMap::new(),
+            counts: MonitorCounts::default(),
         }
     }
 
-    /// Take in what a watch has brought.
-    pub(crate) fn take(&mut self, news: News, at: u64) {
+    /// Apply an update of a watch.
+    pub(crate) fn take(&mut self, news: WatchUpdate, at: u64) {
         let kind = match news {
-            News::Heard { kind } => kind,
-            // What was seen until then stays judged until then.
-            News::Lost { kind, why } => {
-                self.lost.insert(kind, why);
+            WatchUpdate::Alive { kind } => kind,
+            // Versions seen until then are still judged until then.
+            WatchUpdate::Lost { kind, why } => {
+                self.lost_watches.insert(kind, why);
                 return;
             }
-            News::Seen { kind, change, object } => {
-                let seen = self.seen(kind, change, object, at);
-                self.queue.put(seen);
+            WatchUpdate::Version { kind, change, object } => {
+                let observed = self.observe(kind, change, object, at);
+                self.queue.put(observed);
                 kind
             }
-            News::Listed { kind, objects, .. } if self.blind.is_none() => {
-                let found = objects.into_iter().map(|object| self.seen(kind, Change::Added, object, at)).collect();
-                self.first.insert(kind, found);
+            WatchUpdate::Listed { kind, objects, .. } if self.judge_from.is_none() => {
+                let first =
+                    objects.into_iter().map(|object| self.observe(kind, ChangeType::Added, object, at)).collect();
+                self.first.insert(kind, first);
                 if self.first.len() == KINDS.len() {
                     self.begin(at);
                 }
                 kind
             }
-            News::Listed { kind, objects, gap } => {
+            WatchUpdate::Listed { kind, objects, gap } => {
                 self.listed_again(kind, objects, &gap.unwrap_or_default(), at);
                 kind
             }
         };
-        self.lost.remove(kind);
-        self.queue.heard(kind, at);
+        self.lost_watches.remove(kind);
+        self.queue.record_contact(kind, at);
     }
 
-    /// Why a kind is not seen now, if the server says so.
+    /// Why a kind is not seen at the moment, if the server reports a reason.
     pub(crate) fn trouble(&self) -> Option<String> {
-        self.lost.iter().next().map(|(kind, why)| format!("{kind}s are not seen: {why}"))
+        self.lost_watches.iter().next().map(|(kind, why)| format!("{kind}s are not seen: {why}"))
     }
 
-    /// What is to be said by now.
-    pub(crate) fn look(&mut self, now: u64) -> Vec<Output> {
-        let mut out: Vec<Output> = std::mem::take(&mut self.notes).into_iter().map(Output::Note).collect();
-        let horizon = self.queue.horizon(KINDS.len()).filter(|_| self.blind.is_some());
+    /// What to report by now.
+    pub(crate) fn poll(&mut self, now: u64) -> Vec<MonitorOutput> {
+        let mut out: Vec<MonitorOutput> =
+            std::mem::take(&mut self.notes).into_iter().map(MonitorOutput::Note).collect();
+        let horizon = self.queue.horizon(KINDS.len()).filter(|_| self.judge_from.is_some());
         let horizon = horizon.map(|horizon| horizon.min(now));
         self.counts.behind = now.saturating_sub(horizon.unwrap_or(0));
         let Some(horizon) = horizon else { return out };
-        while let Some(seen) = self.queue.next(horizon) {
-            let judged = seen.version.rv >= self.last && self.blind.is_some_and(|blind| seen.version.at >= blind);
-            if seen.version.rv < self.last {
-                // It should not have been waited for in vain; what it led to cannot be told from
-                // what it did not.
-                self.blind = self.blind.max(Some(seen.version.at + self.terms.staleness));
+        while let Some(observed) = self.queue.next(horizon) {
+            let can_judge =
+                observed.version.rv >= self.last && self.judge_from.is_some_and(|from| observed.version.at >= from);
+            if observed.version.rv < self.last {
+                // Waiting for it should have sufficed. What this version led to cannot be separated
+                // from other changes.
+                self.judge_from = self.judge_from.max(Some(observed.version.at + self.terms.staleness));
                 self.counts.late += 1;
             }
-            self.last = self.last.max(seen.version.rv);
+            self.last = self.last.max(observed.version.rv);
             self.counts.versions += 1;
-            let found = self.estate.apply(&seen, judged);
-            self.found.extend(found);
+            let candidates = self.cluster_state.apply(&observed, can_judge);
+            self.candidates.extend(candidates);
         }
-        while let Some(found) = self.estate.wrong_status(horizon) {
-            self.found.push(found);
+        while let Some(candidate) = self.cluster_state.wrong_status(horizon) {
+            self.candidates.push(candidate);
         }
-        for found in std::mem::take(&mut self.found) {
-            out.extend(self.breach(found).map(|breach| Output::Breach(Box::new(breach))));
+        for candidate in std::mem::take(&mut self.candidates) {
+            out.extend(self.breach(candidate).map(|breach| MonitorOutput::Breach(Box::new(breach))));
         }
-        out.extend(self.evidence.due(&self.estate, horizon));
-        self.estate.trim(Some(horizon.saturating_sub(self.terms.keep)));
-        self.estate.bury(|uid| self.evidence.is_pending(uid));
-        self.told.retain(|_, at| *at + self.terms.keep > horizon);
-        self.counts.deployments = self.estate.groups.len();
-        self.counts.bytes = self.estate.weight;
+        out.extend(self.evidence.due(&self.cluster_state, horizon));
+        self.cluster_state.trim(Some(horizon.saturating_sub(self.terms.keep)));
+        self.cluster_state.forget_deleted_deployments(|uid| self.evidence.is_pending(uid));
+        self.last_reports.retain(|_, at| *at + self.terms.keep > horizon);
+        self.counts.deployments = self.cluster_state.groups.len();
+        self.counts.bytes = self.cluster_state.weight;
         out
     }
 
-    /// The evidence that there is, before this ends. What came too late to be judged is in it.
-    pub(crate) fn end(&mut self) -> Vec<Output> {
+    /// The evidence so far, before the monitor ends. It includes versions that were too late to be
+    /// judged.
+    pub(crate) fn end(&mut self) -> Vec<MonitorOutput> {
         self.take_in_unjudged();
-        self.evidence.all(&self.estate)
+        self.evidence.all(&self.cluster_state)
     }
 
-    /// Take in all that waits for its turn.
+    /// Apply all waiting versions.
     fn take_in_unjudged(&mut self) {
-        for seen in self.queue.all() {
-            self.last = self.last.max(seen.version.rv);
-            self.estate.apply(&seen, false);
+        for observed in self.queue.all() {
+            self.last = self.last.max(observed.version.rv);
+            self.cluster_state.apply(&observed, false);
         }
     }
 
-    /// A version as it is kept; whose controllers write it is noted first.
-    fn seen(&mut self, kind: &'static str, change: Change, object: Value, at: u64) -> Seen {
+    /// A version as it is stored. Notes first who writes the statuses.
+    fn observe(&mut self, kind: &'static str, change: ChangeType, object: Value, at: u64) -> ObservedVersion {
         if kind == DEPLOYMENT {
-            self.estate.note_controllers(&object);
+            self.cluster_state.note_controllers(&object);
         }
-        Seen::of(kind, change, object, at)
+        ObservedVersion::of(kind, change, object, at)
     }
 
-    /// Everything was listed for the first time.
+    /// All kinds were listed for the first time.
     fn begin(&mut self, at: u64) {
         let mut first = std::mem::take(&mut self.first);
         for kind in KINDS {
-            first.remove(kind).into_iter().flatten().for_each(|seen| self.estate.found(seen));
+            first.remove(kind).into_iter().flatten().for_each(|observed| self.cluster_state.add_existing(observed));
         }
         self.start(at);
     }
 
-    /// A watch could not go on. What happened meanwhile is not known, so all begins anew.
+    /// A watch could not continue. What happened meanwhile is unknown, so everything starts over.
     fn listed_again(&mut self, kind: &'static str, objects: Vec<Value>, why: &str, at: u64) {
         self.counts.gaps += 1;
         self.notes.push(format!("{kind}s were not seen for a time, as the server could not go on: {why}"));
-        let there: Vec<Seen> =
-            objects.into_iter().map(|object| self.seen(kind, Change::Modified, object, at)).collect();
-        // First what is known, then what is gone, then what is there.
+        let current: Vec<ObservedVersion> =
+            objects.into_iter().map(|object| self.observe(kind, ChangeType::Modified, object, at)).collect();
+        // First what is known, then what was deleted, then what exists.
         self.take_in_unjudged();
         let names: BTreeSet<(String, String)> =
-            there.iter().map(|seen| (seen.namespace.clone(), seen.version.name.clone())).collect();
-        for seen in self.estate.gone(kind, &names, at).into_iter().chain(there) {
-            self.estate.apply(&seen, false);
+            current.iter().map(|observed| (observed.namespace.clone(), observed.version.name.clone())).collect();
+        for observed in self.cluster_state.as_deleted(kind, &names, at).into_iter().chain(current) {
+            self.cluster_state.apply(&observed, false);
         }
-        let outputs = self.evidence.all(&self.estate);
+        let outputs = self.evidence.all(&self.cluster_state);
         self.notes.extend(outputs.iter().map(|_| "evidence ends at a gap".to_owned()));
-        self.evidence.wait(outputs);
-        self.estate.trim(None);
+        self.evidence.defer(outputs);
+        self.cluster_state.trim(None);
         self.start(at);
     }
 
-    /// What came before is not known.
+    /// The history before this time is unknown.
     fn start(&mut self, at: u64) {
-        self.estate.excuse_all(at);
-        self.blind = self.blind.max(Some(at + self.terms.staleness));
+        self.cluster_state.excuse_all(at);
+        self.judge_from = self.judge_from.max(Some(at + self.terms.staleness));
     }
 
-    fn breach(&mut self, found: Found) -> Option<Breach> {
-        let Found { group: uid, invariant, detail, rv, at } = found;
-        let group = self.estate.groups.get(&uid)?;
-        let (rule, says) = invariant.map_or(breach::STATUS, |one| (one.name(), one.says()));
+    fn breach(&mut self, candidate: BreachCandidate) -> Option<BreachReport> {
+        let BreachCandidate { group: uid, invariant, detail, rv, at } = candidate;
+        let group = self.cluster_state.groups.get(&uid)?;
+        let (rule, statement) = invariant.map_or(breach::STATUS, |one| (one.name(), one.description()));
         let key = (uid.clone(), rule);
-        let is_repeated = self.told.get(&key).is_some_and(|told| told + self.terms.keep > at);
+        let is_repeated = self.last_reports.get(&key).is_some_and(|last| last + self.terms.keep > at);
         if !is_repeated {
-            self.told.insert(key, at);
+            self.last_reports.insert(key, at);
         }
         self.counts.breach(&group.namespace, &group.name, rule);
-        let evidence = Some(self.evidence.wanted(&uid, group, at).to_string());
-        let time = evidence::time(&self.place, at);
-        Some(Breach {
+        let evidence = Some(self.evidence.request_file(&uid, group, at).to_string());
+        let time = evidence::time(&self.cluster_info, at);
+        Some(BreachReport {
             time: to_rfc3339(time),
-            cluster: self.place.cluster.clone(),
+            cluster: self.cluster_info.cluster.clone(),
             namespace: group.namespace.clone(),
             deployment: group.name.clone(),
             uid,
             rule,
-            says,
+            statement,
             detail,
             resource_version: rv,
             evidence,
@@ -266,9 +269,9 @@ impl Monitor {
 
 #[cfg(test)]
 impl Monitor {
-    /// A version whose author is known.
-    fn take_by(&mut self, namespace: &str, author: author::Author, version: crate::recording::Version) {
-        self.queue.put(Seen { namespace: namespace.to_owned(), author, version });
+    /// Apply a version with a known author.
+    fn take_by(&mut self, namespace: &str, author: author::Author, version: crate::recording::ObjectVersion) {
+        self.queue.put(ObservedVersion { namespace: namespace.to_owned(), author, version });
     }
 }
 

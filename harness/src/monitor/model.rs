@@ -1,8 +1,8 @@
-//! The words that all of this room use.
+//! Types that the whole module uses.
 
 use jiff::Timestamp;
 
-use super::breach::Breach;
+use super::breach::BreachReport;
 use crate::recording::{FileName, Recording};
 use crate::timeline::Invariant;
 
@@ -10,54 +10,54 @@ pub(super) const DEPLOYMENT: &str = "Deployment";
 pub(super) const REPLICA_SET: &str = "ReplicaSet";
 pub(super) const POD: &str = "Pod";
 
-/// The kinds that are watched.
+/// The watched kinds.
 pub(super) const KINDS: [&str; 3] = [DEPLOYMENT, REPLICA_SET, POD];
 
-/// How much is forgiven and kept. Times are milliseconds.
+/// How much is tolerated and stored. Times are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
-    /// How old what a controller acted on may have been.
+pub struct Tolerances {
+    /// How old the state may be that a controller acts on.
     pub staleness: u64,
-    /// For how long nothing must have changed before a status is asked.
+    /// How long nothing must have changed before a status is checked.
     pub settle: u64,
-    /// How far back evidence goes, and for how long a breach is not reported again.
+    /// How far back evidence reaches, and for how long a breach is not reported again.
     pub keep: u64,
-    /// How much all versions that are kept for evidence may weigh, in bytes of JSON.
+    /// The most memory of all versions stored for evidence, in bytes of JSON.
     pub bytes: usize,
-    /// Whether evidence has numbers for names and values, also in the names of its files.
+    /// Whether evidence has numbers instead of names and values, also in the names of its files.
     pub anonymise: bool,
 }
 
-/// Where it is.
+/// The monitored cluster.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    /// What the cluster is called.
+pub(crate) struct ClusterInfo {
+    /// The name of the cluster.
     pub(crate) cluster: String,
     /// The server's version.
     pub(crate) version: String,
-    /// When time began.
+    /// The time at which the monitor started.
     pub(crate) began: Timestamp,
 }
 
-/// A breach in the making.
+/// A breach that may still be excused or a repetition.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct BreachCandidate {
     /// The Deployment's UID.
     pub(super) group: String,
-    /// `None`: a status.
+    /// `None`: a wrong status.
     pub(super) invariant: Option<Invariant>,
     pub(super) detail: String,
     pub(super) rv: Option<u64>,
     pub(super) at: u64,
 }
 
-/// What comes out.
+/// A result of the monitor.
 #[derive(Debug)]
-pub(crate) enum Output {
+pub(crate) enum MonitorOutput {
     /// A breach.
-    Breach(Box<Breach>),
-    /// The evidence for breaches, and the name of its file.
+    Breach(Box<BreachReport>),
+    /// The evidence of breaches, and the name of its file.
     Evidence(FileName, Box<Recording>),
-    /// Something to be noted.
+    /// A message for the user.
     Note(String),
 }

@@ -1,53 +1,52 @@
-//! Versions of several watches in the order in which they were written.
+//! Orders the versions of several watches as they were written.
 //!
-//! Each kind has a watch of its own, and one may be late. So a version waits until every watch has
-//! been heard of after it: then all that was written before it is here. A watch that is broken
-//! stops everything, and nothing is judged by half of the truth.
+//! Each kind has its own watch, which may be late. So a version waits until every watch has
+//! reported something later: then everything written before it has arrived. A broken watch stops
+//! everything, so nothing is judged on incomplete information.
 
 use std::collections::BTreeMap;
 
-use super::seen::Seen;
+use super::observed::ObservedVersion;
 
-/// What may still be on its way from the server after a watch was heard of, in milliseconds.
+/// How late a version may still arrive after a later report of its watch, in milliseconds.
 const SLACK: u64 = 2_000;
 
-/// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    /// By resourceVersion, and in the order in which they came.
-    waiting: BTreeMap<(u64, u64), Seen>,
+pub(super) struct VersionQueue {
+    /// By resourceVersion, then by order of arrival.
+    waiting: BTreeMap<(u64, u64), ObservedVersion>,
     count: u64,
-    /// When each kind's watch was last heard of.
-    heard: BTreeMap<&'static str, u64>,
+    /// When each kind's watch last reported something.
+    last_contact: BTreeMap<&'static str, u64>,
 }
 
-impl Queue {
-    /// A version came.
-    pub(super) fn put(&mut self, seen: Seen) {
+impl VersionQueue {
+    /// Add a version.
+    pub(super) fn put(&mut self, observed: ObservedVersion) {
         self.count += 1;
-        self.waiting.insert((seen.version.rv, self.count), seen);
+        self.waiting.insert((observed.version.rv, self.count), observed);
     }
 
-    /// The watch of a kind lives.
-    pub(super) fn heard(&mut self, kind: &'static str, at: u64) {
-        self.heard.insert(kind, at);
+    /// The watch of a kind has reported something.
+    pub(super) fn record_contact(&mut self, kind: &'static str, at: u64) {
+        self.last_contact.insert(kind, at);
     }
 
-    /// Everything that happened until then has been seen; `None` until each of so many watches was
-    /// heard of.
+    /// The time up to which everything has arrived; `None` until each of this many watches has
+    /// reported something.
     pub(super) fn horizon(&self, watches: usize) -> Option<u64> {
-        let last = self.heard.values().min().filter(|_| self.heard.len() == watches)?;
+        let last = self.last_contact.values().min().filter(|_| self.last_contact.len() == watches)?;
         last.checked_sub(SLACK)
     }
 
-    /// The first version, if it came by then.
-    pub(super) fn next(&mut self, horizon: u64) -> Option<Seen> {
+    /// The first version, if it arrived by then.
+    pub(super) fn next(&mut self, horizon: u64) -> Option<ObservedVersion> {
         let first = self.waiting.first_entry().filter(|first| first.get().version.at <= horizon)?;
         Some(first.remove())
     }
 
-    /// All that wait, in their order.
-    pub(super) fn all(&mut self) -> Vec<Seen> {
+    /// All waiting versions, in order.
+    pub(super) fn all(&mut self) -> Vec<ObservedVersion> {
         std::mem::take(&mut self.waiting).into_values().collect()
     }
 }
@@ -56,29 +55,29 @@ impl Queue {
 mod tests {
     use super::super::author::Author;
     use super::*;
-    use crate::recording::{Change, Version, Writer};
+    use crate::recording::{ChangeType, ObjectVersion, WriterRole};
 
-    fn seen(kind: &str, rv: u64, at: u64) -> Seen {
-        let (kind, name, by) = (kind.to_owned(), "x".to_owned(), Writer::Other);
+    fn observed(kind: &str, rv: u64, at: u64) -> ObservedVersion {
+        let (kind, name, by) = (kind.to_owned(), "x".to_owned(), WriterRole::Other);
         let object = Default::default();
-        let version = Version { kind, name, change: Change::Modified, rv, by, author: None, at, object };
-        Seen { namespace: "x".to_owned(), author: Author::Other, version }
+        let version = ObjectVersion { kind, name, change: ChangeType::Modified, rv, by, author: None, at, object };
+        ObservedVersion { namespace: "x".to_owned(), author: Author::Other, version }
     }
 
     #[test]
-    fn a_late_watch_is_waited_for() {
-        let mut queue = Queue::default();
-        queue.heard("Pod", 10_000);
-        queue.put(seen("Pod", 7, 10_000));
+    fn waits_for_a_late_watch() {
+        let mut queue = VersionQueue::default();
+        queue.record_contact("Pod", 10_000);
+        queue.put(observed("Pod", 7, 10_000));
         assert_eq!(queue.horizon(2), None);
-        queue.heard("ReplicaSet", 11_000);
+        queue.record_contact("ReplicaSet", 11_000);
         assert_eq!(queue.horizon(2), Some(8_000));
         assert!(queue.next(8_000).is_none());
-        queue.put(seen("ReplicaSet", 5, 11_500));
-        queue.heard("Pod", 14_000);
-        queue.heard("ReplicaSet", 14_000);
+        queue.put(observed("ReplicaSet", 5, 11_500));
+        queue.record_contact("Pod", 14_000);
+        queue.record_contact("ReplicaSet", 14_000);
         let horizon = queue.horizon(2).unwrap();
-        let order: Vec<u64> = std::iter::from_fn(|| queue.next(horizon)).map(|seen| seen.version.rv).collect();
+        let order: Vec<u64> = std::iter::from_fn(|| queue.next(horizon)).map(|observed| observed.version.rv).collect();
         assert_eq!(order, [5, 7]);
     }
 }

@@ -14,24 +14,24 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use super::counts::Counts;
+use super::counts::MonitorCounts;
 use crate::clock;
 
-/// The numbers as they were when it was last looked at the cluster.
-pub(super) type Shown = Arc<Mutex<Counts>>;
+/// The metrics of the last poll.
+pub(super) type SharedCounts = Arc<Mutex<MonitorCounts>>;
 
-/// As many connections at once; a scraper needs one.
+/// The most connections at once; a scraper needs one.
 const MOST: usize = 16;
 /// How long a connection may last.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Listen until dropped.
-pub(super) async fn serve(listener: TcpListener, shown: Shown) {
+/// Serve until dropped.
+pub(super) async fn serve(listener: TcpListener, counts: SharedCounts) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept(), if connections.len() < MOST => match accepted {
-                Ok((socket, _)) => drop(connections.spawn(answer(socket, Arc::clone(&shown)))),
+                Ok((socket, _)) => drop(connections.spawn(answer(socket, Arc::clone(&counts)))),
                 Err(error) => {
                     tracing::warn!(%error, "no connection for metrics could be taken");
                     clock::pause(Duration::from_millis(100)).await;
@@ -42,27 +42,27 @@ pub(super) async fn serve(listener: TcpListener, shown: Shown) {
     }
 }
 
-/// Where to listen.
+/// Bind the listening socket.
 pub(super) async fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 
-async fn answer(socket: TcpStream, shown: Shown) {
+async fn answer(socket: TcpStream, counts: SharedCounts) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let answer = page(request.uri().path(), &shown);
+        let answer = page(request.uri().path(), &counts);
         async move { Ok::<_, Infallible>(answer) }
     });
     let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service);
     tokio::select! {
-        // A client that goes away needs no answer.
+        // A client that disconnects needs no answer.
         _ = connection => {}
         () = clock::sleep(LONGEST) => {}
     }
 }
 
-fn page(path: &str, shown: &Shown) -> Response<Full<Bytes>> {
+fn page(path: &str, counts: &SharedCounts) -> Response<Full<Bytes>> {
     let (status, text) = match path {
-        "/metrics" => (StatusCode::OK, shown.lock().unwrap_or_else(PoisonError::into_inner).text()),
+        "/metrics" => (StatusCode::OK, counts.lock().unwrap_or_else(PoisonError::into_inner).text()),
         "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
         _ => (StatusCode::NOT_FOUND, "there is /metrics, and /healthz\n".to_owned()),
     };

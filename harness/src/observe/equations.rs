@@ -1,29 +1,30 @@
-//! What must hold of a namespace at rest, whoever the controllers are: one function for each object
-//! that something must hold of.
+//! What must hold in a settled namespace, whichever controllers run: one function for each kind of
+//! object.
 //!
-//! Pure. Pods bound and gone are the test environment's. What else must hold belongs to a
-//! controller, and is the subject's where the subject brings that one, else the test environment's:
-//! ReplicaSet status equal to the pods counted is the ReplicaSet controller's, Deployment status
-//! equal to its ReplicaSets' the Deployment controller's; so are the generations observed. The
-//! equations are necessary, not sufficient: the probe is blind to keys in retry back-off, the
-//! equations are not; the equations are blind to a write that is still to come, the probe is not.
+//! Pure. The test environment binds pods and finishes deletions. Each other equation belongs to a
+//! controller, and the subject is responsible for it if it brings that controller, otherwise the
+//! test environment: the ReplicaSet controller's status must equal its counted pods, the Deployment
+//! controller's status the sum of its ReplicaSets, and both must observe the current generation.
+//! The equations are necessary, not sufficient. The probe does not see keys in retry back-off,
+//! which the equations do; the equations do not see a write that is still to come, which the probe
+//! does.
 //!
-//! Which objects are looked at, and when, is `balance`'s.
+//! `equation_tracker` decides which objects are checked, and when.
 
 use serde_json::Value;
 
-use super::Object;
-use super::object::Owner;
+use super::CachedObject;
+use super::object::OwnerCounts;
 use crate::case::model::Terminations;
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 use crate::workload::Claims;
 
-/// The readiness gate of pods that run for real: the condition that the case holds, under the
-/// project's own name.
+/// The readiness gate of pods that run for real: a condition in the project's own domain, which the
+/// case sets.
 pub const REAL_GATE: &str = "lockstep/ready";
 
-/// A pod is where it belongs, or gone. `unbound`: pods wait for the case to give them a node.
-pub(super) fn node(pod: &Object, terminations: Terminations, unbound: bool) -> Option<String> {
+/// A pod must be bound, or gone if it was deleted. `unbound`: the case binds pods itself.
+pub(super) fn node(pod: &CachedObject, terminations: Terminations, unbound: bool) -> Option<String> {
     if pod.alive() && pod.text("/spec/nodeName").is_empty() && !unbound {
         return Some(format!("pod {} is not bound to a node", pod.name));
     }
@@ -33,8 +34,8 @@ pub(super) fn node(pod: &Object, terminations: Terminations, unbound: bool) -> O
     kubelet_lags(pod)
 }
 
-/// A ReplicaSet has counted its pods.
-pub(super) fn replica_set(rs: &Object, pods: &Owner) -> Option<String> {
+/// A ReplicaSet's status must count its pods.
+pub(super) fn replica_set(rs: &CachedObject, pods: &OwnerCounts) -> Option<String> {
     let generation = rs.int("/metadata/generation");
     differs(rs, "replicaset", "observedGeneration", generation)
         .or_else(|| differs(rs, "replicaset", "replicas", count(pods.alive)))
@@ -49,9 +50,9 @@ pub(super) fn replica_set(rs: &Object, pods: &Owner) -> Option<String> {
         })
 }
 
-/// The same of a ReplicaSet and the pods that it controls.
-pub(crate) fn replica_set_status(rs: &Object, pods: impl Iterator<Item = Object>) -> Option<String> {
-    let mut counted = Owner::default();
+/// The same for a ReplicaSet and an iterator of the pods that it controls.
+pub(crate) fn replica_set_status(rs: &CachedObject, pods: impl Iterator<Item = CachedObject>) -> Option<String> {
+    let mut counted = OwnerCounts::default();
     for pod in pods.filter(|pod| selects(rs, pod)) {
         let is_at_its_end = matches!(pod.text("/status/phase"), "Failed" | "Succeeded");
         counted.alive += usize::from(pod.alive());
@@ -61,17 +62,18 @@ pub(crate) fn replica_set_status(rs: &Object, pods: impl Iterator<Item = Object>
     replica_set(rs, &counted)
 }
 
-/// Whether a pod has the labels that a ReplicaSet selects by: a pod that is going and has them no
-/// more stays its own, and is not counted.
-pub(super) fn selects(rs: &Object, pod: &Object) -> bool {
+/// Whether a pod has the labels that a ReplicaSet selects. A terminating pod that no longer has
+/// them is still controlled, and not counted.
+pub(super) fn selects(rs: &CachedObject, pod: &CachedObject) -> bool {
     let wanted = rs.value.at("/spec/selector/matchLabels").and_then(Value::as_object);
     let has = pod.value.at("/metadata/labels");
     wanted.is_none_or(|wanted| wanted.iter().all(|(key, value)| has.and_then(|has| has.get(key)) == Some(value)))
 }
 
-/// A ReplicaSet has as many pods as it should. Asked of the test environment's controller only: a
-/// subject that leaves a size wrong is judged by what it did, not by waiting until it does better.
-pub(super) fn size(rs: &Object) -> Option<String> {
+/// A ReplicaSet must have as many pods as its spec says. Only required of the test environment's
+/// controller: a subject that leaves a wrong size is judged by its decisions, without waiting for
+/// better ones.
+pub(super) fn size(rs: &CachedObject) -> Option<String> {
     if rs.deleting() || rs.condition("ReplicaFailure") {
         return None;
     }
@@ -79,9 +81,9 @@ pub(super) fn size(rs: &Object) -> Option<String> {
     (wanted != found).then(|| format!("replicaset/{} has {found} pods, and {wanted} is right", rs.name))
 }
 
-/// Whoever waits for its dependents to go, or to be let go, goes once none is left: the garbage
-/// collector's part, which nobody's status tells of.
-pub(super) fn kept(object: &Object, kind: &str, has_dependents: bool) -> Option<String> {
+/// An object with a foreground or orphan finalizer must be deleted once it has no dependents. This
+/// is the garbage collector's part, which no status reports.
+pub(super) fn stuck_finalizer(object: &CachedObject, kind: &str, has_dependents: bool) -> Option<String> {
     let waits = |finalizer: &str| {
         let finalizers = object.value.at("/metadata/finalizers").and_then(Value::as_array);
         object.deleting() && finalizers.is_some_and(|names| names.iter().any(|name| name == finalizer))
@@ -90,9 +92,9 @@ pub(super) fn kept(object: &Object, kind: &str, has_dependents: bool) -> Option<
     due.then(|| format!("{kind}/{} is still kept by the garbage collector's finalizer", object.name))
 }
 
-/// An object whose only owners were of this kind, and do not exist any more, is being deleted.
-pub(super) fn left_behind(
-    object: &Object,
+/// An object whose only owners were of this kind and no longer exist must be deleted.
+pub(super) fn orphaned(
+    object: &CachedObject,
     kind: &str,
     owners: &str,
     is_there: impl Fn(&str) -> bool,
@@ -107,9 +109,9 @@ pub(super) fn left_behind(
         .then(|| format!("{kind}/{} is still there, and its owner is gone", object.name))
 }
 
-/// A real pod runs, and is ready exactly when the case lets it be; of a held one there is nothing
-/// to say.
-pub(super) fn kubelet_lags(pod: &Object) -> Option<String> {
+/// A real pod must run, and be ready exactly when the case allows it; for a held pod there is
+/// nothing to check.
+pub(super) fn kubelet_lags(pod: &CachedObject) -> Option<String> {
     let gates = pod.value.at("/spec/readinessGates").and_then(Value::as_array);
     if !pod.alive() || !gates.is_some_and(|gates| gates.iter().any(|gate| gate["conditionType"] == REAL_GATE)) {
         return None;
@@ -122,10 +124,10 @@ pub(super) fn kubelet_lags(pod: &Object) -> Option<String> {
     (open != pod.ready()).then(|| format!("the gate of pod {} is {gate}, and the kubelet still has it {is}", pod.name))
 }
 
-/// A Deployment has summed its ReplicaSets up, as far as its controller claims to.
+/// A Deployment's status must sum up its ReplicaSets, as far as its controller claims to write it.
 pub(crate) fn deployment<'a>(
-    deployment: &Object,
-    sets: &(impl Iterator<Item = &'a Object> + Clone),
+    deployment: &CachedObject,
+    sets: &(impl Iterator<Item = &'a CachedObject> + Clone),
     claims: Claims,
 ) -> Option<String> {
     if deployment.deleting() {
@@ -142,9 +144,10 @@ pub(crate) fn deployment<'a>(
         .or_else(|| claimed().find_map(|counter| differs(deployment, "deployment", counter, sum(counter))))
 }
 
-/// Whether a completed Deployment still has more empty old ReplicaSets than its history limit:
-/// history is cut one sync after completion, so this asks for patience, not for a verdict.
-pub(super) fn history_pending<'a>(deployment: &Object, sets: impl Iterator<Item = &'a Object>) -> bool {
+/// Whether a completed Deployment still has more empty old ReplicaSets than its history limit. They
+/// are deleted one sync after completion, so settling waits longer for them, but this is no
+/// violation.
+pub(super) fn history_pending<'a>(deployment: &CachedObject, sets: impl Iterator<Item = &'a CachedObject>) -> bool {
     let replicas = deployment.int("/spec/replicas");
     let complete = ["/status/updatedReplicas", "/status/replicas", "/status/availableReplicas"]
         .iter()
@@ -156,7 +159,7 @@ pub(super) fn history_pending<'a>(deployment: &Object, sets: impl Iterator<Item 
     complete && limit.is_some_and(|limit| empty - i64::from(replicas == 0) > limit)
 }
 
-fn differs(object: &Object, kind: &str, counter: &str, expected: i64) -> Option<String> {
+fn differs(object: &CachedObject, kind: &str, counter: &str, expected: i64) -> Option<String> {
     let found = object.int(&format!("/status/{counter}"));
     (found != expected).then(|| format!("{kind}/{} has status.{counter} {found}, and {expected} is right", object.name))
 }

@@ -1,62 +1,64 @@
-//! Watching: everything that happens on the cluster, kept as it happened, and the proof that
-//! nothing more will.
+//! Watches the cluster, records what happens in the harness's namespaces, and proves that nothing
+//! more will.
 //!
-//! [`World`] is what the watches have delivered: the latest state of every object in the harness's own namespaces and, for each
-//! one with an open journal, every version (`space`). What else is on a cluster passes by and is
-//! not kept. `pods` and `sets` are indexes of a namespace, kept with each version, so that no
-//! question costs more where there are more objects. Nothing is polled and nothing is read from the
-//! API server once the watches run. A watch that lost events is a gap, and a gap makes a recording
+//! [`WatchCache`] is what the watches have delivered: the latest state of every object in the
+//! harness's own namespaces and, for each one with an open journal, every version
+//! (`namespace_cache`). Objects in other namespaces are not stored. `pod_index` and
+//! `replica_set_index` are indexes of a namespace, updated with each version, so that no query gets
+//! slower with the number of objects. Nothing is polled, and nothing is read from the API server
+//! once the watches run. A watch that lost events is a gap, and a gap makes a recording
 //! inconclusive.
 //!
-//! [`settle`] decides when the world stands still, by `equations` that must hold (`balance` keeps which of them do not) and by a [`probe`] whose
-//! flips must travel through the test environment's controllers and the subject's half while the
-//! namespace is silent; the test environment's own pulse tells whose a silence is. What the journal
-//! says is not judged here: that is `timeline` and `verdict`, which read recordings only.
+//! [`settle`] decides when a namespace has settled: `equations` must hold (`equation_tracker`
+//! stores which do not), and the flips of a [`probe`] must travel through the controllers of the
+//! test environment and of the subject while the namespace is silent. The pulse distinguishes an
+//! idle subject from a stalled test environment. Nothing is judged here: `timeline` and `verdict`
+//! do that, from recordings alone.
 
-mod balance;
-mod bare;
 pub mod catch_up;
+mod equation_tracker;
 mod equations;
 pub mod namespace;
+mod namespace_cache;
 mod object;
-mod pace;
-mod pods;
+mod pod_index;
 pub mod probe;
 mod pulse;
-mod sets;
+mod replica_set_index;
+mod response_times;
 pub mod settle;
-mod space;
-pub mod still;
+mod stripped_object;
+pub mod virtual_settle;
 mod watch;
-mod world;
+mod watch_cache;
 
-pub use balance::Question;
+pub use equation_tracker::EquationScope;
 pub use equations::REAL_GATE;
 pub(crate) use equations::{deployment as deployment_status, replica_set_status};
-pub use object::{Kind, Object};
-pub use pods::PodState;
+pub use object::{CachedObject, WatchedKind};
+pub use pod_index::PodState;
 pub use probe::Probe;
-pub use watch::{Watches, open, open_inside, open_those};
-pub use world::World;
+pub use watch::{WatchTasks, open, open_in_process, open_kinds};
+pub use watch_cache::WatchCache;
 
-/// What goes wrong while watching. All of it is the test environment's.
+/// Errors of watching. The test environment is to blame for all of them.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
-    /// A first list failed.
+    /// The first list of a kind failed.
     #[error("cannot list {kind}s on the cluster: {source}")]
     List {
         /// The kind.
-        kind: Kind,
-        /// What the client says.
+        kind: WatchedKind,
+        /// The client's error.
         source: Box<kube::Error>,
     },
-    /// The probe could not be set up.
+    /// The probe could not be created.
     #[error("cannot set the probe up: {0}")]
     Probe(#[source] Box<kube::Error>),
-    /// A namespace could not be made.
+    /// A namespace could not be created.
     #[error("{0}")]
     Namespace(#[source] Box<kube::Error>),
-    /// The proof at boot failed.
+    /// The test environment did not prove itself.
     #[error("{0}")]
     Proof(String),
 }

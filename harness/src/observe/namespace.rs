@@ -1,5 +1,5 @@
-//! The harness's own namespaces: made ready for pods, removed with them, and found again when a
-//! harness was killed.
+//! The harness's own namespaces: created and prepared for pods, deleted with their pods, and
+//! cleaned up after a killed harness.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use kube::api::{Api, PostParams};
 use serde_json::json;
 
 use crate::clock;
-use crate::cluster::{delete_namespace, named_ours, namespace_labels, ours};
+use crate::cluster::{delete_namespace, has_lockstep_name, namespace_labels, own_objects};
 
-/// Create a namespace and wait for its default ServiceAccount: before that, pods are refused. Where
-/// the cluster outlives the run, `installation` says whose it is.
+/// Create a namespace and wait for its default ServiceAccount, without which pods are refused.
+/// Where the cluster outlives the run, `installation` identifies the owner.
 ///
 /// # Errors
-/// When the API server refuses.
+/// The API server refuses.
 pub async fn make_namespace(client: &kube::Client, name: &str, installation: Option<&str>) -> Result<(), kube::Error> {
     let labels = json!({"metadata": {"name": name, "labels": namespace_labels(installation)}});
     let namespace: Namespace = serde_json::from_value(labels).expect("a literal of the right shape");
@@ -24,22 +24,22 @@ pub async fn make_namespace(client: &kube::Client, name: &str, installation: Opt
     loop {
         match accounts.get_opt("default").await? {
             Some(_) => return Ok(()),
-            // Pods will then be refused, and that is said where it happens.
+            // Pods will be refused then, which is reported where it happens.
             None if since.elapsed() > Duration::from_secs(10) => return Ok(()),
             None => clock::pause(Duration::from_millis(10)).await,
         }
     }
 }
 
-/// Remove what a harness of this installation that was killed has left on a cluster that outlives
-/// it. Only for who acts on it alone.
+/// Delete what a killed harness of this installation has left on a cluster that outlives it. Only
+/// for a caller with exclusive access to the cluster.
 ///
 /// # Errors
-/// When the namespaces cannot be listed.
+/// The namespaces cannot be listed.
 pub async fn remove_leftovers(client: &kube::Client) -> Result<(), kube::Error> {
-    for namespace in Api::<Namespace>::all(client.clone()).list(&ours(false)).await? {
+    for namespace in Api::<Namespace>::all(client.clone()).list(&own_objects(false)).await? {
         if let (Some(name), None) = (&namespace.metadata.name, &namespace.metadata.deletion_timestamp)
-            && named_ours(name)
+            && has_lockstep_name(name)
         {
             tracing::info!(namespace = name, "removing what an earlier run has left");
             remove_namespace(client, name).await;
@@ -48,7 +48,8 @@ pub async fn remove_leftovers(client: &kube::Client) -> Result<(), kube::Error> 
     Ok(())
 }
 
-/// Delete a namespace and, at once, its pods, which no kubelet would finish; does not wait.
+/// Delete a namespace and, without a grace period, its pods, whose deletion no kubelet would
+/// finish; does not wait.
 pub async fn remove_namespace(client: &kube::Client, name: &str) {
     if let Err(error) = delete_namespace(client, name).await {
         tracing::debug!(namespace = name, %error, "namespace not deleted");

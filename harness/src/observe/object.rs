@@ -1,4 +1,4 @@
-//! One object as the watches have delivered it last, and what is counted of an owner's pods.
+//! The last version of an object that a watch delivered, and the counts of an owner's pods.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 
 /// The kinds that are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum WatchedKind {
     /// apps/v1 Deployment.
     Deployment,
     /// apps/v1 ReplicaSet.
@@ -27,12 +27,12 @@ pub enum Kind {
     CronJob,
     /// batch/v1 Job.
     Job,
-    /// argoproj.io/v1alpha1 Rollout, where a case brings the kind.
+    /// argoproj.io/v1alpha1 Rollout, if a case brings the kind.
     Rollout,
 }
 
-impl Kind {
-    /// All of them.
+impl WatchedKind {
+    /// All kinds.
     pub const ALL: [Self; 9] = [
         Self::Deployment,
         Self::ReplicaSet,
@@ -45,7 +45,7 @@ impl Kind {
         Self::Rollout,
     ];
 
-    /// The kind that a CustomResourceDefinition of this name defines, if it is one of them.
+    /// The watched kind that a CustomResourceDefinition of this name defines.
     pub fn defined_by(definition: &str) -> Option<Self> {
         (definition == "rollouts.argoproj.io").then_some(Self::Rollout)
     }
@@ -56,7 +56,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for WatchedKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
     }
@@ -64,16 +64,16 @@ impl fmt::Display for Kind {
 
 /// The latest state of one object.
 #[derive(Debug, Clone)]
-pub struct Object {
+pub struct CachedObject {
     /// Its name.
     pub name: String,
-    /// The resourceVersion at which it was first seen: the order of appearance.
+    /// The resourceVersion at which it was first seen, which gives the order of appearance.
     pub first: u64,
     /// The whole object.
     pub value: Arc<Value>,
 }
 
-impl Object {
+impl CachedObject {
     /// The value at a JSON pointer, as an integer; 0 where there is none.
     pub fn int(&self, pointer: &str) -> i64 {
         self.value.at(pointer).and_then(Value::as_i64).unwrap_or(0)
@@ -112,17 +112,17 @@ impl Object {
     }
 }
 
-/// Who owns pods.
+/// The counts of the pods of one owner.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Owner {
-    /// Pods that refer to it.
+pub(super) struct OwnerCounts {
+    /// The names of pods that refer to it.
     pub(super) pods: BTreeSet<String>,
     /// How many of them it controls.
     pub(super) controlled: usize,
-    /// How many of those that it selects are alive.
+    /// How many of the selected pods are alive.
     pub(super) alive: usize,
-    /// How many of these are ready.
+    /// How many of the selected pods are ready.
     pub(super) ready: usize,
-    /// How many that it selects are being deleted, and not at their end.
+    /// How many of the selected pods are terminating and have not ended.
     pub(super) terminating: usize,
 }

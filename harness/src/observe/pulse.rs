@@ -1,12 +1,11 @@
-//! The test environment's pulse: an object that the test environment's controllers alone looks
-//! after, so that its answer says that the test environment is alive, whatever the subject does.
+//! The test environment's pulse: an object that only the test environment's controllers act on, so
+//! that a response shows that the test environment works, whatever the subject does.
 //!
-//! Which object that is depends on what the subject brings, as the test environment has all the
-//! rest. Where it has a ReplicaSet controller, that counts the ready pods of a ReplicaSet without
-//! an owner. Where the subject brings that one, the test environment's Deployment controller takes
-//! note of each new generation of a Deployment that is paused, which no ReplicaSet controller has
-//! anything to do with. Where the subject brings both, the garbage collector removes a pod whose
-//! owner never was.
+//! Which object that is depends on what the subject brings, as the test environment has all other
+//! controllers. If it has a ReplicaSet controller, that counts the ready pods of a ReplicaSet
+//! without an owner. If the subject brings that one, the test environment's Deployment controller
+//! observes each new generation of a paused Deployment, on which no ReplicaSet controller acts. If
+//! the subject brings both, the garbage collector deletes a pod whose owner never existed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,25 +15,25 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::watch::resource;
-use super::{Kind, Object, ObserveError, World};
+use super::{CachedObject, ObserveError, WatchCache, WatchedKind};
 use crate::clock;
-use crate::controllers::{Controller, Controllers};
+use crate::controllers::{Controller, ControllerSet};
 
-/// The object's name.
+/// The name of the object.
 const ENVIRONMENT: &str = "environment";
-/// What the far end of a flip is read from.
+/// The field in which a flip arrives.
 pub(super) const READY: &str = "/status/readyReplicas";
 
-/// Who answers for the test environment.
+/// The controller of the test environment that responds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heart {
+enum PulseTarget {
     ReplicaSets,
     Deployments,
     Garbage,
 }
 
-impl Heart {
-    fn of(under_test: &Controllers) -> Self {
+impl PulseTarget {
+    fn of(under_test: &ControllerSet) -> Self {
         match (under_test.has(Controller::ReplicaSet), under_test.has(Controller::Deployment)) {
             (false, _) => Self::ReplicaSets,
             (true, false) => Self::Deployments,
@@ -43,32 +42,36 @@ impl Heart {
     }
 }
 
-/// See the module.
 pub(super) struct Pulse {
     client: kube::Client,
-    world: Arc<World>,
+    cache: Arc<WatchCache>,
     namespace: String,
-    heart: Heart,
+    target: PulseTarget,
     beats: AtomicU32,
 }
 
 impl Pulse {
-    /// For a test environment that has everything but what is brought.
-    pub(super) fn new(client: &kube::Client, world: &Arc<World>, namespace: &str, under_test: &Controllers) -> Self {
-        let (client, world, namespace) = (client.clone(), Arc::clone(world), namespace.to_owned());
-        Self { client, world, namespace, heart: Heart::of(under_test), beats: AtomicU32::default() }
+    /// The pulse of a test environment with all controllers except these.
+    pub(super) fn new(
+        client: &kube::Client,
+        cache: &Arc<WatchCache>,
+        namespace: &str,
+        under_test: &ControllerSet,
+    ) -> Self {
+        let (client, cache, namespace) = (client.clone(), Arc::clone(cache), namespace.to_owned());
+        Self { client, cache, namespace, target: PulseTarget::of(under_test), beats: AtomicU32::default() }
     }
 
-    /// Who answers, in a sentence's words.
-    pub(super) fn whose(&self) -> &'static str {
-        match self.heart {
-            Heart::ReplicaSets => "ReplicaSet controller",
-            Heart::Deployments => "Deployment controller",
-            Heart::Garbage => "garbage collector",
+    /// The responder, for use in a sentence.
+    pub(super) fn responder(&self) -> &'static str {
+        match self.target {
+            PulseTarget::ReplicaSets => "ReplicaSet controller",
+            PulseTarget::Deployments => "Deployment controller",
+            PulseTarget::Garbage => "garbage collector",
         }
     }
 
-    /// Make the object, if it is one that stays.
+    /// Create the object, if it is a permanent one.
     pub(super) async fn start(&self) -> Result<(), ObserveError> {
         let spec = |more: Value| {
             let mut spec = json!({"replicas": 1, "selector": {"matchLabels": {"app": ENVIRONMENT}}, "template": template(ENVIRONMENT)});
@@ -77,31 +80,31 @@ impl Pulse {
             }
             spec
         };
-        let (kind, spec) = match self.heart {
-            Heart::ReplicaSets => (Kind::ReplicaSet, spec(json!({}))),
-            Heart::Deployments => (Kind::Deployment, spec(json!({"paused": true}))),
-            Heart::Garbage => return Ok(()),
+        let (kind, spec) = match self.target {
+            PulseTarget::ReplicaSets => (WatchedKind::ReplicaSet, spec(json!({}))),
+            PulseTarget::Deployments => (WatchedKind::Deployment, spec(json!({"paused": true}))),
+            PulseTarget::Garbage => return Ok(()),
         };
         let object =
             json!({"apiVersion": "apps/v1", "kind": kind.to_string(), "metadata": {"name": ENVIRONMENT}, "spec": spec});
         create(&self.client, &self.namespace, kind, object).await.map(drop)
     }
 
-    /// Whether the test environment answers within the budget.
+    /// Whether the test environment responds within the budget.
     pub(super) async fn beat(&self, budget: Duration) -> bool {
         let number = self.beats.fetch_add(1, Ordering::Relaxed);
-        match self.heart {
-            Heart::ReplicaSets => self.count(budget).await,
-            Heart::Deployments => self.note(number, budget).await,
-            Heart::Garbage => self.collect(number, budget).await,
+        match self.target {
+            PulseTarget::ReplicaSets => self.beat_replica_set(budget).await,
+            PulseTarget::Deployments => self.beat_deployment(number, budget).await,
+            PulseTarget::Garbage => self.beat_garbage_collector(number, budget).await,
         }
     }
 
-    /// The pod's readiness flips, and the ReplicaSet's status says so.
-    async fn count(&self, budget: Duration) -> bool {
-        let set = || self.world.get(Kind::ReplicaSet, &self.namespace, ENVIRONMENT);
-        let pod = || pod_of(&self.world, &self.namespace, set()?.text("/metadata/uid"));
-        if !self.world.until(budget, || pod().is_some()).await {
+    /// Flip the pod's readiness and wait for the ReplicaSet's status.
+    async fn beat_replica_set(&self, budget: Duration) -> bool {
+        let set = || self.cache.get(WatchedKind::ReplicaSet, &self.namespace, ENVIRONMENT);
+        let pod = || pod_of(&self.cache, &self.namespace, set()?.text("/metadata/uid"));
+        if !self.cache.until(budget, || pod().is_some()).await {
             return false;
         }
         let Some(pod) = pod() else { return false };
@@ -109,41 +112,41 @@ impl Pulse {
         if set_ready(&self.client, &self.namespace, &pod.name, ready).await.is_err() {
             return false;
         }
-        self.world.until(budget, || set().is_some_and(|set| set.int(READY) == i64::from(ready))).await
+        self.cache.until(budget, || set().is_some_and(|set| set.int(READY) == i64::from(ready))).await
     }
 
-    /// The Deployment gets another generation, and its status says so.
-    async fn note(&self, number: u32, budget: Duration) -> bool {
-        // An annotation makes a generation, and means nothing.
+    /// Change the Deployment's generation and wait for its status.
+    async fn beat_deployment(&self, number: u32, budget: Duration) -> bool {
+        // An annotation creates a new generation and has no other effect.
         let patch = Patch::Merge(json!({"metadata": {"annotations": {"lockstep/beat": number.to_string()}}}));
-        let patched = api(&self.client, &self.namespace, Kind::Deployment);
+        let patched = api(&self.client, &self.namespace, WatchedKind::Deployment);
         let Ok(answer) = patched.patch(ENVIRONMENT, &PatchParams::default(), &patch).await else { return false };
         let generation = answer.metadata.generation.unwrap_or(i64::MAX);
-        let environment = || self.world.get(Kind::Deployment, &self.namespace, ENVIRONMENT);
-        self.world
+        let environment = || self.cache.get(WatchedKind::Deployment, &self.namespace, ENVIRONMENT);
+        self.cache
             .until(budget, || environment().is_some_and(|it| it.int("/status/observedGeneration") >= generation))
             .await
     }
 
-    /// A pod that belongs to nothing comes, and goes.
-    async fn collect(&self, number: u32, budget: Duration) -> bool {
+    /// Create a pod whose owner does not exist and wait for its deletion.
+    async fn beat_garbage_collector(&self, number: u32, budget: Duration) -> bool {
         let name = format!("{ENVIRONMENT}-{number}-{:x}", clock::now().as_nanosecond());
         let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": name});
         let pod = json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": name, "ownerReferences": [owner]}, "spec": template(ENVIRONMENT)["spec"]});
-        let Ok(made) = create(&self.client, &self.namespace, Kind::Pod, pod).await else { return false };
+        let Ok(made) = create(&self.client, &self.namespace, WatchedKind::Pod, pod).await else { return false };
         let rv = made.metadata.resource_version.and_then(|rv| rv.parse().ok()).unwrap_or(u64::MAX);
-        let gone = || self.world.get(Kind::Pod, &self.namespace, &name).is_none();
-        self.world.until(budget, || self.world.has_seen(Kind::Pod, rv) && gone()).await
+        let gone = || self.cache.get(WatchedKind::Pod, &self.namespace, &name).is_none();
+        self.cache.until(budget, || self.cache.has_seen(WatchedKind::Pod, rv) && gone()).await
     }
 }
 
-/// The first pod alive that this one owns.
-pub(super) fn pod_of(world: &World, namespace: &str, uid: &str) -> Option<Object> {
-    world.list(Kind::Pod, namespace).into_iter().find(|pod| pod.owner() == Some(uid) && pod.alive())
+/// The first pod alive that this object owns.
+pub(super) fn pod_of(cache: &WatchCache, namespace: &str, uid: &str) -> Option<CachedObject> {
+    cache.list(WatchedKind::Pod, namespace).into_iter().find(|pod| pod.owner() == Some(uid) && pod.alive())
 }
 
-/// Say, as a kubelet would, that a pod runs and whether it is ready.
+/// Write the status of a running pod, ready or not, as a kubelet would.
 pub(super) async fn set_ready(
     client: &kube::Client,
     namespace: &str,
@@ -153,15 +156,15 @@ pub(super) async fn set_ready(
     let status = json!({"status": {"phase": "Running", "conditions": [
         {"type": "Ready", "status": if ready { "True" } else { "False" }, "lastTransitionTime": clock::rfc3339()},
     ]}});
-    let api = api(client, namespace, Kind::Pod);
+    let api = api(client, namespace, WatchedKind::Pod);
     api.patch_status(pod, &PatchParams::default(), &Patch::Merge(status)).await.map(drop)
 }
 
-/// Make an object of the harness's own.
+/// Create an object of the harness's own.
 pub(super) async fn create(
     client: &kube::Client,
     namespace: &str,
-    kind: Kind,
+    kind: WatchedKind,
     object: Value,
 ) -> Result<DynamicObject, ObserveError> {
     let object = serde_json::from_value(object).expect("a literal of the right shape");
@@ -170,11 +173,11 @@ pub(super) async fn create(
 }
 
 /// The API of a kind in the probe's namespace.
-pub(super) fn api(client: &kube::Client, namespace: &str, kind: Kind) -> Api<DynamicObject> {
+pub(super) fn api(client: &kube::Client, namespace: &str, kind: WatchedKind) -> Api<DynamicObject> {
     Api::namespaced_with(client.clone(), namespace, &resource(kind))
 }
 
-/// A pod template that no scheduler looks at.
+/// A pod template that schedulers ignore.
 pub(super) fn template(app: &str) -> Value {
     json!({"metadata": {"labels": {"app": app}}, "spec": {"schedulerName": "lockstep",
         "containers": [{"name": "app", "image": "probe"}]}})

@@ -1,127 +1,140 @@
-//! Waiting until nothing more will happen before the next step: proved, not timed.
+//! Waits until nothing more will happen before the next step, which is proved rather than timed.
 //!
-//! Settled means: the world has come back through the watches, the equations hold, and the probe
-//! has travelled through both halves twice while the namespace was silent and no request of the
-//! subject's about it was under way. A short silence, as long as the subject usually takes, comes
-//! before the first of the two, so that few flips are wasted on a subject that still acts. The
-//! probe does not travel through a subject that only restarts workloads: there an answer to a read
-//! breaks the silence, too. When the budget is spent first, somebody is to blame, and the order of
-//! the questions matters: a test environment that does not answer is never the subject's failure; a
-//! subject that keeps writing, leaves an equation false, or does not follow the probe while the
-//! test environment does, is never the test environment's.
+//! A namespace has settled when all of the following hold: the watches have delivered the harness's
+//! own writes, the equations hold, and the probe has travelled through both controllers twice while
+//! the namespace was silent and no request of the subject about it was in flight. A short silence,
+//! as long as the subject usually takes, comes before the first flip, so that few flips are wasted
+//! on a subject that still acts. The probe does not travel through a subject that only restarts
+//! workloads; there, an answer to a read breaks the silence too.
+//!
+//! If the budget is spent first, the order of the checks decides who is to blame: a test
+//! environment that does not answer is never the subject's failure; a subject that keeps writing,
+//! leaves an equation false, or does not follow the probe while the test environment does, is never
+//! the test environment's.
 
-use kube_apiserver_sim::notify::Listener;
+use kube_apiserver_sim::notify::Subscription;
 use std::time::Duration;
 
-use super::{Kind, Probe, Question, World};
+use super::{EquationScope, Probe, WatchCache, WatchedKind};
 use crate::case::model::Terminations;
 use crate::clock;
-use crate::controllers::{Controller, Controllers};
+use crate::controllers::{Controller, ControllerSet};
 use crate::observe::probe::Reach;
 use crate::recording::{Blame, Trouble};
 
-/// Silent rounds that prove rest: with one, 1 measured run of 216 was wrong; with two, none of 419.
+/// Silent rounds that prove that a namespace has settled: with one, 1 measured run of 216 was
+/// wrong; with two, none of 419.
 const ROUNDS: u32 = 2;
-/// Rounds granted when a history deletion is still due.
+/// Rounds to wait for when a history deletion is still due.
 const ROUNDS_WITH_HISTORY: u32 = 6;
 
-/// How long a subject with a request of its own held may take to follow the probe.
+/// How long a subject may take to follow the probe while one of its requests is held.
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// What settling looks at besides the world.
-pub struct Scene<'a> {
+/// What settling depends on besides the cache.
+pub struct SettleContext<'a> {
     /// The case's namespace.
     pub namespace: &'a str,
     /// Who finishes deletions.
     pub terminations: Terminations,
-    /// Whether pods wait for the case to give them a node.
+    /// Whether the case leaves pods without a node.
     pub unbound: bool,
-    /// What the subject brings.
-    pub under_test: &'a Controllers,
-    /// What can be asked of the subject.
-    pub subject: Half,
-    /// Why the subject is no longer running, if it is not.
+    /// The controllers that the subject brings.
+    pub under_test: &'a ControllerSet,
+    /// What to expect of the subject.
+    pub subject: SubjectActivity,
+    /// Why the subject no longer runs, if it has ended.
     pub exited: &'a (dyn Fn() -> Option<Trouble> + Sync),
-    /// Successful writes that the subject has made in the namespace so far.
+    /// The number of the subject's successful writes in the namespace so far.
     pub writes: &'a (dyn Fn() -> u64 + Sync),
-    /// Requests of the subject's about the namespace that were answered so far, reads among them.
+    /// The number of the subject's requests about the namespace that were answered so far,
+    /// including reads.
     pub answers: &'a (dyn Fn() -> u64 + Sync),
-    /// Requests of the subject's about the namespace that have no answer yet.
-    pub under_way: &'a (dyn Fn() -> u64 + Sync),
-    /// What the interceptor keeps from the subject or the server at this moment, about the
-    /// namespace.
-    pub kept: &'a (dyn Fn() -> u64 + Sync),
-    /// Whether the subject may still wait before it goes on: it was told when to try a request
-    /// again (`Retry-After`), or the interceptor has ended a watch that it has not opened again.
+    /// The number of the subject's requests about the namespace that have no answer yet.
+    pub in_flight: &'a (dyn Fn() -> u64 + Sync),
+    /// How many requests and events about the namespace the interceptor withholds at the moment.
+    pub withheld: &'a (dyn Fn() -> u64 + Sync),
+    /// Whether the subject may still wait before it goes on: it was asked to retry a request later
+    /// (`Retry-After`), or it has not opened a watch again that the interceptor has ended.
     pub acts_later: &'a (dyn Fn() -> bool + Sync),
     /// When to give up.
     pub budget: Duration,
 }
 
-/// How much of the subject's half can be expected to come to rest.
+/// How much of the subject's part can be expected to settle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Half {
-    /// All of it.
-    Whole,
-    /// It runs, but does not know all that happened: the probe travels, its equations may be false.
-    Blind,
+pub enum SubjectActivity {
+    /// The subject runs with a current view, so its equations must hold.
+    Full,
+    /// It runs with a stale view: the probe travels, but its equations may be false.
+    Stale,
     /// It was stopped on purpose.
-    Off,
+    Stopped,
 }
 
-/// How a wait ended.
+/// The result of settling.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rest {
-    /// Nothing, or who is to blame.
+pub struct SettleOutcome {
+    /// Why the namespace did not settle, if it did not.
     pub unsettled: Option<Trouble>,
-    /// Probe rounds made.
+    /// The number of probe rounds.
     pub rounds: u32,
 }
 
-/// Wait until the namespace is at rest. `written` are the harness's own last writes, to be seen
-/// first.
-pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Rest {
+/// Wait until the namespace has settled. `own_writes` are the harness's own last writes, which the
+/// watches must deliver first.
+pub async fn settle(
+    cache: &WatchCache,
+    probe: &Probe,
+    context: &SettleContext<'_>,
+    own_writes: &[(WatchedKind, u64)],
+) -> SettleOutcome {
     let since = clock::instant();
-    let left = || scene.budget.saturating_sub(since.elapsed());
+    let left = || context.budget.saturating_sub(since.elapsed());
     let mut rounds = 0;
     let mut silent = 0;
     let mut stuck = None;
-    // Whether everything was right at some look: then what is wrong in the end need not be why it
-    // does not settle.
+    // Whether all equations held at some check: then what is wrong at the end need not be the
+    // reason.
     let mut was_right = false;
-    let mut changes = world.listen();
+    let mut changes = cache.listen();
     while !left().is_zero() {
-        // Marked before the look, so that what comes during it wakes at once.
+        // Marked before the check, so that a change during it wakes this task at once.
         changes.mark_seen();
-        if let Some(trouble) = broken(world, scene) {
-            return Rest { unsettled: Some(trouble), rounds };
+        if let Some(trouble) = failure(cache, context) {
+            return SettleOutcome { unsettled: Some(trouble), rounds };
         }
-        let heard = || world.gap().is_some() || written.iter().all(|(kind, rv)| world.has_seen(*kind, *rv));
-        if !world.until(left(), heard).await {
+        let has_seen_writes =
+            || cache.gap().is_some() || own_writes.iter().all(|(kind, rv)| cache.has_seen(*kind, *rv));
+        if !cache.until(left(), has_seen_writes).await {
             break;
         }
-        stuck = discrepancy(world, scene);
+        stuck = discrepancy(cache, context);
         was_right |= stuck.is_none();
         if stuck.is_some() {
             silent = 0;
             tokio::time::timeout(left().min(Duration::from_millis(250)), changes.changed()).await.ok();
             continue;
         }
-        // A subject that waits before it goes on does so once that time is over: only a silence
-        // that begins then counts.
-        let waits = (scene.acts_later)();
-        let quiet = || (world.activity(scene.namespace), (scene.writes)(), read(scene));
+        // A subject that waits before it goes on acts after that time: only a silence that begins
+        // then counts.
+        let waits = (context.acts_later)();
+        let quiet = || (cache.activity(context.namespace), (context.writes)(), read(context));
         if silent == 0
-            && scene.subject == Half::Whole
-            && !hushed(&mut changes, &quiet, probe.silence().min(left())).await
+            && context.subject == SubjectActivity::Full
+            && !is_silent_for(&mut changes, &quiet, probe.silence().min(left())).await
         {
             continue;
         }
         let before = quiet();
-        let reach = match scene.subject {
-            Half::Whole | Half::Blind => probe.flip(left(), &|| (scene.exited)().is_some()).await,
-            Half::Off if probe.reach_of_environment(left()).await == Reach::Environment => Reach::Subject,
-            Half::Off => Reach::Nowhere,
+        let reach = match context.subject {
+            SubjectActivity::Full | SubjectActivity::Stale => {
+                probe.flip(left(), &|| (context.exited)().is_some()).await
+            }
+            SubjectActivity::Stopped if probe.reach_of_environment(left()).await == Reach::Environment => {
+                Reach::Subject
+            }
+            SubjectActivity::Stopped => Reach::Nowhere,
         };
         rounds += 1;
         match reach {
@@ -131,45 +144,45 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
                 break;
             }
             Reach::Nowhere => {
-                let unsettled = broken(world, scene).or_else(|| Some(environment(&probe.dead_environment())));
-                return Rest { unsettled, rounds };
+                let unsettled =
+                    failure(cache, context).or_else(|| Some(environment_trouble(&probe.dead_environment())));
+                return SettleOutcome { unsettled, rounds };
             }
         }
-        // A request that waits for its answer is no silence, however far the probe's have got
-        // meanwhile.
-        let waits = waits || (scene.acts_later)();
-        let still = !waits && quiet() == before && (scene.under_way)() + (scene.kept)() == 0;
+        // A pending request is not a silence, however far the probe has got meanwhile.
+        let waits = waits || (context.acts_later)();
+        let still = !waits && quiet() == before && (context.in_flight)() + (context.withheld)() == 0;
         silent = if still { silent + 1 } else { 0 };
-        let wanted = if scene.subject == Half::Whole && world.history_pending(scene.namespace) {
+        let wanted = if context.subject == SubjectActivity::Full && cache.history_pending(context.namespace) {
             ROUNDS_WITH_HISTORY
         } else {
             ROUNDS
         };
-        if silent >= wanted && discrepancy(world, scene).is_none() {
-            return Rest { unsettled: broken(world, scene), rounds };
+        if silent >= wanted && discrepancy(cache, context).is_none() {
+            return SettleOutcome { unsettled: failure(cache, context), rounds };
         }
     }
-    let mut trouble = blame(world, probe, scene, (stuck, was_right)).await;
+    let mut trouble = blame_for_timeout(cache, probe, context, (stuck, was_right)).await;
     trouble.probe_unserved = trouble.blame == Blame::Subject && !probe.is_taken_up();
-    Rest { unsettled: Some(trouble), rounds }
+    SettleOutcome { unsettled: Some(trouble), rounds }
 }
 
-/// What the subject has read, where the probe does not travel through it: it may look at one kind
-/// after the other before it writes.
-fn read(scene: &Scene<'_>) -> u64 {
-    let travels = [Controller::Deployment, Controller::ReplicaSet].into_iter().any(|half| scene.under_test.has(half));
-    if travels { 0 } else { (scene.answers)() }
+/// The number of the subject's reads, where the probe does not travel through it: it may read one
+/// kind after the other before it writes.
+fn read(context: &SettleContext<'_>) -> u64 {
+    let travels = [Controller::Deployment, Controller::ReplicaSet].into_iter().any(|half| context.under_test.has(half));
+    if travels { 0 } else { (context.answers)() }
 }
 
-/// Wait until nothing has happened for so long, or something has.
-async fn hushed<T: PartialEq>(changes: &mut Listener, happened: &impl Fn() -> T, length: Duration) -> bool {
+/// Wait until nothing has happened for this long; false if something has.
+async fn is_silent_for<T: PartialEq>(changes: &mut Subscription, happened: &impl Fn() -> T, length: Duration) -> bool {
     let (before, since) = (happened(), clock::instant());
     loop {
         let left = length.saturating_sub(since.elapsed());
         if left.is_zero() {
             return true;
         }
-        // News may be about another namespace, the probe's own among them.
+        // The change may be in another namespace, such as the probe's.
         tokio::time::timeout(left, changes.changed()).await.ok();
         if happened() != before {
             return false;
@@ -177,108 +190,121 @@ async fn hushed<T: PartialEq>(changes: &mut Listener, happened: &impl Fn() -> T,
     }
 }
 
-/// The budget is spent: who is to blame. `stuck` is what was not right when it was. What never was
-/// right is named however long the subject goes on trying, so that a longer budget does not give
-/// another reason.
-async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: (Option<Trouble>, bool)) -> Trouble {
-    if let Some(trouble) = broken(world, scene) {
+/// Who is to blame when the budget is spent. `stuck` is what was wrong then. An equation that never
+/// held is named even if the subject still tries, so that a longer budget does not give another
+/// reason.
+async fn blame_for_timeout(
+    cache: &WatchCache,
+    probe: &Probe,
+    context: &SettleContext<'_>,
+    stuck: (Option<Trouble>, bool),
+) -> Trouble {
+    if let Some(trouble) = failure(cache, context) {
         return trouble;
     }
-    let (writes, activity) = ((scene.writes)(), world.activity(scene.namespace));
+    let (writes, activity) = ((context.writes)(), cache.activity(context.namespace));
     if probe.reach_of_environment(Duration::from_secs(5)).await == Reach::Nowhere {
-        return environment(&probe.dead_environment());
+        return environment_trouble(&probe.dead_environment());
     }
     clock::pause(Duration::from_millis(500)).await;
-    let more = (scene.writes)() - writes;
-    let budget = scene.budget;
+    let more = (context.writes)() - writes;
+    let budget = context.budget;
     let (stuck, was_right) = stuck;
-    // Whatever is not right may be so because of that.
-    let kept = (scene.kept)();
-    if kept > 0 {
-        return still_keeps(kept, budget);
+    // This may be the reason why equations do not hold.
+    let withheld = (context.withheld)();
+    if withheld > 0 {
+        return still_withheld(withheld, budget);
     }
     if let Some(never_right) = stuck.as_ref().filter(|it| it.blame == Blame::Subject && !was_right) {
-        return wrong_state(never_right, scene);
+        return wrong_state(never_right, context);
     }
     if more > 0 {
-        return subject(format!("never became quiet: {more} more writes after {budget:?}"));
+        return subject_trouble(format!("never became quiet: {more} more writes after {budget:?}"));
     }
-    if world.activity(scene.namespace) != activity {
-        return environment("somebody other than the subject keeps writing in the case's namespace");
+    if cache.activity(context.namespace) != activity {
+        return environment_trouble("a client other than the subject keeps writing in the case's namespace");
     }
     match stuck {
-        Some(trouble) if trouble.blame == Blame::Subject => wrong_state(&trouble, scene),
-        Some(Trouble { why, .. }) => environment(&format!("{why} (after {budget:?})")),
-        None => environment("the namespace did not become quiet within the budget; raise --budget"),
+        Some(trouble) if trouble.blame == Blame::Subject => wrong_state(&trouble, context),
+        Some(Trouble { why, .. }) => environment_trouble(&format!("{why} (after {budget:?})")),
+        None => environment_trouble("the namespace did not become quiet within the budget; raise --budget"),
     }
 }
 
-/// What is not right when the budget is spent, and whether the subject did anything about it.
-pub(super) fn wrong_state(Trouble { blame, why, .. }: &Trouble, scene: &Scene<'_>) -> Trouble {
-    let how = if (scene.writes)() == 0 { Trouble::DID_NOTHING } else { Trouble::WRONG_STATE };
-    Trouble::new(*blame, format!("{how}: {why} (after {:?})", scene.budget))
+/// The trouble about a false equation when the budget is spent: the subject did nothing, or did
+/// something wrong.
+pub(super) fn wrong_state(Trouble { blame, why, .. }: &Trouble, context: &SettleContext<'_>) -> Trouble {
+    let how = if (context.writes)() == 0 { Trouble::DID_NOTHING } else { Trouble::WRONG_STATE };
+    Trouble::new(*blame, format!("{how}: {why} (after {:?})", context.budget))
 }
 
-/// The interceptor keeps so many back although the budget is spent.
-pub(super) fn still_keeps(kept: u64, budget: Duration) -> Trouble {
-    environment(&format!(
-        "the interceptor still keeps {kept} of the subject's requests or events back, as the case says (after {budget:?}); \
+/// The trouble about a budget that is spent while the interceptor withholds messages.
+pub(super) fn still_withheld(withheld: u64, budget: Duration) -> Trouble {
+    environment_trouble(&format!(
+        "the interceptor still keeps {withheld} of the subject's requests or events back, as the case says (after {budget:?}); \
          raise --budget, or let the case say less"
     ))
 }
 
-pub(super) fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
-    if let Some(why) = world.gap() {
-        return Some(environment(&why));
+pub(super) fn failure(cache: &WatchCache, context: &SettleContext<'_>) -> Option<Trouble> {
+    if let Some(why) = cache.gap() {
+        return Some(environment_trouble(&why));
     }
-    (scene.exited)()
+    (context.exited)()
 }
 
-/// What is not right, of what can be expected to be.
-pub(super) fn discrepancy(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
-    match scene.subject {
-        Half::Whole => unmet(world, scene),
-        Half::Blind | Half::Off => unmet_by_environment(world, scene),
+/// The first violation among the equations that can be expected to hold.
+pub(super) fn discrepancy(cache: &WatchCache, context: &SettleContext<'_>) -> Option<Trouble> {
+    match context.subject {
+        SubjectActivity::Full => unmet_equation(cache, context),
+        SubjectActivity::Stale | SubjectActivity::Stopped => environment_unmet_equation(cache, context),
     }
 }
 
-/// In the middle of a step: wait until the test environment's controllers has settled and the
-/// subject has received all that is `written`. A flip that travels through the subject follows what
-/// it was sent before; the second proves that the first's echo has arrived too. A subject that does
-/// one thing at a time, and is kept from it, cannot answer, and need not.
-pub async fn arrive(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {
-    let heard = || world.gap().is_some() || written.iter().all(|(kind, rv)| world.has_seen(*kind, *rv));
-    let rests = || heard() && unmet_by_environment(world, scene).is_none();
-    if !world.until(scene.budget, rests).await {
-        return broken(world, scene)
-            .or_else(|| unmet_by_environment(world, scene))
-            .or_else(|| Some(environment(&probe.dead_environment())));
+/// In the middle of a step: wait until the test environment's controllers have settled and the
+/// subject has received all `own_writes`. A flip that travels through the subject arrives after
+/// what was sent before; the second proves that the reaction to the first has arrived too. A
+/// subject that does one thing at a time, and is blocked, cannot answer and need not.
+pub async fn wait_until_received(
+    cache: &WatchCache,
+    probe: &Probe,
+    context: &SettleContext<'_>,
+    own_writes: &[(WatchedKind, u64)],
+) -> Option<Trouble> {
+    let has_seen_writes = || cache.gap().is_some() || own_writes.iter().all(|(kind, rv)| cache.has_seen(*kind, *rv));
+    let rests = || has_seen_writes() && environment_unmet_equation(cache, context).is_none();
+    if !cache.until(context.budget, rests).await {
+        return failure(cache, context)
+            .or_else(|| environment_unmet_equation(cache, context))
+            .or_else(|| Some(environment_trouble(&probe.dead_environment())));
     }
     for _ in 0..ROUNDS {
-        match probe.flip(ANSWER.min(scene.budget), &|| (scene.exited)().is_some()).await {
+        match probe.flip(ANSWER.min(context.budget), &|| (context.exited)().is_some()).await {
             Reach::Subject => {}
             Reach::Environment => break,
-            Reach::Nowhere => return broken(world, scene).or_else(|| Some(environment(&probe.dead_environment()))),
+            Reach::Nowhere => {
+                return failure(cache, context).or_else(|| Some(environment_trouble(&probe.dead_environment())));
+            }
         }
     }
-    broken(world, scene)
+    failure(cache, context)
 }
 
-fn unmet(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
-    let Scene { terminations, unbound, under_test, .. } = *scene;
-    world.unmet(scene.namespace, Question { terminations, unbound, under_test })
+fn unmet_equation(cache: &WatchCache, context: &SettleContext<'_>) -> Option<Trouble> {
+    let SettleContext { terminations, unbound, under_test, .. } = *context;
+    cache.first_unmet(context.namespace, EquationScope { terminations, unbound, under_test })
 }
 
-/// The first of the test environment's equations that does not hold.
-fn unmet_by_environment(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
-    unmet(world, scene).filter(|trouble| trouble.blame == Blame::Environment)
+/// The first violation that the test environment is to blame for.
+fn environment_unmet_equation(cache: &WatchCache, context: &SettleContext<'_>) -> Option<Trouble> {
+    unmet_equation(cache, context).filter(|trouble| trouble.blame == Blame::Environment)
 }
 
-fn environment(why: &str) -> Trouble {
+fn environment_trouble(why: &str) -> Trouble {
     Trouble::new(Blame::Environment, why)
 }
 
-fn subject(why: String) -> Trouble {
+fn subject_trouble(why: String) -> Trouble {
     Trouble::new(Blame::Subject, why)
 }
 
@@ -287,28 +313,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::recording::Change;
+    use crate::recording::ChangeType;
 
     #[tokio::test(start_paused = true)]
-    async fn a_silence_is_broken_by_what_happens_and_not_by_what_happens_elsewhere() {
-        let world = World::default();
-        ["ns", "elsewhere"].into_iter().for_each(|namespace| world.follow(namespace));
+    async fn only_changes_in_the_same_namespace_break_a_silence() {
+        let cache = WatchCache::default();
+        ["ns", "elsewhere"].into_iter().for_each(|namespace| cache.follow(namespace));
         let pod = |namespace: &str, rv: u64| {
             let metadata = json!({"namespace": namespace, "name": "p", "resourceVersion": rv.to_string()});
-            world.deliver(Kind::Pod, Change::Modified, json!({"metadata": metadata}));
+            cache.deliver(WatchedKind::Pod, ChangeType::Modified, json!({"metadata": metadata}));
         };
-        let (happened, length) = (|| world.activity("ns"), Duration::from_millis(100));
+        let (happened, length) = (|| cache.activity("ns"), Duration::from_millis(100));
         let silence = async |namespace: &str, rv: u64| {
-            let (mut changes, since) = (world.listen(), clock::instant());
+            let (mut changes, since) = (cache.listen(), clock::instant());
             let later = async {
                 clock::pause(Duration::from_millis(40)).await;
                 pod(namespace, rv);
             };
-            let (hushed, ()) = futures::join!(hushed(&mut changes, &happened, length), later);
-            (hushed, since.elapsed())
+            let (silent, ()) = futures::join!(is_silent_for(&mut changes, &happened, length), later);
+            (silent, since.elapsed())
         };
         assert!(!silence("ns", 1).await.0);
-        let (hushed, took) = silence("elsewhere", 2).await;
-        assert!(hushed && took >= length, "{took:?}");
+        let (silent, took) = silence("elsewhere", 2).await;
+        assert!(silent && took >= length, "{took:?}");
     }
 }

@@ -1,15 +1,16 @@
-//! One watch a kind over the whole cluster, without a gap. A kind that a case brings is watched
-//! from when it is served.
+//! One watch for each kind over the whole cluster, without gaps. A kind that a case brings is
+//! watched from the time it is served.
 //!
-//! A watch that the server closes is opened again at the last resourceVersion seen, so nothing is
-//! lost. A watch that the server refuses to continue (410) may have lost events: that is said,
-//! never papered over by listing again.
+//! A watch that the server closes is opened again at the last resourceVersion, so nothing is lost.
+//! A watch that the server refuses to continue (410) may have lost events, which is recorded as a
+//! gap, and not hidden by listing again.
 //!
-//! A server sends no bookmarks for Events, which it does not cache: where none happens for ten
-//! minutes it has forgotten the place at which the last watch stood. So a watch that has shown
-//! nothing at all goes on from a list, if that proves that there was nothing to show.
+//! A server sends no bookmarks for Events, which it does not cache: if none happens for ten
+//! minutes, the server has forgotten the version at which the last watch stood. So a watch that has
+//! delivered nothing at all continues from a list, if the list proves that there was nothing to
+//! deliver.
 //!
-//! A server in this process is followed instead: the same events, without requests and text.
+//! A server in this process is followed without requests and serialisation, with the same events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,42 +18,41 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Request, WatchEvent, WatchParams};
 use kube::core::GroupVersionKind;
-use kube_apiserver_sim::{ApiServer, What};
+use kube_apiserver_sim::{ApiServer, EventType};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::bare::Bare;
-use super::{Kind, ObserveError, World};
+use super::stripped_object::StrippedObject;
+use super::{ObserveError, WatchCache, WatchedKind};
 use crate::clock;
-use crate::cluster::{PAGES, TooMuch};
-use crate::pointer::At;
-use crate::recording::Change;
+use crate::cluster::{MAX_PAGES, ResponseTooLarge};
+use crate::pointer::JsonPointer;
+use crate::recording::ChangeType;
 
-/// The running watches; dropping it ends them.
+/// The running watches, which end when this is dropped.
 #[derive(Debug)]
-pub struct Watches {
+pub struct WatchTasks {
     _tasks: JoinSet<()>,
 }
 
-/// Watch every kind that each server has from now on. Objects that exist already do not matter: the
-/// harness makes its namespaces after this, so one object of a list is enough to learn where to
-/// begin.
+/// Watch every kind that all servers have. Existing objects do not matter: the harness creates its
+/// namespaces after this, so a list of one object suffices to learn the current version.
 ///
 /// # Errors
-/// When a first list fails.
-pub async fn open(client: &kube::Client, world: &Arc<World>) -> Result<Watches, ObserveError> {
-    open_those(client, world, Kind::ALL.into_iter().filter(|kind| kind.is_built_in())).await
+/// A first list fails.
+pub async fn open(client: &kube::Client, cache: &Arc<WatchCache>) -> Result<WatchTasks, ObserveError> {
+    open_kinds(client, cache, WatchedKind::ALL.into_iter().filter(|kind| kind.is_built_in())).await
 }
 
-/// Watch these kinds, too, which a case has brought.
+/// Also watch these kinds, which a case has brought.
 ///
 /// # Errors
-/// When a first list fails.
-pub async fn open_those(
+/// A first list fails.
+pub async fn open_kinds(
     client: &kube::Client,
-    world: &Arc<World>,
-    kinds: impl Iterator<Item = Kind>,
-) -> Result<Watches, ObserveError> {
+    cache: &Arc<WatchCache>,
+    kinds: impl Iterator<Item = WatchedKind>,
+) -> Result<WatchTasks, ObserveError> {
     let mut tasks = JoinSet::new();
     for kind in kinds {
         let resource = resource(kind);
@@ -60,60 +60,62 @@ pub async fn open_those(
         let list = api.list(&ListParams::default().limit(1)).await;
         let list = list.map_err(|source| ObserveError::List { kind, source: Box::new(source) })?;
         let from = list.metadata.resource_version.clone().unwrap_or_default();
-        world.progress(kind, from.parse().unwrap_or(0));
-        let world = Arc::clone(world);
-        tasks.spawn(async move { follow(&api, kind, from, &world).await });
+        cache.progress(kind, from.parse().unwrap_or(0));
+        let cache = Arc::clone(cache);
+        tasks.spawn(async move { follow(&api, kind, from, &cache).await });
     }
-    Ok(Watches { _tasks: tasks })
+    Ok(WatchTasks { _tasks: tasks })
 }
 
-/// Watch every kind that each server has in a server of this process, from now on: objects come as
-/// values, and nothing is asked for.
-pub fn open_inside(server: &ApiServer, world: &Arc<World>) -> Watches {
+/// Watch every kind that all servers have in a server of this process: objects come as values, and
+/// no request is sent.
+pub fn open_in_process(server: &ApiServer, cache: &Arc<WatchCache>) -> WatchTasks {
     let mut tasks = JoinSet::new();
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_built_in()) {
-        world.progress(kind, server.resource_version());
+    for kind in WatchedKind::ALL.into_iter().filter(|kind| kind.is_built_in()) {
+        cache.progress(kind, server.resource_version());
         let ApiResource { plural, group, .. } = resource(kind);
         let resource = if group.is_empty() { plural } else { format!("{plural}.{group}") };
         let mut changes = server.follow(&resource).expect("each server has the built-in kinds");
-        let world = Arc::clone(world);
+        let cache = Arc::clone(cache);
         tasks.spawn(async move {
             while let Some(seen) = changes.next().await {
-                let change = match seen.what {
-                    What::Added => Change::Added,
-                    What::Modified => Change::Modified,
-                    What::Deleted => Change::Deleted,
+                let change = match seen.event_type {
+                    EventType::Added => ChangeType::Added,
+                    EventType::Modified => ChangeType::Modified,
+                    EventType::Deleted => ChangeType::Deleted,
                 };
-                world.deliver_with_text(kind, change, seen.object, Some(seen.text));
+                cache.deliver_with_text(kind, change, seen.object, Some(seen.text));
             }
-            world.lose(format!("the server has forgotten changes of {kind}s before they were seen"));
+            cache.record_gap(format!("the server has forgotten changes of {kind}s before they were seen"));
         });
     }
-    Watches { _tasks: tasks }
+    WatchTasks { _tasks: tasks }
 }
 
-/// The API resource behind a kind.
-pub(super) fn resource(kind: Kind) -> ApiResource {
+/// The API resource of a kind.
+pub(super) fn resource(kind: WatchedKind) -> ApiResource {
     let (group, version) = match kind {
-        Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet | Kind::DaemonSet => ("apps", "v1"),
-        Kind::CronJob | Kind::Job => ("batch", "v1"),
-        Kind::Pod | Kind::Event => ("", "v1"),
-        Kind::Rollout => ("argoproj.io", "v1alpha1"),
+        WatchedKind::Deployment | WatchedKind::ReplicaSet | WatchedKind::StatefulSet | WatchedKind::DaemonSet => {
+            ("apps", "v1")
+        }
+        WatchedKind::CronJob | WatchedKind::Job => ("batch", "v1"),
+        WatchedKind::Pod | WatchedKind::Event => ("", "v1"),
+        WatchedKind::Rollout => ("argoproj.io", "v1alpha1"),
     };
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind.to_string()))
 }
 
-async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &World) {
+async fn follow(api: &Api<DynamicObject>, kind: WatchedKind, mut from: String, cache: &WatchCache) {
     let client = api.clone().into_client();
     let params = WatchParams::default().timeout(290);
     loop {
         let began = from.clone();
         let request = Request::new(api.resource_url()).watch(&params, &from).expect("a time-out of 290 s is allowed");
-        // Otherwise objects stay as they came: a recording holds them whole.
-        let stream = match client.request_events::<Bare>(request).await {
+        // Otherwise objects stay as they are: a recording contains them whole.
+        let stream = match client.request_events::<StrippedObject>(request).await {
             Ok(stream) => stream,
             Err(kube::Error::Api(status)) if status.code == 410 => {
-                return world.lose(format!("the watch of {kind}s could not go on from {from}: {status}"));
+                return cache.record_gap(format!("the watch of {kind}s could not go on from {from}: {status}"));
             }
             Err(error) => {
                 tracing::debug!(%kind, %error, "watch not opened; trying again");
@@ -126,22 +128,22 @@ async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &
             let event = match stream.try_next().await {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
-                Err(error) => match TooMuch::of(&error) {
-                    Some(why) => return world.lose(format!("the watch of {kind}s was cut off at {from}: {why}")),
+                Err(error) => match ResponseTooLarge::find(&error) {
+                    Some(why) => return cache.record_gap(format!("the watch of {kind}s was cut off at {from}: {why}")),
                     None => break,
                 },
             };
-            let (change, Bare(object)) = match event {
-                WatchEvent::Added(object) => (Change::Added, object),
-                WatchEvent::Modified(object) => (Change::Modified, object),
-                WatchEvent::Deleted(object) => (Change::Deleted, object),
+            let (change, StrippedObject(object)) = match event {
+                WatchEvent::Added(object) => (ChangeType::Added, object),
+                WatchEvent::Modified(object) => (ChangeType::Modified, object),
+                WatchEvent::Deleted(object) => (ChangeType::Deleted, object),
                 WatchEvent::Bookmark(mark) => {
                     from = mark.metadata.resource_version;
-                    world.progress(kind, from.parse().unwrap_or(0));
+                    cache.progress(kind, from.parse().unwrap_or(0));
                     continue;
                 }
                 WatchEvent::Error(status) if status.code == 410 => {
-                    return world.lose(format!("the watch of {kind}s was cut off at {from}: {status}"));
+                    return cache.record_gap(format!("the watch of {kind}s was cut off at {from}: {status}"));
                 }
                 WatchEvent::Error(status) => {
                     tracing::debug!(%kind, %status, "watch ended; opening it again");
@@ -152,13 +154,13 @@ async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &
             if let Some(version) = object.at("/metadata/resourceVersion").and_then(Value::as_str) {
                 version.clone_into(&mut from);
             }
-            world.deliver(kind, change, object);
+            cache.deliver(kind, change, object);
         }
         if from == began
             && let Some(later) = nothing_since(api, &from).await
         {
             from = later;
-            world.progress(kind, from.parse().unwrap_or(0));
+            cache.progress(kind, from.parse().unwrap_or(0));
         }
     }
 }
@@ -169,13 +171,13 @@ pub(super) fn newest(objects: &[DynamicObject]) -> u64 {
     versions.max().unwrap_or(0)
 }
 
-/// A later place from which a watch may go on, as nothing that is there now is newer than this one;
-/// `None` if something is, or if it cannot be said. What came and went in between is not known of;
-/// an Event stays for an hour.
+/// A later version from which a watch may continue, if no current object is newer than `from`;
+/// `None` if one is, or if that cannot be determined. Objects that were created and deleted in
+/// between go unnoticed; an Event stays for an hour.
 async fn nothing_since(api: &Api<DynamicObject>, from: &str) -> Option<String> {
     let from: u64 = from.parse().ok()?;
     let mut page = ListParams::default().limit(500);
-    for _ in 0..PAGES {
+    for _ in 0..MAX_PAGES {
         let list = api.list(&page).await.ok()?;
         if newest(&list.items) > from {
             return None;
@@ -196,15 +198,15 @@ mod tests {
 
     use super::super::pulse::template;
     use super::*;
-    use kube_apiserver_sim::Controllers;
+    use kube_apiserver_sim::ControllerMode;
 
     const ALMOST_FIVE_MINUTES: Duration = Duration::from_secs(280);
 
-    /// Its version.
-    async fn write(client: &kube::Client, kind: Kind, number: u32) -> u64 {
+    /// Create an object; returns its version.
+    async fn write(client: &kube::Client, kind: WatchedKind, number: u32) -> u64 {
         let name = format!("x{number}");
         let object = match kind {
-            Kind::Event => json!({"metadata": {"name": name}, "type": "Normal", "reason": "r", "message": "m",
+            WatchedKind::Event => json!({"metadata": {"name": name}, "type": "Normal", "reason": "r", "message": "m",
                 "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"}}),
             _ => json!({"metadata": {"name": name},
                 "spec": {"selector": {"matchLabels": {"app": name}}, "template": template(&name)}}),
@@ -214,30 +216,30 @@ mod tests {
         made.metadata.resource_version.unwrap().parse().unwrap()
     }
 
-    /// A server forgets what is five to ten minutes old. In an hour of ReplicaSets a watch of
-    /// Events is told nothing, not even its place; and where one of them happens now and then, it
-    /// is shown.
+    /// A server forgets versions after five to ten minutes. During an hour of changes to
+    /// ReplicaSets a watch of Events receives nothing, not even bookmarks; Events that happen now
+    /// and then are delivered.
     #[rstest]
     #[case::none(&[])]
     #[case::at_first(&[0])]
     #[case::now_and_then(&[3, 4, 9])]
     #[tokio::test(start_paused = true)]
-    async fn a_watch_outlives_silence(#[case] events: &[u32]) {
-        let server = ApiServer::builder().controllers(Controllers::Off).build();
-        let (client, world) = (server.client(), Arc::new(World::default()));
-        world.follow("default");
-        let watches = open(&client, &world).await.unwrap();
+    async fn watch_without_events_survives_compaction(#[case] events: &[u32]) {
+        let server = ApiServer::builder().controllers(ControllerMode::Off).build();
+        let (client, cache) = (server.client(), Arc::new(WatchCache::default()));
+        cache.follow("default");
+        let watches = open(&client, &cache).await.unwrap();
         for number in 0..12 {
             if events.contains(&number) {
-                write(&client, Kind::Event, number).await;
+                write(&client, WatchedKind::Event, number).await;
             }
             clock::sleep(ALMOST_FIVE_MINUTES).await;
-            server.forget(write(&client, Kind::ReplicaSet, number).await - 3);
+            server.forget(write(&client, WatchedKind::ReplicaSet, number).await - 3);
         }
         clock::sleep(ALMOST_FIVE_MINUTES).await;
-        assert_eq!(world.gap(), None);
-        assert_eq!(world.list(Kind::ReplicaSet, "default").len(), 12);
-        assert_eq!(world.list(Kind::Event, "default").len(), events.len());
+        assert_eq!(cache.gap(), None);
+        assert_eq!(cache.list(WatchedKind::ReplicaSet, "default").len(), 12);
+        assert_eq!(cache.list(WatchedKind::Event, "default").len(), events.len());
         drop(watches);
     }
 }

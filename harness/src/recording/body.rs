@@ -1,9 +1,9 @@
-//! The JSON of one version, parsed or as its text.
+//! The JSON of one version, either parsed or as text.
 //!
 //! A long recording has many versions, and a parsed one takes about ten times the memory of its
-//! text. So a run packs the older ones. A reader that looks at each version once takes the
-//! [`Body::value`], which is dropped after it. A reader that keeps references uses the body itself
-//! as a `Value`: a packed one is parsed at the first use, and stays parsed.
+//! text, so a run packs the older ones. A reader that needs each version once uses [`Body::value`],
+//! which is dropped after use. A reader that keeps references uses the body itself as a `Value`: a
+//! packed body is parsed at the first use, and stays parsed.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -11,23 +11,23 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Entry, Version};
+use super::{ObjectVersion, RecordingEntry};
 
 /// An object's JSON.
 #[derive(Debug, Clone)]
 pub struct Body {
     parsed: OnceLock<Arc<Value>>,
-    /// The text of a packed one, or of one that came with it.
+    /// The text, if the body is packed or was created with its text.
     text: Option<Box<str>>,
 }
 
 impl Body {
-    /// Of a value whose text is known.
+    /// A body whose text is known.
     pub(crate) fn with_text(value: Arc<Value>, text: Option<String>) -> Self {
         Self { parsed: OnceLock::from(value), text: text.map(String::into_boxed_str) }
     }
 
-    /// The JSON. A packed one is parsed for the caller and stays packed.
+    /// Returns the JSON. A packed body is parsed for the caller and stays packed.
     pub fn value(&self) -> Arc<Value> {
         match (self.parsed.get(), &self.text) {
             (Some(value), _) => Arc::clone(value),
@@ -36,30 +36,30 @@ impl Body {
         }
     }
 
-    /// Keep the text in place of the parsed JSON.
+    /// Replaces the parsed JSON by its text.
     pub(crate) fn pack(&mut self) {
         if let Some(value) = self.parsed.take() {
-            // `Value`'s own `to_string` goes through a formatter, sign by sign.
+            // `Value`'s own `to_string` uses a formatter, character by character.
             let text = || serde_json::to_string(&*value).expect("the keys of a JSON value are strings");
             self.text = Some(self.text.take().unwrap_or_else(|| text().into_boxed_str()));
         }
     }
 
-    /// The JSON, to be changed.
+    /// Returns the JSON for modification.
     pub(crate) fn change(&mut self) -> &mut Value {
         let value = self.value();
         *self = Self::from(value);
         Arc::make_mut(self.parsed.get_mut().expect("a body that is made of a value is parsed"))
     }
 
-    /// Whether it is kept as text only.
+    /// Whether only the text is stored.
     pub(crate) fn is_packed(&self) -> bool {
         self.parsed.get().is_none()
     }
 }
 
-impl Version {
-    /// The same with its object parsed, if that is packed. The text is not copied.
+impl ObjectVersion {
+    /// A copy with its object parsed, if that is packed. The text is not copied.
     pub(crate) fn unpacked(&self) -> Option<Self> {
         let Self { kind, name, change, rv, by, author, at, object } = self;
         object.is_packed().then(|| Self {
@@ -119,19 +119,21 @@ impl<'de> Deserialize<'de> for Body {
     }
 }
 
-/// As many of the newest entries stay parsed: more than a usual case has, and than a step is about.
+/// The number of newest entries that stay parsed: more than a usual case has, and than a step
+/// needs.
 const PARSED: usize = 4096;
 
-/// Pack the versions before the newest entries; those before `packed` are. How many are packed now.
-pub(crate) fn pack_old(entries: &mut [Entry], packed: usize) -> usize {
+/// Packs the versions before the newest entries; those before `packed` are packed already. Returns
+/// how many are packed now.
+pub(crate) fn pack_old(entries: &mut [RecordingEntry], packed: usize) -> usize {
     let end = entries.len().saturating_sub(PARSED).max(packed);
     pack(&mut entries[packed..end]);
     end
 }
 
-fn pack(entries: &mut [Entry]) {
+fn pack(entries: &mut [RecordingEntry]) {
     for entry in entries {
-        if let Entry::Object(version) = entry {
+        if let RecordingEntry::Object(version) = entry {
             version.object.pack();
         }
     }
@@ -139,7 +141,6 @@ fn pack(entries: &mut [Entry]) {
 
 #[cfg(test)]
 impl super::Recording {
-    /// Pack all versions.
     pub(crate) fn pack(&mut self) {
         pack(&mut self.entries);
     }
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packed_body_is_the_same_and_parsed_only_for_those_who_keep_it() {
+    fn packed_body_is_parsed_only_for_references() {
         let value = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3}});
         let whole = Body::from(value.clone());
         let mut packed = whole.clone();

@@ -1,22 +1,22 @@
-//! What a recording keeps for a reader, beside what is judged.
+//! Details that a recording keeps for readers; no verdict depends on them.
 
 use serde::{Deserialize, Serialize};
 
-/// What helps to find out why a subject got into trouble. It is shown, and nothing is judged by it.
+/// Details that help to explain a subject's trouble. They are shown, but not judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnosis {
-    /// The requests that it has made since it was first started, whatever about.
+    /// The requests that the subject has made since it was first started, whatever they are about.
     pub requests: u64,
     /// The connections that it has opened.
     pub connections: u64,
-    /// Those of them that broke off in the TLS handshake, before any request.
+    /// How many of them failed in the TLS handshake, before any request.
     pub unsecured: u64,
-    /// Why the last of these did.
+    /// Why the last of these failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<String>,
-    /// The lines that say most of what it has printed since it was started; `None` where they
-    /// cannot be had.
+    /// The most informative lines of its output since it was started; `None` if the output is not
+    /// available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Vec<String>>,
 }

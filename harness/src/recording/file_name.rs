@@ -1,23 +1,22 @@
-//! A name that comes from data, such as that of an object, a case or a subject, fit to be part of a
-//! path.
+//! A file name from data, such as the name of an object, a case or a subject.
 
 use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
 
 use crate::fingerprint::fingerprint;
 
-/// The longest name in bytes, before a fingerprint and an ending; the system's own limit is 255
+/// The longest name in bytes, without fingerprint and extension; the system's own limit is 255
 /// bytes.
 const LONGEST: usize = 180;
 
-/// One part of a path. It leads neither up nor down, and has no sign that a shell or a terminal
-/// would act on.
+/// A single component of a path. It has neither separators nor `..`, and no characters that a shell
+/// or a terminal would interpret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileName(String);
 
 impl FileName {
-    /// Of any text. Two texts get two names as far as letters and digits differ; a long one is cut,
-    /// and ends with its fingerprint.
+    /// Converts any text. Names stay distinct as far as letters and digits differ; a long one is
+    /// cut and ends with its fingerprint.
     pub(crate) fn of(text: &str) -> Self {
         let safe = |letter: char| if letter.is_alphanumeric() || "-._@".contains(letter) { letter } else { '_' };
         let name: String = text.chars().map(safe).collect();
@@ -30,12 +29,13 @@ impl FileName {
         }
     }
 
-    /// The same with this at its end: `.ndjson`.
+    /// Appends an extension: `.ndjson`.
     pub(crate) fn with_ending(self, ending: &'static str) -> Self {
         Self(self.0 + ending)
     }
 
-    /// A name that has parts itself, such as a case's `AREA/NAME`, as a path with an ending.
+    /// Converts a name with several components, such as a case's `AREA/NAME`, to a path with an
+    /// extension.
     pub(crate) fn path_of(text: &str, ending: &'static str) -> PathBuf {
         let (folders, name) = text.rsplit_once('/').unwrap_or(("", text));
         let folders = folders.split('/').filter(|folder| !folder.is_empty()).map(Self::of);
@@ -67,12 +67,12 @@ mod tests {
     #[case("command:./a b/../c", "command_._a_b_.._c")]
     #[case("..", "__")]
     #[case("", "_")]
-    fn a_name_as_a_part_of_a_path(#[case] name: &str, #[case] expected: &str) {
+    fn name_becomes_path_component(#[case] name: &str, #[case] expected: &str) {
         assert_eq!(FileName::of(name).to_string(), expected);
     }
 
     #[test]
-    fn a_long_name_is_cut_and_stays_its_own() {
+    fn long_name_is_cut_and_stays_unique() {
         for letter in ["é", "a", "𝐀", "."] {
             let long = letter.repeat(400);
             let name = |end: &str| FileName::of(&format!("{long}{end}")).with_ending(".ndjson").to_string();
@@ -89,7 +89,7 @@ mod tests {
     #[case("/etc/x", "etc/x.ndjson")]
     #[case("a/..", "a/__.ndjson")]
     #[case("", "_.ndjson")]
-    fn a_name_with_parts_stays_below_its_folder(#[case] name: &str, #[case] expected: &str) {
+    fn path_of_name_stays_below_its_folder(#[case] name: &str, #[case] expected: &str) {
         let path = FileName::path_of(name, ".ndjson");
         assert_eq!(path, Path::new(expected));
         assert!(path.components().all(|part| matches!(part, Component::Normal(_))));

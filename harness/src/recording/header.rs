@@ -1,13 +1,13 @@
-//! The first line of a recording: what was run, where and for whom.
+//! The first line of a recording: what was run, where, and with which subject.
 
 use std::fmt::{Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-use crate::controllers::Controllers;
+use crate::controllers::ControllerSet;
 use crate::workload::Workload;
 
-/// What was run, where and for whom.
+/// What was run, where, and with which subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
@@ -15,60 +15,60 @@ pub struct Header {
     pub format: u32,
     /// `area/name`.
     pub case: String,
-    /// The case file's path, as it was given.
+    /// The case file's path, as the user gave it.
     pub path: String,
-    /// The case file's text, so that a recording explains itself.
+    /// The case file's text, so that a recording is self-contained.
     pub source: String,
-    /// What the case judges; what else is in the recording is there to be read.
+    /// The controllers that the case judges; everything else in the recording is for information.
+    #[serde(default, rename = "judged")]
+    pub controllers: ControllerSet,
+    /// The controllers that the subject brought; the cluster ran the others.
     #[serde(default)]
-    pub judged: Controllers,
-    /// What the subject brought; the cluster had the rest.
-    #[serde(default)]
-    pub under_test: Controllers,
+    pub under_test: ControllerSet,
     /// The namespace that the case ran in.
     pub namespace: String,
-    /// Who was judged: `upstream`, `ours`, `command:…`, and what it calls itself.
+    /// The subject: `upstream`, `ours`, `command:…`, and its program.
     pub subject: Identity,
-    /// Of which kind that is.
+    /// The kind of subject.
     pub kind: SubjectKind,
-    /// Where: `control-plane`, …, and the server's version.
+    /// The cluster: `control-plane`, …, and the server's version.
     pub cluster: Identity,
-    /// Whose the controllers of a simulated cluster were, if not this project's own: `upstream`,
-    /// and its version.
+    /// Whose controllers a simulated cluster ran, if not this project's: `upstream`, and its
+    /// version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_controllers: Option<Box<Identity>>,
-    /// What the Deployments of the recording were on the cluster, if not Deployments.
+    /// The kind that stood in for Deployments on the cluster, if it was not Deployments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Box<Workload>>,
     /// Whether a kubelet ran the pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub real_pods: bool,
-    /// The definitions that the case brought and whose rules in CEL the server did not evaluate, by
-    /// name.
+    /// The names of the case's CustomResourceDefinitions whose CEL rules the server did not
+    /// evaluate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unevaluated: Vec<String>,
-    /// What the simulated cluster's chances were drawn from; `None` where time is real.
+    /// The seed of the simulated cluster; `None` if time is real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// When, RFC 3339.
     pub started: String,
 }
 
-/// What a controller or a cluster is called, and which program that is.
+/// The name and the program of a controller or a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
-    /// What the user called it on the command line, e.g. `upstream`.
+    /// The name on the command line, e.g. `upstream`.
     pub name: String,
     /// The program behind the name: `kube-controller-manager`.
     pub program: String,
-    /// The program's version, as it says it: `v1.36.3`; empty where it says none.
+    /// The version that the program reports: `v1.36.3`; empty if it reports none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
 }
 
 impl Identity {
-    /// One of these.
+    /// An identity of these parts.
     pub fn new(name: impl Display, program: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.to_string(), program: program.into(), version: version.into() }
     }
@@ -87,13 +87,13 @@ impl Display for Identity {
     }
 }
 
-/// Who is judged.
+/// The kind of subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SubjectKind {
     /// This project's controller.
     Ours,
-    /// Upstream's kube-controller-manager, of whichever version.
+    /// Another project's config-restart controller.
     Upstream,
     /// Another project's config-restart controller, by its name.
     Reference,
@@ -101,11 +101,11 @@ pub enum SubjectKind {
     Command,
     /// A controller that runs as pods of the cluster.
     Deployment,
-    /// Whoever looks after Deployments on the live cluster that was captured.
+    /// The controllers of the live cluster that was captured.
     Cluster,
 }
 
-/// A length of time, at most some thirty thousand years, so that what is made of it stays a number.
+/// Deserializes a time, limited to some thirty thousand years so that sums do not overflow.
 pub(super) fn milliseconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Ok(u64::deserialize(from)?.min(1_000_000_000_000_000))
 }

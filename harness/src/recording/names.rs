@@ -1,22 +1,21 @@
-//! Names in a recording that become names of files: a recording may come from anywhere, so they are
-//! looked at when it is read.
+//! Checks names in a recording that become file names, because a recording may come from anywhere.
 
 use super::{Header, RecordingError};
-use crate::plain;
+use crate::sanitize;
 
-/// Refuse names that would leave the folder that they are kept in, or that are no names at all.
+/// Refuses names that would lead out of the folder of recordings, or that are not names.
 pub(super) fn check(header: &Header) -> Result<(), RecordingError> {
-    let bad = |what: &'static str, name: &str, rule: &'static str| {
-        Err(RecordingError::Name { what, name: plain::line(name).into_owned(), rule })
+    let bad = |field: &'static str, name: &str, rule: &'static str| {
+        Err(RecordingError::Name { field, name: sanitize::line(name).into_owned(), rule })
     };
     let case = &header.case;
     let parts: Vec<&str> = case.split('/').collect();
     let is_name = |part: &&str| !part.is_empty() && part.chars().any(|letter| letter != '.') && !part.contains('\\');
-    if parts.len() > 2 || !parts.iter().all(is_name) || !plain::is_one_line(case) {
+    if parts.len() > 2 || !parts.iter().all(is_name) || !sanitize::is_one_line(case) {
         return bad("case", case, "`AREA/NAME`, neither of them of dots alone");
     }
     let subject = &header.subject.name;
-    if subject.is_empty() || !plain::is_one_line(subject) {
+    if subject.is_empty() || !sanitize::is_one_line(subject) {
         return bad("subject", subject, "one line of plain text");
     }
     Ok(())
@@ -28,10 +27,10 @@ mod tests {
 
     use super::*;
     use crate::recording::Recording;
-    use crate::timeline::fixture::Film;
+    use crate::timeline::fixture::RecordingBuilder;
 
     fn read(case: &str, subject: &str) -> Result<Recording, RecordingError> {
-        let mut recording = Film::rolled_out(1).end();
+        let mut recording = RecordingBuilder::rolled_out(1).end();
         case.clone_into(&mut recording.header.case);
         subject.clone_into(&mut recording.header.subject.name);
         let mut text = Vec::new();
@@ -52,7 +51,7 @@ mod tests {
     #[case("a/b\u{1b}[2J", "ours")]
     #[case("a/b", "")]
     #[case("a/b", "ours\n::error::x")]
-    fn names_that_lead_elsewhere_are_refused(#[case] case: &str, #[case] subject: &str) {
+    fn refuses_names_that_lead_out_of_the_folder(#[case] case: &str, #[case] subject: &str) {
         let error = read(case, subject).unwrap_err();
         assert!(matches!(error, RecordingError::Name { .. }), "{error}");
         assert!(!error.to_string().contains(['\u{1b}', '\n']), "{error:?}");
@@ -62,7 +61,7 @@ mod tests {
     #[case("rolling/a.b-c_d", "command:../bin/x --flag 'a b'")]
     #[case("x", "deployment:./deploy")]
     #[case("größe/..x", "upstream:v1.35.0")]
-    fn other_names_are_read(#[case] case: &str, #[case] subject: &str) {
+    fn accepts_other_names(#[case] case: &str, #[case] subject: &str) {
         assert_eq!(read(case, subject).unwrap().header.case, case);
     }
 }

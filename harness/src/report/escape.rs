@@ -1,9 +1,8 @@
-//! Text that HTML and SVG show as it is, in elements and in quoted attributes.
+//! Escapes text for HTML and SVG, in elements and in quoted attributes.
 
-use crate::plain::acts;
+use crate::sanitize::is_unprintable;
 
-/// With the five letters that mean something replaced, and control characters that no page may
-/// hold.
+/// Replace the five special characters, and control characters that a page must not contain.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -14,7 +13,7 @@ pub(super) fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(letter),
-            letter if acts(letter) => out.push('\u{fffd}'),
+            letter if is_unprintable(letter) => out.push('\u{fffd}'),
             letter => out.push(letter),
         }
     }

@@ -1,29 +1,30 @@
-//! One case that did not pass: what went wrong first, in the lines of the timeline and of the case
-//! file.
+//! The report of a case that is not conformant: what went wrong first, with the lines of the
+//! timeline and of the case file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::again::Again;
-use super::conduct::conduct;
+use super::ascii_chart::ascii_chart;
+use super::diagnosis::diagnosis;
 use super::hint::hints;
 use super::paint::Paint;
-use super::rows::{Row, in_short, rows, what_differs};
-use super::staircase::staircase;
-use crate::controllers::Controllers;
-use crate::course::Course;
-use crate::outcome::{Outcome, Verdict};
-use crate::plain;
+use super::rerun::RerunCommands;
+use super::rows::{DiffRow, differing_long_words, in_short, rows};
+use crate::controllers::ControllerSet;
+use crate::outcome::{RunOutcome, Verdict};
 use crate::recording::{Blame, Trouble};
-use crate::rules::Broken;
-use crate::timeline::fold::Shown;
-use crate::timeline::{Line, Metrics, State, StepId};
-use crate::verdict::{Blessing, Difference, Finding, Judgement, Nearest, Place, What};
+use crate::rules::BrokenRule;
+use crate::sanitize;
+use crate::series::RolloutSeries;
+use crate::timeline::fold::TimelineText;
+use crate::timeline::{RunMetrics, State, StepId, TimelineLine};
+use crate::verdict::{
+    ComparisonBasis, Difference, FindingKind, Judgement, NearestOutcome, TimelineLocation, VerdictFinding,
+};
 
-/// Everything a reader needs to see what went wrong, and the commands that explain the case and run
-/// it again.
+/// The report of what went wrong, with the commands that explain and repeat the case.
 #[must_use]
-pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
+pub fn failure(judgement: &Judgement, rerun: &RerunCommands, colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut out = vec![heading(judgement, paint)];
     let decisive = judgement.decisive();
@@ -32,39 +33,42 @@ pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
         out.extend(place(judgement, finding, paint));
         out.push(String::new());
         out.extend(explain(judgement, finding, paint));
-    } else if judgement.outcome() == Outcome::Unblessed {
+    } else if judgement.outcome() == RunOutcome::Unblessed {
         out.push(String::new());
-        out.extend(unblessed(judgement, again));
+        out.extend(unblessed(judgement, rerun));
     }
-    let others: Vec<&Finding> = judgement.findings.iter().filter(|it| decisive.is_none_or(|one| *it != one)).collect();
+    let others: Vec<&VerdictFinding> =
+        judgement.findings.iter().filter(|it| decisive.is_none_or(|one| *it != one)).collect();
     if !others.is_empty() {
         out.push(String::new());
         out.extend(others.into_iter().map(|finding| format!("  also: {}", brief(finding))));
     }
     out.extend(recorded_orders(judgement));
-    out.extend(conduct(judgement));
+    out.extend(diagnosis(judgement));
     out.extend(refused(judgement));
     out.extend(unevaluated(judgement));
     out.extend(advice(judgement));
     out.extend(later_differences(judgement));
-    if !again.repeat.is_empty() {
+    if !rerun.repeat.is_empty() {
         out.push(String::new());
-        if judgement.outcome() == Outcome::NonConformant {
+        if judgement.outcome() == RunOutcome::NonConformant {
             out.push(format!(
                 "  why:    {}",
-                paint.strong(&plain::line(&again.explain(&judgement.definition.argument())))
+                paint.strong(&sanitize::line(&rerun.explain(&judgement.definition.argument())))
             ));
         }
-        out.push(format!("  repeat: {}", paint.strong(&plain::line(&again.repeat))));
+        out.push(format!("  repeat: {}", paint.strong(&sanitize::line(&rerun.repeat))));
     }
     out.join("\n") + "\n"
 }
 
-/// The recording's order of the steps with a finding; of all steps where there is none.
+/// The recorded order of concurrent changes, for steps with a finding, or for all steps if there is
+/// no finding.
 fn recorded_orders(judgement: &Judgement) -> Vec<String> {
-    let has_finding = |step: StepId| judgement.findings.iter().any(|finding| finding.place == Place::Step(step));
+    let has_finding =
+        |step: StepId| judgement.findings.iter().any(|finding| finding.place == TimelineLocation::Step(step));
     let shown = judgement.orders.iter().filter(|order| judgement.findings.is_empty() || has_finding(order.step));
-    let lines: Vec<String> = shown.map(|order| format!("  {}", plain::line(&order.to_string()))).collect();
+    let lines: Vec<String> = shown.map(|order| format!("  {}", sanitize::line(&order.to_string()))).collect();
     if lines.is_empty() { lines } else { [vec![String::new()], lines].concat() }
 }
 
@@ -72,54 +76,56 @@ fn recorded_orders(judgement: &Judgement) -> Vec<String> {
 /// -> 8 instead of …`.
 #[must_use]
 pub fn headline(judgement: &Judgement) -> String {
-    let why = match (judgement.outcome(), &judgement.blessing) {
-        (Outcome::Unblessed, Blessing::Changed(_)) => Some("the case has changed since it was blessed".to_owned()),
-        (Outcome::Unblessed, _) => Some("it has no golden timeline".to_owned()),
+    let why = match (judgement.outcome(), &judgement.basis) {
+        (RunOutcome::Unblessed, ComparisonBasis::Changed(_)) => {
+            Some("the case has changed since it was blessed".to_owned())
+        }
+        (RunOutcome::Unblessed, _) => Some("it has no golden timeline".to_owned()),
         _ => judgement.decisive().map(brief),
     };
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
     format!("{}{why}", judgement.outcome().name())
 }
 
-/// Which of upstream's outcomes it is: `outcome 2 of 3, upstream's in 5 of 20`; `None` where there
-/// is one.
+/// Which of upstream's outcomes the subject reached: `outcome 2 of 3, upstream's in 5 of 20`.
+/// `None` if there is only one.
 #[must_use]
 pub fn outcome(judgement: &Judgement) -> Option<String> {
-    let Nearest { number, of } = judgement.nearest?;
-    let from = match &judgement.blessing {
-        Blessing::Golden(from) => from.as_ref(),
+    let NearestOutcome { number, total: of } = judgement.nearest?;
+    let from = match &judgement.basis {
+        ComparisonBasis::Golden(from) => from.as_ref(),
         _ => None,
     };
-    let seen = from.and_then(|from| Some(format!(", upstream's in {} of {}", from.seen?, from.recordings)));
+    let seen = from.and_then(|from| Some(format!(", upstream's in {} of {}", from.times_seen?, from.recordings)));
     Some(format!("outcome {number} of {of}{}", seen.unwrap_or_default()))
 }
 
 /// A finding in one line: `step 2.3 (ready 1): rs2 7 -> 9 instead of rs2 7 -> 8`.
-pub(super) fn brief(finding: &Finding) -> String {
-    // The parts of the given state would hide what is wrong.
-    let named = !finding.label.is_empty() && finding.place != Place::Step(StepId::GIVEN);
-    let label = if named { format!(" ({})", finding.label) } else { String::new() };
-    format!("{}{label}: {}", finding.place, sentence(&finding.what))
+pub(super) fn brief(finding: &VerdictFinding) -> String {
+    // The label of `given` is long and would hide what is wrong.
+    let has_label = !finding.label.is_empty() && finding.place != TimelineLocation::Step(StepId::GIVEN);
+    let label = if has_label { format!(" ({})", finding.label) } else { String::new() };
+    format!("{}{label}: {}", finding.place, sentence(&finding.kind))
 }
 
-/// What is wrong, in a few words.
-pub(super) fn sentence(what: &What) -> String {
-    match what {
-        What::Divergence(difference) => in_short(difference),
-        What::Unsettled(trouble) | What::Trouble(trouble) if trouble.ended => trouble.why.clone(),
-        What::Unsettled(Trouble { blame, why, .. }) => match blame {
+/// A finding in a few words.
+pub(super) fn sentence(finding: &FindingKind) -> String {
+    match finding {
+        FindingKind::Divergence(difference) => in_short(difference),
+        FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) if trouble.ended => trouble.why.clone(),
+        FindingKind::Unsettled(Trouble { blame, why, .. }) => match blame {
             Blame::Environment => format!("it cannot be said whether the namespace settled: {why}"),
             Blame::Subject => format!("the namespace did not settle: {why}"),
         },
-        What::Trouble(Trouble { blame, why, .. }) => match blame {
+        FindingKind::Trouble(Trouble { blame, why, .. }) => match blame {
             Blame::Environment => format!("the test environment failed: {why}"),
             Blame::Subject => format!("the subject left this step impossible: {why}"),
         },
-        What::Breach(breach) => format!("invariant `{}` broken: {}", breach.invariant, breach.detail),
-        What::Unexpected(what) => what.clone(),
-        What::Rule(broken) => broken.to_string(),
-        What::OtherRun(why) => format!("the run that this one is compared with failed: {why}"),
-        What::BothIdle => "neither side acted; nothing to compare".to_owned(),
+        FindingKind::Breach(breach) => format!("invariant `{}` broken: {}", breach.invariant, breach.detail),
+        FindingKind::Unexpected(text) => text.clone(),
+        FindingKind::Rule(broken) => broken.to_string(),
+        FindingKind::OtherRun(why) => format!("the run that this one is compared with failed: {why}"),
+        FindingKind::BothIdle => "neither side acted; nothing to compare".to_owned(),
     }
 }
 
@@ -127,9 +133,9 @@ pub(super) fn sentence(what: &What) -> String {
 /// (kube-apiserver v1.36.3)`.
 fn heading(judgement: &Judgement, paint: Paint) -> String {
     let word = match judgement.outcome() {
-        Outcome::Unblessed if matches!(judgement.blessing, Blessing::Changed(_)) => "CHANGED".to_owned(),
-        Outcome::Unblessed => "UNBLESSED".to_owned(),
-        Outcome::BadInput => "BAD CASE".to_owned(),
+        RunOutcome::Unblessed if matches!(judgement.basis, ComparisonBasis::Changed(_)) => "CHANGED".to_owned(),
+        RunOutcome::Unblessed => "UNBLESSED".to_owned(),
+        RunOutcome::BadInput => "BAD CASE".to_owned(),
         _ => judgement.verdict.name().to_uppercase(),
     };
     let word = paint.outcome(judgement.outcome(), &word);
@@ -147,8 +153,8 @@ pub(super) fn cluster(judgement: &Judgement) -> String {
     format!("{} ({}{pods}{controllers})", cluster.name, cluster.title())
 }
 
-/// Where: the step, and the line of the case file with its text.
-fn place(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String> {
+/// The lines for the step and for its line of the case file.
+fn place(judgement: &Judgement, finding: &VerdictFinding, paint: Paint) -> Vec<String> {
     let mut out = vec![format!("  {}  {}", paint.strong(&finding.place.to_string()), finding.label)];
     if let Some(line) = finding.line {
         let text = judgement
@@ -156,16 +162,16 @@ fn place(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String> 
             .source
             .lines()
             .nth(line - 1)
-            .map(|text| format!("  |  {}", plain::line(text.trim_end())));
+            .map(|text| format!("  |  {}", sanitize::line(text.trim_end())));
         out.push(paint.faint(&format!("  {}:{line}{}", judgement.path, text.unwrap_or_default())));
     }
     out
 }
 
-/// What is wrong there, at length.
-fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String> {
-    match &finding.what {
-        What::Divergence(difference) => {
+/// The lines that explain the finding.
+fn explain(judgement: &Judgement, finding: &VerdictFinding, paint: Paint) -> Vec<String> {
+    match &finding.kind {
+        FindingKind::Divergence(difference) => {
             let mut out = diff(difference, paint);
             out.push(String::new());
             out.extend(sides(judgement, paint));
@@ -176,10 +182,10 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
             out.extend(settled(judgement, difference, paint));
             out
         }
-        What::Breach(breach) => {
-            let mut out = vec![format!("  {}", paint.bad(&sentence(&finding.what)))];
-            out.push(format!("  the invariant: {}", breach.invariant.says()));
-            if let Place::Step(id) = finding.place
+        FindingKind::Breach(breach) => {
+            let mut out = vec![format!("  {}", paint.bad(&sentence(&finding.kind)))];
+            out.push(format!("  the invariant: {}", breach.invariant.description()));
+            if let TimelineLocation::Step(id) = finding.place
                 && let Some(step) = judgement.timeline.step(id)
             {
                 out.push(String::new());
@@ -187,7 +193,7 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
             }
             out
         }
-        What::Rule(broken) => rule(judgement, broken, paint),
+        FindingKind::Rule(broken) => rule(judgement, broken, paint),
         what => {
             let text = sentence(what);
             let text = if what.blame() == Blame::Subject { paint.bad(&text) } else { paint.doubtful(&text) };
@@ -196,11 +202,11 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
     }
 }
 
-/// A rule that does not hold: where it stands, at which frame, and what its operands were there.
-fn rule(judgement: &Judgement, broken: &Broken, paint: Paint) -> Vec<String> {
-    let Broken { rule, frame, why, unfit, values } = broken;
-    let what = if *unfit { "cannot be evaluated" } else { "does not hold" };
-    let mut out = vec![format!("  {}", paint.bad(&format!("the rule {what} {frame}: {why}")))];
+/// The lines for a broken rule: its location, the frame, and the values of its operands there.
+fn rule(judgement: &Judgement, broken: &BrokenRule, paint: Paint) -> Vec<String> {
+    let BrokenRule { rule, frame, why, is_unevaluable: unfit, values } = broken;
+    let problem = if *unfit { "cannot be evaluated" } else { "does not hold" };
+    let mut out = vec![format!("  {}", paint.bad(&format!("the rule {problem} {frame}: {why}")))];
     if *unfit {
         out.push("  the case is bad, not the subject: let the rule test has(…) or size() first".to_owned());
     }
@@ -212,7 +218,7 @@ fn rule(judgement: &Judgement, broken: &Broken, paint: Paint) -> Vec<String> {
     out
 }
 
-/// The lines of the step, expected ones with `-`, those that came instead with `+`.
+/// The lines of the step, with `-` for expected lines and `+` for what happened instead.
 pub(super) fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
     let none = Vec::new();
     let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
@@ -221,14 +227,15 @@ pub(super) fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
     let mut out = Vec::new();
     for row in rows(expected.unwrap_or(&none), actual.unwrap_or(&none)) {
         match row {
-            Row::Same(line) => out.push(format!("    {line}")),
-            Row::Expected(line) => out.push(minus(&line)),
-            Row::Actual(line) => out.push(plus(&line)),
-            Row::Changed(expected, actual) => {
+            DiffRow::Same(line) => out.push(format!("    {line}")),
+            DiffRow::Expected(line) => out.push(minus(&line)),
+            DiffRow::Actual(line) => out.push(plus(&line)),
+            DiffRow::Changed(expected, actual) => {
                 out.push(minus(&expected));
                 out.push(plus(&actual));
                 out.extend(
-                    what_differs(&expected, &actual).map(|words| paint.strong(&format!("            ^ {words}"))),
+                    differing_long_words(&expected, &actual)
+                        .map(|words| paint.strong(&format!("            ^ {words}"))),
                 );
             }
         }
@@ -242,18 +249,19 @@ pub(super) fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
     out
 }
 
-/// Who stands behind `-` and `+`.
+/// The lines that say what `-` and `+` stand for.
 fn sides(judgement: &Judgement, paint: Paint) -> Vec<String> {
-    let expected = match &judgement.blessing {
-        Blessing::Golden(Some(from)) => format!("{} on {}", from.controller, from.server),
-        Blessing::Live(other) => other.to_string(),
-        Blessing::Golden(None) | Blessing::Unblessed | Blessing::Rules | Blessing::Changed(_) => {
-            "the golden timeline".to_owned()
-        }
+    let expected = match &judgement.basis {
+        ComparisonBasis::Golden(Some(from)) => format!("{} on {}", from.controller, from.server),
+        ComparisonBasis::Live(other) => other.to_string(),
+        ComparisonBasis::Golden(None)
+        | ComparisonBasis::Unblessed
+        | ComparisonBasis::Rules
+        | ComparisonBasis::Changed(_) => "the golden timeline".to_owned(),
     };
     let actual = judgement.subject.to_string();
     let expected = match (outcome(judgement), judgement.nearest) {
-        (Some(which), Some(Nearest { of, .. })) => {
+        (Some(which), Some(NearestOutcome { total: of, .. })) => {
             format!("{expected}\n    none of its {of} outcomes fits; this is the nearest: {which}")
         }
         _ => expected,
@@ -261,39 +269,39 @@ fn sides(judgement: &Judgement, paint: Paint) -> Vec<String> {
     vec![paint.good(&format!("  - expected: {expected}")), paint.bad(&format!("  + happened: {actual}"))]
 }
 
-/// The bounds, and the staircase of both sides; nothing where no ReplicaSet is there.
+/// The charts of both settled states; empty if there is no ReplicaSet.
 fn settled(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<String> {
-    let Place::Step(id) = difference.place else { return Vec::new() };
-    let course = |lines: &Option<Vec<Line>>| {
-        let states = lines.as_ref()?.iter().filter_map(Line::state).cloned().map(Arc::new);
+    let TimelineLocation::Step(id) = difference.place else { return Vec::new() };
+    let course = |lines: &Option<Vec<TimelineLine>>| {
+        let states = lines.as_ref()?.iter().filter_map(TimelineLine::state).cloned().map(Arc::new);
         let states: Vec<Arc<State>> = states.collect();
-        Some(Course::of_states(id, &states, &judgement.definition))
+        Some(RolloutSeries::of_states(id, &states, &judgement.definition))
     };
     let sides = [("expected", course(&difference.expected)), ("happened", course(&difference.actual))];
     let mut out = Vec::new();
     for (side, course) in sides {
-        let Some((course, stop)) = course.as_ref().and_then(|course| Some((course, course.stops.first()?))) else {
+        let Some((course, stop)) = course.as_ref().and_then(|course| Some((course, course.steps.first()?))) else {
             continue;
         };
-        if stop.sets.is_empty() || stop.allowed.is_empty() {
+        if stop.replica_sets.is_empty() || stop.bounds.is_empty() {
             continue;
         }
         out.push(format!("\n  {side}, settled"));
         let line = |line: String| if side == "expected" { paint.good(&line) } else { paint.bad(&line) };
-        out.extend(staircase(course, stop).into_iter().map(|text| line(format!("    {text}"))));
+        out.extend(ascii_chart(course, stop).into_iter().map(|text| line(format!("    {text}"))));
     }
     out
 }
 
-/// Why an otherwise good case is not conformant.
-fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
-    let bless = again.bless(&judgement.path);
-    match &judgement.blessing {
-        Blessing::Changed(None) => vec![
+/// The lines that explain an unblessed case.
+fn unblessed(judgement: &Judgement, rerun: &RerunCommands) -> Vec<String> {
+    let bless = rerun.bless(&judgement.path);
+    match &judgement.basis {
+        ComparisonBasis::Changed(None) => vec![
             "  the case has changed since it was blessed; bless it again".to_owned(),
             format!("  record it from upstream: {bless}"),
         ],
-        Blessing::Changed(Some(changed)) => vec![
+        ComparisonBasis::Changed(Some(changed)) => vec![
             format!("  the case has changed since it was blessed: {} is now", changed.step),
             format!("    {}", changed.actual),
             "  and was".to_owned(),
@@ -301,7 +309,7 @@ fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
             format!("  record it from upstream again: {bless}"),
         ],
         _ => {
-            let Shown { text, left_out } = Shown::of(&judgement.timeline);
+            let TimelineText { text, is_abridged: left_out } = TimelineText::of(&judgement.timeline);
             let left_out = if left_out { " (what a step leaves as it was is left out)" } else { "" };
             let mut out = vec![format!("  what {} did{left_out}:", judgement.subject), String::new()];
             out.extend(text.lines().map(|line| format!("    {line}").trim_end().to_owned()));
@@ -316,15 +324,14 @@ fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
     }
 }
 
-/// What the server refused the subject, which may be why: what it may do is not always what it
-/// needs.
+/// The requests that the server refused for lack of rights, a possible cause of the failure.
 fn refused(judgement: &Judgement) -> Option<String> {
     let refused = &judgement.metrics.refused;
     let list: Vec<_> = refused.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
     (!list.is_empty()).then(|| format!("\n  the API server refused the subject (401, 403): {}", list.join(", ")))
 }
 
-/// What the server accepted without a look at the definitions' rules.
+/// The definitions whose CEL rules the server did not evaluate.
 fn unevaluated(judgement: &Judgement) -> Option<String> {
     let names = &judgement.unevaluated;
     (!names.is_empty()).then(|| {
@@ -335,15 +342,14 @@ fn unevaluated(judgement: &Judgement) -> Option<String> {
     })
 }
 
-/// What the subject's requests say of how it was written or started, where that is a usual cause of
-/// failures.
+/// Hints from the subject's requests about usual mistakes in how it is written or started.
 fn advice(judgement: &Judgement) -> Vec<String> {
     let counts = |times: &BTreeMap<String, u64>| {
         let list: Vec<_> = times.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
         list.join(", ")
     };
     let mut out = Vec::new();
-    let Metrics { ignored_status, undeclared, .. } = &judgement.metrics;
+    let RunMetrics { ignored_status, undeclared, .. } = &judgement.metrics;
     if !ignored_status.is_empty() {
         out.push(format!(
             "\n  hint: the subject wrote status with the object itself: {}; a server ignores that: write to the subresource, …/status",
@@ -351,7 +357,7 @@ fn advice(judgement: &Judgement) -> Vec<String> {
         ));
     }
     let under_test = judgement.under_test.iter().chain(undeclared.keys().copied());
-    let controllers = Controllers::from_iter(under_test);
+    let controllers = ControllerSet::from_iter(under_test);
     out.extend(undeclared.iter().map(|(controller, times)| {
         format!(
             "\n  hint: the subject also does the work of a {}, which the cluster has here: {}; if it brings that one, add \
@@ -363,10 +369,10 @@ fn advice(judgement: &Judgement) -> Vec<String> {
     out
 }
 
-/// How many steps differ after the first; they follow from it.
+/// The number of steps that differ after the first, usually as a consequence.
 fn later_differences(judgement: &Judgement) -> Option<String> {
     let differences = judgement.comparison.as_ref()?.differences.len();
-    let shown = judgement.findings.iter().any(|finding| matches!(finding.what, What::Divergence(_)));
+    let shown = judgement.findings.iter().any(|finding| matches!(finding.kind, FindingKind::Divergence(_)));
     let later = differences.checked_sub(1).filter(|later| *later > 0 && shown)?;
     let place = if judgement.verdict == Verdict::NonConformant { "later" } else { "other" };
     Some(match later {

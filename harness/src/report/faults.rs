@@ -1,4 +1,4 @@
-//! What became of a case's faults: counts by kind, and each failure.
+//! Reports the faults of a case: counts by kind, and each failure.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,49 +7,49 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::paint::Paint;
-use super::played::of_code;
-use crate::faults::{Kind, Point};
-use crate::outcome::Outcome;
-use crate::plain;
-use crate::quote::quoted;
+use super::play_summary::deserialize_outcome;
+use crate::faults::{FaultKind, Point};
+use crate::outcome::RunOutcome;
 use crate::recording::Identity;
-use crate::verdict::Withstood;
+use crate::sanitize;
+use crate::shell::quote;
+use crate::verdict::FaultOutcome;
 
-/// One case's faults.
+/// The faults of one case, with their results.
 #[derive(Debug, Clone)]
-pub struct FaultsOfCase {
+pub struct CaseFaults {
     /// Its number in the selection, from 0.
     pub item: usize,
     /// `area/name`.
     pub case: String,
-    /// Who was tried.
+    /// The subject.
     pub subject: Identity,
-    /// What stands before and after a file's name in the command that repeats its fault.
-    pub again: [String; 2],
-    /// How many writes the case led to without a fault.
+    /// The parts of the rerun command before and after the name of the case file.
+    pub rerun: [String; 2],
+    /// The number of writes without faults.
     pub writes: u32,
-    /// How many points there are; more than were tried, perhaps.
+    /// The number of points, of which not all may have been tried.
     pub points: usize,
-    /// What was tried, what came of it, and the file that repeats it.
-    pub tried: Vec<(Point, Withstood, Option<String>)>,
+    /// The tried points, each with its result and the file that reproduces it.
+    pub tried: Vec<(Point, FaultOutcome, Option<String>)>,
 }
 
-/// How often each thing happened.
+/// The results of fault points by count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FaultCounts {
-    /// Points tried, those that were not reached among them.
+    /// The number of points tried, including those not reached.
     pub tried: u32,
-    /// Points whose place never came.
+    /// The number of points whose write or event never came.
     pub not_reached: u32,
-    /// Points that the subject did not withstand.
+    /// The number of points that the subject did not withstand.
     pub failed: u32,
-    /// Points of which nothing is known.
+    /// The number of inconclusive points.
     #[serde(rename = "inconclusive")]
     pub unknown: u32,
 }
 
-/// One case's faults, in short: what [`faults_json`] writes, read again.
+/// The summary of the faults of one case, as [`faults_json`] writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FaultsSummary {
@@ -57,46 +57,47 @@ pub struct FaultsSummary {
     pub item: usize,
     /// `area/name`.
     pub case: String,
-    /// Who was tried.
+    /// The subject.
     pub subject: Identity,
-    /// How many writes the case led to without a fault.
+    /// The number of writes without faults.
     pub writes: u32,
-    /// How many points there are.
+    /// The number of points.
     pub points: usize,
-    /// What came of all of them.
-    #[serde(rename = "exitCode", deserialize_with = "of_code")]
-    pub outcome: Outcome,
+    /// The outcome of all points.
+    #[serde(rename = "exitCode", deserialize_with = "deserialize_outcome")]
+    pub outcome: RunOutcome,
     /// Counts by kind of fault.
     pub kinds: BTreeMap<String, FaultCounts>,
-    /// The points that were not withstood or of which nothing is known.
-    pub failures: Vec<Failure>,
+    /// The points that failed or are inconclusive.
+    pub failures: Vec<FaultFailure>,
 }
 
-/// A point that was not withstood or of which nothing is known.
+/// A point that failed or is inconclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
-    /// Where it is.
+pub struct FaultFailure {
+    /// The location of the point.
     pub point: String,
     /// The kind of fault.
     pub kind: String,
     /// `failed` or `inconclusive`.
-    pub what: String,
-    /// Why.
+    #[serde(rename = "what")]
+    pub result: String,
+    /// The reasons.
     pub why: Vec<String>,
-    /// The file that repeats it.
+    /// The file that reproduces it.
     pub file: Option<String>,
 }
 
-impl From<&FaultsOfCase> for FaultsSummary {
-    fn from(of: &FaultsOfCase) -> Self {
-        let failure = |(point, withstood, file): &(Point, Withstood, Option<String>)| {
-            let (what, why) = match withstood {
-                Withstood::Yes | Withstood::NotReached => return None,
-                Withstood::No(why) => ("failed", why.clone()),
-                Withstood::Unknown(why) => ("inconclusive", vec![why.clone()]),
+impl From<&CaseFaults> for FaultsSummary {
+    fn from(of: &CaseFaults) -> Self {
+        let failure = |(point, withstood, file): &(Point, FaultOutcome, Option<String>)| {
+            let (result, why) = match withstood {
+                FaultOutcome::Tolerated | FaultOutcome::NotReached => return None,
+                FaultOutcome::Failed(why) => ("failed", why.clone()),
+                FaultOutcome::Unknown(why) => ("inconclusive", vec![why.clone()]),
             };
             let (point, kind) = (point.to_string(), point.kind.to_string());
-            Some(Failure { point, kind, what: what.to_owned(), why, file: file.clone() })
+            Some(FaultFailure { point, kind, result: result.to_owned(), why, file: file.clone() })
         };
         Self {
             item: of.item,
@@ -111,19 +112,19 @@ impl From<&FaultsOfCase> for FaultsSummary {
     }
 }
 
-impl FaultsOfCase {
+impl CaseFaults {
     /// Counts by kind of fault.
     #[must_use]
-    pub fn counts(&self) -> BTreeMap<Kind, FaultCounts> {
-        let mut counts: BTreeMap<Kind, FaultCounts> = BTreeMap::new();
+    pub fn counts(&self) -> BTreeMap<FaultKind, FaultCounts> {
+        let mut counts: BTreeMap<FaultKind, FaultCounts> = BTreeMap::new();
         for (point, withstood, _) in &self.tried {
             let counts = counts.entry(point.kind).or_default();
             counts.tried += 1;
             match withstood {
-                Withstood::Yes => {}
-                Withstood::No(_) => counts.failed += 1,
-                Withstood::NotReached => counts.not_reached += 1,
-                Withstood::Unknown(_) => counts.unknown += 1,
+                FaultOutcome::Tolerated => {}
+                FaultOutcome::Failed(_) => counts.failed += 1,
+                FaultOutcome::NotReached => counts.not_reached += 1,
+                FaultOutcome::Unknown(_) => counts.unknown += 1,
             }
         }
         counts
@@ -131,22 +132,22 @@ impl FaultsOfCase {
 
     /// The outcome for the exit code.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
-        Outcome::of(self.tried.iter().map(|(_, withstood, _)| match withstood {
-            Withstood::Yes | Withstood::NotReached => Outcome::Conformant,
-            Withstood::No(_) => Outcome::NonConformant,
-            Withstood::Unknown(_) => Outcome::Inconclusive,
+    pub fn outcome(&self) -> RunOutcome {
+        RunOutcome::most_severe(self.tried.iter().map(|(_, withstood, _)| match withstood {
+            FaultOutcome::Tolerated | FaultOutcome::NotReached => RunOutcome::Conformant,
+            FaultOutcome::Failed(_) => RunOutcome::NonConformant,
+            FaultOutcome::Unknown(_) => RunOutcome::Inconclusive,
         }))
     }
 }
 
-/// One line a case, and its failures below.
+/// A line for the case, with its failures below.
 #[must_use]
-pub fn faults(of: &FaultsOfCase, colour: bool) -> String {
+pub fn faults(of: &CaseFaults, colour: bool) -> String {
     let paint = Paint::new(colour);
     let word = match of.outcome() {
-        Outcome::NonConformant => "FAILED",
-        Outcome::Inconclusive => "INCONCLUSIVE",
+        RunOutcome::NonConformant => "FAILED",
+        RunOutcome::Inconclusive => "INCONCLUSIVE",
         _ => "withstood",
     };
     let mut text = paint.outcome(of.outcome(), &format!("{word:15}"));
@@ -161,25 +162,25 @@ pub fn faults(of: &FaultsOfCase, colour: bool) -> String {
     );
     for (point, withstood, file) in &of.tried {
         let why = match withstood {
-            Withstood::Yes | Withstood::NotReached => continue,
-            Withstood::No(why) => why.join("\n      "),
-            Withstood::Unknown(why) => format!("inconclusive: {why}"),
+            FaultOutcome::Tolerated | FaultOutcome::NotReached => continue,
+            FaultOutcome::Failed(why) => why.join("\n      "),
+            FaultOutcome::Unknown(why) => format!("inconclusive: {why}"),
         };
-        let _ = write!(text, "\n  {point}\n      {}", plain::text(&why));
+        let _ = write!(text, "\n  {point}\n      {}", sanitize::text(&why));
         if let Some(file) = file {
-            let [before, after] = &of.again;
-            let _ = write!(text, "\n      repeat: {before} {}{after}", quoted(file));
+            let [before, after] = &of.rerun;
+            let _ = write!(text, "\n      repeat: {before} {}{after}", quote(file));
         }
     }
     text
 }
 
-/// Counts by kind over many cases.
+/// A table of counts by kind over many cases.
 #[must_use]
 pub fn faults_table<'a>(all: impl IntoIterator<Item = &'a FaultsSummary>) -> String {
     let mut sums: BTreeMap<(usize, &str), FaultCounts> = BTreeMap::new();
     for (kind, counts) in all.into_iter().flat_map(|of| &of.kinds) {
-        let place = Kind::ALL.iter().position(|known| known.to_string() == *kind).unwrap_or(usize::MAX);
+        let place = FaultKind::ALL.iter().position(|known| known.to_string() == *kind).unwrap_or(usize::MAX);
         let sum = sums.entry((place, kind)).or_default();
         sum.tried = sum.tried.saturating_add(counts.tried);
         sum.not_reached = sum.not_reached.saturating_add(counts.not_reached);
@@ -194,28 +195,27 @@ pub fn faults_table<'a>(all: impl IntoIterator<Item = &'a FaultsSummary>) -> Str
     text
 }
 
-/// The points that were not withstood or of which nothing is known, a line each; empty where there
-/// are none.
+/// A line for each point that failed or is inconclusive; empty if there are none.
 #[must_use]
-pub fn not_withstood<'a>(all: impl IntoIterator<Item = &'a FaultsSummary>) -> String {
+pub fn list_failed_points<'a>(all: impl IntoIterator<Item = &'a FaultsSummary>) -> String {
     let mut text = String::new();
     for of in all {
-        for Failure { point, what, why, .. } in &of.failures {
+        for FaultFailure { point, result, why, .. } in &of.failures {
             let why = why.first().and_then(|why| why.lines().next()).unwrap_or_default();
-            let why = plain::text(why);
-            let _ = write!(text, "\n  {what:13}  {} on {}: {point}: {why}", of.case, of.subject.name);
+            let why = sanitize::text(why);
+            let _ = write!(text, "\n  {result:13}  {} on {}: {point}: {why}", of.case, of.subject.name);
         }
     }
     if text.is_empty() { text } else { format!("failed:{text}") }
 }
 
-/// One line for machines.
+/// The faults of a case as one line of JSON.
 #[must_use]
-pub fn faults_json(of: &FaultsOfCase) -> String {
+pub fn faults_json(of: &CaseFaults) -> String {
     let FaultsSummary { item, case, subject, writes, points, outcome, kinds, failures } = FaultsSummary::from(of);
     let value = json!({"item": item, "case": case, "subject": subject, "writes": writes, "points": points,
         "tried": of.tried.len(), "exitCode": outcome.code(), "kinds": kinds, "failures": failures});
-    plain::json(&value.to_string()).into_owned()
+    sanitize::json(&value.to_string()).into_owned()
 }
 
 #[cfg(test)]
@@ -223,37 +223,39 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::faults::Where;
+    use crate::faults::PointLocation;
 
-    fn of() -> FaultsOfCase {
-        let point =
-            |kind, nth| Point { kind, place: Where::Write { line: 6, resource: "replicasets".to_owned(), nth } };
+    fn of() -> CaseFaults {
+        let point = |kind, nth| Point {
+            kind,
+            location: PointLocation::Write { line: 6, resource: "replicasets".to_owned(), nth },
+        };
         let why = vec!["step 1: invariant broken: one-template: rs3 has the template of rs2".to_owned()];
         let file = Some("out/a.yaml".to_owned());
-        FaultsOfCase {
+        CaseFaults {
             item: 0,
             case: "rolling/rollover".to_owned(),
             subject: Identity::new("ours", "rollout-controller", "1"),
-            again: ["cargo lockstep faults".to_owned(), " --subject ours".to_owned()],
+            rerun: ["cargo lockstep faults".to_owned(), " --subject ours".to_owned()],
             writes: 12,
             points: 99,
             tried: vec![
-                (point(Kind::CrashAfter, 1), Withstood::No(why), file),
-                (point(Kind::CrashAfter, 2), Withstood::Yes, None),
-                (point(Kind::Lost, 9), Withstood::NotReached, None),
+                (point(FaultKind::CrashAfter, 1), FaultOutcome::Failed(why), file),
+                (point(FaultKind::CrashAfter, 2), FaultOutcome::Tolerated, None),
+                (point(FaultKind::Lost, 9), FaultOutcome::NotReached, None),
             ],
         }
     }
 
     #[test]
-    fn for_people() {
+    fn text_lists_failures_with_rerun_command() {
         assert_snapshot!(faults(&of(), false), @r"
         FAILED          rolling/rollover on ours: 12 writes, 3 of 99 points tried
           crash-after at write 1 of replicasets, line 6
               step 1: invariant broken: one-template: rs3 has the template of rs2
               repeat: cargo lockstep faults out/a.yaml --subject ours
         ");
-        assert_snapshot!(not_withstood(&[FaultsSummary::from(&of())]), @"
+        assert_snapshot!(list_failed_points(&[FaultsSummary::from(&of())]), @"
         failed:
           failed         rolling/rollover on ours: crash-after at write 1 of replicasets, line 6: step 1: invariant broken: one-template: rs3 has the template of rs2
         ");
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn for_machines() {
+    fn json_is_read_back_as_summary() {
         let value: serde_json::Value = serde_json::from_str(&faults_json(&of())).unwrap();
         assert_eq!((&value["kinds"]["crash-after"]["failed"], &value["exitCode"]), (&json!(1), &json!(1)));
         assert_eq!(value["failures"][0]["file"], "out/a.yaml");

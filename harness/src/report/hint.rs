@@ -1,54 +1,55 @@
-//! The usual cause of a difference, where one is known: a sentence in the API's own words below the
-//! diff.
+//! Hints about the usual cause of a difference, in the terms of the API.
 //!
-//! Sees the lines of one step and nothing else. A hint says which field is otherwise and how it is
-//! called in the API, never whose fault it is.
+//! A hint sees only the lines of one step. It names the API field that differs, and never assigns
+//! blame.
 
-use crate::timeline::{Field, Line, State, annotation};
+use crate::timeline::{KeyValue, State, TimelineLine, annotation_key};
 
 /// The annotation that numbers a Deployment's rollouts.
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
-/// What is known about the objects that stand otherwise than expected, each once.
-pub(super) fn hints(expected: &[Line], actual: &[Line]) -> Vec<String> {
+/// The hints about objects that differ from what was expected, each once.
+pub(super) fn hints(expected_lines: &[TimelineLine], actual: &[TimelineLine]) -> Vec<String> {
     let mut hints = Vec::new();
-    for happened in actual.iter().filter_map(Line::state) {
-        let Some(wanted) = expected.iter().filter_map(Line::state).find(|state| state.object == happened.object) else {
+    for happened in actual.iter().filter_map(TimelineLine::state) {
+        let Some(expected) =
+            expected_lines.iter().filter_map(TimelineLine::state).find(|state| state.object == happened.object)
+        else {
             continue;
         };
-        if let Some(hint) = unobserved(wanted, happened) {
-            // The rest of the status follows from it.
+        if let Some(hint) = unobserved(expected, happened) {
+            // The rest of the status differs as a consequence.
             hints.push(hint);
             continue;
         }
-        hints.extend(generation_raised(wanted, happened));
-        hints.extend(wanted.fields.iter().filter_map(|field| annotated(&happened.object, field, happened)));
+        hints.extend(generation_raised(expected, happened));
+        hints.extend(expected.fields.iter().filter_map(|field| annotation_hint(&happened.object, field, happened)));
     }
     hints
 }
 
-/// A generation that only a write of the object itself can have raised.
-fn generation_raised(wanted: &State, happened: &State) -> Option<String> {
-    let ((_, wanted), (_, generation)) = (generations(wanted)?, generations(happened)?);
-    (generation > wanted && !happened.is_replica_set()).then(|| {
+/// The hint for a generation that only a write of the object itself can have raised.
+fn generation_raised(expected: &State, happened: &State) -> Option<String> {
+    let ((_, expected), (_, generation)) = (generations(expected)?, generations(happened)?);
+    (generation > expected && !happened.is_replica_set()).then(|| {
         format!(
-            "{}: metadata.generation is {generation} instead of {wanted}: the object itself was written; upstream's controller \
+            "{}: metadata.generation is {generation} instead of {expected}: the object itself was written; upstream's controller \
              writes its status subresource alone",
             happened.object
         )
     })
 }
 
-/// The generation that the status is for, and that of the object.
+/// The observed generation of the status, and the generation of the object.
 fn generations(state: &State) -> Option<(u64, u64)> {
     let (observed, generation) = value(state, "generation")?.split_once('/')?;
     Some((observed.parse().ok()?, generation.parse().ok()?))
 }
 
-/// A status that was not written for the generation that the object has.
-fn unobserved(wanted: &State, happened: &State) -> Option<String> {
-    let ((wanted, _), (observed, generation)) = (generations(wanted)?, generations(happened)?);
-    (observed < generation && observed < wanted).then(|| {
+/// The hint for a status that was not written for the object's current generation.
+fn unobserved(expected: &State, happened: &State) -> Option<String> {
+    let ((expected, _), (observed, generation)) = (generations(expected)?, generations(happened)?);
+    (observed < generation && observed < expected).then(|| {
         format!(
             "{}: the status was not written for generation {generation}; status.observedGeneration is {observed}",
             happened.object
@@ -56,18 +57,18 @@ fn unobserved(wanted: &State, happened: &State) -> Option<String> {
     })
 }
 
-/// An annotation of the controller's that is missing or has another value.
-fn annotated(object: &str, wanted: &Field, happened: &State) -> Option<String> {
-    let key = annotation(&wanted.key)?;
-    match value(happened, &wanted.key) {
+/// The hint for an annotation of the controller that is missing or has another value.
+fn annotation_hint(object: &str, expected: &KeyValue, happened: &State) -> Option<String> {
+    let key = annotation_key(&expected.key)?;
+    match value(happened, &expected.key) {
         None if key == REVISION && !object.starts_with("rs") => Some(format!(
             "{object}: the annotation {key} is missing; upstream keeps it at {} and writes it through the status subresource, which \
              leaves metadata.generation as it is",
-            wanted.value
+            expected.value
         )),
-        None => Some(format!("{object}: the annotation {key} is missing; upstream keeps it at {}", wanted.value)),
-        Some(other) if other != wanted.value => {
-            Some(format!("{object}: the annotation {key} is {other}; upstream keeps it at {}", wanted.value))
+        None => Some(format!("{object}: the annotation {key} is missing; upstream keeps it at {}", expected.value)),
+        Some(actual) if actual != expected.value => {
+            Some(format!("{object}: the annotation {key} is {actual}; upstream keeps it at {}", expected.value))
         }
         Some(_) => None,
     }
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
     use crate::timeline::Timeline;
 
-    fn lines(state: &str) -> Vec<Line> {
+    fn lines(state: &str) -> Vec<TimelineLine> {
         let text = format!("given   deployment/web\n      = {state}\n");
         Timeline::parse(&text).unwrap().steps[0].lines()
     }
@@ -113,7 +114,7 @@ mod tests {
         &["web: metadata.generation is 2 instead of 1: the object itself was written; upstream's controller writes its status subresource alone"])]
     #[case::nothing_known("rs1 3/3 ready=3", "rs1 3/3 ready=2", &[])]
     #[case::upstream_has_not_written_it_either("web 3 generation=1/2", "web 4 generation=1/2", &[])]
-    fn the_usual_cause_is_named(#[case] expected: &str, #[case] actual: &str, #[case] hint: &[&str]) {
+    fn hint_names_usual_cause(#[case] expected: &str, #[case] actual: &str, #[case] hint: &[&str]) {
         assert_eq!(hints(&lines(expected), &lines(actual)), hint);
     }
 }

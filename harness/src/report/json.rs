@@ -1,35 +1,35 @@
-//! Judgements for machines: one JSON object a case, one line each.
+//! Judgements as JSON, one object and line per case.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::again::Again;
 use super::failure::sentence;
-use super::played::PlaySummary;
+use super::play_summary::PlaySummary;
+use super::rerun::RerunCommands;
 use crate::controllers::Controller;
-use crate::plain;
 use crate::recording::{Blame, Identity};
-use crate::timeline::{Line, Refusal};
-use crate::verdict::{Blessing, Finding, Judgement, Place, What};
+use crate::sanitize;
+use crate::timeline::{FailedRequest, TimelineLine};
+use crate::verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation, VerdictFinding};
 
-/// One line, without the line break. Fields are only ever added.
+/// A judgement as one line without line break. Fields are only ever added.
 #[must_use]
 pub fn json(judgement: &Judgement) -> String {
-    plain::json(&object(judgement).to_string()).into_owned()
+    sanitize::json(&object(judgement).to_string()).into_owned()
 }
 
-/// The same for a play that is one of many: with its number among them, the command that repeats
-/// it, and what
-/// [`PlaySummary`] has besides.
+/// A judgement of one of many plays: also its item number, the rerun command, and the other fields
+/// of
+/// [`PlaySummary`].
 #[must_use]
-pub fn json_of_play(judgement: &Judgement, summary: &PlaySummary, again: &Again) -> String {
+pub fn json_of_play(judgement: &Judgement, summary: &PlaySummary, rerun: &RerunCommands) -> String {
     let mut value = object(judgement);
     value["item"] = summary.item.into();
     value["seed"] = summary.seed.into();
     value["upstream"] = summary.upstream.clone().into();
-    value["repeat"] = again.repeat.clone().into();
-    plain::json(&value.to_string()).into_owned()
+    value["repeat"] = rerun.repeat.clone().into();
+    sanitize::json(&value.to_string()).into_owned()
 }
 
 fn object(judgement: &Judgement) -> Value {
@@ -46,8 +46,8 @@ fn object(judgement: &Judgement) -> Value {
         "verdict": judgement.outcome().name(),
         "outcome": judgement.outcome().name(),
         "exitCode": judgement.outcome().code(),
-        "expectation": expectation(&judgement.blessing),
-        "nearest": judgement.nearest.map(|nearest| json!({"number": nearest.number, "of": nearest.of})),
+        "expectation": expectation(&judgement.basis),
+        "nearest": judgement.nearest.map(|nearest| json!({"number": nearest.number, "of": nearest.total})),
         "findings": judgement.findings.iter().map(finding).collect::<Vec<_>>(),
         "differences": judgement.comparison.as_ref().map_or(0, |comparison| comparison.differences.len()),
         "metrics": {
@@ -56,7 +56,7 @@ fn object(judgement: &Judgement) -> Value {
             "errors": metrics.errors,
             "refused": metrics.refused,
             "answers": metrics.answers,
-            "refusals": metrics.refusals.iter().map(refusal).collect::<Vec<_>>(),
+            "refusals": metrics.failures.iter().map(refusal).collect::<Vec<_>>(),
             "ignoredStatus": metrics.ignored_status,
             "undeclared": undeclared(&metrics.undeclared),
             "wallMilliseconds": metrics.wall,
@@ -69,28 +69,28 @@ fn object(judgement: &Judgement) -> Value {
     })
 }
 
-/// A subject or a cluster; `version` names the program as well, for readers of older reports.
+/// A subject or a cluster. `version` includes the program, for compatibility with older reports.
 #[must_use]
 pub fn identity(identity: &Identity) -> Value {
     json!({"name": identity.name, "program": identity.program, "version": identity.title()})
 }
 
-fn expectation(blessing: &Blessing) -> Value {
+fn expectation(blessing: &ComparisonBasis) -> Value {
     match blessing {
-        Blessing::Golden(None) => json!({"kind": "blessed"}),
-        Blessing::Golden(Some(from)) => json!({
+        ComparisonBasis::Golden(None) => json!({"kind": "blessed"}),
+        ComparisonBasis::Golden(Some(from)) => json!({
             "kind": "blessed",
             "controller": from.controller,
             "server": from.server,
             "recordings": from.recordings,
             "boots": from.boots,
-            "seen": from.seen,
+            "seen": from.times_seen,
         }),
-        Blessing::Live(other) => json!({"kind": "live", "subject": identity(other)}),
-        Blessing::Unblessed => json!({"kind": "unblessed"}),
-        Blessing::Rules => json!({"kind": "rules"}),
-        Blessing::Changed(None) => json!({"kind": "changed"}),
-        Blessing::Changed(Some(changed)) => {
+        ComparisonBasis::Live(other) => json!({"kind": "live", "subject": identity(other)}),
+        ComparisonBasis::Unblessed => json!({"kind": "unblessed"}),
+        ComparisonBasis::Rules => json!({"kind": "rules"}),
+        ComparisonBasis::Changed(None) => json!({"kind": "changed"}),
+        ComparisonBasis::Changed(Some(changed)) => {
             json!({"kind": "changed", "step": changed.step.to_string(), "was": changed.expected, "is": changed.actual})
         }
     }
@@ -100,9 +100,9 @@ fn undeclared(undeclared: &BTreeMap<Controller, BTreeMap<String, u64>>) -> Value
     undeclared.iter().map(|(controller, times)| (controller.as_str().to_owned(), json!(times))).collect()
 }
 
-fn refusal(refusal: &Refusal) -> Value {
+fn refusal(refusal: &FailedRequest) -> Value {
     json!({
-        "what": refusal.what,
+        "what": refusal.request,
         "name": refusal.name,
         "code": refusal.status,
         "message": refusal.message,
@@ -110,29 +110,29 @@ fn refusal(refusal: &Refusal) -> Value {
     })
 }
 
-/// The lines as a timeline prints them.
-fn lines(lines: &Option<Vec<Line>>) -> Option<Vec<String>> {
-    lines.as_ref().map(|lines| lines.iter().map(Line::indented).collect())
+/// The lines as in a timeline.
+fn lines(lines: &Option<Vec<TimelineLine>>) -> Option<Vec<String>> {
+    lines.as_ref().map(|lines| lines.iter().map(TimelineLine::indented).collect())
 }
 
-fn finding(finding: &Finding) -> Value {
-    let (kind, invariant) = match &finding.what {
-        What::Divergence(_) => ("divergence", None),
-        What::Unsettled(..) => ("unsettled", None),
-        What::Trouble(..) => ("trouble", None),
-        What::Breach(breach) => ("invariant", Some(breach.invariant.name())),
-        What::Unexpected(_) => ("unexpected", None),
-        What::Rule(broken) => (if broken.unfit { "bad-rule" } else { "rule" }, None),
-        What::OtherRun(_) => ("other-run", None),
-        What::BothIdle => ("both-idle", None),
+fn finding(finding: &VerdictFinding) -> Value {
+    let (kind, invariant) = match &finding.kind {
+        FindingKind::Divergence(_) => ("divergence", None),
+        FindingKind::Unsettled(..) => ("unsettled", None),
+        FindingKind::Trouble(..) => ("trouble", None),
+        FindingKind::Breach(breach) => ("invariant", Some(breach.invariant.name())),
+        FindingKind::Unexpected(_) => ("unexpected", None),
+        FindingKind::Rule(broken) => (if broken.is_unevaluable { "bad-rule" } else { "rule" }, None),
+        FindingKind::OtherRun(_) => ("other-run", None),
+        FindingKind::BothIdle => ("both-idle", None),
     };
-    let (expected, actual) = match &finding.what {
-        What::Divergence(difference) => (&difference.expected, &difference.actual),
+    let (expected, actual) = match &finding.kind {
+        FindingKind::Divergence(difference) => (&difference.expected, &difference.actual),
         _ => (&None, &None),
     };
     let (index, part) = match finding.place {
-        Place::Step(id) => (Some(id.index), Some(id.part)),
-        Place::Events => (None, None),
+        TimelineLocation::Step(id) => (Some(id.index), Some(id.part)),
+        TimelineLocation::Events => (None, None),
     };
     json!({
         "place": finding.place.to_string(),
@@ -141,9 +141,9 @@ fn finding(finding: &Finding) -> Value {
         "label": finding.label,
         "line": finding.line,
         "kind": kind,
-        "against": if finding.what.blame() == Blame::Subject { "subject" } else { "environment" },
+        "against": if finding.kind.blame() == Blame::Subject { "subject" } else { "environment" },
         "invariant": invariant,
-        "message": sentence(&finding.what),
+        "message": sentence(&finding.kind),
         "expected": lines(expected),
         "actual": lines(actual),
     })

@@ -1,35 +1,34 @@
-//! A run as JUnit XML, for the test reports of CI systems: a case is a test, its failure's text is
-//! the whole report of it.
+//! A run as JUnit XML for CI systems. A case is a test, with its report as the text of the failure.
 
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
 
-use super::again::Again;
 use super::failure::{failure, headline};
-use crate::outcome::Outcome;
+use super::rerun::RerunCommands;
+use crate::outcome::RunOutcome;
 use crate::verdict::Judgement;
 
-/// One judged play.
+/// A judged play with its duration.
 #[derive(Debug, Clone, Copy)]
-pub struct Played<'a> {
-    /// What was found.
+pub struct TimedJudgement<'a> {
+    /// The judgement.
     pub judgement: &'a Judgement,
-    /// The commands that play it again.
-    pub again: &'a Again,
-    /// How long it took.
+    /// The commands that repeat it.
+    pub rerun: &'a RerunCommands,
+    /// The duration.
     pub took: Duration,
 }
 
-/// The XML. A suite is a subject on a cluster; what is neither right nor wrong is an error, as
-/// nothing was proved.
+/// The XML. A suite is a subject on a cluster. A play that is neither conformant nor non-conformant
+/// is an error.
 #[must_use]
-pub fn junit(played: &[Played<'_>]) -> String {
+pub fn junit(plays: &[TimedJudgement<'_>]) -> String {
     let mut report = Report::new("lockstep");
-    let mut suites: Vec<(String, Vec<&Played<'_>>)> = Vec::new();
-    for it in played {
+    let mut suites: Vec<(String, Vec<&TimedJudgement<'_>>)> = Vec::new();
+    for it in plays {
         let name = format!("{}::{}", it.judgement.cluster.name, it.judgement.subject.name);
-        match suites.iter_mut().find(|(known, _)| *known == name) {
+        match suites.iter_mut().find(|(suite, _)| *suite == name) {
             Some((_, all)) => all.push(it),
             None => suites.push((name, vec![it])),
         }
@@ -42,16 +41,16 @@ pub fn junit(played: &[Played<'_>]) -> String {
     report.to_string().unwrap_or_else(|error| format!("<!-- {error} -->"))
 }
 
-fn test_case(played: &Played<'_>) -> TestCase {
-    let Played { judgement, again, took } = *played;
+fn test_case(play: &TimedJudgement<'_>) -> TestCase {
+    let TimedJudgement { judgement, rerun, took } = *play;
     let status = match judgement.outcome() {
-        Outcome::Conformant => TestCaseStatus::success(),
+        RunOutcome::Conformant => TestCaseStatus::success(),
         outcome => {
-            let wrong = outcome == Outcome::NonConformant;
+            let wrong = outcome == RunOutcome::NonConformant;
             let kind = if wrong { NonSuccessKind::Failure } else { NonSuccessKind::Error };
             let mut status = TestCaseStatus::non_success(kind);
             status.set_type(outcome.name()).set_message(headline(judgement));
-            status.set_description(failure(judgement, again, false));
+            status.set_description(failure(judgement, rerun, false));
             status
         }
     };

@@ -1,62 +1,62 @@
-//! Reports: judgements as text that a stranger understands at a glance.
+//! Reports: judgements as text.
 //!
-//! Every function here takes judgements or timelines and returns a string. Nothing is printed,
-//! nothing is measured, and colour appears only where the caller asks for it.
+//! The functions take judgements or timelines and return strings. They print nothing, and use
+//! colour only if the caller asks for it.
 //!
-//! * [`failure()`] shows one case: the first wrong step, its lines as a small diff, where it stands
-//!   in the case file, and the command that repeats it.
-//! * [`table()`], [`totals()`] and [`summary()`] show many cases; [`json()`] is one object a case,
-//!   for machines.
-//! * [`PlaySummary`] is what the last lines need of a judgement; [`Tally`] counts what several
-//!   plays of a case have in common.
-//! * [`faults()`] shows what became of a case's faults, [`faults_table()`] counts them by kind.
-//! * [`story()`] tells a case from its golden timeline; [`staircase()`] draws one step of it.
-//! * [`page::page`] is all of it for a browser, [`github`] for a job's page.
-//! * [`versions()`] shows what changed between which two versions of upstream.
-//! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
+//! * [`failure()`] reports one case: the first wrong step with a small diff, its line in the case
+//!   file, and the rerun command.
+//! * [`table()`], [`totals()`] and [`summary()`] show many cases; [`json()`] is one JSON object
+//!   per case.
+//! * [`PlaySummary`] has what the last lines need of a judgement; [`PlayTally`] counts outcomes and
+//!   timelines over several plays of a case.
+//! * [`faults()`] reports the faults of a case, [`faults_table()`] counts them by kind.
+//! * [`explanation()`] explains a case by its golden timeline; [`ascii_chart()`] draws one step.
+//! * [`page::page`] is an HTML page of a run, [`github`] the summary of a GitHub job.
+//! * [`versions()`] shows what changed between neighbouring versions of upstream.
+//! * [`side_by_side()`] shows two timelines in two columns and marks the first difference.
 
-mod again;
-mod causes;
-mod change;
-mod conduct;
+mod ascii_chart;
+mod bless_diff;
+mod collapse;
+mod common_causes;
+mod diagnosis;
 mod escape;
+mod explanation;
 mod failure;
+mod failure_signature;
 mod faults;
-mod folded;
 pub mod github;
 mod hint;
 mod json;
 pub mod junit;
 pub mod page;
 mod paint;
-mod parts;
-mod played;
+mod play_summary;
+mod rerun;
 mod rows;
 mod side_by_side;
-mod staircase;
-mod story;
 mod summary;
 mod table;
 mod tally;
 mod totals;
 mod versions;
 
-pub use again::Again;
-pub use causes::causes;
-pub use change::change;
+pub use ascii_chart::ascii_chart;
+pub use bless_diff::bless_diff;
+pub use common_causes::common_causes;
+pub use explanation::{ExplainedTimeline, explanation};
 pub use failure::{failure, headline, outcome};
-pub use faults::{FaultCounts, FaultsOfCase, FaultsSummary, faults, faults_json, faults_table, not_withstood};
+pub use faults::{CaseFaults, FaultCounts, FaultsSummary, faults, faults_json, faults_table, list_failed_points};
 pub use json::{identity, json, json_of_play};
-pub use played::{Named, PlaySummary};
-pub(crate) use rows::{Row, rows};
-pub use side_by_side::{Side, side_by_side};
-pub use staircase::staircase;
-pub use story::{Said, story};
-pub use summary::{not_conformant, summary};
+pub use play_summary::{NamedVersion, PlaySummary};
+pub use rerun::RerunCommands;
+pub(crate) use rows::{DiffRow, rows};
+pub use side_by_side::{TitledTimeline, side_by_side};
+pub use summary::{list_not_conformant, summary};
 pub use table::table;
-pub use tally::Tally;
+pub use tally::PlayTally;
 pub use totals::totals;
-pub use versions::{Pair, Version, Versions, versions, versions_json, versions_markdown};
+pub use versions::{VersionPair, VersionSummary, VersionsReport, versions, versions_json, versions_markdown};
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,10 @@
-//! Colour, where asked for. Without it every report says the same in plain text: no meaning is
-//! carried by colour alone.
+//! Colours of reports. No meaning is carried by colour alone.
 
 use anstyle::{AnsiColor, Style};
 
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 
-/// Paints, or does not.
+/// Adds colours if they are enabled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paint {
     colour: bool,
@@ -16,37 +15,39 @@ impl Paint {
         Self { colour }
     }
 
-    /// What was expected, and what is well.
+    /// For expected and correct text.
     pub(super) fn good(self, text: &str) -> String {
         self.with(AnsiColor::Green.on_default(), text)
     }
 
-    /// What happened instead, and what is wrong.
+    /// For unexpected and wrong text.
     pub(super) fn bad(self, text: &str) -> String {
         self.with(AnsiColor::Red.on_default(), text)
     }
 
-    /// What is uncertain.
+    /// For uncertain text.
     pub(super) fn doubtful(self, text: &str) -> String {
         self.with(AnsiColor::Yellow.on_default(), text)
     }
 
-    /// What stands in the second row.
+    /// For secondary text.
     pub(super) fn faint(self, text: &str) -> String {
         self.with(Style::new().dimmed(), text)
     }
 
-    /// What is looked at first.
+    /// For emphasised text.
     pub(super) fn strong(self, text: &str) -> String {
         self.with(Style::new().bold(), text)
     }
 
-    /// A word in the colour of an outcome.
-    pub(super) fn outcome(self, outcome: Outcome, text: &str) -> String {
+    /// For text in the colour of an outcome.
+    pub(super) fn outcome(self, outcome: RunOutcome, text: &str) -> String {
         match outcome {
-            Outcome::Conformant => self.good(text),
-            Outcome::NonConformant | Outcome::BadInput | Outcome::Internal | Outcome::Interrupted(_) => self.bad(text),
-            Outcome::Inconclusive | Outcome::Unblessed | Outcome::NothingSelected => self.doubtful(text),
+            RunOutcome::Conformant => self.good(text),
+            RunOutcome::NonConformant | RunOutcome::BadInput | RunOutcome::Internal | RunOutcome::Interrupted(_) => {
+                self.bad(text)
+            }
+            RunOutcome::Inconclusive | RunOutcome::Unblessed | RunOutcome::NothingSelected => self.doubtful(text),
         }
     }
 

@@ -1,134 +1,138 @@
-//! Two lists of lines, row by row: what is the same, what changed, what stands on one side only.
+//! Compares two lists of lines row by row.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use crate::timeline::Line;
-use crate::verdict::{Difference, Place};
+use crate::timeline::TimelineLine;
+use crate::verdict::{Difference, TimelineLocation};
 
 /// One row of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Row {
-    /// On both sides.
+pub(crate) enum DiffRow {
+    /// The same line on both sides.
     Same(String),
-    /// About the same object, but not the same.
+    /// Different lines about the same object.
     Changed(String, String),
-    /// Expected only.
+    /// A line that was expected and did not happen.
     Expected(String),
-    /// There only.
+    /// A line that happened and was not expected.
     Actual(String),
 }
 
 /// The rows of two lists. Changed lines about one object are paired.
-pub(crate) fn rows(expected: &[Line], actual: &[Line]) -> Vec<Row> {
+pub(crate) fn rows(expected: &[TimelineLine], actual: &[TimelineLine]) -> Vec<DiffRow> {
     let mut rows = Vec::new();
     for op in capture_diff_slices(Algorithm::Myers, expected, actual) {
         let (tag, old, new) = op.as_tag_tuple();
         let (old, new) = (&expected[old], &actual[new]);
         match tag {
-            DiffTag::Equal => rows.extend(old.iter().map(|line| Row::Same(line.indented()))),
+            DiffTag::Equal => rows.extend(old.iter().map(|line| DiffRow::Same(line.indented()))),
             DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => pair(old, new, &mut rows),
         }
     }
     rows
 }
 
-/// Pair the lines of a changed stretch by what they are about, keeping the order of both sides.
-fn pair(old: &[Line], mut new: &[Line], rows: &mut Vec<Row>) {
+/// Pair the lines of a changed range by their object, keeping the order of both sides.
+fn pair(old: &[TimelineLine], mut new: &[TimelineLine], rows: &mut Vec<DiffRow>) {
     for line in old {
-        if let Some(at) = new.iter().position(|other| about(other) == about(line)) {
-            rows.extend(new[..at].iter().map(|other| Row::Actual(other.indented())));
-            rows.push(Row::Changed(line.indented(), new[at].indented()));
+        if let Some(at) = new.iter().position(|other| line_object(other) == line_object(line)) {
+            rows.extend(new[..at].iter().map(|other| DiffRow::Actual(other.indented())));
+            rows.push(DiffRow::Changed(line.indented(), new[at].indented()));
             new = &new[at + 1..];
         } else {
-            rows.push(Row::Expected(line.indented()));
+            rows.push(DiffRow::Expected(line.indented()));
         }
     }
-    rows.extend(new.iter().map(|other| Row::Actual(other.indented())));
+    rows.extend(new.iter().map(|other| DiffRow::Actual(other.indented())));
 }
 
-/// What a line is about, and whether it is a state of it: `= rs1`, `rs1`.
-fn about(line: &Line) -> (bool, &str) {
+/// The object of a line, and whether the line is a state of it.
+fn line_object(line: &TimelineLine) -> (bool, &str) {
     match line {
-        Line::State(state) => (true, &state.object),
-        Line::Decision(decision) => (false, &decision.object),
-        Line::Meeting(_) => (false, "~"),
-        Line::Breach(_) => (false, "!"),
-        Line::Heading(_) => (false, "events"),
-        Line::Event(event) => (false, event.text.split(' ').next().unwrap_or_default()),
+        TimelineLine::State(state) => (true, &state.object),
+        TimelineLine::Decision(decision) => (false, &decision.object),
+        TimelineLine::Injection(_) => (false, "~"),
+        TimelineLine::Breach(_) => (false, "!"),
+        TimelineLine::Heading(_) => (false, "events"),
+        TimelineLine::Event(event) => (false, event.text.split(' ').next().unwrap_or_default()),
     }
 }
 
-/// How a word is reported that stands on one side alone.
+/// How words that are on one side only are reported.
 #[derive(Debug, Clone, Copy)]
-struct Words {
+struct WordLabels {
     added: &'static str,
-    gone: &'static str,
+    removed: &'static str,
 }
 
-/// Of a subject.
-const OF_SUBJECT: Words = Words { added: "was not expected", gone: "is missing" };
-/// Of a newer version.
-const OF_VERSION: Words = Words { added: "is new", gone: "is gone" };
+/// For differences of a subject.
+const OF_SUBJECT: WordLabels = WordLabels { added: "was not expected", removed: "is missing" };
+/// For changes in a newer version.
+const OF_VERSION: WordLabels = WordLabels { added: "is new", removed: "is gone" };
 
-/// A difference in one line: of two long states of one object only the words that differ.
+/// A difference in one line. Of two long states of one object only the words that differ.
 pub(super) fn in_short(difference: &Difference) -> String {
-    if let (Place::Events, Some(expected), Some(actual)) = (difference.place, &difference.expected, &difference.actual)
+    if let (TimelineLocation::Events, Some(expected), Some(actual)) =
+        (difference.place, &difference.expected, &difference.actual)
         && (expected.len() == 1 || actual.len() == 1)
     {
-        // The first line is the heading.
-        let number = |lines: &[Line]| lines.len().saturating_sub(1);
+        // The first line is a heading.
+        let number = |lines: &[TimelineLine]| lines.len().saturating_sub(1);
         return format!("{} events; upstream published {}", number(actual), number(expected));
     }
-    states(difference, OF_SUBJECT).unwrap_or_else(|| difference.to_string())
+    differing_details(difference, OF_SUBJECT).unwrap_or_else(|| difference.to_string())
 }
 
-/// The same where the expected lines are an older version's and the actual ones a newer one's.
+/// A difference in one line, between the expected lines of an older version and the actual lines of
+/// a newer version.
 pub(super) fn changed_in_short(difference: &Difference) -> String {
-    states(difference, OF_VERSION).unwrap_or_else(|| match (difference.expected_line(), difference.actual_line()) {
-        _ if difference.actual.is_none() => "the step is not made any more".to_owned(),
-        _ if difference.expected.is_none() => "the step is new".to_owned(),
-        (Some(older), Some(newer)) => match (difference.is_inserted(), difference.is_left_out()) {
-            (true, _) => format!("{newer} is new"),
-            (_, true) => format!("{older} is gone"),
-            _ => format!("{newer} instead of {older}"),
-        },
-        (Some(older), None) => format!("{older} is gone"),
-        (None, Some(newer)) => format!("{newer} is new"),
-        (None, None) => "nothing differs".to_owned(),
+    differing_details(difference, OF_VERSION).unwrap_or_else(|| {
+        match (difference.expected_line(), difference.actual_line()) {
+            _ if difference.actual.is_none() => "the step is not made any more".to_owned(),
+            _ if difference.expected.is_none() => "the step is new".to_owned(),
+            (Some(older), Some(newer)) => match (difference.is_inserted(), difference.is_left_out()) {
+                (true, _) => format!("{newer} is new"),
+                (_, true) => format!("{older} is gone"),
+                _ => format!("{newer} instead of {older}"),
+            },
+            (Some(older), None) => format!("{older} is gone"),
+            (None, Some(newer)) => format!("{newer} is new"),
+            (None, None) => "nothing differs".to_owned(),
+        }
     })
 }
 
-/// Of two long states of one object the words that differ, and of two equal decisions their
-/// details.
-fn states(difference: &Difference, words: Words) -> Option<String> {
+/// The words that differ in two long states of one object, or in the details of two equal
+/// decisions.
+fn differing_details(difference: &Difference, labels: WordLabels) -> Option<String> {
     let (expected, actual) = (difference.expected_line()?, difference.actual_line()?);
     let (was, is) = (expected.to_string(), actual.to_string());
     if let (Some((was, details)), Some((is, others))) = (was.split_once("  "), is.split_once("  "))
         && was == is
         && !was.starts_with('=')
     {
-        return differing_words(details, others, words).map(|words| format!("{was}: {words}"));
+        return differing_words(details, others, labels).map(|words| format!("{was}: {words}"));
     }
-    let (is_state, name) = about(actual);
-    let differs = differing(&expected.to_string(), &actual.to_string(), words);
-    let differs = differs.filter(|_| is_state && about(expected) == about(actual))?;
+    let (is_state, name) = line_object(actual);
+    let differs = differing(&expected.to_string(), &actual.to_string(), labels);
+    let differs = differs.filter(|_| is_state && line_object(expected) == line_object(actual))?;
     Some(format!("= {name}: {differs}"))
 }
 
-/// The words in which two lines about one object differ: `ready=7 instead of 8`. Nothing if a
-/// glance at the lines is quicker.
-pub(super) fn what_differs(expected: &str, actual: &str) -> Option<String> {
+/// The words that differ in two lines about one object: `ready=7 instead of 8`. `None` for short
+/// lines, which are easy to compare.
+pub(super) fn differing_long_words(expected: &str, actual: &str) -> Option<String> {
     differing(expected, actual, OF_SUBJECT)
 }
 
-fn differing(expected: &str, actual: &str, say: Words) -> Option<String> {
-    if expected.chars().count() < LONG && actual.chars().count() < LONG {
+fn differing(expected: &str, actual: &str, labels: WordLabels) -> Option<String> {
+    if expected.chars().count() < LONG_LINE && actual.chars().count() < LONG_LINE {
         return None;
     }
-    differing_words(expected, actual, say)
+    differing_words(expected, actual, labels)
 }
 
-fn differing_words(expected: &str, actual: &str, say: Words) -> Option<String> {
+fn differing_words(expected: &str, actual: &str, labels: WordLabels) -> Option<String> {
     let words = |line: &'_ str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let (old, new) = (words(expected), words(actual));
     let key = |word: &str| word.split_once('=').map(|(key, _)| key.to_owned()).filter(|key| !key.is_empty());
@@ -144,17 +148,17 @@ fn differing_words(expected: &str, actual: &str, say: Words) -> Option<String> {
                 let bare = other.split_once('=').map_or(other.as_str(), |(_, value)| value);
                 differences.push(format!("{word} instead of {bare}"));
             }
-            None => differences.push(format!("{word} {}", say.added)),
+            None => differences.push(format!("{word} {}", labels.added)),
         }
     }
-    let gone =
+    let removed =
         old.iter().filter(|word| key(word).is_some_and(|name| !new.iter().any(|it| key(it) == Some(name.clone()))));
-    differences.extend(gone.map(|word| format!("{word} {}", say.gone)));
+    differences.extend(removed.map(|word| format!("{word} {}", labels.removed)));
     (!differences.is_empty()).then(|| differences.join(", "))
 }
 
-/// Lines shorter than this are compared by eye.
-const LONG: usize = 40;
+/// The length from which on only the words of a line that differ are reported.
+const LONG_LINE: usize = 40;
 
 #[cfg(test)]
 mod tests {
@@ -162,7 +166,7 @@ mod tests {
 
     use super::*;
     use crate::timeline::{StepId, Timeline};
-    use crate::verdict::Place;
+    use crate::verdict::TimelineLocation;
 
     #[rstest]
     #[case::decisions("rs1 5 -> 4", "rs1 5 -> 3", "rs1 5 -> 3 instead of rs1 5 -> 4")]
@@ -186,15 +190,21 @@ mod tests {
         "= rs2 3/3 ready=3 available=3 revision=2 desired=3 max=4 pods=3",
         "= rs2 3/3 ready=3 available=3 revision=2 desired=3 max=4 pods=3 instead of = rs1 3/3 ready=3 available=3 revision=1 desired=3 max=4 pods=3"
     )]
-    fn of_long_states_only_what_differs(#[case] expected: &str, #[case] actual: &str, #[case] told: &str) {
+    fn long_states_are_reported_by_words_that_differ(#[case] expected: &str, #[case] actual: &str, #[case] text: &str) {
         let lines = |line: &str| {
             let timeline = Timeline::parse(&format!("given   x\n      {line}\nevents  none\n")).unwrap();
             Some(timeline.steps[0].lines())
         };
         let (expected, actual) = (lines(expected), lines(actual));
         assert_eq!(
-            in_short(&Difference { place: Place::Step(StepId::GIVEN), label: String::new(), expected, actual, at: 0 }),
-            told
+            in_short(&Difference {
+                place: TimelineLocation::Step(StepId::GIVEN),
+                label: String::new(),
+                expected,
+                actual,
+                at: 0
+            }),
+            text
         );
     }
 }

@@ -1,31 +1,31 @@
-//! The last lines of a run: how many cases came to what, and which were not conformant.
+//! The last lines of a run: counts of outcomes, and the cases that were not conformant.
 
 use std::time::Duration;
 
+use super::failure_signature::first_line;
 use super::paint::Paint;
-use super::parts::first_line;
-use super::played::PlaySummary;
-use crate::outcome::Outcome;
+use super::play_summary::PlaySummary;
+use crate::outcome::RunOutcome;
 
-/// How many words that differ stand in a line.
-const NAMED: usize = 2;
+/// The most differing words in a line.
+const MOST_WORDS: usize = 2;
 
 /// `12 cases in 3.2 s: 10 conformant, 1 non-conformant, 1 inconclusive`.
 #[must_use]
-pub fn summary(outcomes: &[Outcome], took: Duration, colour: bool) -> String {
+pub fn summary(outcomes: &[RunOutcome], took: Duration, colour: bool) -> String {
     let paint = Paint::new(colour);
     if outcomes.is_empty() {
-        return paint.outcome(Outcome::NothingSelected, "no case selected");
+        return paint.outcome(RunOutcome::NothingSelected, "no case selected");
     }
     let kinds = [
-        Outcome::Conformant,
-        Outcome::NonConformant,
-        Outcome::Inconclusive,
-        Outcome::Unblessed,
-        Outcome::BadInput,
-        Outcome::Internal,
+        RunOutcome::Conformant,
+        RunOutcome::NonConformant,
+        RunOutcome::Inconclusive,
+        RunOutcome::Unblessed,
+        RunOutcome::BadInput,
+        RunOutcome::Internal,
     ];
-    let count = |kind: Outcome| outcomes.iter().filter(|outcome| **outcome == kind).count();
+    let count = |kind: RunOutcome| outcomes.iter().filter(|outcome| **outcome == kind).count();
     let parts = kinds.into_iter().filter(|kind| count(*kind) > 0);
     let parts: Vec<String> =
         parts.map(|kind| paint.outcome(kind, &format!("{} {}", count(kind), kind.name()))).collect();
@@ -33,15 +33,15 @@ pub fn summary(outcomes: &[Outcome], took: Duration, colour: bool) -> String {
     format!("{} case{s} in {:.1} s: {}", outcomes.len(), took.as_secs_f64(), parts.join(", "))
 }
 
-/// What was not conformant, a line each, by case and, where there are several, by subject; what was
-/// found in several plays alike stands there once. Nothing where all was conformant.
+/// A line for each case that was not conformant, with the subject if there are several. Equal lines
+/// of several plays are merged. Empty if everything was conformant.
 #[must_use]
-pub fn not_conformant(plays: impl IntoIterator<Item = impl Into<PlaySummary>>, colour: bool) -> String {
+pub fn list_not_conformant(plays: impl IntoIterator<Item = impl Into<PlaySummary>>, colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut lines: Vec<(String, usize)> = Vec::new();
     let all: Vec<PlaySummary> = plays.into_iter().map(Into::into).collect();
     let several = all.windows(2).any(|pair| pair[0].subject.name != pair[1].subject.name);
-    for play in all.iter().filter(|it| it.outcome != Outcome::Conformant) {
+    for play in all.iter().filter(|it| it.outcome != RunOutcome::Conformant) {
         let said = &play.headline;
         let why =
             said.split_once(": ").map_or_else(String::new, |(_, why)| format!(": {}", shortened(first_line(why))));
@@ -61,11 +61,11 @@ pub fn not_conformant(plays: impl IntoIterator<Item = impl Into<PlaySummary>>, c
     format!("not conformant:\n{}", lines.join("\n"))
 }
 
-/// The first words that differ, and how many more do.
+/// The first differing words, and the number of the others.
 fn shortened(text: &str) -> String {
     let words: Vec<&str> = text.split(", ").collect();
-    match words.len().checked_sub(NAMED) {
-        Some(more) if more > 1 => format!("{}, and {more} more", words[..NAMED].join(", ")),
+    match words.len().checked_sub(MOST_WORDS) {
+        Some(more) if more > 1 => format!("{}, and {more} more", words[..MOST_WORDS].join(", ")),
         _ => text.to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Cases by subjects: who passed what, and where the others first went another way.
+//! A table of cases by subjects, with the first difference of those that failed.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use super::failure::brief;
 use super::paint::Paint;
 use crate::verdict::Judgement;
 
-/// A table of all judgements: a row a case, a column a subject, both in the order in which they
-/// first come; below each row what went wrong first.
+/// A table of all judgements: a row per case and a column per subject, in order of first
+/// appearance, with the first finding below each row.
 #[must_use]
 pub fn table(judgements: &[Judgement], colour: bool) -> String {
     let paint = Paint::new(colour);
@@ -42,20 +42,20 @@ pub fn table(judgements: &[Judgement], colour: bool) -> String {
 }
 
 pub(super) fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut kept = Vec::new();
-    for one in all {
-        if !kept.contains(&one) {
-            kept.push(one);
+    let mut distinct = Vec::new();
+    for text in all {
+        if !distinct.contains(&text) {
+            distinct.push(text);
         }
     }
-    kept
+    distinct
 }
 
 fn width<'a>(all: impl IntoIterator<Item = &'a str>) -> usize {
     all.into_iter().map(|text| text.chars().count()).max().unwrap_or(0)
 }
 
-/// Padded with blanks to so many columns.
+/// Pads a text with blanks to this width.
 pub(super) fn pad(text: &str, wide: usize) -> String {
     let missing = wide.saturating_sub(text.chars().count());
     format!("{text}{}", " ".repeat(missing))

@@ -1,42 +1,43 @@
-//! Reports as readers see them.
+//! Tests of complete reports.
 
-mod conduct;
+mod diagnosis;
 
 use std::time::Duration;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::junit::{Played, junit};
+use super::junit::{TimedJudgement, junit};
 use super::{
-    Again, Side, causes, failure, github, json as as_json, not_conformant, side_by_side, summary, table, totals,
+    RerunCommands, TitledTimeline, common_causes, failure, github, json as as_json, list_not_conformant, side_by_side,
+    summary, table, totals,
 };
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::recording::{Blame, Diagnosis, Recording};
-use crate::timeline::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
+use crate::timeline::fixture::{RecordingBuilder, deployment, event, owned_set, ready, revision, scaled, with_patch};
 use crate::timeline::{Provenance, Timeline};
 use crate::verdict::Judgement;
 use crate::verdict::fixture::judge;
 
-fn again() -> Again {
+fn rerun() -> RerunCommands {
     let repeat = "lockstep run cases/rolling/x.yaml --subject ours".to_owned();
-    Again { program: "lockstep".to_owned(), repeat }
+    RerunCommands { program: "lockstep".to_owned(), repeat }
 }
 
 fn web() -> Value {
-    with(&deployment("web", 10, "app:1"), &revision(1))
+    with_patch(&deployment("web", 10, "app:1"), &revision(1))
 }
 
 /// A scale-up to 12 in which rs1 is given this size.
 fn recording(size: i32) -> Recording {
-    let set = with(&owned_set(&web(), "1", "app:1", 10), &json!({"status": ready(10)}));
-    Film::rolled_out(10)
-        .user(1, "scale 12")
-        .driver(&scaled(&web(), 12))
-        .other(&scaled(&set, size))
+    let set = with_patch(&owned_set(&web(), "1", "app:1", 10), &json!({"status": ready(10)}));
+    RecordingBuilder::rolled_out(10)
+        .user_step(1, "scale 12")
+        .driver_write(&scaled(&web(), 12))
+        .subject_write(&scaled(&set, size))
         .settled()
-        .node(2, 1, "ready 1")
-        .other(&with(&scaled(&set, size), &json!({"status": ready(11)})))
+        .node_step(2, 1, "ready 1")
+        .subject_write(&with_patch(&scaled(&set, size), &json!({"status": ready(11)})))
         .settled()
         .end()
 }
@@ -48,7 +49,7 @@ fn blessed() -> Timeline {
         controller: text("kube-controller-manager v1.36.3"),
         server: text("kube-apiserver v1.36.3"),
         recordings: 5,
-        seen: None,
+        times_seen: None,
         boots: 2,
     })
 }
@@ -58,8 +59,8 @@ fn wrong() -> Judgement {
 }
 
 #[test]
-fn a_failure_shows_the_first_wrong_step() {
-    assert_snapshot!(failure(&wrong(), &again(), false), @r#"
+fn failure_shows_first_wrong_step() {
+    assert_snapshot!(failure(&wrong(), &rerun(), false), @r#"
     NON-CONFORMANT  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       step 1  scale 12
@@ -91,9 +92,11 @@ fn a_failure_shows_the_first_wrong_step() {
 }
 
 #[test]
-fn a_broken_lab_is_named() {
-    let film = Film::rolled_out(10).user(1, "scale 12").trouble(Blame::Environment, "the API server went away");
-    assert_snapshot!(failure(&judge(&film.aborted(), Some(&blessed())), &again(), false), @r#"
+fn failure_names_broken_test_environment() {
+    let builder = RecordingBuilder::rolled_out(10)
+        .user_step(1, "scale 12")
+        .trouble(Blame::Environment, "the API server went away");
+    assert_snapshot!(failure(&judge(&builder.aborted(), Some(&blessed())), &rerun(), false), @r#"
     INCONCLUSIVE  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       step 1  scale 12
@@ -106,8 +109,8 @@ fn a_broken_lab_is_named() {
 }
 
 #[test]
-fn a_broken_invariant_is_explained() {
-    assert_snapshot!(failure(&judge(&recording(20), None), &again(), false), @r#"
+fn failure_explains_broken_invariant() {
+    assert_snapshot!(failure(&judge(&recording(20), None), &rerun(), false), @r#"
     NON-CONFORMANT  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       step 1  scale 12
@@ -127,8 +130,8 @@ fn a_broken_invariant_is_explained() {
 }
 
 #[test]
-fn an_unblessed_case_says_what_to_do() {
-    assert_snapshot!(failure(&judge(&recording(12), None), &again(), false), @"
+fn unblessed_case_says_what_to_do() {
+    assert_snapshot!(failure(&judge(&recording(12), None), &rerun(), false), @"
     UNBLESSED  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       what ours (rollout-controller 0.1.0) did:
@@ -156,10 +159,10 @@ fn an_unblessed_case_says_what_to_do() {
 }
 
 #[test]
-fn a_changed_case_says_what_to_do() {
+fn changed_case_says_what_to_do() {
     let mut blessed = blessed();
     blessed.case = Some("0123456789abcdef".to_owned());
-    assert_snapshot!(failure(&judge(&recording(12), Some(&blessed)), &again(), false), @"
+    assert_snapshot!(failure(&judge(&recording(12), Some(&blessed)), &rerun(), false), @"
     CHANGED  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       the case has changed since it was blessed; bless it again
@@ -170,7 +173,7 @@ fn a_changed_case_says_what_to_do() {
 }
 
 #[test]
-fn a_table_has_a_row_a_case_and_a_column_a_subject() {
+fn table_has_row_per_case_and_column_per_subject() {
     let mut upstream = judge(&recording(12), Some(&blessed()));
     upstream.subject.name = "upstream".to_owned();
     let mut other = upstream.clone();
@@ -184,7 +187,7 @@ fn a_table_has_a_row_a_case_and_a_column_a_subject() {
 }
 
 #[test]
-fn totals_count_areas_and_requests_for_each_subject() {
+fn totals_count_areas_and_requests_per_subject() {
     let mut upstream = judge(&recording(12), Some(&blessed()));
     upstream.subject.name = "upstream".to_owned();
     upstream.metrics.requests = [("create".to_owned(), 1), ("update".to_owned(), 12)].into();
@@ -207,17 +210,18 @@ fn totals_count_areas_and_requests_for_each_subject() {
 }
 
 #[test]
-fn a_summary_counts_outcomes() {
+fn summary_counts_outcomes() {
     let took = Duration::from_millis(3210);
-    let outcomes = [Outcome::Conformant, Outcome::Conformant, Outcome::NonConformant];
+    let outcomes = [RunOutcome::Conformant, RunOutcome::Conformant, RunOutcome::NonConformant];
     assert_eq!(summary(&outcomes, took, false), "3 cases in 3.2 s: 2 conformant, 1 non-conformant");
     assert_eq!(summary(&[], took, false), "no case selected");
 }
 
 #[test]
-fn two_columns_mark_the_first_difference() {
+fn side_by_side_marks_first_difference() {
     let (left, right) = (blessed(), Timeline::from_recording(&recording(13)));
-    let (left, right) = (Side { title: "upstream", timeline: &left }, Side { title: "ours", timeline: &right });
+    let (left, right) =
+        (TitledTimeline { title: "upstream", timeline: &left }, TitledTimeline { title: "ours", timeline: &right });
     assert_snapshot!(side_by_side(left, right, 120, false), @"
     upstream                                                     ours
     ───────────────────────────────────────────────────────────┬───────────────────────────────────────────────────────────
@@ -247,9 +251,9 @@ fn two_columns_mark_the_first_difference() {
 }
 
 #[test]
-fn columns_fit_the_width() {
+fn side_by_side_fits_width() {
     let timeline = blessed();
-    let side = Side { title: "upstream", timeline: &timeline };
+    let side = TitledTimeline { title: "upstream", timeline: &timeline };
     for width in [120, 121, 150, 200, 300] {
         let text = side_by_side(side, side, width, false);
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
@@ -268,23 +272,26 @@ fn json_is_one_object_on_one_line() {
 }
 
 #[test]
-fn colour_comes_only_when_asked_for() {
-    assert!(!failure(&wrong(), &again(), false).contains('\u{1b}'));
-    assert!(failure(&wrong(), &again(), true).contains('\u{1b}'));
+fn colour_is_used_only_on_request() {
+    assert!(!failure(&wrong(), &rerun(), false).contains('\u{1b}'));
+    assert!(failure(&wrong(), &rerun(), true).contains('\u{1b}'));
 }
 
 #[test]
-fn what_the_server_refused_is_told() {
-    let film = Film::rolled_out(10).user(1, "scale 12").request("update", "replicasets", 403);
-    let film = film.refused("get", "leases", "there").refused("get", "leases", "there").refused("list", "pods", "");
-    let judgement = judge(&film.unsettled(Blame::Subject, "nothing was done").aborted(), Some(&blessed()));
-    let told = failure(&judgement, &again(), false);
+fn failure_lists_refused_requests() {
+    let builder = RecordingBuilder::rolled_out(10).user_step(1, "scale 12").request("update", "replicasets", 403);
+    let builder = builder
+        .refused_request("get", "leases", "there")
+        .refused_request("get", "leases", "there")
+        .refused_request("list", "pods", "");
+    let judgement = judge(&builder.unsettled(Blame::Subject, "nothing was done").aborted(), Some(&blessed()));
+    let text = failure(&judgement, &rerun(), false);
     let line = "  the API server refused the subject (401, 403): get leases in there (2×), list pods in all namespaces (1×), \
                 update replicasets (1×)\n";
-    assert!(told.contains(line), "{told}");
+    assert!(text.contains(line), "{text}");
     let metrics = &serde_json::from_str::<Value>(&as_json(&judgement)).unwrap()["metrics"];
     assert_eq!(metrics["refused"]["get leases in there"], 2);
-    // What is not about the case is none of its costs.
+    // Requests that are not about the case are not in its metrics.
     assert_eq!((&metrics["requests"], &metrics["errors"]), (&json!({"update": 5}), &json!(1)));
 }
 
@@ -293,33 +300,33 @@ fn reports_name_definitions_whose_rules_were_not_evaluated() {
     let mut recording = recording(13);
     recording.header.unevaluated = vec!["things.example.com".to_owned()];
     let judgement = judge(&recording, Some(&blessed()));
-    let text = failure(&judgement, &again(), false);
+    let text = failure(&judgement, &rerun(), false);
     assert!(text.contains("accepts objects that break those of things.example.com\n"), "{text}");
     let json = serde_json::from_str::<Value>(&as_json(&judgement)).unwrap();
     assert_eq!(json["unevaluated"], json!(["things.example.com"]));
 }
 
-/// Every text of a recording may be hostile: none of it acts on a terminal, in a job that reads
-/// along, or on a page.
+/// Every text of a recording may be hostile: none may act on a terminal, in a CI job or on a page.
 #[test]
-fn nothing_in_a_recording_acts_where_it_is_shown() {
+fn hostile_texts_of_recording_are_harmless_in_reports() {
     const EVIL: &str = "\u{1b}[2J\u{9b}31m\u{202e}\n::error file=x::<script>##[error]";
     let name = |size| {
-        let named = owned_set(&with(&web(), &json!({"metadata": {"name": EVIL}})), EVIL, EVIL, 10);
-        scaled(&with(&named, &json!({"metadata": {"annotations": {EVIL: EVIL}}})), size)
+        let named = owned_set(&with_patch(&web(), &json!({"metadata": {"name": EVIL}})), EVIL, EVIL, 10);
+        scaled(&with_patch(&named, &json!({"metadata": {"annotations": {EVIL: EVIL}}})), size)
     };
-    let film = Film::rolled_out(10).user(1, EVIL).driver(&scaled(&web(), 12)).other(&name(13));
-    let film = film.met(EVIL).refused(EVIL, EVIL, EVIL).other(&event("e", EVIL, EVIL, 1));
-    let mut recording = film.trouble(Blame::Subject, EVIL).aborted();
+    let builder =
+        RecordingBuilder::rolled_out(10).user_step(1, EVIL).driver_write(&scaled(&web(), 12)).subject_write(&name(13));
+    let builder = builder.injection(EVIL).refused_request(EVIL, EVIL, EVIL).subject_write(&event("e", EVIL, EVIL, 1));
+    let mut recording = builder.trouble(Blame::Subject, EVIL).aborted();
     let header = &mut recording.header;
     header.source = format!("{EVIL}\n").repeat(9);
     for text in [&mut header.case, &mut header.path, &mut header.subject.name, &mut header.cluster.version] {
         EVIL.clone_into(text);
     }
     let judgement = judge(&recording, Some(&blessed()));
-    let side = |timeline| Side { title: "x", timeline };
-    let none = Again::default();
-    let frames = crate::course::Frames::of(&recording);
+    let side = |timeline| TitledTimeline { title: "x", timeline };
+    let none = RerunCommands::default();
+    let frames = crate::series::RecordingTrace::of(&recording);
     let shown = [
         failure(&judgement, &none, false),
         super::headline(&judgement),
@@ -327,68 +334,68 @@ fn nothing_in_a_recording_acts_where_it_is_shown() {
         judgement.timeline.to_string(),
         side_by_side(side(&judgement.timeline), side(&blessed()), 160, false),
         table(std::slice::from_ref(&judgement), false),
-        github::annotated(&judgement, &none).unwrap(),
+        github::case_annotation(&judgement, &none).unwrap(),
         super::page::page(
             "x",
-            &[super::page::Sheet {
+            &[super::page::CaseSection {
                 judgement: &judgement,
                 expected: None,
-                again: &none,
+                rerun: &none,
                 took: None,
                 frames: Some(&frames),
             }],
         ),
-        junit(&[Played { judgement: &judgement, again: &none, took: Duration::ZERO }]),
+        junit(&[TimedJudgement { judgement: &judgement, rerun: &none, took: Duration::ZERO }]),
     ];
     for text in shown {
-        let acts = |letter| crate::plain::acts(letter) && !matches!(letter, '\n' | '\t');
+        let acts = |letter| crate::sanitize::is_unprintable(letter) && !matches!(letter, '\n' | '\t');
         assert!(!text.contains(acts), "{text:?}");
         let commands = text.lines().filter(|line| line.trim().starts_with("::")).count();
-        // The annotation itself is one.
+        // The annotation itself is one command.
         assert_eq!(commands, usize::from(text.starts_with("::error file=")), "{text}");
     }
 }
 
-/// A subject that did nothing wrong is not conformant as long as nothing says what is right.
+/// Without a golden timeline a subject is never reported as conformant.
 #[test]
-fn what_is_unblessed_is_called_so_everywhere() {
+fn every_report_calls_unblessed_case_unblessed() {
     let mut changed = blessed();
     changed.case = Some("0123456789abcdef".to_owned());
     for (judgement, why) in [
         (judge(&recording(12), None), "it has no golden timeline"),
         (judge(&recording(12), Some(&changed)), "the case has changed since it was blessed"),
     ] {
-        let again = again();
-        let xml = junit(&[Played { judgement: &judgement, again: &again, took: Duration::ZERO }]);
+        let rerun = rerun();
+        let xml = junit(&[TimedJudgement { judgement: &judgement, rerun: &rerun, took: Duration::ZERO }]);
         assert!(xml.contains(&format!("<error message=\"unblessed: {why}\" type=\"unblessed\">")), "{xml}");
         let value: Value = serde_json::from_str(&as_json(&judgement)).unwrap();
         assert_eq!((&value["verdict"], &value["outcome"]), (&json!("unblessed"), &json!("unblessed")));
-        let told = github::Told { judgement: &judgement, again: &again };
-        let page = github::job_summary(1, &[told], None);
+        let judged = github::JudgedCase { judgement: &judgement, rerun: &rerun };
+        let page = github::job_summary(1, &[judged], None);
         assert!(page.contains("1 of 2 not conformant") && page.contains("| ours | unblessed |"), "{page}");
-        let note = github::annotated(&judgement, &again).unwrap();
+        let note = github::case_annotation(&judgement, &rerun).unwrap();
         assert!(note.contains(&format!("rolling/x%3A unblessed%3A {why}")), "{note}");
-        for said in [xml, value.to_string(), page, note, not_conformant([&judgement], false)] {
+        for said in [xml, value.to_string(), page, note, list_not_conformant([&judgement], false)] {
             assert!(!said.replace("not conformant", "").contains("conformant"), "{said}");
         }
     }
 }
 
 #[test]
-fn a_run_ends_with_what_was_not_conformant() {
+fn run_ends_with_list_of_not_conformant_cases() {
     let good = judge(&recording(12), Some(&blessed()));
     let all = [wrong(), good.clone(), judge(&recording(12), None), wrong()];
-    assert_snapshot!(not_conformant(&all, false), @r"
+    assert_snapshot!(list_not_conformant(&all, false), @r"
     not conformant:
       non-conformant  rolling/x: step 1 (scale 12): rs1 10 -> 13 instead of rs1 10 -> 12 (2×)
       unblessed       rolling/x: it has no golden timeline
     ");
-    assert_eq!(not_conformant([&good], false), "");
+    assert_eq!(list_not_conformant([&good], false), "");
 }
 
 #[test]
-fn failures_that_differ_in_numbers_alone_have_nothing_in_common() {
+fn failures_that_differ_only_in_numbers_have_no_common_cause() {
     let of = |number: usize| Judgement { case: format!("rolling/{number}"), ..wrong() };
     let all: Vec<Judgement> = (0..5).map(of).collect();
-    assert_eq!(causes(&all), "");
+    assert_eq!(common_causes(&all), "");
 }

@@ -1,15 +1,14 @@
-//! What many judgements come to: conformant cases by area, and the subjects' requests by verb.
-//! Requests are told, never judged.
+//! Totals of many judgements: conformant cases by area, and the requests of the subjects by verb.
+//! Requests are reported, never judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::paint::Paint;
 use super::table::{distinct, pad};
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::verdict::Judgement;
 
-/// Two small tables with a column for each subject. Nothing for a single case, which speaks for
-/// itself.
+/// Two small tables with a column per subject. Empty for a single case.
 #[must_use]
 pub fn totals(judgements: &[Judgement], colour: bool) -> String {
     let cases: BTreeSet<_> = judgements.iter().map(|judgement| judgement.case.as_str()).collect();
@@ -23,9 +22,11 @@ pub fn totals(judgements: &[Judgement], colour: bool) -> String {
     for area in judgements.iter().map(|judgement| area(&judgement.case)) {
         areas.entry(area).or_insert_with(|| {
             let cell = |subject| {
-                let outcomes: Vec<_> =
-                    of(judgements, subject).filter(|it| self::area(&it.case) == area).map(Judgement::outcome).collect();
-                let conformant = outcomes.iter().filter(|outcome| **outcome == Outcome::Conformant).count();
+                let outcomes: Vec<_> = judgements_of(judgements, subject)
+                    .filter(|it| self::area(&it.case) == area)
+                    .map(Judgement::outcome)
+                    .collect();
+                let conformant = outcomes.iter().filter(|outcome| **outcome == RunOutcome::Conformant).count();
                 format!("{conformant} of {}", outcomes.len())
             };
             subjects.iter().copied().map(cell).collect()
@@ -35,7 +36,10 @@ pub fn totals(judgements: &[Judgement], colour: bool) -> String {
     for verb in judgements.iter().flat_map(|judgement| judgement.metrics.requests.keys()) {
         verbs.entry(verb).or_insert_with(|| {
             let cell = |subject| {
-                tally(of(judgements, subject).map(|it| it.metrics.requests.get(verb).copied().unwrap_or_default()))
+                tally(
+                    judgements_of(judgements, subject)
+                        .map(|it| it.metrics.requests.get(verb).copied().unwrap_or_default()),
+                )
             };
             subjects.iter().copied().map(cell).collect()
         });
@@ -43,11 +47,11 @@ pub fn totals(judgements: &[Judgement], colour: bool) -> String {
     let mut requests: Vec<_> = verbs.into_iter().collect();
     requests.push((
         "conflicts",
-        subjects.iter().map(|it| tally(of(judgements, it).map(|one| one.metrics.conflicts))).collect(),
+        subjects.iter().map(|it| tally(judgements_of(judgements, it).map(|one| one.metrics.conflicts))).collect(),
     ));
     requests.push((
         "other errors",
-        subjects.iter().map(|it| tally(of(judgements, it).map(|one| one.metrics.errors))).collect(),
+        subjects.iter().map(|it| tally(judgements_of(judgements, it).map(|one| one.metrics.errors))).collect(),
     ));
 
     let areas: Vec<_> = areas.into_iter().collect();
@@ -58,7 +62,7 @@ pub fn totals(judgements: &[Judgement], colour: bool) -> String {
     )
 }
 
-fn of<'a>(all: &'a [Judgement], subject: &'a str) -> impl Iterator<Item = &'a Judgement> {
+fn judgements_of<'a>(all: &'a [Judgement], subject: &'a str) -> impl Iterator<Item = &'a Judgement> {
     all.iter().filter(move |judgement| judgement.subject.name == subject)
 }
 
@@ -67,10 +71,10 @@ fn area(case: &str) -> &str {
     case.rsplit_once('/').map_or("", |(area, _)| area)
 }
 
-/// `412 (3.1)`: the sum, and what it is for one case.
+/// The sum, and the mean per case: `412 (3.1)`.
 fn tally(numbers: impl Iterator<Item = u64>) -> String {
     let (sum, count) = numbers.fold((0_u64, 0_u64), |(sum, count), number| (sum + number, count + 1));
-    // Tenths, rounded; numbers of requests are far from where a product would overflow.
+    // Rounded tenths. Numbers of requests are too small for the product to overflow.
     let tenths = (sum * 20 + count) / (count * 2).max(1);
     format!("{sum} ({}.{})", tenths / 10, tenths % 10)
 }

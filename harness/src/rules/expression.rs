@@ -1,5 +1,5 @@
-//! One expression: parsed, and checked as far as it can be without a recording, so that a slip of
-//! the pen is a bad case and not a verdict.
+//! Parses a rule's expression and checks what can be checked without a recording, so that a mistake
+//! makes the case invalid instead of changing a verdict.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,69 +7,70 @@ use std::ops::Range;
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use cel::parser::PrattParser;
 
-use super::{history, scene, types};
+use super::{history, types, variables};
 
-/// The functions of CEL's own that rules may call; operators and macros aside.
+/// CEL's standard functions that rules may call, besides operators and macros.
 const FUNCTIONS: [&str; 12] =
     ["bool", "contains", "double", "dyn", "endsWith", "int", "matches", "size", "startsWith", "string", "type", "uint"];
 
-/// CEL's macros, as far as rules have them.
+/// CEL's macros that rules may use.
 const MACROS: [&str; 6] = ["all", "exists", "exists_one", "filter", "has", "map"];
-/// What other languages write, and what CEL has for it.
-const ELSEWHERE: [(&str, &str); 6] = [("=", "=="), ("and", "&&"), ("or", "||"), ("not", "!"), ("&", "&&"), ("|", "||")];
+/// Operators of other languages, and those of CEL.
+const OTHER_LANGUAGES: [(&str, &str); 6] =
+    [("=", "=="), ("and", "&&"), ("or", "||"), ("not", "!"), ("&", "&&"), ("|", "||")];
 
 /// The longest rule, in bytes.
 const LONGEST: usize = 1_000;
 /// The deepest nesting of brackets and of `?`.
 const DEEPEST: usize = 16;
-/// The most signs and dots that make a tree deeper one by one; `&&` and `||` do not.
+/// The most operators and dots, each of which makes the tree deeper; `&&` and `||` do not.
 const MOST: usize = 40;
 
-/// A rule's expression, ready to be asked.
+/// A rule's parsed expression.
 #[derive(Debug)]
-pub(crate) struct Expression {
+pub(crate) struct RuleExpression {
     pub(super) root: IdedExpr,
     pub(super) text: String,
     /// The variables that it uses.
     pub(super) variables: BTreeSet<String>,
-    /// Whether it asks about what has been.
-    pub(super) looks_back: bool,
-    /// The labels of steps that it names, and where in its text.
+    /// Whether it uses functions over history.
+    pub(super) uses_history: bool,
+    /// The labels of steps in the expression, and their positions.
     pub(crate) labels: Vec<(String, Range<usize>)>,
 }
 
-/// What is wrong with an expression, and where in its text, in bytes.
+/// A mistake in an expression, and its position in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistake {
     pub(crate) at: Range<usize>,
-    pub(crate) what: String,
+    pub(crate) message: String,
     pub(crate) hint: String,
-    /// The word that was not known, and those that are.
+    /// The unknown word, and the known ones.
     pub(crate) unknown: Option<(String, Vec<&'static str>)>,
 }
 
-impl Expression {
-    /// Read an expression.
+impl RuleExpression {
+    /// Parses an expression.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All mistakes.
     pub(crate) fn read(text: &str) -> Result<Self, Vec<Mistake>> {
-        too_much(text).map_or(Ok(()), |mistake| Err(vec![mistake]))?;
+        complexity_error(text).map_or(Ok(()), |mistake| Err(vec![mistake]))?;
         let root = parse(text).map_err(|errors| {
             let mistake = |error: &cel::ParseError| {
-                let at = place_of(text, error.pos);
+                let at = word_at(text, error.pos);
                 let word = text.get(at.clone()).unwrap_or_default();
-                let meant = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == word);
+                let meant = OTHER_LANGUAGES.iter().find(|(elsewhere, _)| *elsewhere == word);
                 let hint = meant.map_or_else(|| error.msg.clone(), |(_, here)| format!("did you mean `{here}`?"));
-                Mistake { at, what: "this is not CEL".to_owned(), hint, unknown: None }
+                Mistake { at, message: "this is not CEL".to_owned(), hint, unknown: None }
             };
-            // What follows the first is a consequence of it.
+            // Later errors of the parser follow from the first.
             errors.errors.iter().take(1).map(mistake).collect::<Vec<_>>()
         })?;
         let (mistakes, labels) = (Vec::new(), Vec::new());
-        let mut check = Check { text, mistakes, variables: BTreeSet::new(), looks_back: false, labels };
-        check.look(&root, &mut Vec::new());
-        let Check { mistakes, variables, looks_back, labels, .. } = check;
+        let mut check = NameCheck { text, mistakes, variables: BTreeSet::new(), uses_history: false, labels };
+        check.visit(&root, &mut Vec::new());
+        let NameCheck { mistakes, variables, uses_history: looks_back, labels, .. } = check;
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -80,22 +81,23 @@ impl Expression {
         if variables.is_empty() && !looks_back {
             let (at, hint) =
                 (0..text.len(), "it does not depend on the recording: use `deployment`, `pods`, …".to_owned());
-            return Err(vec![Mistake { at, what: "the rule is always the same".to_owned(), hint, unknown: None }]);
+            return Err(vec![Mistake { at, message: "the rule is always the same".to_owned(), hint, unknown: None }]);
         }
-        Ok(Self { root, text: text.to_owned(), variables, looks_back, labels })
+        Ok(Self { root, text: text.to_owned(), variables, uses_history: looks_back, labels })
     }
 }
 
-/// The tree of an expression. The crate's other parser needs more stack for a few brackets than a
-/// thread has.
+/// Parses the tree of an expression. The crate's other parser needs more stack for a few brackets
+/// than a thread has.
 pub(super) fn parse(text: &str) -> Result<IdedExpr, cel::ParseErrors> {
     PrattParser::default().parse(text)
 }
 
-/// What the parser and the interpreter, which call themselves at every bracket and sign, would not
-/// come back from.
-fn too_much(text: &str) -> Option<Mistake> {
-    let mistake = |at, what: &str, hint: String| Some(Mistake { at, what: what.to_owned(), hint, unknown: None });
+/// Reports expressions that would overflow the stack: the parser and the interpreter recurse at
+/// every bracket and operator.
+fn complexity_error(text: &str) -> Option<Mistake> {
+    let mistake =
+        |at, problem: &str, hint: String| Some(Mistake { at, message: problem.to_owned(), hint, unknown: None });
     if text.len() > LONGEST {
         return mistake(0..text.len(), "the rule is too long", format!("at most {LONGEST} bytes; split it"));
     }
@@ -118,55 +120,55 @@ fn too_much(text: &str) -> Option<Mistake> {
     None
 }
 
-/// Collects what an expression uses, and what is wrong with that.
-struct Check<'t> {
+/// Collects the names that an expression uses, and the unknown ones.
+struct NameCheck<'t> {
     text: &'t str,
     mistakes: Vec<Mistake>,
     variables: BTreeSet<String>,
-    looks_back: bool,
+    uses_history: bool,
     labels: Vec<(String, Range<usize>)>,
 }
 
-impl Check<'_> {
-    /// Look at a node; `bound` are the names that macros around it have bound.
-    fn look(&mut self, node: &IdedExpr, bound: &mut Vec<String>) {
+impl NameCheck<'_> {
+    /// Visits a node; `bound` are the names that the macros around it bind.
+    fn visit(&mut self, node: &IdedExpr, bound: &mut Vec<String>) {
         match &node.expr {
             Expr::Unspecified | Expr::Literal(_) => {}
             Expr::Ident(name) => self.name(name, bound),
-            Expr::Select(select) => self.look(&select.operand, bound),
+            Expr::Select(select) => self.visit(&select.operand, bound),
             Expr::Call(call) => {
                 let known = self.call(&call.func_name, call.target.is_some(), &call.args);
-                call.target.iter().for_each(|target| self.look(target, bound));
+                call.target.iter().for_each(|target| self.visit(target, bound));
                 let outer = bound.len();
-                // What was meant for a macro binds its first word, as that would.
+                // A misspelt macro binds its first argument, as the macro would.
                 if let (false, Some(_), [IdedExpr { expr: Expr::Ident(name), .. }, _]) =
                     (known, &call.target, &*call.args)
                 {
                     bound.push(name.clone());
                 }
-                call.args.iter().for_each(|argument| self.look(argument, bound));
+                call.args.iter().for_each(|argument| self.visit(argument, bound));
                 bound.truncate(outer);
             }
-            Expr::List(list) => list.elements.iter().for_each(|element| self.look(element, bound)),
+            Expr::List(list) => list.elements.iter().for_each(|element| self.visit(element, bound)),
             Expr::Map(map) => {
                 for entry in &map.entries {
                     if let EntryExpr::MapEntry(entry) = &entry.expr {
-                        self.look(&entry.key, bound);
-                        self.look(&entry.value, bound);
+                        self.visit(&entry.key, bound);
+                        self.visit(&entry.value, bound);
                     }
                 }
             }
             Expr::Struct(structure) => {
-                let known = scene::variables();
+                let known = variables::variables();
                 self.unknown("type", &structure.type_name, known);
             }
             Expr::Comprehension(all) => {
-                self.look(&all.iter_range, bound);
-                self.look(&all.accu_init, bound);
+                self.visit(&all.iter_range, bound);
+                self.visit(&all.accu_init, bound);
                 let outer = bound.len();
                 bound.extend([all.iter_var.clone(), all.accu_var.clone()]);
                 bound.extend(all.iter_var2.clone());
-                [&all.loop_cond, &all.loop_step, &all.result].iter().for_each(|part| self.look(part, bound));
+                [&all.loop_cond, &all.loop_step, &all.result].iter().for_each(|part| self.visit(part, bound));
                 bound.truncate(outer);
             }
         }
@@ -176,59 +178,58 @@ impl Check<'_> {
         if name.starts_with('@') || bound.iter().any(|it| it == name) {
             return;
         }
-        if scene::variables().contains(&name) {
+        if variables::variables().contains(&name) {
             self.variables.insert(name.to_owned());
         } else {
-            self.unknown("name", name, scene::variables());
+            self.unknown("name", name, variables::variables());
         }
     }
 
-    /// Whether there is such a function.
+    /// Whether this function exists.
     fn call(&mut self, name: &str, of: bool, arguments: &[IdedExpr]) -> bool {
         let is_operator = !name.starts_with(|first: char| first.is_ascii_alphabetic());
-        if is_operator || FUNCTIONS.contains(&name) || scene::FUNCTIONS.contains(&name) {
+        if is_operator || FUNCTIONS.contains(&name) || variables::FUNCTIONS.contains(&name) {
             return true;
         }
         if !history::FUNCTIONS.contains(&name) {
-            let known = [&FUNCTIONS[..], &MACROS, &scene::FUNCTIONS, &history::FUNCTIONS].concat();
+            let known = [&FUNCTIONS[..], &MACROS, &variables::FUNCTIONS, &history::FUNCTIONS].concat();
             self.unknown("function", name, known);
             return false;
         }
-        self.looks_back = true;
+        self.uses_history = true;
         let (asked, wrong) = match arguments {
             [IdedExpr { expr: Expr::Literal(LiteralValue::String(text)), .. }] if !of => {
-                (text.inner(), history::check(name, text.inner()).err())
+                (text.inner(), history::check_argument(name, text.inner()).err())
             }
             _ => (name, Some(format!("`{name}` takes one text in quotes"))),
         };
         if name == "began" && wrong.is_none() {
-            self.labels.push((asked.to_owned(), place(self.text, asked)));
+            self.labels.push((asked.to_owned(), find_word(self.text, asked)));
         }
         if let Some(hint) = wrong {
-            let (at, what) = (place(self.text, asked), format!("wrong argument of `{name}`"));
-            self.mistakes.push(Mistake { at, what, hint, unknown: None });
+            let (at, what) = (find_word(self.text, asked), format!("wrong argument of `{name}`"));
+            self.mistakes.push(Mistake { at, message: what, hint, unknown: None });
         }
         true
     }
 
-    fn unknown(&mut self, what: &str, name: &str, known: Vec<&'static str>) {
-        let (at, what) = (place(self.text, name), format!("unknown {what} `{name}`"));
-        let hint = format!("known: {}", known.join(", "));
-        self.mistakes.push(Mistake { at, what, hint, unknown: Some((name.to_owned(), known)) });
+    fn unknown(&mut self, noun: &str, name: &str, candidates: Vec<&'static str>) {
+        let (at, what) = (find_word(self.text, name), format!("unknown {noun} `{name}`"));
+        let hint = format!("known: {}", candidates.join(", "));
+        self.mistakes.push(Mistake { at, message: what, hint, unknown: Some((name.to_owned(), candidates)) });
     }
 }
 
-/// Where a word stands first as a word of its own; all of the text where it does not.
-pub(super) fn place(text: &str, word: &str) -> Range<usize> {
+/// The first position of a word as a whole word; the whole text if there is none.
+pub(super) fn find_word(text: &str, word: &str) -> Range<usize> {
     let part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
     let alone = |at: &usize| !part(text[..*at].chars().next_back()) && !part(text[at + word.len()..].chars().next());
     let found = text.match_indices(word).map(|(at, _)| at).find(alone);
     found.map_or(0..text.len(), |at| at..at + word.len())
 }
 
-/// The byte at a line and column of a text, as CEL's parser counts them, to the end of the word
-/// there.
-fn place_of(text: &str, (line, column): (isize, isize)) -> Range<usize> {
+/// Converts a line and column of CEL's parser to the bytes of the word there.
+fn word_at(text: &str, (line, column): (isize, isize)) -> Range<usize> {
     let line = usize::try_from(line - 1).unwrap_or(0);
     let begins: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
     let column = usize::try_from(column - 1).unwrap_or(0);

@@ -1,60 +1,63 @@
-//! What has been, since the very beginning of the recording: the functions of rules that look back.
+//! The functions of rules that look back to the very beginning of the recording.
 //!
-//! A new one is a name in `FUNCTIONS`, a check of its argument, a field that `take` fills, and an
-//! answer.
+//! A new function needs a name in `FUNCTIONS`, a check of its argument, a field that `record`
+//! fills, and a method.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::pointer::At;
-use crate::recording::{Change, Entry, Version, Writer};
+use crate::pointer::JsonPointer;
+use crate::recording::{ChangeType, ObjectVersion, RecordingEntry, WriterRole};
 use crate::timeline::Frame;
 
-/// The functions; each takes one text.
+/// The functions; each takes one string.
 pub(super) const FUNCTIONS: [&str; 3] = ["began", "count", "restarts"];
 
-/// The kinds of workloads whose pod template can be changed.
+/// The kinds of workloads whose pod template can change.
 const TEMPLATED: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Rollout"];
-/// Those that are restarted by making a Job: of the same name, in place of the one before, or of a
-/// CronJob.
-const MADE: [&str; 2] = [JOB, "CronJob"];
+/// Kinds that are restarted by creating a Job: one of the same name in place of the old one, or one
+/// of a CronJob.
+const JOB_KINDS: [&str; 2] = [JOB, "CronJob"];
 const JOB: &str = "Job";
-/// What decisions are called, as timelines print them.
+/// The verbs of decisions, as timelines print them.
 const DECISIONS: [&str; 6] = ["created", "deleted", "adopted", "released", "annotated", "changed"];
 
 /// Everything that was decided so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct History {
-    /// The decisions as timelines print them, in words. Each write is one: upstream may take a step
-    /// in two.
+pub(super) struct RuleHistory {
+    /// The decisions as timelines print them, split into words. Each write is one decision:
+    /// upstream may take a step in two.
     decisions: Vec<Vec<String>>,
     /// The messages that the webhook has received.
     posts: Vec<Arc<str>>,
-    /// How often somebody other than the case changed a workload's pod template, set a Rollout's
-    /// `restartAt`, or made a Job, by `kind/name`.
+    /// How often another writer than the case changed a workload's pod template, set a Rollout's
+    /// `restartAt`, or created a Job, by `kind/name`.
     restarts: BTreeMap<String, i64>,
-    /// The workloads that were ever there.
+    /// All workloads that have ever existed.
     workloads: BTreeSet<String>,
-    /// The numbers of the steps that carry a label.
+    /// The numbers of the labelled steps.
     labels: Arc<BTreeMap<String, u32>>,
-    /// The number of the step that is on.
+    /// The number of the current step.
     step: u32,
 }
 
-impl History {
-    /// Of a case whose steps carry these labels; nothing has been yet.
+impl RuleHistory {
+    /// An empty history of a case whose steps have these labels.
     pub(super) fn of(labels: Arc<BTreeMap<String, u32>>) -> Self {
         Self { labels, ..Self::default() }
     }
 
-    /// Remember what led to this frame; whether there was anything to remember.
-    pub(super) fn take(&mut self, frame: &Frame<'_, '_>) -> bool {
-        if let Entry::Request(request) = frame.entry {
-            let post = request.posted();
+    /// Records what led to this frame; returns whether anything was recorded.
+    pub(super) fn record(&mut self, frame: &Frame<'_, '_>) -> bool {
+        if let RecordingEntry::Request(request) = frame.entry {
+            let post = request.webhook_message();
             self.posts.extend(post.map(Arc::from));
             return post.is_some();
         }
-        let restarted = frame.restarted(&TEMPLATED).into_iter().chain(frame.version.and_then(|job| self.made_of(job)));
+        let restarted = frame
+            .restarted_workload(&TEMPLATED)
+            .into_iter()
+            .chain(frame.version.and_then(|job| self.restarted_by_job(job)));
         let restarted: Vec<String> = restarted.collect();
         let version = frame.version.filter(|version| kinds().any(|kind| kind == version.kind));
         let appeared = version.is_some_and(|version| self.workloads.insert(name(&version.kind, &version.name)));
@@ -69,14 +72,14 @@ impl History {
         appeared || !restarted.is_empty() || frame.decision().is_some() || begins
     }
 
-    /// The workload that is restarted by somebody making this Job: the CronJob that it is of, or
-    /// the Job that it takes the place of.
-    fn made_of(&self, version: &Version) -> Option<String> {
-        if version.kind != JOB || version.change != Change::Added || version.by != Writer::Other {
+    /// The workload that is restarted by this Job, if another writer than the case created it: the
+    /// CronJob that owns it, or the Job that it replaces.
+    fn restarted_by_job(&self, version: &ObjectVersion) -> Option<String> {
+        if version.kind != JOB || version.change != ChangeType::Added || version.by != WriterRole::Other {
             return None;
         }
         let owner = version.object.at("/metadata/ownerReferences/0/name").and_then(serde_json::Value::as_str);
-        let workload = owner.map_or_else(|| name(JOB, &version.name), |owner| name(MADE[1], owner));
+        let workload = owner.map_or_else(|| name(JOB, &version.name), |owner| name(JOB_KINDS[1], owner));
         self.workloads.contains(&workload).then_some(workload)
     }
 
@@ -94,18 +97,18 @@ impl History {
         Ok(self.step >= *first)
     }
 
-    /// How many decisions hold these words in a row: `rs2 created`, `rs1 10 -> 8`, `revision=2`.
+    /// How many decisions contain these words in a row: `rs2 created`, `rs1 10 -> 8`, `revision=2`.
     pub(super) fn count(&self, words: &str) -> i64 {
         let words: Vec<&str> = words.split_whitespace().collect();
         let holds = |decision: &&Vec<String>| decision.windows(words.len()).any(|window| window == words.as_slice());
         i64::try_from(self.decisions.iter().filter(holds).count()).unwrap_or(i64::MAX)
     }
 
-    /// How often somebody other than the case changed this workload's pod template, set its
-    /// `restartAt`, or made a Job of it.
+    /// How often another writer than the case changed this workload's pod template, set its
+    /// `restartAt`, or created a Job of it.
     ///
     /// # Errors
-    /// There never was such a workload, so that none is the wrong answer.
+    /// There never was such a workload, so 0 would be misleading.
     pub(super) fn restarts(&self, workload: &str) -> Result<i64, String> {
         if !self.workloads.contains(workload) {
             return Err(format!("there was no {workload} so far"));
@@ -115,20 +118,20 @@ impl History {
 }
 
 fn kinds() -> impl Iterator<Item = &'static str> {
-    TEMPLATED.into_iter().chain(MADE)
+    TEMPLATED.into_iter().chain(JOB_KINDS)
 }
 
 fn name(kind: &str, name: &str) -> String {
     format!("{}/{name}", kind.to_lowercase())
 }
 
-/// Whether a function can be asked this.
+/// Checks the argument of a function.
 ///
 /// # Errors
-/// Why not.
-pub(super) fn check(function: &str, argument: &str) -> Result<(), String> {
+/// Why it is invalid.
+pub(super) fn check_argument(function: &str, argument: &str) -> Result<(), String> {
     match function {
-        // Which labels there are is the case's to know.
+        // Which labels exist is checked with the case.
         "began" if argument.trim().is_empty() => Err("name the label of a step".to_owned()),
         "began" => Ok(()),
         "restarts" => match argument.split_once('/') {

@@ -1,47 +1,47 @@
-//! A case's own rules: what must hold at every frame of its recording, at one of them, or at the
-//! end, in CEL.
+//! A case's own rules in CEL: what must hold at every frame of its recording, at one of them, or at
+//! the end.
 //!
-//! A golden timeline says all that upstream did; a rule says what the case is *about*, in a
-//! sentence that a reader can check. Where there is no upstream (config restarts) the rules are the
-//! whole expectation.
+//! A golden timeline says everything that upstream did; a rule says what the case is *about*, in a
+//! sentence that a reader can check. Where there is no upstream (config restarts), the rules are
+//! the whole expectation.
 //!
 //! * `always`, `never`: at every frame, from the settled `given` on. `eventually`: at one frame
 //!   after the first step began. `finally`: when the last step has settled.
-//! * A frame is the state after one version of any object, whoever wrote it, and once more the
-//!   state that has settled. Rules see its objects as the API has them, with a `name` that another
-//!   run shares (`rs1`), and with the zeros and empty maps that the API leaves out; of Secrets they
-//!   see names alone. See `scene`.
+//! * A frame is the state after one version of any object, whatever wrote it, and also each settled
+//!   state. Rules see its objects as the API has them, with a `name` that is the same in every run
+//!   (`rs1`), and with the zeros and empty maps that the API omits; of Secrets they see names
+//!   alone. See `variables`.
 //! * Functions over history look back to the very beginning, `given` included: `began('changed')`
-//!   is whether the step with that label has begun, `count('rs2 created')` how many decisions read
-//!   so, `restarts('deployment/web')` how often the subject changed that pod template. See
-//!   `history`.
+//!   is whether the step with that label has begun, `count('rs2 created')` how many decisions
+//!   contain these words, `restarts('deployment/web')` how often the subject changed that pod
+//!   template. See `history`.
 //!
-//! What is wrong with a rule in itself is found when the case is read: its syntax, a name or a
-//! field that does not exist, parts whose types do not go together. What depends on data shows at a
-//! frame: a label that is not there, the first of no ReplicaSets, the Deployment of a case with
-//! two. There the rule *cannot be evaluated*. It never passes then, and it is never the subject's
-//! failure: the case is bad (64) unless something else speaks against the subject, as a rule has to
-//! ask `has(…)` and `size()` first. A rule that uses `deployment` is asked only while there is one;
-//! one that was asked at no frame at all is broken.
+//! Mistakes in a rule itself are found when the case is read: syntax, unknown names or fields,
+//! operands whose types do not match. What depends on data is found at a frame: a missing label,
+//! the first of no ReplicaSets, the Deployment of a case with two. Such a rule *cannot be
+//! evaluated* there. It does not pass then, and it is not the subject's failure either: the case is
+//! bad (64), unless something else speaks against the subject, because a rule should check `has(…)`
+//! and `size()` first. A rule that uses `deployment` is evaluated only while there is one; a rule
+//! that was never evaluated is broken.
 //!
-//! Pure. `expression` reads a rule, `types` and `shapes` check what goes together in it, `ask`
-//! holds it against a recording, `show` says what its names were. `case` reads rules out of a file,
-//! `verdict` weighs what is broken.
+//! Pure. `expression` parses a rule, `types` and `shapes` check its types, `evaluate` evaluates it
+//! on a recording, `operands` formats the values of its operands. `case` reads rules from a file,
+//! `verdict` weighs broken ones.
 
-mod ask;
+mod evaluate;
 mod expression;
 mod history;
-mod scene;
+mod operands;
 mod shapes;
-mod show;
 mod types;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
-pub(crate) use ask::Asking;
-pub(crate) use expression::{Expression, Mistake};
+pub(crate) use evaluate::RuleEvaluator;
+pub(crate) use expression::{Mistake, RuleExpression};
 
 /// One rule of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,45 +69,45 @@ pub enum When {
     Finally,
 }
 
-/// What a case is held against.
+/// What a case is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expectation {
-    /// The timeline that was recorded from upstream; its rules besides.
+    /// The timeline that was recorded from upstream, and its rules.
     #[default]
     Timeline,
-    /// One of several timelines, as upstream itself does several things; its rules besides.
+    /// One of several timelines, because upstream itself has several outcomes, and its rules.
     Outcomes,
-    /// Its rules alone, as there is no upstream, or as its decisions are chance; a timeline may
-    /// stand beside it all the same.
+    /// Its rules alone, because there is no upstream or its decisions are left to chance; there may
+    /// be a timeline all the same.
     Rules,
 }
 
 impl Expectation {
-    /// Whether a timeline must have been blessed.
+    /// Whether a timeline must be blessed.
     #[must_use]
     pub const fn is_blessed(self) -> bool {
         matches!(self, Self::Timeline | Self::Outcomes)
     }
 }
 
-/// A rule that does not hold, where, and what its names were there.
+/// A rule that does not hold: at which frame, and with which values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenRule {
     /// Which rule.
     pub rule: Rule,
-    /// The frame, in words: `after ReplicaSet rs2 was written (rs2 3 -> 5), version 4 of this
-    /// step`.
+    /// The frame in words: `after ReplicaSet rs2 was written (rs2 3 -> 5), version 4 of this step`.
     pub frame: String,
-    /// Why: `it is false`, or what stands in the way of evaluating it.
+    /// Why: `it is false`, or why it cannot be evaluated.
     pub why: String,
-    /// Whether it could not be evaluated there: that is the case's fault, whatever the subject did.
-    pub unfit: bool,
-    /// The rule's operands as they are written, with their values there.
+    /// Whether it could not be evaluated there, which is the case's fault, whatever the subject
+    /// did.
+    pub is_unevaluable: bool,
+    /// The operands as they are written in the rule, with their values.
     pub values: Vec<(String, String)>,
 }
 
 impl When {
-    /// All of them, in the order in which a case has them.
+    /// All of them, in the order of the case format.
     pub const ALL: [Self; 4] = [Self::Always, Self::Never, Self::Eventually, Self::Finally];
 
     /// The field of the case.
@@ -123,9 +123,9 @@ impl When {
 }
 
 impl Rule {
-    /// Whether it asks which step it is, and so says by when something must be.
+    /// Whether the rule depends on the step, and so requires something by a certain step.
     #[must_use]
-    pub fn says_when(&self) -> bool {
+    pub fn depends_on_step(&self) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         self.when != When::Finally && self.text.split(|c| !is_part(c)).any(|word| word == "step" || word == "began")
     }
@@ -137,9 +137,9 @@ impl Display for Rule {
     }
 }
 
-impl Display for Broken {
+impl Display for BrokenRule {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { rule, frame, why, unfit, values } = self;
+        let Self { rule, frame, why, is_unevaluable: unfit, values } = self;
         let what = if *unfit { "cannot be evaluated" } else { "does not hold" };
         write!(f, "rule `{rule}` (line {}) {what} {frame}: {why}", rule.line)?;
         if values.is_empty() {

@@ -1,45 +1,45 @@
-//! What fields objects have, as rules see them: closed where a rule's slip of the pen would
-//! otherwise only show while a case runs, open where the API has too many of them (a pod's spec and
-//! status).
+//! The fields of objects as rules see them. A shape is closed if a misspelt field would otherwise
+//! be found only while a case runs, and open if the API has too many fields to list (a pod's spec
+//! and status).
 //!
-//! Where a field is listed here it need not be there at every frame: the API leaves out what is
-//! empty, and a rule asks `has(…)` first.
+//! A field that is listed here may be absent at a frame: the API omits empty values, so a rule
+//! should check `has(…)` first.
 
 /// An object, or a part of one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    /// In words: `a Deployment's spec`.
-    pub(super) what: &'static str,
-    /// Its fields, sorted as the API's documentation has them.
-    pub(super) fields: &'static [(&'static str, Slot)],
-    /// Whether it has others.
+pub(super) struct ObjectShape {
+    /// A description: `a Deployment's spec`.
+    pub(super) label: &'static str,
+    /// Its fields, sorted as in the API's documentation.
+    pub(super) fields: &'static [(&'static str, FieldKind)],
+    /// Whether it may have other fields.
     pub(super) open: bool,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum FieldKind {
     /// Anything.
     Any,
     Bool,
     Int,
     Text,
-    /// A list of texts.
+    /// A list of strings.
     Texts,
-    /// Texts by name.
+    /// A map of strings.
     Labels,
-    /// Anything by name.
+    /// A map of anything.
     Map,
-    /// A part.
-    One(&'static Shape),
-    /// A list of parts.
-    Many(&'static Shape),
+    /// A nested shape.
+    One(&'static ObjectShape),
+    /// A list of nested shapes.
+    Many(&'static ObjectShape),
 }
 
-use Slot::{Any, Bool, Int, Labels, Many, Map, One, Text, Texts};
+use FieldKind::{Any, Bool, Int, Labels, Many, Map, One, Text, Texts};
 
-const OWNER: Shape = Shape {
-    what: "an owner reference",
+const OWNER: ObjectShape = ObjectShape {
+    label: "an owner reference",
     fields: &[
         ("apiVersion", Text),
         ("blockOwnerDeletion", Bool),
@@ -51,8 +51,8 @@ const OWNER: Shape = Shape {
     open: false,
 };
 
-const METADATA: Shape = Shape {
-    what: "metadata",
+const METADATA: ObjectShape = ObjectShape {
+    label: "metadata",
     fields: &[
         ("annotations", Labels),
         ("creationTimestamp", Text),
@@ -73,14 +73,14 @@ const METADATA: Shape = Shape {
     open: false,
 };
 
-const TEMPLATE: Shape =
-    Shape { what: "a pod template", fields: &[("metadata", One(&METADATA)), ("spec", Any)], open: false };
+const TEMPLATE: ObjectShape =
+    ObjectShape { label: "a pod template", fields: &[("metadata", One(&METADATA)), ("spec", Any)], open: false };
 
-const SELECTOR: Shape =
-    Shape { what: "a selector", fields: &[("matchExpressions", Any), ("matchLabels", Labels)], open: false };
+const SELECTOR: ObjectShape =
+    ObjectShape { label: "a selector", fields: &[("matchExpressions", Any), ("matchLabels", Labels)], open: false };
 
-const CONDITION: Shape = Shape {
-    what: "a condition",
+const CONDITION: ObjectShape = ObjectShape {
+    label: "a condition",
     fields: &[
         ("lastProbeTime", Any),
         ("lastTransitionTime", Text),
@@ -94,13 +94,13 @@ const CONDITION: Shape = Shape {
     open: false,
 };
 
-const ROLLING: Shape =
-    Shape { what: "`rollingUpdate`", fields: &[("maxSurge", Any), ("maxUnavailable", Any)], open: false };
-const STRATEGY: Shape =
-    Shape { what: "a strategy", fields: &[("rollingUpdate", One(&ROLLING)), ("type", Text)], open: false };
+const ROLLING: ObjectShape =
+    ObjectShape { label: "`rollingUpdate`", fields: &[("maxSurge", Any), ("maxUnavailable", Any)], open: false };
+const STRATEGY: ObjectShape =
+    ObjectShape { label: "a strategy", fields: &[("rollingUpdate", One(&ROLLING)), ("type", Text)], open: false };
 
-const DEPLOYMENT_SPEC: Shape = Shape {
-    what: "a Deployment's spec",
+const DEPLOYMENT_SPEC: ObjectShape = ObjectShape {
+    label: "a Deployment's spec",
     fields: &[
         ("minReadySeconds", Int),
         ("paused", Bool),
@@ -113,8 +113,8 @@ const DEPLOYMENT_SPEC: Shape = Shape {
     ],
     open: false,
 };
-const DEPLOYMENT_STATUS: Shape = Shape {
-    what: "a Deployment's status",
+const DEPLOYMENT_STATUS: ObjectShape = ObjectShape {
+    label: "a Deployment's status",
     fields: &[
         ("availableReplicas", Int),
         ("collisionCount", Int),
@@ -129,8 +129,8 @@ const DEPLOYMENT_STATUS: Shape = Shape {
     open: false,
 };
 /// A Deployment.
-pub(super) const DEPLOYMENT: Shape = Shape {
-    what: "a Deployment",
+pub(super) const DEPLOYMENT: ObjectShape = ObjectShape {
+    label: "a Deployment",
     fields: &[
         ("apiVersion", Text),
         ("kind", Text),
@@ -142,13 +142,13 @@ pub(super) const DEPLOYMENT: Shape = Shape {
     open: false,
 };
 
-const REPLICA_SET_SPEC: Shape = Shape {
-    what: "a ReplicaSet's spec",
+const REPLICA_SET_SPEC: ObjectShape = ObjectShape {
+    label: "a ReplicaSet's spec",
     fields: &[("minReadySeconds", Int), ("replicas", Int), ("selector", One(&SELECTOR)), ("template", One(&TEMPLATE))],
     open: false,
 };
-const REPLICA_SET_STATUS: Shape = Shape {
-    what: "a ReplicaSet's status",
+const REPLICA_SET_STATUS: ObjectShape = ObjectShape {
+    label: "a ReplicaSet's status",
     fields: &[
         ("availableReplicas", Int),
         ("conditions", Many(&CONDITION)),
@@ -161,8 +161,8 @@ const REPLICA_SET_STATUS: Shape = Shape {
     open: false,
 };
 /// A ReplicaSet.
-pub(super) const REPLICA_SET: Shape = Shape {
-    what: "a ReplicaSet",
+pub(super) const REPLICA_SET: ObjectShape = ObjectShape {
+    label: "a ReplicaSet",
     fields: &[
         ("apiVersion", Text),
         ("kind", Text),
@@ -174,12 +174,12 @@ pub(super) const REPLICA_SET: Shape = Shape {
     open: false,
 };
 
-const POD_SPEC: Shape = Shape { what: "a pod's spec", fields: &[("nodeName", Text)], open: true };
-const POD_STATUS: Shape =
-    Shape { what: "a pod's status", fields: &[("conditions", Many(&CONDITION)), ("phase", Text)], open: true };
+const POD_SPEC: ObjectShape = ObjectShape { label: "a pod's spec", fields: &[("nodeName", Text)], open: true };
+const POD_STATUS: ObjectShape =
+    ObjectShape { label: "a pod's status", fields: &[("conditions", Many(&CONDITION)), ("phase", Text)], open: true };
 /// A pod.
-pub(super) const POD: Shape = Shape {
-    what: "a pod",
+pub(super) const POD: ObjectShape = ObjectShape {
+    label: "a pod",
     fields: &[
         ("apiVersion", Text),
         ("kind", Text),
@@ -191,16 +191,16 @@ pub(super) const POD: Shape = Shape {
     open: false,
 };
 
-/// Of a workload that is no Deployment: its template is what rules ask about, and a CronJob has one
-/// within its Job's.
-const OTHER_SPEC: Shape = Shape {
-    what: "a workload's spec",
+/// The spec of a workload other than a Deployment: rules are about its template, and a CronJob has
+/// one within its Job template.
+const OTHER_SPEC: ObjectShape = ObjectShape {
+    label: "a workload's spec",
     fields: &[("replicas", Int), ("selector", One(&SELECTOR)), ("template", One(&TEMPLATE))],
     open: true,
 };
 /// A StatefulSet, DaemonSet, Job, CronJob or Rollout.
-pub(super) const WORKLOAD: Shape = Shape {
-    what: "a workload",
+pub(super) const WORKLOAD: ObjectShape = ObjectShape {
+    label: "a workload",
     fields: &[
         ("apiVersion", Text),
         ("kind", Text),
@@ -213,8 +213,8 @@ pub(super) const WORKLOAD: Shape = Shape {
 };
 
 /// A ConfigMap.
-pub(super) const CONFIG_MAP: Shape = Shape {
-    what: "a ConfigMap",
+pub(super) const CONFIG_MAP: ObjectShape = ObjectShape {
+    label: "a ConfigMap",
     fields: &[
         ("apiVersion", Text),
         ("binaryData", Labels),
@@ -227,11 +227,11 @@ pub(super) const CONFIG_MAP: Shape = Shape {
     open: false,
 };
 
-const NAME_ALONE: Shape =
-    Shape { what: "a Secret's metadata, of which rules see the name", fields: &[("name", Text)], open: false };
-/// A Secret, of which rules see the name alone.
-pub(super) const SECRET: Shape = Shape {
-    what: "a Secret, of which rules see the name",
+const NAME_ALONE: ObjectShape =
+    ObjectShape { label: "a Secret's metadata, of which rules see the name", fields: &[("name", Text)], open: false };
+/// A Secret; rules see only its name.
+pub(super) const SECRET: ObjectShape = ObjectShape {
+    label: "a Secret, of which rules see the name",
     fields: &[("metadata", One(&NAME_ALONE)), ("name", Text)],
     open: false,
 };

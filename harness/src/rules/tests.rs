@@ -3,23 +3,25 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{Asking, Broken, Expression, Rule, When};
+use super::{BrokenRule, Rule, RuleEvaluator, RuleExpression, When};
 use crate::recording::{Blame, Recording};
-use crate::timeline::fixture::{Film, complete, deployment, owned_set, ready, revision, scaled, with};
-use crate::timeline::{Names, StepId, replay};
+use crate::timeline::fixture::{
+    RecordingBuilder, complete, deployment, owned_set, ready, revision, scaled, with_patch,
+};
+use crate::timeline::{NormalizedNames, StepId, replay};
 
 fn web(replicas: i32) -> Value {
-    with(&with(&deployment("web", replicas, "app:1"), &revision(1)), &json!({"status": complete(2)}))
+    with_patch(&with_patch(&deployment("web", replicas, "app:1"), &revision(1)), &json!({"status": complete(2)}))
 }
 
 /// Two pods, scaled to three by a user: the ReplicaSet goes 2 -> 4 -> 3.
-fn film() -> Film {
+fn builder() -> RecordingBuilder {
     let set = owned_set(&web(2), "1", "app:1", 2);
-    Film::rolled_out(2)
-        .user(1, "scale 3")
-        .driver(&web(3))
-        .other(&scaled(&set, 4))
-        .other(&with(&scaled(&set, 3), &json!({"status": ready(3)})))
+    RecordingBuilder::rolled_out(2)
+        .user_step(1, "scale 3")
+        .driver_write(&web(3))
+        .subject_write(&scaled(&set, 4))
+        .subject_write(&with_patch(&scaled(&set, 3), &json!({"status": ready(3)})))
         .settled()
 }
 
@@ -28,13 +30,13 @@ fn rule(when: When, text: &str) -> Rule {
     Rule { when, text: text.to_owned(), line: 9, labels: Arc::new(labels.into()) }
 }
 
-fn broken(rules: &[Rule], recording: &Recording, whole: bool) -> Vec<(StepId, Broken)> {
-    let mut asking = Asking::of(rules);
-    replay(recording, &Names::of(recording), &mut [&mut asking]);
-    asking.broken(whole)
+fn broken(rules: &[Rule], recording: &Recording, complete: bool) -> Vec<(StepId, BrokenRule)> {
+    let mut asking = RuleEvaluator::of(rules);
+    replay(recording, &NormalizedNames::of(recording), &mut [&mut asking]);
+    asking.broken_rules(complete)
 }
 
-fn first(rules: &[Rule], recording: &Recording) -> Option<Broken> {
+fn first(rules: &[Rule], recording: &Recording) -> Option<BrokenRule> {
     broken(rules, recording, true).into_iter().next().map(|(_, broken)| broken)
 }
 
@@ -70,38 +72,39 @@ fn first(rules: &[Rule], recording: &Recording) -> Option<Broken> {
 #[case::no_such_workload(When::Never, "restarts('deployment/api') > 0", false)]
 #[case::no_boolean(When::Always, "deployment.spec.replicas", false)]
 #[case::no_deployment(When::Always, "statefulSets[0].spec.replicas == 3", false)]
-fn held_against_a_recording(#[case] when: When, #[case] text: &str, #[case] holds: bool) {
-    let found = first(&[rule(when, text)], &film().end());
+fn evaluates_rule_on_recording(#[case] when: When, #[case] text: &str, #[case] holds: bool) {
+    let found = first(&[rule(when, text)], &builder().end());
     assert_eq!(found.is_none(), holds, "{found:?}");
 }
 
 #[test]
-fn says_where_and_with_which_values() {
+fn broken_rule_shows_frame_and_values() {
     let rule =
         rule(When::Always, "step == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)");
-    let found = first(&[rule], &film().end()).unwrap();
+    let found = first(&[rule], &builder().end()).unwrap();
     insta::assert_snapshot!(found, @"rule `always: step == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)` (line 9) does not hold after ReplicaSet rs1 was written (rs1 2 -> 4), version 2 of this step: it is false; step = 1, replicaSets.map(r, r.spec.replicas).sum() = 4, deployment.spec.replicas = 3");
 }
 
 #[test]
-fn a_subject_that_changes_a_template_restarts_and_the_case_does_not() {
-    let restarted = with(&web(3), &json!({"spec": {"template": {"metadata": {"annotations": {"at": "1"}}}}}));
+fn template_change_by_subject_is_a_restart() {
+    let restarted = with_patch(&web(3), &json!({"spec": {"template": {"metadata": {"annotations": {"at": "1"}}}}}));
     let finally = |times: u32| [rule(When::Finally, &format!("restarts('deployment/web') == {times}"))];
-    assert_eq!(first(&finally(1), &film().user(2, "x").other(&restarted).settled().end()), None);
-    assert_eq!(first(&finally(0), &film().user(2, "x").driver(&restarted).settled().end()), None);
+    assert_eq!(first(&finally(1), &builder().user_step(2, "x").subject_write(&restarted).settled().end()), None);
+    assert_eq!(first(&finally(0), &builder().user_step(2, "x").driver_write(&restarted).settled().end()), None);
 }
 
 #[test]
-fn a_job_that_is_made_again_and_one_of_a_cron_job_are_restarts() {
+fn recreated_job_and_job_of_cron_job_are_restarts() {
     let job = |name: &str, owner: Value| json!({"kind": "Job", "metadata": {"name": name, "ownerReferences": owner}});
     let cron_job = json!({"kind": "CronJob", "metadata": {"name": "backup"}});
-    let given = Film::new().given("jobs").driver(&job("load", json!([]))).driver(&cron_job).settled();
+    let given =
+        RecordingBuilder::new().given("jobs").driver_write(&job("load", json!([]))).driver_write(&cron_job).settled();
     let again = given
-        .user(1, "x")
-        .deleted(&job("load", json!([])), crate::recording::Writer::Other)
-        .other_made(&job("load", json!([])))
-        .other_made(&job("backup-x", json!([{"kind": "CronJob", "name": "backup"}])))
-        .other_made(&job("other", json!([])))
+        .user_step(1, "x")
+        .delete(&job("load", json!([])), crate::recording::WriterRole::Other)
+        .foreign_create(&job("load", json!([])))
+        .foreign_create(&job("backup-x", json!([{"kind": "CronJob", "name": "backup"}])))
+        .foreign_create(&job("other", json!([])))
         .settled()
         .end();
     for (text, holds) in [
@@ -115,13 +118,13 @@ fn a_job_that_is_made_again_and_one_of_a_cron_job_are_restarts() {
 }
 
 #[test]
-fn a_rollout_that_gets_a_template_or_a_time_is_restarted() {
-    let rollout = with(&deployment("web", 1, "app:1"), &json!({"kind": "Rollout"}));
-    let film = || Film::new().given("rollout").driver(&rollout).settled().user(1, "x");
-    let template = with(&rollout, &json!({"spec": {"template": {"metadata": {"annotations": {"at": "1"}}}}}));
-    let time = with(&template, &json!({"spec": {"restartAt": "2026-11-25T10:00:00Z"}}));
-    let scaled = with(&time, &json!({"spec": {"replicas": 2}}));
-    let recording = film().other(&template).other(&time).other(&scaled).settled().end();
+fn rollout_is_restarted_by_template_or_time() {
+    let rollout = with_patch(&deployment("web", 1, "app:1"), &json!({"kind": "Rollout"}));
+    let builder = || RecordingBuilder::new().given("rollout").driver_write(&rollout).settled().user_step(1, "x");
+    let template = with_patch(&rollout, &json!({"spec": {"template": {"metadata": {"annotations": {"at": "1"}}}}}));
+    let time = with_patch(&template, &json!({"spec": {"restartAt": "2026-11-25T10:00:00Z"}}));
+    let scaled = with_patch(&time, &json!({"spec": {"replicas": 2}}));
+    let recording = builder().subject_write(&template).subject_write(&time).subject_write(&scaled).settled().end();
     for (text, holds) in [
         ("restarts('rollout/web') == 2", true),
         ("rollouts.size() == 1 && rollouts[0].spec.restartAt == '2026-11-25T10:00:00Z'", true),
@@ -129,15 +132,17 @@ fn a_rollout_that_gets_a_template_or_a_time_is_restarted() {
     ] {
         assert_eq!(first(&[rule(When::Finally, text)], &recording).is_none(), holds, "{text}");
     }
-    let untouched = film().driver(&time).settled().end();
+    let untouched = builder().driver_write(&time).settled().end();
     assert_eq!(first(&[rule(When::Finally, "restarts('rollout/web') == 0")], &untouched), None);
 }
 
 #[test]
-fn messages_to_the_webhook_are_seen_from_the_next_state_on() {
-    let post = |film: Film, text: &str, status: u16| film.request("create", "webhook", status).with_message(text);
-    let film = post(film().user(2, "x"), "one", 200);
-    let recording = post(post(film, "two", 200), "refused", 500).settled().end();
+fn webhook_messages_are_visible_from_next_state_on() {
+    let post = |builder: RecordingBuilder, text: &str, status: u16| {
+        builder.request("create", "webhook", status).with_message(text)
+    };
+    let builder = post(builder().user_step(2, "x"), "one", 200);
+    let recording = post(post(builder, "two", 200), "refused", 500).settled().end();
     for (when, text, holds) in [
         (When::Finally, "posts == ['one', 'two']", true),
         (When::Finally, "posts.size() == 3", false),
@@ -148,25 +153,27 @@ fn messages_to_the_webhook_are_seen_from_the_next_state_on() {
     }
 }
 
-/// A workload that nothing ever happens to is known all the same: the rule is false, it cannot be
-/// called a bad one.
+/// A workload that never changes is known all the same: the rule is false, not impossible to
+/// evaluate.
 #[test]
-fn a_workload_that_is_never_restarted_was_restarted_no_times() {
-    let set = with(&deployment("web", 1, "app:1"), &json!({"kind": "DaemonSet"}));
-    let alone = Film::new().given("daemonset").driver(&set).settled().user(1, "x").settled().end();
+fn unchanged_workload_has_no_restarts() {
+    let set = with_patch(&deployment("web", 1, "app:1"), &json!({"kind": "DaemonSet"}));
+    let alone =
+        RecordingBuilder::new().given("daemonset").driver_write(&set).settled().user_step(1, "x").settled().end();
     let finally = |times: u32| [rule(When::Finally, &format!("restarts('daemonset/web') == {times}"))];
     assert_eq!(first(&finally(0), &alone), None);
     let broken = first(&finally(1), &alone).unwrap();
-    assert!(!broken.unfit && broken.why.contains("it is false"), "{broken:?}");
+    assert!(!broken.is_unevaluable && broken.why.contains("it is false"), "{broken:?}");
 }
 
 #[test]
-fn a_rule_about_a_deployment_waits_for_one_and_does_not_pass_without() {
+fn rule_about_deployment_needs_one() {
     let always = rule(When::Always, "deployment.spec.replicas >= 0");
-    let lone = with(&owned_set(&web(1), "1", "app:1", 1), &json!({"metadata": {"ownerReferences": null}}));
-    let none = Film::new().given("replicaset").driver(&lone).settled().user(1, "x").settled().end();
+    let lone = with_patch(&owned_set(&web(1), "1", "app:1", 1), &json!({"metadata": {"ownerReferences": null}}));
+    let none =
+        RecordingBuilder::new().given("replicaset").driver_write(&lone).settled().user_step(1, "x").settled().end();
     assert_eq!(first(std::slice::from_ref(&always), &none).unwrap().why, "there was no Deployment to ask it of");
-    let gone = film().user(2, "delete").deleted(&web(3), crate::recording::Writer::Driver).settled().end();
+    let gone = builder().user_step(2, "delete").delete(&web(3), crate::recording::WriterRole::Driver).settled().end();
     assert_eq!(first(&[always], &gone), None);
     assert_eq!(
         first(&[rule(When::Finally, "deployment.spec.replicas == 3")], &gone).unwrap().why,
@@ -177,24 +184,24 @@ fn a_rule_about_a_deployment_waits_for_one_and_does_not_pass_without() {
 #[test]
 fn several_deployments_need_the_list() {
     let api = deployment("api", 1, "app:1");
-    let both = film().user(2, "api").driver(&api).settled().end();
+    let both = builder().user_step(2, "api").driver_write(&api).settled().end();
     let one = first(&[rule(When::Always, "deployment.spec.replicas > 0")], &both).unwrap();
     assert_eq!(one.why, "there are 2 Deployments; use `deployments`");
     assert_eq!(first(&[rule(When::Always, "deployments.all(d, d.spec.replicas > 0)")], &both), None);
 }
 
 #[test]
-fn what_must_come_true_is_not_held_against_a_run_that_was_cut_short() {
+fn incomplete_recording_does_not_break_eventually_and_finally() {
     let rules =
         [rule(When::Eventually, "deployment.spec.replicas == 9"), rule(When::Finally, "deployment.spec.replicas == 9")];
-    assert_eq!(broken(&rules, &film().end(), true).len(), 2);
-    assert_eq!(broken(&rules, &film().unsettled(Blame::Environment, "x").aborted(), false), []);
+    assert_eq!(broken(&rules, &builder().end(), true).len(), 2);
+    assert_eq!(broken(&rules, &builder().unsettled(Blame::Environment, "x").aborted(), false), []);
 }
 
 #[test]
-fn of_secrets_only_names_are_seen() {
+fn secrets_have_only_names() {
     let secret = json!({"kind": "Secret", "metadata": {"name": "key", "annotations": {"last": "hunter2"}}, "data": {"password": "hunter2"}});
-    let recording = film().user(2, "x").driver(&secret).settled().end();
+    let recording = builder().user_step(2, "x").driver_write(&secret).settled().end();
     assert_eq!(first(&[rule(When::Finally, "secrets[0].name == 'key'")], &recording), None);
     for text in ["secrets[0].data.password == ''", "has(secrets[0].metadata.annotations)", "has(secrets[0].data)"] {
         let found = first(&[rule(When::Finally, text)], &recording).unwrap();
@@ -215,9 +222,9 @@ fn of_secrets_only_names_are_seen() {
 #[case::message("Pod{name: 'a'} == pods[0]", "unknown type `Pod`", "")]
 #[case::constant("1 + 1 == 2", "the rule is always the same", "1 + 1 == 2")]
 #[case::empty("", "this is not CEL", "")]
-fn slips_are_found_without_a_recording(#[case] text: &str, #[case] what: &str, #[case] at: &str) {
-    let mistakes = Expression::read(text).unwrap_err();
-    assert_eq!(mistakes[0].what, what, "{mistakes:?}");
+fn finds_mistakes_without_recording(#[case] text: &str, #[case] message: &str, #[case] at: &str) {
+    let mistakes = RuleExpression::read(text).unwrap_err();
+    assert_eq!(mistakes[0].message, message, "{mistakes:?}");
     if !at.is_empty() {
         assert_eq!(&text[mistakes[0].at.clone()], at, "{mistakes:?}");
     }
@@ -227,15 +234,15 @@ fn slips_are_found_without_a_recording(#[case] text: &str, #[case] what: &str, #
 #[case::deeper(17, "the rule is nested too deeply")]
 #[case::far_deeper(450, "the rule is nested too deeply")]
 #[case::long(20_000, "the rule is too long")]
-fn nesting_is_refused_before_it_hurts(#[case] depth: usize, #[case] what: &str) {
+fn refuses_deep_nesting(#[case] depth: usize, #[case] message: &str) {
     let deep = format!("{}deployment.spec.paused{}", "(".repeat(depth), ")".repeat(depth));
-    assert_eq!(Expression::read(&deep).unwrap_err()[0].what, what);
+    assert_eq!(RuleExpression::read(&deep).unwrap_err()[0].message, message);
 }
 
 #[test]
-fn many_signs_in_a_row_are_refused_before_they_hurt() {
+fn refuses_many_operators_in_a_row() {
     for text in [format!("deployment.spec.replicas{} > 0", " + 1".repeat(200)), "!".repeat(900) + "settled"] {
-        assert_eq!(Expression::read(&text).unwrap_err()[0].what, "the rule has too many operators");
+        assert_eq!(RuleExpression::read(&text).unwrap_err()[0].message, "the rule has too many operators");
     }
 }
 
@@ -245,8 +252,8 @@ fn many_signs_in_a_row_are_refused_before_they_hurt() {
 #[case::a_long_sum(format!("deployment.spec.replicas{} > 0", " + 1".repeat(37)))]
 #[case::many_signs(format!("{}deployment.spec.paused", "!".repeat(38)))]
 #[case::a_long_disjunction(format!("deployment.spec.paused{}", " || true".repeat(120)))]
-fn what_is_not_refused_can_be_asked(#[case] text: String) {
-    let found = first(&[rule(When::Never, &text)], &film().end());
+fn accepts_expressions_within_the_limits(#[case] text: String) {
+    let found = first(&[rule(When::Never, &text)], &builder().end());
     assert!(found.is_none_or(|broken| !broken.why.starts_with("it is not a rule")));
 }
 
@@ -283,9 +290,9 @@ fn what_is_not_refused_can_be_asked(#[case] text: String) {
 #[case::difference("deployment.name - 1 == 0", "a string and a whole number cannot be combined", "name")]
 #[case::key("pods['a'].name == 'a'", "a string names nothing in a list", "pods")]
 #[case::nothing_in_it("step in ['1', '2']", "a whole number and a list cannot be combined", "step")]
-fn what_does_not_go_together_is_found_without_a_recording(#[case] text: &str, #[case] what: &str, #[case] at: &str) {
-    let mistakes = Expression::read(text).unwrap_err();
-    assert_eq!(mistakes[0].what, what, "{mistakes:?}");
+fn finds_type_errors_without_recording(#[case] text: &str, #[case] message: &str, #[case] at: &str) {
+    let mistakes = RuleExpression::read(text).unwrap_err();
+    assert_eq!(mistakes[0].message, message, "{mistakes:?}");
     assert_eq!(&text[mistakes[0].at.clone()], at, "{mistakes:?}");
 }
 
@@ -305,8 +312,8 @@ fn what_does_not_go_together_is_found_without_a_recording(#[case] text: &str, #[
 )]
 #[case("configMaps.exists_one(c, has(c.data.k) && c.data.k.contains('x')) || settled")]
 #[case("size(pods.map(p, p.name) + ['a']) >= 1 && double(step) < 2.5")]
-fn what_goes_together_is_a_rule(#[case] text: &str) {
-    assert_eq!(Expression::read(text).map(|_| ()), Ok(()));
+fn accepts_matching_types(#[case] text: &str) {
+    assert_eq!(RuleExpression::read(text).map(|_| ()), Ok(()));
 }
 
 #[rstest]
@@ -315,16 +322,16 @@ fn what_goes_together_is_a_rule(#[case] text: &str) {
 #[case::function(When::Never, "restarts('deployment/api') > 0", "")]
 #[case::not_a_boolean(When::Always, "deployment.spec.template.spec.containers", "it is neither true nor false")]
 #[case::never_came(When::Eventually, "replicaSets[7].spec.replicas == 3", "")]
-fn what_depends_on_data_is_the_cases_fault_at_the_frame(#[case] when: When, #[case] text: &str, #[case] why: &str) {
-    let found = first(&[rule(when, text)], &film().end()).unwrap();
-    assert!(found.unfit && found.why.contains(why), "{found:?}");
+fn rule_that_cannot_be_evaluated_is_the_cases_fault(#[case] when: When, #[case] text: &str, #[case] why: &str) {
+    let found = first(&[rule(when, text)], &builder().end()).unwrap();
+    assert!(found.is_unevaluable && found.why.contains(why), "{found:?}");
     assert!(found.to_string().contains("cannot be evaluated"), "{found}");
     let asked = format!("{text} || true");
-    assert!(Expression::read(&asked).is_ok() || text.ends_with("containers"));
+    assert!(RuleExpression::read(&asked).is_ok() || text.ends_with("containers"));
 }
 
 #[test]
-fn what_comes_true_later_need_not_be_there_before() {
+fn eventually_may_fail_before_it_comes_true() {
     let rule = rule(When::Eventually, "replicaSets[0].spec.replicas == 4 && step == 1");
-    assert_eq!(first(&[rule], &film().end()), None);
+    assert_eq!(first(&[rule], &builder().end()), None);
 }

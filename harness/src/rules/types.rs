@@ -1,10 +1,10 @@
-//! The type of each part of a rule, as far as it follows from what is declared: what variables
-//! stand for, what fields their objects have, what functions take. A rule whose parts do not go
-//! together is a bad case before anything runs.
+//! Infers the type of each part of a rule, as far as declarations determine it: the types of
+//! variables, the fields of their objects, the signatures of functions. A rule with a type error
+//! makes the case invalid before anything runs.
 //!
-//! The interpreter has no such check: it finds out at the first frame at which it comes by, and
-//! `false && deployment.spec.typo` never. What is not declared (a pod's spec, a template's) is of
-//! any type, and so is what is made of it.
+//! The interpreter has no such check: it finds an error only when it evaluates that part, so it
+//! never finds `false && deployment.spec.typo`. What is not declared (a pod's spec, a template's)
+//! has any type, and so has everything that is derived from it.
 
 mod operators;
 
@@ -12,14 +12,14 @@ use std::fmt::{self, Display};
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr};
 
-use super::expression::{Mistake, parse, place};
-use super::shapes::{self, Shape, Slot};
-use super::{history, scene};
+use super::expression::{Mistake, find_word, parse};
+use super::shapes::{self, FieldKind, ObjectShape};
+use super::{history, variables};
 
-/// What a part of a rule stands for.
+/// The type of a part of a rule.
 #[derive(Debug, Clone, PartialEq)]
-enum Type {
-    /// Nobody has said.
+enum CelType {
+    /// Not declared.
     Any,
     Bool,
     Int,
@@ -27,38 +27,38 @@ enum Type {
     Double,
     Text,
     Null,
-    List(Box<Type>),
-    Map(Box<Type>),
-    Object(&'static Shape),
+    List(Box<CelType>),
+    Map(Box<CelType>),
+    Object(&'static ObjectShape),
 }
 
-impl Type {
-    fn of(slot: &Slot) -> Self {
+impl CelType {
+    fn of(slot: &FieldKind) -> Self {
         match slot {
-            Slot::Any => Self::Any,
-            Slot::Bool => Self::Bool,
-            Slot::Int => Self::Int,
-            Slot::Text => Self::Text,
-            Slot::Texts => Self::List(Box::new(Self::Text)),
-            Slot::Labels => Self::Map(Box::new(Self::Text)),
-            Slot::Map => Self::Map(Box::new(Self::Any)),
-            Slot::One(shape) => Self::Object(shape),
-            Slot::Many(shape) => Self::List(Box::new(Self::Object(shape))),
+            FieldKind::Any => Self::Any,
+            FieldKind::Bool => Self::Bool,
+            FieldKind::Int => Self::Int,
+            FieldKind::Text => Self::Text,
+            FieldKind::Texts => Self::List(Box::new(Self::Text)),
+            FieldKind::Labels => Self::Map(Box::new(Self::Text)),
+            FieldKind::Map => Self::Map(Box::new(Self::Any)),
+            FieldKind::One(shape) => Self::Object(shape),
+            FieldKind::Many(shape) => Self::List(Box::new(Self::Object(shape))),
         }
     }
 
-    /// What a variable stands for.
+    /// The type of a variable.
     fn of_variable(name: &str) -> Self {
         let list = |shape| Self::List(Box::new(Self::Object(shape)));
         match name {
-            scene::DEPLOYMENT => Self::Object(&shapes::DEPLOYMENT),
+            variables::DEPLOYMENT => Self::Object(&shapes::DEPLOYMENT),
             "deployments" => list(&shapes::DEPLOYMENT),
             "replicaSets" => list(&shapes::REPLICA_SET),
             "pods" => list(&shapes::POD),
             "statefulSets" | "daemonSets" | "jobs" | "cronJobs" | "rollouts" => list(&shapes::WORKLOAD),
             "configMaps" => list(&shapes::CONFIG_MAP),
             "secrets" => list(&shapes::SECRET),
-            scene::POSTS => Self::List(Box::new(Self::Text)),
+            variables::POSTS => Self::List(Box::new(Self::Text)),
             "step" => Self::Int,
             "settled" => Self::Bool,
             _ => Self::Any,
@@ -69,25 +69,25 @@ impl Type {
         matches!(self, Self::Int | Self::Uint | Self::Double)
     }
 
-    /// Whether one may be compared with the other, so that the answer depends on them.
-    fn is_like(&self, other: &Self) -> bool {
+    /// Whether values of the two types can be compared with a result that depends on them.
+    fn is_comparable(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Any | Self::Null, _) | (_, Self::Any | Self::Null) => true,
-            (Self::List(one), Self::List(other)) | (Self::Map(one), Self::Map(other)) => one.is_like(other),
+            (Self::List(one), Self::List(other)) | (Self::Map(one), Self::Map(other)) => one.is_comparable(other),
             (Self::Map(_) | Self::Object(_), Self::Map(_) | Self::Object(_)) => true,
             (one, other) => one == other || one.is_number() && other.is_number(),
         }
     }
 
-    /// What either of two may be.
-    fn or(self, other: Self) -> Self {
+    /// The type of a value that has either type.
+    fn union(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
-            // Nobody knows of what an empty list is.
+            // An empty list has no element type.
             (Self::List(one), Self::List(other)) => {
                 let of = match (*one, *other) {
                     (Self::Any, known) | (known, Self::Any) => known,
-                    (one, other) => one.or(other),
+                    (one, other) => one.union(other),
                 };
                 Self::List(Box::new(of))
             }
@@ -96,7 +96,7 @@ impl Type {
     }
 }
 
-impl Display for Type {
+impl Display for CelType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Any => "anything",
@@ -107,51 +107,51 @@ impl Display for Type {
             Self::Null => "null",
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
-            Self::Object(shape) => shape.what,
+            Self::Object(shape) => shape.label,
         })
     }
 }
 
-/// What does not go together in a rule.
+/// Finds type errors in a rule.
 pub(super) fn check(root: &IdedExpr, text: &str) -> Vec<Mistake> {
-    let mut types = Types { text, bound: Vec::new(), mistakes: Vec::new() };
+    let mut types = TypeChecker { text, bound: Vec::new(), mistakes: Vec::new() };
     let found = types.of(root);
-    if !matches!(found, Type::Any | Type::Bool) && types.mistakes.is_empty() {
+    if !matches!(found, CelType::Any | CelType::Bool) && types.mistakes.is_empty() {
         let hint = format!("it is {found}; compare it with something");
-        types.wrong(0..text.len(), "a rule must be true or false".to_owned(), hint);
+        types.report(0..text.len(), "a rule must be true or false".to_owned(), hint);
     }
     types.mistakes
 }
 
-struct Types<'t> {
+struct TypeChecker<'t> {
     text: &'t str,
-    /// The names that macros have bound, the innermost last.
-    bound: Vec<(String, Type)>,
+    /// The names that macros bind, the innermost last.
+    bound: Vec<(String, CelType)>,
     mistakes: Vec<Mistake>,
 }
 
-impl Types<'_> {
-    fn of(&mut self, node: &IdedExpr) -> Type {
+impl TypeChecker<'_> {
+    fn of(&mut self, node: &IdedExpr) -> CelType {
         match &node.expr {
-            Expr::Unspecified | Expr::Struct(_) => Type::Any,
+            Expr::Unspecified | Expr::Struct(_) => CelType::Any,
             Expr::Literal(literal) => match literal {
-                LiteralValue::Boolean(_) => Type::Bool,
-                LiteralValue::Int(_) => Type::Int,
-                LiteralValue::UInt(_) => Type::Uint,
-                LiteralValue::Double(_) => Type::Double,
-                LiteralValue::String(_) => Type::Text,
-                LiteralValue::Null => Type::Null,
-                LiteralValue::Bytes(_) => Type::Any,
+                LiteralValue::Boolean(_) => CelType::Bool,
+                LiteralValue::Int(_) => CelType::Int,
+                LiteralValue::UInt(_) => CelType::Uint,
+                LiteralValue::Double(_) => CelType::Double,
+                LiteralValue::String(_) => CelType::Text,
+                LiteralValue::Null => CelType::Null,
+                LiteralValue::Bytes(_) => CelType::Any,
             },
             Expr::Ident(name) => {
                 let bound = self.bound.iter().rev().find(|(known, _)| known == name);
-                bound.map_or_else(|| Type::of_variable(name), |(_, of)| of.clone())
+                bound.map_or_else(|| CelType::of_variable(name), |(_, of)| of.clone())
             }
             Expr::Select(select) => self.select(select),
             Expr::Call(call) => self.call(call),
             Expr::List(list) => {
-                let of = list.elements.iter().map(|element| self.of(element)).reduce(Type::or);
-                Type::List(Box::new(of.unwrap_or(Type::Any)))
+                let of = list.elements.iter().map(|element| self.of(element)).reduce(CelType::union);
+                CelType::List(Box::new(of.unwrap_or(CelType::Any)))
             }
             Expr::Map(map) => {
                 for entry in &map.entries {
@@ -160,87 +160,88 @@ impl Types<'_> {
                         self.of(&entry.value);
                     }
                 }
-                Type::Map(Box::new(Type::Any))
+                CelType::Map(Box::new(CelType::Any))
             }
             Expr::Comprehension(all) => self.comprehension(all),
         }
     }
 
-    fn select(&mut self, select: &SelectExpr) -> Type {
+    fn select(&mut self, select: &SelectExpr) -> CelType {
         let of = self.of(&select.operand);
         let found = self.field(&of, &select.field, &select.operand);
-        if select.test { Type::Bool } else { found }
+        if select.test { CelType::Bool } else { found }
     }
 
-    fn field(&mut self, of: &Type, field: &str, operand: &IdedExpr) -> Type {
+    fn field(&mut self, of: &CelType, field: &str, operand: &IdedExpr) -> CelType {
         match of {
-            Type::Any => Type::Any,
-            Type::Map(of) => (**of).clone(),
-            Type::Object(shape) => match shape.fields.iter().find(|(name, _)| *name == field) {
-                Some((_, slot)) => Type::of(slot),
-                None if shape.open => Type::Any,
+            CelType::Any => CelType::Any,
+            CelType::Map(of) => (**of).clone(),
+            CelType::Object(shape) => match shape.fields.iter().find(|(name, _)| *name == field) {
+                Some((_, slot)) => CelType::of(slot),
+                None if shape.open => CelType::Any,
                 None => {
                     let known: Vec<&'static str> = shape.fields.iter().map(|(name, _)| *name).collect();
-                    let at = place(self.text, field);
-                    let what = format!("{} has no field `{field}`", shape.what);
+                    let at = find_word(self.text, field);
+                    let what = format!("{} has no field `{field}`", shape.label);
                     let hint = format!("known: {}", known.join(", "));
-                    self.mistakes.push(Mistake { at, what, hint, unknown: Some((field.to_owned(), known)) });
-                    Type::Any
+                    self.mistakes.push(Mistake { at, message: what, hint, unknown: Some((field.to_owned(), known)) });
+                    CelType::Any
                 }
             },
-            Type::List(_) => {
-                let name = word(operand).unwrap_or("it");
+            CelType::List(_) => {
+                let name = last_word(operand).unwrap_or("it");
                 let hint = format!("write `{name}[0].{field}`, or ask all of them: `{name}.all(it, it.{field} …)`");
-                self.wrong(place(self.text, field), format!("a list has no field `{field}`"), hint);
-                Type::Any
+                self.report(find_word(self.text, field), format!("a list has no field `{field}`"), hint);
+                CelType::Any
             }
             scalar => {
                 let what = format!("{scalar} has no field `{field}`");
-                self.wrong(place(self.text, field), what, said(operand, scalar));
-                Type::Any
+                self.report(find_word(self.text, field), what, describe_type(operand, scalar));
+                CelType::Any
             }
         }
     }
 
-    fn comprehension(&mut self, all: &ComprehensionExpr) -> Type {
+    fn comprehension(&mut self, all: &ComprehensionExpr) -> CelType {
         let of = match self.of(&all.iter_range) {
-            Type::List(of) => *of,
-            Type::Map(_) | Type::Object(_) => Type::Text,
-            Type::Any => Type::Any,
+            CelType::List(of) => *of,
+            CelType::Map(_) | CelType::Object(_) => CelType::Text,
+            CelType::Any => CelType::Any,
             other => {
-                let at = self.at(&all.iter_range);
-                self.wrong(
+                let at = self.span_of(&all.iter_range);
+                self.report(
                     at,
                     format!("{other} has nothing to go through"),
                     "macros are for lists and maps".to_owned(),
                 );
-                Type::Any
+                CelType::Any
             }
         };
         let outer = self.bound.len();
         let begin = self.of(&all.accu_init);
         let second = all.iter_var2.is_some();
-        self.bound.push((all.iter_var.clone(), if second { Type::Any } else { of }));
-        self.bound.extend(all.iter_var2.iter().map(|name| (name.clone(), Type::Any)));
+        self.bound.push((all.iter_var.clone(), if second { CelType::Any } else { of }));
+        self.bound.extend(all.iter_var2.iter().map(|name| (name.clone(), CelType::Any)));
         self.bound.push((all.accu_var.clone(), begin.clone()));
         self.of(&all.loop_cond);
         let step = self.of(&all.loop_step);
         if let Some((_, accu)) = self.bound.last_mut() {
-            *accu = begin.or(step);
+            *accu = begin.union(step);
         }
         let result = self.of(&all.result);
         self.bound.truncate(outer);
         result
     }
 
-    fn call(&mut self, call: &CallExpr) -> Type {
+    fn call(&mut self, call: &CallExpr) -> CelType {
         let target = call.target.as_deref().map(|target| (self.of(target), target));
-        let arguments: Vec<Type> = call.args.iter().map(|argument| self.of(argument)).collect();
+        let arguments: Vec<CelType> = call.args.iter().map(|argument| self.of(argument)).collect();
         if !call.func_name.starts_with(|first: char| first.is_ascii_alphabetic()) {
             return self.operator(&call.func_name, &call.args, &arguments);
         }
-        // `size(x)` and `x.size()` are the same.
-        let mut all: Vec<(Type, &IdedExpr)> = target.into_iter().chain(arguments.into_iter().zip(&call.args)).collect();
+        // `size(x)` and `x.size()` are the same function.
+        let mut all: Vec<(CelType, &IdedExpr)> =
+            target.into_iter().chain(arguments.into_iter().zip(&call.args)).collect();
         let name = call.func_name.as_str();
         let takes = match name {
             "size" | "bool" | "double" | "dyn" | "int" | "string" | "type" | "uint" | "sum" => 1..=1,
@@ -257,70 +258,77 @@ impl Types<'_> {
                 _ => format!("`{name}` takes {}", if takes == (1..=1) { "one value" } else { "one or more" }),
             };
             let is = if all.is_empty() { "nothing" } else { is };
-            self.wrong(place(self.text, name), format!("`{name}` of {is}"), hint);
-            return Type::Any;
+            self.report(find_word(self.text, name), format!("`{name}` of {is}"), hint);
+            return CelType::Any;
         }
         match name {
             "size" => {
-                let is_sized =
-                    |of: &Type| matches!(of, Type::Any | Type::Text | Type::List(_) | Type::Map(_) | Type::Object(_));
+                let is_sized = |of: &CelType| {
+                    matches!(of, CelType::Any | CelType::Text | CelType::List(_) | CelType::Map(_) | CelType::Object(_))
+                };
                 self.takes(name, &all[0], is_sized, "a list, a map or a string");
-                Type::Int
+                CelType::Int
             }
             "contains" | "endsWith" | "matches" | "startsWith" => {
-                self.takes(name, &all[0], |of| matches!(of, Type::Any | Type::Text), "a string");
-                self.takes(name, &all[1], |of| matches!(of, Type::Any | Type::Text), "a string");
-                if let (true, Some(why)) = (name == "matches", no_pattern(all[1].1)) {
-                    self.wrong(place(self.text, name), "this is not a regular expression".to_owned(), why);
+                self.takes(name, &all[0], |of| matches!(of, CelType::Any | CelType::Text), "a string");
+                self.takes(name, &all[1], |of| matches!(of, CelType::Any | CelType::Text), "a string");
+                if let (true, Some(why)) = (name == "matches", pattern_error(all[1].1)) {
+                    self.report(find_word(self.text, name), "this is not a regular expression".to_owned(), why);
                 }
-                Type::Bool
+                CelType::Bool
             }
             "sum" => {
-                let is_whole = |of: &Type| match of {
-                    Type::List(of) => matches!(**of, Type::Any | Type::Int),
-                    of => matches!(of, Type::Any),
+                let is_whole = |of: &CelType| match of {
+                    CelType::List(of) => matches!(**of, CelType::Any | CelType::Int),
+                    of => matches!(of, CelType::Any),
                 };
                 self.takes(name, &all[0], is_whole, "a list of whole numbers");
-                Type::Int
+                CelType::Int
             }
             "min" | "max" => match (all.len(), all.remove(0).0) {
-                (1, Type::List(of)) => *of,
+                (1, CelType::List(of)) => *of,
                 (1, of) => of,
-                (_, first) => all.into_iter().fold(first, |sum, (of, _)| sum.or(of)),
+                (_, first) => all.into_iter().fold(first, |sum, (of, _)| sum.union(of)),
             },
-            "bool" => Type::Bool,
-            "double" => Type::Double,
-            "int" => Type::Int,
-            "uint" => Type::Uint,
-            "string" => Type::Text,
-            "began" => Type::Bool,
-            _ if history::FUNCTIONS.contains(&name) => Type::Int,
-            _ => Type::Any,
+            "bool" => CelType::Bool,
+            "double" => CelType::Double,
+            "int" => CelType::Int,
+            "uint" => CelType::Uint,
+            "string" => CelType::Text,
+            "began" => CelType::Bool,
+            _ if history::FUNCTIONS.contains(&name) => CelType::Int,
+            _ => CelType::Any,
         }
     }
 
-    fn takes(&mut self, name: &str, (of, node): &(Type, &IdedExpr), fits: impl Fn(&Type) -> bool, what: &str) {
+    fn takes(
+        &mut self,
+        name: &str,
+        (of, node): &(CelType, &IdedExpr),
+        fits: impl Fn(&CelType) -> bool,
+        expected: &str,
+    ) {
         if !fits(of) {
-            let at = self.at(node);
-            self.wrong(at, format!("`{name}` takes {what}"), said(node, of));
+            let at = self.span_of(node);
+            self.report(at, format!("`{name}` takes {expected}"), describe_type(node, of));
         }
     }
 
-    fn wrong(&mut self, at: std::ops::Range<usize>, what: String, hint: String) {
-        let mistake = Mistake { at, what, hint, unknown: None };
-        // A macro names its list more than once.
+    fn report(&mut self, at: std::ops::Range<usize>, message: String, hint: String) {
+        let mistake = Mistake { at, message, hint, unknown: None };
+        // A macro refers to its list more than once.
         if !self.mistakes.contains(&mistake) {
             self.mistakes.push(mistake);
         }
     }
 
-    fn at(&self, node: &IdedExpr) -> std::ops::Range<usize> {
-        word(node).map_or(0..self.text.len(), |word| place(self.text, word))
+    fn span_of(&self, node: &IdedExpr) -> std::ops::Range<usize> {
+        last_word(node).map_or(0..self.text.len(), |word| find_word(self.text, word))
     }
 }
 
-/// Why a pattern that is written out is none, in the interpreter's own words.
-fn no_pattern(pattern: &IdedExpr) -> Option<String> {
+/// Returns why a literal pattern is invalid, in the interpreter's own words.
+fn pattern_error(pattern: &IdedExpr) -> Option<String> {
     let Expr::Literal(LiteralValue::String(_)) = &pattern.expr else { return None };
     let mut asked = parse("''.matches('')").ok()?;
     if let Expr::Call(call) = &mut asked.expr {
@@ -331,20 +339,20 @@ fn no_pattern(pattern: &IdedExpr) -> Option<String> {
 }
 
 /// `replicas is a whole number`.
-fn said(node: &IdedExpr, of: &Type) -> String {
-    word(node).map_or_else(|| format!("it is {of}"), |word| format!("`{word}` is {of}"))
+fn describe_type(node: &IdedExpr, of: &CelType) -> String {
+    last_word(node).map_or_else(|| format!("it is {of}"), |word| format!("`{word}` is {of}"))
 }
 
-/// The last word that a part of a rule is written with.
-fn word(node: &IdedExpr) -> Option<&str> {
+/// The last name in a part of a rule, as it is written.
+fn last_word(node: &IdedExpr) -> Option<&str> {
     match &node.expr {
         Expr::Ident(name) if !name.starts_with('@') => Some(name),
         Expr::Select(select) => Some(&select.field),
         Expr::Call(call) if call.func_name.starts_with(|first: char| first.is_ascii_alphabetic()) => {
             Some(&call.func_name)
         }
-        Expr::Call(call) if call.func_name == "_[_]" => word(call.args.first()?),
-        Expr::Comprehension(all) => word(&all.iter_range),
+        Expr::Call(call) if call.func_name == "_[_]" => last_word(call.args.first()?),
+        Expr::Comprehension(all) => last_word(&all.iter_range),
         _ => None,
     }
 }

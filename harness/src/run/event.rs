@@ -1,212 +1,212 @@
-//! What happens in a run, as one stream.
+//! The events of a run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::case::Case;
-use crate::controllers::Controllers;
-use crate::outcome::{Cause, Outcome};
+use crate::controllers::ControllerSet;
+use crate::outcome::{InterruptCause, RunOutcome};
 use crate::recording::{Identity, Recording, RecordingError};
-use crate::report::{Again, FaultsOfCase};
-use crate::subject::Spec;
-use crate::timeline::{Golden, StepId, Timeline};
+use crate::report::{CaseFaults, RerunCommands};
+use crate::subject::SubjectSpec;
+use crate::timeline::{GoldenOutcomes, StepId, Timeline};
 use crate::verdict::Judgement;
 
-/// Something that happened.
+/// An event of a run.
 #[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
-    /// So many plays are to come.
+pub enum RunEvent<'a> {
+    /// The run starts.
     RunStarted {
-        /// How many.
+        /// The number of plays.
         plays: usize,
     },
     /// A cluster is up and watched.
     EnvironmentReady {
-        /// Which.
+        /// The cluster.
         identity: &'a Identity,
-        /// How it came up.
-        how: HowReady,
-        /// How long that took.
+        /// How the cluster was obtained.
+        origin: EnvironmentOrigin,
+        /// The time that it took.
         took: Duration,
     },
-    /// The test environment is proved, and the subject runs on it.
+    /// The test environment has been verified, and the subject runs on it.
     SessionReady {
-        /// The subject, as it was named.
-        spec: &'a Spec,
-        /// What it calls itself.
+        /// The subject, as named on the command line.
+        spec: &'a SubjectSpec,
+        /// The program and version that it reports.
         identity: &'a Identity,
-        /// What it brings.
-        under_test: &'a Controllers,
-        /// What it has not done about the probe, if it did not serve it.
+        /// The controllers that it brings.
+        under_test: &'a ControllerSet,
+        /// Why it does not serve the probe, if it does not.
         unserved: Option<&'a str>,
-        /// How long that took.
+        /// The time that it took.
         took: Duration,
     },
-    /// A case begins to be played.
+    /// A play starts.
     CaseStarted {
-        /// Which.
+        /// The case.
         case: &'a Case,
     },
-    /// A step of a case that is being played has settled.
+    /// A step of a running play has settled.
     StepSettled {
         /// The case.
         case: &'a Case,
         /// The step.
         step: StepId,
     },
-    /// A case has been played; it is not judged yet.
+    /// A play has ended, and is not judged yet.
     CasePlayed {
-        /// Which.
+        /// The case.
         case: &'a Case,
     },
-    /// A recording was judged.
-    CaseJudged(&'a Judged<'a>),
-    /// Two recordings of a case were compared; the judgement of the second follows.
+    /// A recording has been judged.
+    CaseJudged(&'a JudgedPlay<'a>),
+    /// Two recordings of a case have been compared. `CaseJudged` for the second follows.
     CaseCompared {
-        /// What the two subjects are called.
+        /// The names of the two subjects.
         titles: [&'a str; 2],
-        /// Both judgements: the first by what is golden, the second by the first.
+        /// The first judged by its golden timeline, the second by the first.
         judgements: [&'a Judgement; 2],
     },
-    /// The faults of a case were tried.
-    FaultsTried(&'a FaultsOfCase),
-    /// All cases were played once more.
+    /// The faults of a case have been tried.
+    FaultsTried(&'a CaseFaults),
+    /// A round through all cases has ended.
     RoundEnded {
         /// The subject.
-        spec: &'a Spec,
-        /// Which time it was, from 1.
+        spec: &'a SubjectSpec,
+        /// The number of the repetition, from 1.
         time: u32,
-        /// The seed, where each round has its own.
+        /// The seed, if each round has its own.
         seed: Option<u64>,
-        /// How many plays were conformant.
+        /// The number of conformant plays.
         conformant: usize,
-        /// Of how many.
+        /// The number of plays.
         plays: usize,
     },
-    /// A subject has played its cases.
+    /// All cases of a subject have been played.
     CasesPlayed {
-        /// What it is called.
+        /// The name of the subject.
         title: &'a str,
-        /// How many plays.
+        /// The number of plays.
         plays: usize,
-        /// How long that took.
+        /// The time that it took.
         took: Duration,
     },
     /// A session ends.
     SessionEnded {
         /// The subject.
-        spec: &'a Spec,
-        /// How many requests it made.
+        spec: &'a SubjectSpec,
+        /// The number of requests that it made.
         requests: u64,
-        /// What the API server refused it, and how often.
+        /// The requests that the API server refused, each with a count.
         refused: &'a [(String, u64)],
-        /// How it ended by itself between two cases.
-        ended: &'a [String],
+        /// Why the subject ended by itself between two cases, for each time that it did.
+        ends_between_cases: &'a [String],
     },
     /// The run is over.
     RunEnded {
-        /// What came of each play.
-        outcomes: &'a [Outcome],
-        /// How many plays are left because something ended it early; `None` where nothing did.
-        left: Option<usize>,
-        /// The signal that ended it, if one did.
-        cause: Option<Cause>,
+        /// The outcome of each play.
+        outcomes: &'a [RunOutcome],
+        /// The number of skipped plays if the run ended early; `None` if it did not.
+        unplayed: Option<usize>,
+        /// The signal that ended the run, if one did.
+        cause: Option<InterruptCause>,
         /// How long it took.
         took: Duration,
     },
 }
 
-/// How a cluster came up.
+/// How a cluster was obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HowReady {
-    /// It was running, left by `lockstep cluster up`.
+pub enum EnvironmentOrigin {
+    /// It was left running by `lockstep cluster up`.
     Attached,
     /// It was booted for this run.
     Booted,
-    /// It is the user's own.
-    Own,
-    /// It was there, or made to stay.
+    /// It is a cluster of the user's.
+    User,
+    /// It already existed, or is kept after the run.
     Ready,
 }
 
-/// A judged play, with all that a report may need.
+/// A judged play, with everything that reports need.
 #[derive(Debug, Clone, Copy)]
-pub struct Judged<'a> {
-    /// What was found.
+pub struct JudgedPlay<'a> {
+    /// The judgement.
     pub judgement: &'a Judgement,
-    /// What was expected, if anything was.
+    /// The expected timeline, if there is one.
     pub expected: Option<&'a Timeline>,
-    /// All that is golden of the case, if anything is.
-    pub golden: Option<&'a Golden>,
-    /// What was seen.
+    /// All golden timelines of the case, if there are any.
+    pub golden: Option<&'a GoldenOutcomes>,
+    /// The recording of the play.
     pub recording: &'a Recording,
-    /// The commands that play it again, and explain it.
-    pub again: &'a Again,
+    /// The commands that repeat and explain it.
+    pub rerun: &'a RerunCommands,
     /// How long it took to play.
     pub took: Option<Duration>,
-    /// What the subject printed meanwhile, if it prints and somebody wants it.
+    /// What the subject printed during the play, if a report wants it.
     pub output: Option<&'a str>,
     /// Its number in the selection, from 0.
     pub item: usize,
-    /// The seed, where each round has its own.
+    /// The seed, if each round has its own.
     pub seed: Option<u64>,
-    /// Whether it is one of so many that good ones are only counted.
+    /// Whether there are so many plays that conformant ones are only counted.
     pub brief: bool,
 }
 
-/// Reports what happens.
+/// Receives the events of a run.
 pub trait Subscriber: Send + Sync {
-    /// Something happened.
+    /// Handle an event.
     ///
     /// # Errors
-    /// What it writes cannot be written.
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError>;
+    /// A report cannot be written.
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError>;
 }
 
 /// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// A recording.
+    /// A recording cannot be read or written.
     #[error("{}: {source}", path.display())]
     Recording {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The cause.
         source: RecordingError,
     },
-    /// A file.
+    /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// Everybody who reports.
+/// The subscribers to the events of a run.
 #[derive(Clone, Default)]
-pub struct Events(Vec<Arc<dyn Subscriber>>);
+pub struct Subscribers(Vec<Arc<dyn Subscriber>>);
 
-impl Events {
-    /// These, each of whom hears every event in this order.
+impl Subscribers {
+    /// Subscribers that receive each event in this order.
     #[must_use]
-    pub fn to(subscribers: Vec<Arc<dyn Subscriber>>) -> Self {
+    pub fn new(subscribers: Vec<Arc<dyn Subscriber>>) -> Self {
         Self(subscribers)
     }
 
-    /// Something happened.
+    /// Send an event to all subscribers.
     ///
     /// # Errors
-    /// The first that a subscriber has.
-    pub fn emit(&self, event: &Event<'_>) -> Result<(), FileError> {
+    /// The first error of a subscriber.
+    pub fn emit(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
         self.0.iter().try_for_each(|subscriber| subscriber.on(event))
     }
 }
 
-impl std::fmt::Debug for Events {
+impl std::fmt::Debug for Subscribers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Events({})", self.0.len())
+        write!(f, "Subscribers({})", self.0.len())
     }
 }

@@ -1,20 +1,19 @@
-//! The one way to play cases: every command that plays, and every trial of a test runner, goes
-//! through here.
+//! Plays cases, for every command that does so and for every trial of a test runner.
 //!
-//! * `setup` brings up what a run needs, for each subject in turn: a test environment and sessions
-//!   on it, or simulated clusters.
-//! * `plays` plays the cases of a plan on it, as many side by side as there are lanes, and hands
-//!   each recording out as it is complete.
-//! * `event` is what is said meanwhile: a stream of [`Event`]s, to which whatever reports
-//!   subscribes (people, JSON, JUnit, HTML, GitHub, progress). Nothing here prints.
+//! * `setup` starts what a run needs, for each subject in turn: a test environment with sessions,
+//!   or simulated clusters.
+//! * `plays` plays the cases of a plan, as many in parallel as there are lanes, and returns each
+//!   recording as soon as it is complete.
+//! * `event` defines the [`RunEvent`]s to which reporters subscribe: text, JSON, JUnit, HTML,
+//!   GitHub and progress. Nothing here prints.
 //!
-//! What comes in is plain data ([`Setup`], [`Plan`]); what goes out are recordings and events. Who
-//! judges a recording, and by what, is the caller's.
+//! The input is plain data ([`Setup`], [`PlayPlan`]), the output recordings and events. The caller
+//! judges the recordings.
 
 mod event;
 mod plays;
 mod setup;
 
-pub use event::{Event, Events, FileError, HowReady, Judged, Subscriber};
-pub use plays::{Plan, Played, Round};
-pub use setup::{RunError, Setup, Source, on_environment};
+pub use event::{EnvironmentOrigin, FileError, JudgedPlay, RunEvent, Subscriber, Subscribers};
+pub use plays::{CompletedPlay, PlayPlan, PlayRound};
+pub use setup::{ClusterSource, PlayError, Setup, on_environment};

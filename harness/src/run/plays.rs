@@ -1,4 +1,4 @@
-//! The cases of a plan, played by one subject.
+//! Plays the cases of a plan with one subject.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -6,106 +6,106 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 
-use super::event::Event;
-use super::setup::{RunError, Setup};
+use super::event::RunEvent;
+use super::setup::{PlayError, Setup};
 use crate::campaign::Shard;
 use crate::case::Case;
 use crate::clock;
 use crate::recording::Recording;
-use crate::runner::Player;
+use crate::runner::Executor;
 
-/// What is to be played.
+/// The plays to make.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
+pub struct PlayPlan<'a> {
     /// The cases.
     pub cases: &'a [Arc<Case>],
-    /// How often; each round goes through all cases.
-    pub rounds: &'a [Round],
-    /// Whether what the subject prints is read after each case.
+    /// The rounds; each plays all cases.
+    pub rounds: &'a [PlayRound],
+    /// Whether to read the output of the subject after each case.
     pub output: bool,
-    /// Which of these plays are played here.
+    /// The shard of the plays that runs here.
     pub shard: Shard,
-    /// How many plays of the selection come before the first of these.
+    /// The number of plays of the selection before the first play of this plan.
     pub before: usize,
 }
 
-/// One time through all the cases.
+/// One pass through all cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
-    /// Which time it is, from 1.
+pub struct PlayRound {
+    /// The number of the repetition, from 1.
     pub time: u32,
-    /// The seed of its simulated clusters, where each round has its own.
+    /// The seed of its simulated clusters, if each round has its own.
     pub seed: Option<u64>,
 }
 
-impl<'a> Plan<'a> {
-    /// Each of these cases once.
+impl<'a> PlayPlan<'a> {
+    /// A plan that plays each case once.
     #[must_use]
     pub const fn once(cases: &'a [Arc<Case>]) -> Self {
-        Self { cases, rounds: &[Round { time: 1, seed: None }], output: false, shard: Shard::WHOLE, before: 0 }
+        Self { cases, rounds: &[PlayRound { time: 1, seed: None }], output: false, shard: Shard::SINGLE, before: 0 }
     }
 
-    /// All plays: the number of each in the selection, its round, and the number of its case.
-    pub fn all(self) -> impl Iterator<Item = (usize, Round, usize)> + use<'a> {
+    /// All plays of all shards: the number in the selection, the round, and the index of the case.
+    pub fn all(self) -> impl Iterator<Item = (usize, PlayRound, usize)> + use<'a> {
         let all = self.rounds.iter().flat_map(move |round| (0..self.cases.len()).map(move |case| (*round, case)));
         all.zip(self.before..).map(|((round, case), item)| (item, round, case))
     }
 
-    /// Those that are played here. Where the number of cases would give a shard the same cases in
-    /// each round, rounds begin with different shards.
-    pub fn here(self) -> impl Iterator<Item = (usize, Round, usize)> + use<'a> {
+    /// The plays of this shard. If the number of cases would give a shard the same cases in each
+    /// round, each round begins with a different shard.
+    pub fn of_shard(self) -> impl Iterator<Item = (usize, PlayRound, usize)> + use<'a> {
         let cases = self.cases.len().max(1);
-        let repeats = cases.is_multiple_of(self.shard.count() as usize);
-        let turn = move |item: usize| if repeats { (item - self.before) / cases } else { 0 };
-        self.all().filter(move |(item, ..)| self.shard.has(item + turn(*item)))
+        let is_multiple = cases.is_multiple_of(self.shard.count() as usize);
+        let offset = move |item: usize| if is_multiple { (item - self.before) / cases } else { 0 };
+        self.all().filter(move |(item, ..)| self.shard.has(item + offset(*item)))
     }
 }
 
-/// One case, played.
+/// A completed play.
 #[derive(Debug)]
-pub struct Played<'a> {
-    /// Its number in the selection, from 0.
+pub struct CompletedPlay<'a> {
+    /// The number of the play in the selection, from 0.
     pub item: usize,
     /// The round.
-    pub round: Round,
-    /// The number of the case in the plan, from 0.
+    pub round: PlayRound,
+    /// The index of the case in the plan.
     pub number: usize,
     /// The case.
     pub case: &'a Arc<Case>,
-    /// What was seen.
+    /// The recording.
     pub recording: Recording,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// What the subject printed since it was started, where the plan wants it and the subject
+    /// The output of the subject since it was started, if the plan asks for it and the subject
     /// prints.
     pub output: Option<String>,
 }
 
 impl Setup {
-    /// Play each case of the plan, as many side by side as the player has lanes, and take each
-    /// recording as it is complete, until `take` breaks off.
+    /// Play the cases of the plan, as many in parallel as the player has lanes. Pass each play to
+    /// `take` as soon as it is complete, until `take` returns `Break`.
     ///
     /// # Errors
-    /// What keeps a case from being played, and whatever `take` says.
-    pub async fn play_each<E: From<RunError>>(
+    /// A case cannot be played, or `take` fails.
+    pub async fn play_each<E: From<PlayError>>(
         &self,
-        player: &Player,
-        plan: Plan<'_>,
-        mut take: impl AsyncFnMut(Played<'_>) -> Result<ControlFlow<()>, E>,
+        player: &Executor,
+        plan: PlayPlan<'_>,
+        mut take: impl AsyncFnMut(CompletedPlay<'_>) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
-        let plays = stream::iter(plan.here()).map(async |(item, round, number)| {
+        let plays = stream::iter(plan.of_shard()).map(async |(item, round, number)| {
             let case = &plan.cases[number];
-            let turn = player.turn(case).await;
+            let turn = player.acquire_slot(case).await;
             let mut began = clock::instant();
-            self.events.emit(&Event::CaseStarted { case })?;
+            self.events.emit(&RunEvent::CaseStarted { case })?;
             let (mut recording, mut output) = turn.play_with_output(case, round.seed, plan.output).await?;
             if let Some(alone) = turn.alone().await {
                 began = clock::instant();
                 (recording, output) = alone.play_with_output(case, round.seed, plan.output).await?;
             }
             let took = began.elapsed();
-            self.events.emit(&Event::CasePlayed { case })?;
-            Ok::<_, RunError>(Played { item, round, number, case, recording, took, output })
+            self.events.emit(&RunEvent::CasePlayed { case })?;
+            Ok::<_, PlayError>(CompletedPlay { item, round, number, case, recording, took, output })
         });
         let mut plays = plays.buffer_unordered(player.lanes());
         while let Some(played) = plays.next().await {

@@ -1,9 +1,9 @@
-//! The custom resources that cases bring are there before the case begins, and go when the session
-//! ends, where the cluster outlives it.
+//! Creates the custom resource definitions of a case before the case begins, and deletes them when
+//! the session ends, if the cluster outlives it.
 //!
-//! Several cases at once may need the same one, so none is removed while the session plays. One
-//! that the cluster had before is left as it is. A kind that timelines show is watched from when it
-//! is served until then.
+//! Several concurrent cases may need the same definition, so none is deleted while the session
+//! runs. A definition that existed before is left as it is. A kind that timelines show is watched
+//! from the time it is served until then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use tokio::sync::Mutex;
 
 use super::environment::EnvironmentError;
 use crate::clock;
-use crate::observe::{self, Kind, Watches, World};
+use crate::observe::{self, WatchCache, WatchTasks, WatchedKind};
 
 /// How long a definition may take until its kind is served.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What this session has created, and what it watches of that.
+/// The definitions that this session has created, and the watches of their kinds.
 #[derive(Debug, Default)]
-pub(super) struct Definitions(Mutex<Brought>);
+pub(super) struct Definitions(Mutex<DefinitionSet>);
 
 #[derive(Debug, Default)]
-struct Brought {
+struct DefinitionSet {
     /// By name.
     created: BTreeMap<String, Value>,
-    kinds: BTreeSet<Kind>,
-    watches: Vec<Watches>,
+    kinds: BTreeSet<WatchedKind>,
+    watches: Vec<WatchTasks>,
 }
 
 fn api(client: &kube::Client) -> Api<DynamicObject> {
@@ -38,7 +38,7 @@ fn api(client: &kube::Client) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&kind, "customresourcedefinitions"))
 }
 
-/// Warns of definitions with rules in CEL, which a simulated server does not evaluate.
+/// Warn about definitions with CEL rules, which a simulated server does not evaluate.
 pub(super) fn warn_of_rules(definitions: &[Value]) {
     for definition in definitions.iter().filter(|definition| has_rules(definition)) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
@@ -59,20 +59,20 @@ pub(super) fn has_rules(value: &Value) -> bool {
 }
 
 impl Definitions {
-    /// Has these definitions served, and watches what timelines show of them; whether one of them
-    /// was not there before.
+    /// Create these definitions, wait until they are served, and watch the kinds that timelines
+    /// show. Returns whether any of them is new.
     ///
     /// # Errors
     /// The server refuses one, or does not serve it in time.
-    pub(super) async fn bring(
+    pub(super) async fn ensure_served(
         &self,
         client: &kube::Client,
-        world: &Arc<World>,
-        wanted: &[Value],
+        cache: &Arc<WatchCache>,
+        manifests: &[Value],
     ) -> Result<bool, EnvironmentError> {
-        let (api, mut brought, mut new) = (api(client), self.0.lock().await, false);
-        let Brought { created: known, kinds, watches } = &mut *brought;
-        for manifest in wanted {
+        let (api, mut set, mut new) = (api(client), self.0.lock().await, false);
+        let DefinitionSet { created: known, kinds, watches } = &mut *set;
+        for manifest in manifests {
             let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             let refused = |why: String| EnvironmentError::CustomResource { name: name.clone(), why };
             let mut object: DynamicObject =
@@ -100,18 +100,18 @@ impl Definitions {
                 }
                 clock::pause(Duration::from_millis(50)).await;
             }
-            if let Some(kind) = Kind::defined_by(&name).filter(|kind| !kinds.contains(kind)) {
-                watches.push(watched(client, world, kind).await?);
+            if let Some(kind) = WatchedKind::defined_by(&name).filter(|kind| !kinds.contains(kind)) {
+                watches.push(open_watch(client, cache, kind).await?);
                 kinds.insert(kind);
             }
         }
         Ok(new)
     }
 
-    /// Removes what this session has created, with all objects.
+    /// Delete the definitions that this session has created, and with them their objects.
     pub(super) async fn remove(&self, client: &kube::Client) {
         let api = api(client);
-        let Brought { created, watches, .. } = std::mem::take(&mut *self.0.lock().await);
+        let DefinitionSet { created, watches, .. } = std::mem::take(&mut *self.0.lock().await);
         drop(watches);
         for name in created.into_keys() {
             if let Err(error) = api.delete(&name, &DeleteParams::default()).await {
@@ -121,12 +121,16 @@ impl Definitions {
     }
 }
 
-/// The watch of a kind; a server may take a moment longer to serve it than to say that it is
-/// established.
-async fn watched(client: &kube::Client, world: &Arc<World>, kind: Kind) -> Result<Watches, EnvironmentError> {
+/// Open the watch of a kind. A server may take a moment longer to serve the kind than to report
+/// that it is established.
+async fn open_watch(
+    client: &kube::Client,
+    cache: &Arc<WatchCache>,
+    kind: WatchedKind,
+) -> Result<WatchTasks, EnvironmentError> {
     let since = clock::instant();
     loop {
-        match observe::open_those(client, world, [kind].into_iter()).await {
+        match observe::open_kinds(client, cache, [kind].into_iter()).await {
             Ok(watches) => return Ok(watches),
             Err(error) if since.elapsed() > PATIENCE => return Err(error.into()),
             Err(_) => clock::pause(Duration::from_millis(50)).await,

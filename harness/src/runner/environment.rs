@@ -1,4 +1,4 @@
-//! A cluster, watched.
+//! A cluster and its watches.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,108 +10,108 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use crate::clock;
-use crate::cluster::kind::Images;
+use crate::cluster::kind::NodeImages;
 use crate::cluster::{Cluster, ClusterError};
-use crate::controllers::Controllers;
-use crate::driver::nodes::Nodes;
+use crate::controllers::ControllerSet;
+use crate::driver::nodes::HarnessNodes;
 use crate::intercept::InterceptorError;
 use crate::observe::namespace::remove_leftovers;
-use crate::observe::{self, ObserveError, Watches, World};
-use crate::outcome::Cause;
+use crate::observe::{self, ObserveError, WatchCache, WatchTasks};
+use crate::outcome::InterruptCause;
 use crate::recording::Identity;
-use crate::subject::virtual_time::Virtual;
+use crate::subject::virtual_time::VirtualTime;
 use crate::subject::{ClusterControllers, SubjectError};
 use crate::supervise::{ProcessId, SuperviseError, Supervisor};
 use crate::workload::{self, Claims, DefinitionError, Workload};
 
-/// A cluster, its watches, and a folder for the subjects' files. Everything is the harness's own
-/// and gone with it.
+/// A cluster, its watches, and a folder for the subjects' files. It belongs to the harness and is
+/// removed on drop.
 pub struct Environment {
     pub(super) cluster: Cluster,
     pub(super) client: kube::Client,
-    pub(super) world: Arc<World>,
-    pub(super) nodes: Arc<Nodes>,
+    pub(super) cache: Arc<WatchCache>,
+    pub(super) nodes: Arc<HarnessNodes>,
     /// Where pods can run for real, if they can.
-    pub(super) images: Option<Arc<Images>>,
-    /// `None` where no subject can be a process.
+    pub(super) images: Option<Arc<NodeImages>>,
+    /// `None` where subjects cannot be processes.
     pub(super) supervisor: Option<Supervisor>,
-    /// What a program in virtual time needs, where time is.
-    pub(super) virtual_time: Option<Virtual>,
-    /// Whose the controllers of a simulated cluster are.
+    /// What a program in virtual time needs; `None` in real time.
+    pub(super) virtual_time: Option<VirtualTime>,
+    /// Which controllers a simulated cluster runs besides the subject.
     pub(super) cluster_controllers: ClusterControllers,
-    /// What Deployments are on it, if not Deployments.
+    /// The kind that stands in for Deployments, if another one does.
     pub(super) workload: Option<Workload>,
     pub(super) folder: PathBuf,
-    _watches: Watches,
+    _watches: WatchTasks,
     _temporary: Option<TempDir>,
-    /// Says that the server was ended because it did not answer.
+    /// Set when the server was ended because it did not answer.
     silent: Arc<AtomicBool>,
-    /// Looks whether it does.
+    /// Checks whether the server answers.
     _watchdog: Option<JoinSet<()>>,
 }
 
-/// Between two looks whether the server answers.
+/// The time between two checks whether the server answers.
 const LOOK: Duration = Duration::from_secs(2);
-/// A server that has not said its version by then is taken to hang.
+/// A server that has not answered a version request by then is considered hung.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Why a test environment could not be set up. Unless it is the subject's own absence, all of it is
-/// the test environment's: inconclusive.
+/// Why a test environment could not be set up. All of these make a result inconclusive, except when
+/// the subject itself is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
-    /// The cluster.
+    /// Starting or using the cluster failed.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// The watches, the probe or the proof.
+    /// A watch, the probe or the proof failed.
     #[error(transparent)]
     Observe(#[from] ObserveError),
-    /// The interceptor.
+    /// The interceptor failed.
     #[error(transparent)]
     Interceptor(#[from] InterceptorError),
     /// The subject could not be started.
     #[error(transparent)]
     Subject(#[from] SubjectError),
-    /// The keeper of child processes.
+    /// The supervisor of child processes failed.
     #[error(transparent)]
     Supervise(#[from] SuperviseError),
     /// The kind that stands in for Deployments.
     #[error(transparent)]
     Workload(#[from] DefinitionError),
-    /// A simulated cluster's thread.
+    /// The thread of a simulated cluster stopped.
     #[error("the simulation stopped: {0}; this is a defect of lockstep")]
     Simulation(String),
-    /// Somebody wants it to end.
+    /// The user or a signal interrupted the run.
     #[error("interrupted ({0})")]
-    Interrupted(Cause),
-    /// A custom resource that a case brings.
+    Interrupted(InterruptCause),
+    /// A custom resource definition of a case could not be created.
     #[error("cannot create the CustomResourceDefinition {name}: {why}")]
     CustomResource {
         /// Its name.
         name: String,
-        /// What the server says.
+        /// What the server answered.
         why: String,
     },
-    /// A file of custom resources.
+    /// A file of custom resource definitions could not be read.
     #[error("cannot read the CustomResourceDefinitions of the case: {0}")]
     CustomResourceFile(String),
-    /// A temporary folder.
+    /// A temporary folder could not be created.
     #[error("cannot make a temporary folder: {0}")]
     Folder(#[from] std::io::Error),
 }
 
 impl Environment {
-    /// Watch a cluster.
+    /// Open a cluster and watch it.
     ///
     /// # Errors
-    /// When it cannot be listed.
+    /// The cluster cannot be listed.
     pub async fn open(cluster: Cluster) -> Result<Self, EnvironmentError> {
         Self::open_with(cluster, None).await
     }
 
-    /// The same where Deployments are of another kind.
+    /// Open a cluster on which another kind stands in for Deployments.
     ///
     /// # Errors
-    /// When it cannot be listed, or the kind cannot be defined.
+    /// The cluster cannot be listed, or the kind cannot be defined.
     pub async fn open_with(cluster: Cluster, workload: Option<Workload>) -> Result<Self, EnvironmentError> {
         let mut client = cluster.client().await?;
         if let Some(workload) = &workload {
@@ -119,27 +119,27 @@ impl Environment {
             client = workload::client(client, Arc::new(workload.clone()));
         }
         let claims = workload.as_ref().map_or_else(Claims::default, Workload::claims);
-        let world = Arc::new(World::claiming(claims));
-        let watches = match cluster.in_virtual_time().filter(|_| workload.is_none()) {
-            Some(server) => observe::open_inside(server, &world),
-            None => observe::open(&client, &world).await?,
+        let cache = Arc::new(WatchCache::with_claims(claims));
+        let watches = match cluster.virtual_time_server().filter(|_| workload.is_none()) {
+            Some(server) => observe::open_in_process(server, &cache),
+            None => observe::open(&client, &cache).await?,
         };
-        // In virtual time nobody has a file: there is nothing to be left behind.
-        let virtual_time = cluster.in_virtual_time().is_some();
+        // In virtual time there are no files, so nothing can be left behind.
+        let virtual_time = cluster.virtual_time_server().is_some();
         let temporary = (!virtual_time).then(|| tempfile::Builder::new().prefix("lockstep-subject-").tempdir());
         let temporary = temporary.transpose()?;
         let folder = temporary.as_ref().map_or_else(PathBuf::new, |temporary| temporary.path().to_owned());
         let supervisor = if virtual_time { None } else { Some(Supervisor::start(&folder, true)?) };
-        let nodes = Nodes::new(client.clone(), cluster.watches_nodes());
+        let nodes = HarnessNodes::new(client.clone(), cluster.watches_nodes());
         let silent = Arc::default();
-        let own = cluster.belongs_here() && !virtual_time;
+        let own = cluster.is_owned() && !virtual_time;
         let watchdog = own
             .then(|| JoinSet::from_iter([watch_over(cluster.programs().clone(), client.clone(), Arc::clone(&silent))]));
-        let images = cluster.node().cloned().map(|node| Arc::new(Images::new(node)));
+        let images = cluster.node().cloned().map(|node| Arc::new(NodeImages::new(node)));
         Ok(Self {
             cluster,
             client,
-            world,
+            cache,
             nodes,
             images,
             supervisor,
@@ -154,22 +154,22 @@ impl Environment {
         })
     }
 
-    /// Why nothing more can come of its cluster, if it has ended.
+    /// Why the cluster can no longer be used, if it has ended.
     pub(super) fn ended(&self) -> Option<String> {
         if self.silent.load(Ordering::Relaxed) {
             let seconds = PATIENCE.as_secs();
             return Some(format!("the cluster's kube-apiserver did not answer for {seconds} s and was ended"));
         }
-        self.cluster.ended()
+        self.cluster.describe_ended_program()
     }
 
-    /// The same for subjects that are programs in virtual time.
+    /// The environment, for subjects that are programs in virtual time.
     #[must_use]
-    pub fn with_programs(self, virtual_time: Virtual) -> Self {
+    pub fn with_programs(self, virtual_time: VirtualTime) -> Self {
         Self { virtual_time: Some(virtual_time), ..self }
     }
 
-    /// The same with these controllers on a simulated cluster.
+    /// The environment, with these controllers on its simulated cluster.
     #[must_use]
     pub fn with_cluster_controllers(self, cluster_controllers: ClusterControllers) -> Self {
         Self { cluster_controllers, ..self }
@@ -180,36 +180,35 @@ impl Environment {
         self.cluster.identity()
     }
 
-    /// What the subject's controller claims of a Deployment.
+    /// Which statuses and events the subject's controller claims to write for a Deployment.
     pub(super) fn claims(&self) -> Claims {
         self.workload.as_ref().map_or_else(Claims::default, Workload::claims)
     }
 
-    /// What its cluster leaves to the subject.
-    pub fn under_test(&self) -> &Controllers {
+    /// The controllers that the cluster leaves to the subject.
+    pub fn under_test(&self) -> &ControllerSet {
         self.cluster.without()
     }
 
-    /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns
-    /// the folder.
+    /// Keep the logs of the cluster, which are otherwise deleted with it; returns their folder.
     pub async fn keep_logs(&self) -> Option<PathBuf> {
         self.cluster.keep_logs().await
     }
 
-    /// Returns once the cluster is no longer the harness's to use, and says why; never where it is
-    /// the harness's own.
+    /// Returns with a reason once the harness may not use the cluster any longer; never returns for
+    /// a cluster of the harness's own.
     pub async fn lost(&self) -> String {
-        self.cluster.lost().await
+        self.cluster.wait_until_lost().await
     }
 
-    /// The same after an interruption, when nobody has tidied up behind a case: what is left of it
-    /// on a cluster that stays goes too. Whoever has no time for all of it drops it in the middle:
-    /// a cluster that is being removed, and programs that are told to end, do without.
+    /// Close after an interruption, when the case has not cleaned up: on a cluster that stays, also
+    /// removes what the case has left. A caller without time for all of this may drop the future: a
+    /// cluster that is being removed, and programs that were asked to end, finish without it.
     pub async fn abandon(self: Arc<Self>) {
         let Some(this) = Arc::into_inner(self) else { return };
-        if !this.cluster.belongs_here() && !this.cluster.sweeps() {
-            // Alone on the cluster, or another harness is by now, and has done it.
-            let alone = this.cluster.exclusive().await;
+        if !this.cluster.is_owned() && !this.cluster.removes_own_objects() {
+            // We either hold the cluster alone, or another harness does by now and has cleaned up.
+            let alone = this.cluster.lock_for_subject().await;
             if let Err(error) = remove_leftovers(&this.client).await {
                 tracing::warn!(%error, "what the interrupted case has left was not removed");
             }
@@ -223,15 +222,15 @@ impl Environment {
         });
     }
 
-    /// End the subjects' processes, then the cluster if it is this process's own, or what the
-    /// harness has on it. Does nothing while somebody else uses it.
+    /// End the subjects' processes, then remove the cluster if this process owns it, or what the
+    /// harness has created on it. Does nothing while the environment is shared.
     pub async fn close(self: Arc<Self>) {
         let Some(this) = Arc::into_inner(self) else { return };
         if let Some(supervisor) = this.supervisor {
             supervisor.shutdown().await;
         }
-        if this.cluster.sweeps() {
-            // Dropped, so that nobody keeps alive what is being removed.
+        if this.cluster.removes_own_objects() {
+            // Dropped, so that its leases are not renewed while the cluster is being removed.
             drop(this.nodes);
         } else {
             this.nodes.remove().await;
@@ -240,8 +239,7 @@ impl Environment {
     }
 }
 
-/// End a cluster of the harness's own whose server hangs: whatever waits for an answer then fails
-/// at once.
+/// End a cluster of the harness's own whose server hangs, so that pending requests fail at once.
 async fn watch_over(programs: BTreeMap<String, ProcessId>, client: kube::Client, silent: Arc<AtomicBool>) {
     while programs.values().all(ProcessId::is_alive) {
         clock::pause(LOOK).await;

@@ -8,7 +8,7 @@ use crate::cluster::SiteName;
 use crate::recording::{FORMAT, Header};
 
 impl Session {
-    /// What a play of this case in this namespace begins with. Who plays in virtual time adds the
+    /// The header for a run of this case in this namespace. In virtual time the caller adds the
     /// seed.
     pub(super) fn header(&self, case: &Case, namespace: &str, real_pods: bool) -> Header {
         Header {
@@ -16,7 +16,7 @@ impl Session {
             case: case.name.clone(),
             path: case.path.clone(),
             source: case.source.clone(),
-            judged: case.controllers.clone(),
+            controllers: case.controllers.clone(),
             under_test: self.environment.under_test().clone(),
             namespace: namespace.to_owned(),
             subject: self.identity().clone(),
@@ -31,8 +31,8 @@ impl Session {
         }
     }
 
-    /// The definitions of a case whose rules this cluster's server does not evaluate. Those that
-    /// cannot be read never get so far.
+    /// The definitions of a case whose rules this cluster's server does not evaluate. A case whose
+    /// definitions cannot be read fails before.
     fn unevaluated(&self, case: &Case) -> Vec<String> {
         let is_simulated = self.environment.identity().name == SiteName::Sim.as_str();
         let definitions = case.definitions().unwrap_or_default();

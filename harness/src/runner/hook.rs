@@ -1,25 +1,25 @@
-//! What is called after each step that has settled, while a case is played.
+//! A callback for each step that has settled while a case runs.
 
 use std::sync::Arc;
 
 use crate::case::Case;
 use crate::timeline::StepId;
 
-/// Told of each step that has settled; nobody by default.
+/// Called for each step that has settled; does nothing by default.
 #[derive(Clone, Default)]
-pub struct StepHook(Option<Arc<Tell>>);
+pub struct StepHook(Option<Arc<Callback>>);
 
-type Tell = dyn Fn(&Case, StepId) + Send + Sync;
+type Callback = dyn Fn(&Case, StepId) + Send + Sync;
 
 impl StepHook {
-    /// This function.
-    pub fn new(tell: impl Fn(&Case, StepId) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(tell)))
+    /// A hook that calls this function.
+    pub fn new(callback: impl Fn(&Case, StepId) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(callback)))
     }
 
-    pub(super) fn settled(&self, case: &Case, step: StepId) {
-        if let Some(tell) = &self.0 {
-            tell(case, step);
+    pub(super) fn on_settled(&self, case: &Case, step: StepId) {
+        if let Some(callback) = &self.0 {
+            callback(case, step);
         }
     }
 }

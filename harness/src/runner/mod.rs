@@ -1,37 +1,36 @@
-//! Where everything meets: a cluster, a subject behind the interceptor, a case, and out of it a
-//! recording.
+//! Runs cases: a cluster, a subject behind the interceptor and a case go in, a recording comes out.
 //!
-//! A [`Environment`] is a cluster that is watched. A [`Session`] is a subject at work on it, after
-//! the test environment has proved itself without one; a [`Player`] is either one or several such
-//! sessions, or a subject that gets a simulated cluster for each case. [`Session::play`] makes a
-//! case's steps one by one and writes down what happened; it never decides a verdict: that is
-//! `verdict`, which is given the recording and nothing else.
+//! An [`Environment`] is a cluster and its watches. A [`Session`] is a subject that runs on it,
+//! after the test environment has proved itself without one. An [`Executor`] is one or several such
+//! sessions, or a subject that gets a simulated cluster for each case. [`Session::play`] performs
+//! the steps of a case and records what happens. It never decides a verdict: `verdict` does, from
+//! the recording alone.
 
 mod burst;
+mod case_run;
 mod definitions;
 mod environment;
 mod events;
+mod executor;
 mod header;
 mod hook;
-mod ledger;
-mod middle;
+mod injection;
 mod options;
 mod output;
-mod play;
-mod player;
 mod probes;
-mod rest;
-mod revive;
+mod request_log;
 mod role;
 mod session;
+mod settle;
 mod sharing;
-mod simulated;
+mod simulation;
 mod start;
+mod subject_restart;
 
 pub use environment::{Environment, EnvironmentError};
+pub use executor::{ExecutionSlot, Executor, SessionPool, SessionRenewal};
 pub use hook::StepHook;
-pub use options::{MOST_SUB_STEPS, ProcessOptions, SessionOptions};
-pub use player::{Player, Renewal, Sessions, Turn};
-pub use role::main_if_asked;
+pub use options::{MOST_SUB_STEPS, SessionOptions, SubjectOptions};
+pub use role::dispatch_role;
 pub use session::Session;
-pub use simulated::{Simulation, simulated, simulated_with_output};
+pub use simulation::{Simulation, simulate, simulate_with_output};

@@ -1,4 +1,4 @@
-//! What a session is taken with.
+//! The options of a session.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -8,40 +8,40 @@ use crate::case::RestartOptions;
 use crate::case::model::PodKind;
 use crate::intercept::SentLog;
 
-/// The sub-steps that a step with `all` or `every` may have, unless something else is asked for.
+/// The default for the most sub-steps of a step with `all` or `every`.
 pub const MOST_SUB_STEPS: u32 = 100_000;
 
-/// What a subject that is a process finds, besides what every controller needs.
+/// The environment of a subject that is a process, beyond what every controller needs.
 #[derive(Debug, Clone, Default)]
-pub struct ProcessOptions {
-    /// Whether it finds what a pod does: the variables and files of a service account.
+pub struct SubjectOptions {
+    /// Whether it gets what a pod gets: the variables and files of a service account.
     pub in_cluster: bool,
-    /// The variables of this process's environment that it gets, by name.
+    /// The names of the variables of this process's environment that it inherits.
     pub variables: Vec<String>,
 }
 
-/// How long to be patient.
+/// Limits and settings of a session.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
-    /// For one settling: a step that takes longer is somebody's failure.
+    /// The most time for one settling; a step that takes longer fails.
     pub budget: Duration,
-    /// For one step with `all` or `every`: pods that are still left after so many sub-steps are the
-    /// subject's failure.
+    /// The most sub-steps of a step with `all` or `every`. If pods are left after them, the subject
+    /// is to blame.
     pub most_sub_steps: u32,
-    /// Who runs the pods; `None`: as each case says.
+    /// How pods run; `None`: as each case says.
     pub pods: Option<PodKind>,
-    /// How a config-restart controller is to run until a case says otherwise.
+    /// How a config-restart controller is configured until a case says otherwise.
     pub restart: RestartOptions,
-    /// Whether the subject goes straight to the server, to measure what its interceptor costs; no
-    /// run of it is conformant.
+    /// Whether the subject connects to the server directly, to measure the cost of the interceptor.
+    /// No such run is conformant.
     pub bypass_interceptor: bool,
-    /// What a subject that is a process finds.
-    pub process: ProcessOptions,
-    /// How many cases may be played at the same time, in real time.
+    /// The environment of a subject that is a process.
+    pub process: SubjectOptions,
+    /// How many cases may run at the same time, in real time.
     pub lanes: NonZeroUsize,
     /// Called after each step that has settled.
     pub steps: StepHook,
-    /// Where every request of the subject's is kept, with its body.
+    /// Where every request of the subject is logged, with its body.
     pub sent: Option<SentLog>,
 }
 
@@ -53,7 +53,7 @@ impl Default for SessionOptions {
             pods: None,
             restart: RestartOptions::default(),
             bypass_interceptor: false,
-            process: ProcessOptions::default(),
+            process: SubjectOptions::default(),
             lanes: NonZeroUsize::MIN,
             steps: StepHook::default(),
             sent: None,

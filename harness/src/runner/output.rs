@@ -1,53 +1,55 @@
 //! What a subject prints, and how it ended, without the values that cases have written into
 //! Secrets.
 //!
-//! A subject outlives a case, and several cases may be played beside each other. So all values that
-//! it has seen until then are taken out, whichever case they are of.
+//! A subject outlives a case, and several cases may run at the same time. So the values of all
+//! cases so far are redacted, whichever case the output belongs to.
 
 use std::sync::{MutexGuard, PoisonError};
 
 use super::Session;
 use crate::recording::{Blame, Trouble};
 use crate::secret::Redaction;
-use crate::subject::{LogSource, Running};
+use crate::subject::{LogSource, RunningSubject};
 
 impl Session {
-    /// From now on the subject may print these values.
+    /// Redact these values from now on: the subject may print them.
     pub(super) fn may_print(&self, redaction: &Redaction) {
         self.redaction().add(redaction);
     }
 
-    /// What takes the values of all cases so far out of a text.
+    /// Redacts the values of all cases so far.
     pub(super) fn redaction(&self) -> MutexGuard<'_, Redaction> {
         self.redaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the subject's output is from now on, where that is to be had. It is to be read by
+    /// The position in the subject's output from here on, if its output is available. Read it with
     /// [`Session::printed`].
     pub(super) fn log_source(&self) -> Option<LogSource> {
-        self.subject().as_ref().and_then(Running::log_source)
+        self.subject().as_ref().and_then(RunningSubject::log_source)
     }
 
-    /// What is printed there.
+    /// The redacted output since that position.
     pub(super) async fn printed(&self, source: Option<LogSource>) -> Option<String> {
         let text = source?.read().await;
         Some(self.redaction().output(&text))
     }
 
-    /// Why the subject no longer runs, if it ended by itself.
+    /// Why the subject has ended, if it ended by itself.
     pub(super) fn exited(&self) -> Option<Trouble> {
-        let ended = self.subject().as_ref().and_then(Running::exited)?;
+        let ended = self.subject().as_ref().and_then(RunningSubject::exited)?;
         Some(self.redacted(&ended))
     }
 
-    /// Why nothing more can come of a case: the cluster has ended, or the subject by itself, or its
-    /// neighbours have.
+    /// Why a case cannot go on: the cluster, the subject or a controller beside it has ended.
     pub(super) fn broken(&self) -> Option<Trouble> {
-        // A subject may end because its server has.
+        // A subject may end because its server has ended.
         let ended = self.environment.ended().map(|why| self.redacted(&Trouble::new(Blame::Environment, why)));
-        ended
-            .or_else(|| self.exited())
-            .or_else(|| self.half.as_ref().and_then(Running::neighbours_ended).map(|ended| self.redacted(&ended)))
+        ended.or_else(|| self.exited()).or_else(|| {
+            self.environment_controllers
+                .as_ref()
+                .and_then(RunningSubject::neighbours_ended)
+                .map(|ended| self.redacted(&ended))
+        })
     }
 
     fn redacted(&self, trouble: &Trouble) -> Trouble {

@@ -1,14 +1,14 @@
-//! Which cases can be played while the same subject is at others.
+//! Which cases can run while the same subject runs others.
 //!
-//! Cases have namespaces of their own, so a Deployment controller that does what it should does in
-//! one what it would do without the other. A case must have the subject alone where it stops or
-//! restarts it, holds or changes what passes between it and the server, or brings a kind that a
-//! controller looks for when it starts.
+//! Each case has its own namespace, so a correct Deployment controller behaves in one namespace as
+//! it would without the others. A case needs the subject for itself if it stops or restarts the
+//! subject, changes or delays its requests and watches, or brings a kind that a controller looks
+//! for when it starts.
 
 use crate::case::model::{Case, Step};
 use crate::controllers::Controller;
 
-/// Whether others may be played beside it.
+/// Whether the case can run while others do.
 pub(super) fn can_share(case: &Case) -> bool {
     let config_restart = case.controllers.has(Controller::ConfigRestart);
     !config_restart && case.crds.is_empty() && case.given.iter().chain(&case.steps).all(leaves_subject_alone)
@@ -16,8 +16,11 @@ pub(super) fn can_share(case: &Case) -> bool {
 
 fn leaves_subject_alone(step: &Step) -> bool {
     let Step { operation, during, fault, .. } = step;
-    let inner = operation.inner();
-    during.is_none() && fault.is_none() && operation.life().is_none() && inner.iter().all(leaves_subject_alone)
+    let inner = operation.nested_steps();
+    during.is_none()
+        && fault.is_none()
+        && operation.process_action().is_none()
+        && inner.iter().all(leaves_subject_alone)
 }
 
 #[cfg(test)]
@@ -33,7 +36,7 @@ mod tests {
     #[case("- subject: stop\n  - subject: start", false)]
     #[case("- scale: 2\n    fault: {write: 1, of: replicasets, action: crash}", false)]
     #[case("- scale: 2\n    during: {held: replicasets, do: [{scale: 3}]}", false)]
-    fn what_touches_the_subject_has_it_alone(#[case] steps: &str, #[case] shares: bool) {
+    fn cases_that_affect_the_subject_run_alone(#[case] steps: &str, #[case] shares: bool) {
         let given = "given: [{deployment: {name: web, replicas: 1, image: \"app:1\"}}]";
         let text = format!("description: x\n{given}\nsteps:\n  {steps}\n");
         let case = case::parse("x/x.yaml", "x/x", &text).unwrap();

@@ -1,10 +1,10 @@
-//! A subject's way from its start to its work.
+//! Waits from the start of a subject until it works.
 //!
-//! The budget of a step counts from the moment at which the subject is at work, as a slow start is
-//! no wrong decision: a program may take long to load, and a leader that was killed waits until its
-//! own lease has expired. A subject that makes no request at all in
-//! [`PATIENCE`] is non-conformant: the cluster answers, the program runs, and nothing that was asked of it will ever be done. One
-//! that still waits for its lease is not, as the harness killed the run that has it.
+//! The budget of a step counts from then on, as a slow start is not a wrong decision: a program may
+//! take long to load, and the successor of a killed leader waits until its lease has expired. A
+//! subject that makes no request within [`PATIENCE`] is non-conformant: the cluster answers and the
+//! program runs, but it will never act. A subject that still waits for its lease is not, as the
+//! harness killed the run that holds it.
 
 use std::time::Duration;
 
@@ -16,23 +16,23 @@ use crate::observe::Probe;
 use crate::observe::probe::Reach;
 use crate::recording::{Blame, Trouble};
 
-/// How long a subject may take from its start to its work, unless a step may take longer: four
-/// times as long as leases usually last.
+/// How long a subject may take from its start until it works, unless a step may take longer: four
+/// times the usual duration of a lease.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked whether its process has ended.
+/// How often to check whether its process has ended.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the test environment may take to answer once the patience is over.
+/// How long the test environment may take to answer after that.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Wait until a subject is at work, for as long as is granted to it or until it is `over`; whether
-/// it is.
+/// Wait until the subject works, until its time is up, or until it is `over`; returns whether it
+/// works.
 pub(super) async fn until_at_work(log: &InterceptorLog, budget: Duration, over: impl Fn() -> bool) -> bool {
     let patience = PATIENCE.max(budget);
     loop {
-        // Before the look, so that nothing is missed in between.
+        // Listen first, so that no progress is missed.
         let mut progress = log.listen();
         let since = log.since_start();
-        if since.at_work_since().is_some() {
+        if since.working_since().is_some() {
             return true;
         }
         let left = patience.saturating_sub(since.elapsed());
@@ -43,8 +43,8 @@ pub(super) async fn until_at_work(log: &InterceptorLog, budget: Duration, over: 
     }
 }
 
-/// Why nothing can be expected of a subject that is not at work, where its requests tell.
-pub(super) fn idle(since: &SinceStart) -> Option<Trouble> {
+/// Why a subject that does not work yet will not act, as far as its requests show.
+pub(super) fn explain_idleness(since: &SinceStart) -> Option<Trouble> {
     let started = if since.is_restart() { "was started again" } else { "was started" };
     let seconds = since.elapsed().as_secs();
     if let Some(lease) = since.awaited_lease() {
@@ -59,10 +59,15 @@ pub(super) fn idle(since: &SinceStart) -> Option<Trouble> {
     })
 }
 
-/// Why a subject that runs has not served the probe, and what follows from that.
-pub(super) fn unserved(environment: &Environment, log: &InterceptorLog, probe: &Probe, budget: Duration) -> String {
+/// Why a running subject has not served the probe, and what follows from that.
+pub(super) fn describe_unserved_probe(
+    environment: &Environment,
+    log: &InterceptorLog,
+    probe: &Probe,
+    budget: Duration,
+) -> String {
     let since = log.since_start();
-    let why = match idle(&since) {
+    let why = match explain_idleness(&since) {
         Some(trouble) => trouble.why,
         None if Controller::UPSTREAM.into_iter().any(|one| environment.under_test().has(one)) => {
             format!("{} (after {budget:?})", probe.discrepancy().why)
@@ -73,17 +78,19 @@ pub(super) fn unserved(environment: &Environment, log: &InterceptorLog, probe: &
 }
 
 impl Session {
-    /// Wait until the subject is at work. Since when it is; `None` where only its objects can tell,
-    /// or how it ended.
+    /// Wait until the subject works. Returns since when; `None` where only its objects can show it,
+    /// or if it ended.
     ///
     /// # Errors
-    /// It cannot be expected to do anything.
-    pub(super) async fn comes_to_work(&self, probe: Option<&Probe>) -> Result<Option<Instant>, Trouble> {
+    /// The subject will not act.
+    pub(super) async fn wait_until_at_work(&self, probe: Option<&Probe>) -> Result<Option<Instant>, Trouble> {
         let log = self.interceptor.log();
         if self.bypass_interceptor || until_at_work(log, self.budget, || self.broken().is_some()).await {
-            return Ok(log.since_start().at_work_since());
+            return Ok(log.since_start().working_since());
         }
-        let Some(trouble) = idle(&log.since_start()).filter(|_| self.broken().is_none()) else { return Ok(None) };
+        let Some(trouble) = explain_idleness(&log.since_start()).filter(|_| self.broken().is_none()) else {
+            return Ok(None);
+        };
         match probe {
             Some(probe) if probe.reach_of_environment(ANSWER).await == Reach::Nowhere => {
                 Err(Trouble::new(Blame::Environment, probe.dead_environment()))
@@ -92,8 +99,8 @@ impl Session {
         }
     }
 
-    /// Since when the subject is at work, if it is.
-    pub(super) fn at_work_since(&self) -> Option<Instant> {
-        self.interceptor.log().since_start().at_work_since()
+    /// Since when the subject works, if it does.
+    pub(super) fn working_since(&self) -> Option<Instant> {
+        self.interceptor.log().since_start().working_since()
     }
 }

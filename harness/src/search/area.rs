@@ -1,13 +1,14 @@
-//! Parts of the language of cases: a search can be confined to some of them.
+//! Areas of the case language to which a search can be limited.
 
 use std::collections::BTreeSet;
 
-use super::given::{About, Strategy};
-use super::op::{Op, ToSet, Write};
-use super::program::{Program, Step};
-use super::trouble::Trouble;
+use super::disruption::Disruption;
+use super::initial::{Focus, RolloutStrategy};
+use super::op::{DeploymentWrite, Op, ReplicaSetEdit};
+use super::program::{CaseProgram, ProgramStep};
 
-/// A part of the language. New images, scaling and pods that become ready belong to every program.
+/// An area of the case language. New images, scaling and pods that become ready are part of every
+/// program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Area {
     /// The strategy RollingUpdate and its bounds.
@@ -16,7 +17,7 @@ pub enum Area {
     Recreate,
     /// Pausing and resuming.
     Pause,
-    /// Undo, and the annotation that asks for it.
+    /// Undo, and the annotation that requests it.
     Undo,
     /// Limits of the history.
     History,
@@ -34,7 +35,7 @@ pub enum Area {
     Several,
     /// Two changes at once.
     Together,
-    /// Changes that the controller learns late, or in the middle of a decision.
+    /// Changes that the controller sees late, or in the middle of a decision.
     During,
     /// Requests and watches that fail, and a controller that is killed.
     Faults,
@@ -42,77 +43,81 @@ pub enum Area {
     Replicaset,
 }
 
-/// The parts that a search draws from.
+/// The areas that a search uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Areas(BTreeSet<Area>);
 
 impl Areas {
-    /// These; all, if there are none.
+    /// These areas; all areas if there are none.
     #[must_use]
     pub fn only(areas: &[Area]) -> Self {
         let all = <Area as clap::ValueEnum>::value_variants();
         Self(if areas.is_empty() { all } else { areas }.iter().copied().collect())
     }
 
-    /// What programs are about, in the order in which it takes turns.
+    /// The focus of each program, in turn.
     #[must_use]
-    pub fn abouts(&self) -> Vec<About> {
+    pub fn focuses(&self) -> Vec<Focus> {
         let of_deployments = self.0.iter().any(|area| *area != Area::Replicaset);
         match (of_deployments, self.0.contains(&Area::Replicaset)) {
             (true, true) => {
-                let sets = [About::Deployment, About::ReplicaSet];
-                [sets, [About::Deployment, About::Both], sets].concat()
+                let sets = [Focus::Deployment, Focus::ReplicaSet];
+                [sets, [Focus::Deployment, Focus::Both], sets].concat()
             }
-            (false, true) => vec![About::ReplicaSet],
-            _ => vec![About::Deployment],
+            (false, true) => vec![Focus::ReplicaSet],
+            _ => vec![Focus::Deployment],
         }
     }
 
-    /// Whether a step belongs to them.
-    pub(super) fn allow(&self, step: &Step) -> bool {
-        let trouble = match step.trouble {
+    /// Whether a step uses these areas only.
+    pub(super) fn allow(&self, step: &ProgramStep) -> bool {
+        let disruption = match step.disruption {
             None => None,
-            Some(Trouble::Held(..) | Trouble::Decision(..)) => Some(Area::During),
-            Some(Trouble::Write(..) | Trouble::Watch(..)) => Some(Area::Faults),
+            Some(Disruption::Withheld(..) | Disruption::Decision(..)) => Some(Area::During),
+            Some(Disruption::Write(..) | Disruption::Watch(..)) => Some(Area::Faults),
         };
-        trouble.is_none_or(|area| self.0.contains(&area))
-            && of(&step.op).is_none_or(|area| self.0.contains(&area))
-            && step.ops().flat_map(Op::parts).all(|op| of(op).is_none_or(|area| self.0.contains(&area)))
+        disruption.is_none_or(|area| self.0.contains(&area))
+            && area_of(&step.op).is_none_or(|area| self.0.contains(&area))
+            && step.ops().flat_map(Op::parts).all(|op| area_of(op).is_none_or(|area| self.0.contains(&area)))
     }
 
-    /// Whether a program belongs to them.
-    pub(super) fn allow_all(&self, program: &Program) -> bool {
+    /// Whether a program uses these areas only.
+    pub(super) fn allow_all(&self, program: &CaseProgram) -> bool {
         let has = |area| self.0.contains(&area);
         let given = program.deployments.iter().all(|it| {
-            (program.about == About::ReplicaSet || it.strategy != Strategy::Recreate || has(Area::Recreate))
+            (program.focus == Focus::ReplicaSet || it.strategy != RolloutStrategy::Recreate || has(Area::Recreate))
                 && (it.deadline.is_none() || has(Area::Deadline))
                 && (it.history.is_none() || has(Area::History))
                 && (it.min_ready == 0 || has(Area::Time) || has(Area::Replicaset))
         });
         given
-            && (program.deployments.len() < 2 || program.about == About::ReplicaSet || has(Area::Several))
+            && (program.deployments.len() < 2 || program.focus == Focus::ReplicaSet || has(Area::Several))
             && (!program.long_names || has(Area::Template))
             && (!program.lingering || has(Area::Recreate) || has(Area::Replicaset))
             && program.steps.iter().all(|step| self.allow(step))
     }
 }
 
-/// The part that an operation belongs to; `None` for those of every program.
-fn of(op: &Op) -> Option<Area> {
+/// The area of an operation; `None` for operations of every program.
+fn area_of(op: &Op) -> Option<Area> {
     Some(match op {
         Op::Write(_, write) => match write {
-            Write::Scale(_) | Write::Image(_) => return None,
-            Write::Env(_) | Write::Label(_) | Write::Restart | Write::Annotate(_) | Write::Field(_) => Area::Template,
-            Write::Undo(_) | Write::RollBack(_) => Area::Undo,
-            Write::Pause | Write::Resume => Area::Pause,
-            Write::Strategy(Strategy::Recreate) => Area::Recreate,
-            Write::Strategy(_) => Area::Rolling,
-            Write::MinReady(_) => Area::Time,
-            Write::Deadline(_) => Area::Deadline,
-            Write::History(_) => Area::History,
+            DeploymentWrite::Scale(_) | DeploymentWrite::Image(_) => return None,
+            DeploymentWrite::Env(_)
+            | DeploymentWrite::Label(_)
+            | DeploymentWrite::Restart
+            | DeploymentWrite::Annotate(_)
+            | DeploymentWrite::Field(_) => Area::Template,
+            DeploymentWrite::Undo(_) | DeploymentWrite::RollBack(_) => Area::Undo,
+            DeploymentWrite::Pause | DeploymentWrite::Resume => Area::Pause,
+            DeploymentWrite::Strategy(RolloutStrategy::Recreate) => Area::Recreate,
+            DeploymentWrite::Strategy(_) => Area::Rolling,
+            DeploymentWrite::MinReady(_) => Area::Time,
+            DeploymentWrite::Deadline(_) => Area::Deadline,
+            DeploymentWrite::History(_) => Area::History,
         },
         Op::Ready(..) | Op::ReadyAtOnce(_) | Op::Unready(..) | Op::Terminate(_) => return None,
-        Op::Set(_, ToSet::Revision(_)) => Area::Template,
+        Op::Set(_, ReplicaSetEdit::Revision(_)) => Area::Template,
         Op::Set(..) | Op::Stray(..) | Op::Twin(..) | Op::Renew(..) => Area::Ownership,
         Op::Quota(_) | Op::Fail(..) | Op::Succeed(..) => Area::Failures,
         Op::Name(..) | Op::Pod(..) => Area::Replicaset,
@@ -124,16 +129,16 @@ fn of(op: &Op) -> Option<Area> {
 
 #[cfg(test)]
 mod tests {
-    use kube_apiserver_sim::Chance;
+    use kube_apiserver_sim::SeededRng;
 
     use super::*;
     use crate::search::Corpus;
 
     #[test]
-    fn a_search_stays_in_its_areas() {
+    fn search_stays_in_its_areas() {
         let areas = Areas::only(&[Area::Rolling, Area::Pause]);
-        let corpus = Corpus::new(About::Deployment, areas.clone());
-        let mut chance = Chance::new(1);
+        let corpus = Corpus::new(Focus::Deployment, areas.clone());
+        let mut chance = SeededRng::new(1);
         for _ in 0..50 {
             let program = corpus.next(&mut chance);
             assert!(areas.allow_all(&program), "{program:?}");
@@ -141,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn without_the_replica_set_controller_it_is_not_judged() {
-        assert_eq!(Areas::only(&[Area::Rolling]).abouts(), [About::Deployment]);
-        assert!(Areas::only(&[]).abouts().contains(&About::Both));
+    fn judges_the_replica_set_controller_only_in_its_area() {
+        assert_eq!(Areas::only(&[Area::Rolling]).focuses(), [Focus::Deployment]);
+        assert!(Areas::only(&[]).focuses().contains(&Focus::Both));
     }
 }

@@ -1,14 +1,15 @@
-//! What a timeline shows, as keys: a program is new when one of its keys was not seen before.
+//! The behaviour in a timeline, as keys: a program is new if it has a key that no earlier program
+//! had.
 //!
-//! A key of a step says what was done, in which phase of a rollout, and which kinds of decision
-//! came of it, sizes only as far as they matter: none, one, several, all. Numbers themselves are
-//! left out, else every program would be new.
+//! The key of a step names the operation, the phase of the rollout, and the kinds of decisions,
+//! with sizes only as classes: none, one, several, all. Numbers are left out, otherwise every
+//! program would be new.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::program::Program;
-use crate::timeline::{Action, Decision, State, Step, Timeline};
+use super::program::CaseProgram;
+use crate::timeline::{Decision, DecisionAction, State, Timeline, TimelineStep};
 
 /// The keys of a timeline.
 #[must_use]
@@ -22,8 +23,8 @@ pub fn behaviour(timeline: &Timeline) -> BTreeSet<String> {
         keys.insert(format!("{operation} after {}", before.0));
         keys.extend(shapes.windows(2).map(|pair| format!("{} then {}", pair[0], pair[1])));
         keys.extend(step.breaches.iter().map(|breach| format!("breaks {}", breach.invariant)));
-        if !step.meetings.is_empty() {
-            let what = step.meetings.iter().map(|met| met.split(' ').next().unwrap_or_default());
+        if !step.injections.is_empty() {
+            let what = step.injections.iter().map(|met| met.split(' ').next().unwrap_or_default());
             let what: BTreeSet<&str> = what.collect();
             keys.insert(format!("{operation} met {what:?} in the middle, {}", shapes.join(" ")));
         }
@@ -32,22 +33,25 @@ pub fn behaviour(timeline: &Timeline) -> BTreeSet<String> {
     keys
 }
 
-/// What each step of a program led to, as `during` writes it.
+/// The decisions of each step of a program, as `during` writes them.
 #[must_use]
-pub fn decisions(program: &Program, timeline: &Timeline) -> Vec<Vec<String>> {
+pub fn decisions(program: &CaseProgram, timeline: &Timeline) -> Vec<Vec<String>> {
     let of = |number: u32| {
         let steps = timeline.steps.iter().filter(|step| step.id.index == number);
         let decisions = steps.flat_map(|step| &step.decisions);
         let known = decisions.filter(|decision| {
-            matches!(decision.action, Action::Created(_) | Action::Resized { .. } | Action::Deleted)
+            matches!(
+                decision.action,
+                DecisionAction::Created(_) | DecisionAction::Resized { .. } | DecisionAction::Deleted
+            )
         });
         known.map(|decision| format!("{}{}", decision.object, decision.action)).collect()
     };
     program.numbers().into_iter().map(of).collect()
 }
 
-/// The kinds of a step's decisions, repetitions left out.
-fn shapes(step: &Step) -> Vec<String> {
+/// The kinds of a step's decisions, without repetitions.
+fn shapes(step: &TimelineStep) -> Vec<String> {
     let mut shapes: Vec<String> = step.decisions.iter().map(shape).collect();
     shapes.dedup();
     shapes
@@ -57,9 +61,9 @@ fn shape(decision: &Decision) -> String {
     let mut keys: Vec<&str> = decision.details.iter().map(|field| field.key.as_str()).collect();
     keys.sort_unstable();
     let what = match decision.action {
-        Action::Created(0) => "created empty".to_owned(),
-        Action::Created(_) => "created".to_owned(),
-        Action::Resized { from, to } => {
+        DecisionAction::Created(0) => "created empty".to_owned(),
+        DecisionAction::Created(_) => "created".to_owned(),
+        DecisionAction::Resized { from, to } => {
             let by = if from.abs_diff(to) == 1 { "one" } else { "several" };
             let end = if to == 0 { " to none" } else { "" };
             format!("{} {by}{end}", if to > from { "up" } else { "down" })
@@ -69,8 +73,8 @@ fn shape(decision: &Decision) -> String {
     format!("{what}[{}]", keys.join(","))
 }
 
-/// The phase of the rollouts: how many ReplicaSets have pods, whether there are as many pods as
-/// wanted, as many of them ready and available, and what the conditions say.
+/// The phase of the rollouts: how many ReplicaSets have pods, how many of the desired pods exist,
+/// are ready and available, and what the conditions say.
 fn phase(checkpoint: &[Arc<State>]) -> String {
     let states = checkpoint.iter().map(Arc::as_ref);
     let (sets, others): (Vec<&State>, Vec<&State>) = states.partition(|state| state.is_replica_set());
@@ -83,7 +87,7 @@ fn phase(checkpoint: &[Arc<State>]) -> String {
     format!("{} of {} sets, {}, {}", with_pods.min(3), sets.len().min(4), sizes.join(" "), conditions.join("/"))
 }
 
-/// How many of a ReplicaSet's pods are there, ready and available: all, some or none.
+/// How many of a ReplicaSet's pods exist, are ready and available: all, some or none.
 fn size(set: &State) -> Option<String> {
     let (wanted, there) = set.size.split_once('/')?;
     let number = |text: &str| text.parse::<i64>().ok();
@@ -109,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_alone_are_nothing_new() {
+    fn sizes_alone_are_not_new_behaviour() {
         let of = |small: u32, large: u32| {
             keys(&format!(
                 "step 1  scale {large}\n        rs1 {small} -> {large}\n      = rs1 {large}/{large}\nevents  none\n"

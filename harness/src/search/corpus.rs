@@ -1,68 +1,68 @@
-//! The programs that showed something new. What is played next is one of them, changed, or a new
+//! The programs that had new behaviour. The next program is a mutation of one of them, or a random
 //! one.
 
 use std::collections::BTreeSet;
 
-use kube_apiserver_sim::Chance;
+use kube_apiserver_sim::SeededRng;
 
 use super::area::Areas;
-use super::draw::{index, one_in};
 use super::generate::generate;
-use super::given::About;
+use super::initial::Focus;
 use super::mutate::{Decisions, mutate};
-use super::program::Program;
+use super::program::CaseProgram;
+use super::random::{index, one_in};
 
-/// One of so many programs is new from the ground up.
+/// One of this many programs is random.
 const NEW: u64 = 4;
-/// The same where pods are chosen among: what pods have, and which of them goes, is no kind of
-/// behaviour, so that nothing tells a program apart that is worth changing.
+/// The same for programs in which a controller chooses pods: traits and choices of pods are not
+/// part of the behaviour, so it does not show which programs are worth mutating.
 const NEW_CHOICES: u64 = 2;
 
-/// Programs about one thing, and all behaviour that was seen.
+/// Programs with one focus, and all behaviour so far.
 #[derive(Debug)]
 pub struct Corpus {
-    about: About,
+    focus: Focus,
     areas: Areas,
-    kept: Vec<(Program, Decisions)>,
-    seen: BTreeSet<String>,
+    programs: Vec<(CaseProgram, Decisions)>,
+    known_behaviour: BTreeSet<String>,
 }
 
 impl Corpus {
-    /// No program, nothing seen.
+    /// An empty corpus.
     #[must_use]
-    pub fn new(about: About, areas: Areas) -> Self {
-        Self { about, areas, kept: Vec::new(), seen: BTreeSet::new() }
+    pub fn new(focus: Focus, areas: Areas) -> Self {
+        Self { focus, areas, programs: Vec::new(), known_behaviour: BTreeSet::new() }
     }
 
-    /// The program to be played next.
-    pub fn next(&self, chance: &mut Chance) -> Program {
-        let new = if self.about == About::Deployment { NEW } else { NEW_CHOICES };
-        if self.kept.is_empty() || one_in(chance, new) {
-            return generate(self.about, &self.areas, chance);
+    /// The next program to run.
+    pub fn next(&self, chance: &mut SeededRng) -> CaseProgram {
+        let new = if self.focus == Focus::Deployment { NEW } else { NEW_CHOICES };
+        if self.programs.is_empty() || one_in(chance, new) {
+            return generate(self.focus, &self.areas, chance);
         }
-        // The younger half twice as often: behaviour that is rare was found late.
-        let from = if one_in(chance, 3) { 0 } else { self.kept.len() / 2 };
-        let (one, decisions) = &self.kept[from + index(chance, self.kept.len() - from)];
-        let (other, _) = &self.kept[index(chance, self.kept.len())];
+        // The younger half twice as often: rare behaviour is found late.
+        let from = if one_in(chance, 3) { 0 } else { self.programs.len() / 2 };
+        let (one, decisions) = &self.programs[from + index(chance, self.programs.len() - from)];
+        let (other, _) = &self.programs[index(chance, self.programs.len())];
         let changed = mutate((one, decisions), other, &self.areas, chance);
-        changed.unwrap_or_else(|| generate(self.about, &self.areas, chance))
+        changed.unwrap_or_else(|| generate(self.focus, &self.areas, chance))
     }
 
-    /// Keep the program if it showed something new; how much of it was.
-    pub fn take(&mut self, program: &Program, behaviour: BTreeSet<String>, decisions: Decisions) -> usize {
-        let before = self.seen.len();
-        self.seen.extend(behaviour);
-        let new = self.seen.len() - before;
+    /// Add the program if it had new behaviour; returns how many of its keys are new.
+    pub fn take(&mut self, program: &CaseProgram, behaviour: BTreeSet<String>, decisions: Decisions) -> usize {
+        let before = self.known_behaviour.len();
+        self.known_behaviour.extend(behaviour);
+        let new = self.known_behaviour.len() - before;
         if new > 0 {
-            self.kept.push((program.clone(), decisions));
+            self.programs.push((program.clone(), decisions));
         }
         new
     }
 
-    /// How many programs it holds, and how much behaviour was seen.
+    /// The number of programs, and the number of known keys.
     #[must_use]
     pub fn size(&self) -> (usize, usize) {
-        (self.kept.len(), self.seen.len())
+        (self.programs.len(), self.known_behaviour.len())
     }
 }
 
@@ -71,9 +71,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_new_is_kept() {
-        let mut corpus = Corpus::new(About::Deployment, Areas::only(&[]));
-        let program = generate(About::Deployment, &Areas::only(&[]), &mut Chance::new(1));
+    fn keeps_only_programs_with_new_behaviour() {
+        let mut corpus = Corpus::new(Focus::Deployment, Areas::only(&[]));
+        let program = generate(Focus::Deployment, &Areas::only(&[]), &mut SeededRng::new(1));
         let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<BTreeSet<_>>();
         assert_eq!(corpus.take(&program, keys(&["a", "b"]), Vec::new()), 2);
         assert_eq!(corpus.take(&program, keys(&["b"]), Vec::new()), 0);

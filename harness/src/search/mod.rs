@@ -1,51 +1,50 @@
-//! Search for a program on which two controllers differ: random cases, steered towards behaviour
-//! that was not seen before, and shrunk where they differ.
+//! Searches for programs on which two controllers differ: random cases, steered towards new
+//! behaviour, and shrunk if they differ.
 //!
-//! * `program` is a case as the search writes it: typed, so that it can be changed in parts, and
-//!   written as the YAML that everybody reads. `given` has what it begins with, `op` its
-//!   operations, `traits` what it says of pods, `trouble` what goes wrong in the middle of an
-//!   operation.
-//! * `area` names the parts of the language, to which a search can be confined.
-//! * `generate` draws one, with the help of `scene` where pods are chosen among and of `rollouts`
-//!   where it matters what was before, `mutate` changes one, both from a
-//!   [`Chance`](kube_apiserver_sim::Chance), of which `draw` makes numbers.
-//! * `behaviour` says what a timeline shows: the keys by which a program counts as new.
-//! * `corpus` keeps the programs that showed something new, and chooses what is changed next.
-//! * `differ` compares recordings of a program, and says by which decision they differ first;
-//!   whether that is the controller's or chance, it says from several plays of both.
-//! * `shrink` lists the programs that are a little smaller than one that differs.
-//! * `hunt` is the search as a whole, without anybody who plays: programs to play next, and what is
-//!   to be said of those that were played.
+//! * `program` is a case as the search generates it: typed, so that parts of it can be changed, and
+//!   written as ordinary YAML. `initial` has its initial state, `op` its operations, `pod_profile`
+//!   the traits of pods, `disruption` what goes wrong in the middle of an operation.
+//! * `area` names the areas of the case language, to which a search can be limited.
+//! * `generate` creates a random program, with `pod_setup` where pods are chosen and `rollouts`
+//!   where history matters; `mutate` changes one. Both use a
+//!   [`Chance`](kube_apiserver_sim::SeededRng), from which `random` makes numbers.
+//! * `behaviour` extracts the keys from a timeline by which a program counts as new.
+//! * `corpus` stores the programs that had new behaviour, and chooses which to mutate next.
+//! * `compare` compares recordings of a program and finds the first decision by which they differ;
+//!   from several runs of both sides it determines whether the controller or chance explains it.
+//! * `shrink` lists programs that are a little smaller than one that differs.
+//! * `fuzzer` is the search as a whole, without running anything: it chooses programs and evaluates
+//!   results.
 //!
-//! Pure. Who plays the programs, and how many, is `cli`'s to say.
+//! Pure: `cli` runs the programs.
 
 mod area;
 mod behaviour;
+mod compare;
 mod corpus;
-mod differ;
-mod draw;
+mod disruption;
+mod fuzzer;
 mod generate;
-mod given;
-mod hunt;
+mod initial;
 mod mutate;
 mod op;
+mod pod_profile;
+mod pod_setup;
 mod program;
+mod random;
 mod rollouts;
-mod scene;
 mod shrink;
-mod traits;
-mod trouble;
 
 pub use area::{Area, Areas};
 pub use behaviour::{behaviour, decisions};
+pub use compare::{Divergence, Repeats, SideComparison, compare, repeats};
 pub use corpus::Corpus;
-pub use differ::{Answer, Differing, Repeats, differ, repeats};
+pub use disruption::{Disruption, WatchDisturbance, WriteFailure};
+pub use fuzzer::{CauseRecord, Feedback, Fuzzer, PlayedProgram, SearchFinding, Shrinking, describe_repeats};
 pub use generate::generate;
-pub use given::{About, Bound, Deployment, Family, Strategy};
-pub use hunt::{Cause, Hunt, Look, Played, Shown, Shrinking, said};
+pub use initial::{Bound, Focus, InitialDeployment, OwnedSets, RolloutStrategy};
 pub use mutate::{Decisions, mutate};
-pub use op::{Field, Op, ToPod, ToSet, Write};
-pub use program::{Program, Step};
+pub use op::{DeploymentWrite, Op, PodEdit, ReplicaSetEdit, TemplateField};
+pub use pod_profile::{PodProfile, PodReadiness};
+pub use program::{CaseProgram, ProgramStep};
 pub use shrink::smaller;
-pub use traits::{Ready, Traits};
-pub use trouble::{Disturbance, Failure, Trouble};

@@ -1,59 +1,58 @@
-//! A program changed in one or two places.
+//! Mutates a program in one or two places.
 
-use kube_apiserver_sim::Chance;
+use kube_apiserver_sim::SeededRng;
 
 use super::area::Areas;
-use super::draw::{index, one_in};
+use super::disruption::Disruption;
 use super::generate::{deployment, fault, step, write};
-use super::given::About;
+use super::initial::Focus;
 use super::op::Op;
-use super::program::{Program, Step};
-use super::scene::named;
-use super::trouble::Trouble;
+use super::pod_setup::name_pods;
+use super::program::{CaseProgram, ProgramStep};
+use super::random::{index, one_in};
 
-/// The longest program that a change makes.
+/// The length of the longest mutated program.
 const LONGEST: usize = 12;
-/// How often a change is tried again that makes no valid case.
+/// How often to try again if a mutation is not a valid case.
 const TRIES: usize = 20;
 
-/// What a program's plays have shown of it: the decisions of each of its steps, as `during` writes
-/// them.
+/// The known decisions of each step of a program, as `during` writes them.
 pub type Decisions = Vec<Vec<String>>;
 
-/// The program with one change or several, valid again; another one's steps may come in. Now and
-/// then something happens in the middle of one of the decisions that it is known to lead to.
+/// The program with one or several mutations, valid again; steps may be taken from `donor`.
+/// Sometimes something happens in the middle of a decision that the program is known to cause.
 pub fn mutate(
-    (program, decisions): (&Program, &Decisions),
-    other: &Program,
+    (program, decisions): (&CaseProgram, &Decisions),
+    donor: &CaseProgram,
     areas: &Areas,
-    chance: &mut Chance,
-) -> Option<Program> {
+    chance: &mut SeededRng,
+) -> Option<CaseProgram> {
     (0..TRIES).find_map(|_| {
         let mut changed = program.clone();
         if one_in(chance, 5) {
             disturb(&mut changed, decisions, chance);
         }
         for _ in 0..=chance.below(3) {
-            change(&mut changed, other, chance);
+            change(&mut changed, donor, chance);
         }
         (areas.allow_all(&changed) && changed.case().is_some()).then_some(changed)
     })
 }
 
-/// Something goes wrong in the middle of a step.
-fn disturb(program: &mut Program, decisions: &Decisions, chance: &mut Chance) {
+/// Add a disruption in the middle of a step.
+fn disturb(program: &mut CaseProgram, decisions: &Decisions, chance: &mut SeededRng) {
     let at = index(chance, program.steps.len());
     let known = decisions.get(at).map_or(&[][..], Vec::as_slice);
-    let trouble = if known.is_empty() || program.about == About::ReplicaSet || one_in(chance, 3) {
+    let disruption = if known.is_empty() || program.focus == Focus::ReplicaSet || one_in(chance, 3) {
         fault(program, chance)
     } else {
         let op = write(program, chance);
-        Trouble::Decision(known[index(chance, known.len())].clone(), Box::new(op))
+        Disruption::Decision(known[index(chance, known.len())].clone(), Box::new(op))
     };
-    program.steps[at].trouble = Some(trouble);
+    program.steps[at].disruption = Some(disruption);
 }
 
-fn change(program: &mut Program, other: &Program, chance: &mut Chance) {
+fn change(program: &mut CaseProgram, donor: &CaseProgram, chance: &mut SeededRng) {
     let at = index(chance, program.steps.len());
     match chance.below(10) {
         0..4 if program.steps.len() < LONGEST => {
@@ -70,9 +69,9 @@ fn change(program: &mut Program, other: &Program, chance: &mut Chance) {
             let (one, two) = (at, index(chance, program.steps.len()));
             program.steps.swap(one, two);
         }
-        // The first steps of one and the last of another.
-        9 if other.deployments.len() == program.deployments.len() && other.about == program.about => {
-            let rest: Vec<Step> = other.steps[index(chance, other.steps.len())..].to_vec();
+        // The first steps of one and the last of the other.
+        9 if donor.deployments.len() == program.deployments.len() && donor.focus == program.focus => {
+            let rest: Vec<ProgramStep> = donor.steps[index(chance, donor.steps.len())..].to_vec();
             program.steps.truncate(at + 1);
             program.steps.extend(rest);
             program.steps.truncate(LONGEST);
@@ -81,12 +80,12 @@ fn change(program: &mut Program, other: &Program, chance: &mut Chance) {
     }
 }
 
-/// Other traits for the pods that have names.
-fn rename(program: &mut Program, chance: &mut Chance) {
+/// Give the named pods other traits.
+fn rename(program: &mut CaseProgram, chance: &mut SeededRng) {
     for at in 0..program.steps.len() {
         if let Op::Name(set, pods) = &program.steps[at].op {
             let pods = u32::try_from(pods.len()).unwrap_or(u32::MAX);
-            program.steps[at].op = named(program, *set, pods, chance);
+            program.steps[at].op = name_pods(program, *set, pods, chance);
         }
     }
 }
@@ -97,11 +96,11 @@ mod tests {
     use crate::search::generate;
 
     #[test]
-    fn what_is_changed_stays_a_valid_case() {
-        let (areas, mut chance) = (Areas::only(&[]), Chance::new(7));
-        for about in [About::Deployment, About::ReplicaSet, About::Both] {
+    fn mutated_programs_are_valid_cases() {
+        let (areas, mut chance) = (Areas::only(&[]), SeededRng::new(7));
+        for focus in [Focus::Deployment, Focus::ReplicaSet, Focus::Both] {
             for _ in 0..60 {
-                let (one, two) = (generate(about, &areas, &mut chance), generate(about, &areas, &mut chance));
+                let (one, two) = (generate(focus, &areas, &mut chance), generate(focus, &areas, &mut chance));
                 let decisions = vec![vec!["rs1 2 -> 1".to_owned()]];
                 let Some(changed) = mutate((&one, &decisions), &two, &areas, &mut chance) else { continue };
                 assert!(changed.case().is_some() && changed.steps.len() <= LONGEST, "{changed:?}");

@@ -1,89 +1,88 @@
 //! The operations of a program, and their lines in a case file.
 
-use super::given::{About, Deployment, Strategy, name};
-use super::traits::Traits;
+use super::initial::{Focus, InitialDeployment, RolloutStrategy, name};
+use super::pod_profile::PodProfile;
 
-/// An operation. A Deployment is meant by its number, a ReplicaSet by the order of appearance, from
-/// 1, a named pod by the order of names, from 0.
+/// An operation. A Deployment is identified by its number, a ReplicaSet by the order of appearance,
+/// from 1, a named pod by the order of names, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Op {
-    /// What a user writes into a Deployment, or into the ReplicaSet of a program that has no
-    /// Deployment.
-    Write(usize, Write),
-    /// What somebody does to a ReplicaSet that belongs to a Deployment.
-    Set(u32, ToSet),
-    /// An orphan: a ReplicaSet, or a pod in a program without Deployments; whether its labels
-    /// match.
+    /// A user writes a Deployment, or the ReplicaSet of a program without Deployments.
+    Write(usize, DeploymentWrite),
+    /// A user changes a ReplicaSet that belongs to a Deployment.
+    Set(u32, ReplicaSetEdit),
+    /// Create an orphan: a ReplicaSet, or a pod in a program without Deployments; whether its
+    /// labels match.
     Stray(bool, u32),
-    /// A ReplicaSet of the first Deployment's with the very template of this image, and so many
-    /// replicas.
+    /// Create a ReplicaSet with the same template as the first Deployment has with this image, and
+    /// this many replicas.
     Twin(u32, u32),
-    /// So many pods may be there.
+    /// Set a quota of this many pods.
     Quota(u32),
-    /// The Deployment is deleted and created again; whether its ReplicaSets live on.
+    /// Delete the Deployment and create it again; whether its ReplicaSets remain.
     Renew(usize, bool),
-    /// So many pods become ready; `None`: all, until none is left.
+    /// This many pods become ready; `None`: all, until none is left.
     Ready(usize, Option<u32>),
-    /// All pods that there are become ready at once, before the controller hears of any.
+    /// All existing pods become ready at once, before the controller hears of any.
     ReadyAtOnce(usize),
-    /// So many ready pods become unready.
+    /// This many ready pods become unready.
     Unready(usize, u32),
-    /// So many pods fail.
+    /// This many pods fail.
     Fail(usize, u32),
-    /// So many pods end well.
+    /// This many pods succeed.
     Succeed(usize, u32),
-    /// So many pods that are deleted end.
+    /// The deletion of this many pods finishes.
     Terminate(u32),
-    /// The oldest pods of this ReplicaSet get names and traits.
-    Name(u32, Vec<Traits>),
-    /// What somebody does to a named pod.
-    Pod(u32, ToPod),
-    /// Time passes, in seconds.
+    /// Give the oldest pods of this ReplicaSet names and traits.
+    Name(u32, Vec<PodProfile>),
+    /// A user changes a named pod.
+    Pod(u32, PodEdit),
+    /// Advance the clock by this many seconds.
     Advance(u32),
-    /// The controller is stopped, this happens, and it is started again.
+    /// Stop the controller, perform the operation, and start it again.
     Away(Box<Op>),
-    /// Two operations before the controller hears of either.
+    /// Perform two operations before the controller hears of either.
     Together(Box<Op>, Box<Op>),
 }
 
-/// What a user writes into a Deployment.
+/// A user's write to a Deployment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Write {
+pub enum DeploymentWrite {
     /// `spec.replicas`.
     Scale(u32),
-    /// A new image, by its number.
+    /// An image with this number.
     Image(u32),
-    /// An environment variable of this value.
+    /// An environment variable with this value.
     Env(u32),
-    /// A label of the template, of this value, which no selector asks for.
+    /// A label of the template with this value, which no selector uses.
     Label(u32),
-    /// A rollout of the same template.
+    /// Restart the rollout of the same template.
     Restart,
-    /// The template of this revision; of the one before, if it is 0.
+    /// The template of this revision; of the previous one if it is 0.
     Undo(u32),
-    /// The same, by the annotation that asks the controller for it.
+    /// The same, by the annotation that requests it from the controller.
     RollBack(u32),
-    /// `spec.paused`.
+    /// Pause the rollout.
     Pause,
-    /// The same, taken back.
+    /// Resume the rollout.
     Resume,
     /// Another strategy.
-    Strategy(Strategy),
+    Strategy(RolloutStrategy),
     /// `spec.minReadySeconds`.
     MinReady(u32),
     /// `spec.progressDeadlineSeconds`.
     Deadline(u32),
     /// `spec.revisionHistoryLimit`.
     History(u32),
-    /// An annotation of a user's; kubectl's own, if it is 0, and one without a value, if it is 1.
+    /// A user's annotation; kubectl's own if it is 0, and one without a value if it is 1.
     Annotate(u32),
-    /// A field of the template that no controller looks at, of some version of Kubernetes.
-    Field(Field),
+    /// A field of the template that no controller reads, of some version of Kubernetes.
+    Field(TemplateField),
 }
 
 /// A field of the template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Field {
+pub enum TemplateField {
     /// Of v1.0.
     Deadline,
     /// Of v1.18.
@@ -92,34 +91,34 @@ pub enum Field {
     Probe,
 }
 
-/// What somebody does to a ReplicaSet.
+/// A user's change of a ReplicaSet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ToSet {
+pub enum ReplicaSetEdit {
     /// `spec.replicas`.
     Scale(u32),
-    /// It is deleted.
+    /// Delete it.
     Delete,
-    /// Its labels match no more.
+    /// Change its labels so that no selector matches.
     Relabel,
-    /// Its template changes, so that no Deployment's template equals it.
+    /// Change its template so that no Deployment's template equals it.
     Edit,
-    /// Its annotation of the revision changes.
+    /// Change its revision annotation.
     Revision(u32),
 }
 
-/// What somebody does to a pod.
+/// A user's change of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ToPod {
-    /// It is deleted.
+pub enum PodEdit {
+    /// Delete it.
     Delete,
-    /// Its labels match no more.
+    /// Change its labels so that no selector matches.
     Relabel,
-    /// So does that of its deletion cost.
+    /// Change its deletion cost.
     Cost(i32),
 }
 
 impl Op {
-    /// The operations that it is made of: itself, where it holds no others.
+    /// The operations that it consists of: itself, unless it contains others.
     pub(super) fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Together(one, two) => [one.parts(), two.parts()].concat(),
@@ -128,7 +127,7 @@ impl Op {
         }
     }
 
-    /// The Deployment that it is about, where it is about one.
+    /// The Deployment that it refers to, if any.
     pub(super) fn deployment(&mut self) -> Option<&mut usize> {
         match self {
             Self::Write(at, _)
@@ -142,15 +141,19 @@ impl Op {
         }
     }
 
-    /// Its numbers of pods and of images, with the least that each can be.
+    /// Its numbers of pods and of images, with the minimum of each.
     pub(super) fn numbers(&mut self) -> Vec<(&mut u32, u32)> {
         match self {
             Self::Write(_, write) => match write {
-                Write::Scale(number) | Write::History(number) => vec![(number, 0)],
-                Write::Image(number) | Write::Env(number) | Write::Label(number) => vec![(number, 1)],
+                DeploymentWrite::Scale(number) | DeploymentWrite::History(number) => vec![(number, 0)],
+                DeploymentWrite::Image(number) | DeploymentWrite::Env(number) | DeploymentWrite::Label(number) => {
+                    vec![(number, 1)]
+                }
                 _ => Vec::new(),
             },
-            Self::Set(_, ToSet::Scale(number)) | Self::Stray(_, number) | Self::Quota(number) => vec![(number, 0)],
+            Self::Set(_, ReplicaSetEdit::Scale(number)) | Self::Stray(_, number) | Self::Quota(number) => {
+                vec![(number, 0)]
+            }
             Self::Ready(_, Some(number))
             | Self::Unready(_, number)
             | Self::Fail(_, number)
@@ -162,29 +165,29 @@ impl Op {
     }
 }
 
-/// The words of a program's operations, one after the other: names of pods are counted.
-pub(super) struct Words<'a> {
-    about: About,
+/// Writes a program's operations in order: names of pods are numbered.
+pub(super) struct CaseWriter<'a> {
+    focus: Focus,
     long_names: bool,
-    deployments: &'a [Deployment],
-    named: u32,
+    deployments: &'a [InitialDeployment],
+    named_pods: u32,
 }
 
-impl<'a> Words<'a> {
-    /// For the operations of a program, from the first on.
-    pub(super) fn new(about: About, long_names: bool, deployments: &'a [Deployment]) -> Self {
-        Self { about, long_names, deployments, named: 0 }
+impl<'a> CaseWriter<'a> {
+    /// A writer that starts with the first operation of a program.
+    pub(super) fn new(focus: Focus, long_names: bool, deployments: &'a [InitialDeployment]) -> Self {
+        Self { focus, long_names, deployments, named_pods: 0 }
     }
 
     fn name(&self, deployment: usize) -> String {
         name(deployment, self.long_names)
     }
 
-    fn several(&self) -> bool {
+    fn has_several(&self) -> bool {
         self.deployments.len() > 1
     }
 
-    /// The step's lines: those before, its own, and those after.
+    /// The lines of a step: those before, its own, and those after.
     pub(super) fn lines(&mut self, op: &Op) -> (Vec<String>, String, Vec<String>) {
         match op {
             Op::Away(op) => {
@@ -202,99 +205,105 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// An operation that is one line.
+    /// An operation as one line.
     pub(super) fn op(&mut self, op: &Op) -> String {
         match op {
-            Op::Write(at, write) if self.about == About::ReplicaSet => of_set(&self.name(*at), write),
+            Op::Write(at, write) if self.focus == Focus::ReplicaSet => of_set(&self.name(*at), write),
             Op::Write(at, write) => self.write(*at, write),
-            Op::Set(set, ToSet::Scale(replicas)) => format!("scale: {{replicaset: rs{set}, replicas: {replicas}}}"),
-            Op::Set(set, ToSet::Delete) => format!("delete: {{target: replicaset/rs{set}}}"),
+            Op::Set(set, ReplicaSetEdit::Scale(replicas)) => {
+                format!("scale: {{replicaset: rs{set}, replicas: {replicas}}}")
+            }
+            Op::Set(set, ReplicaSetEdit::Delete) => format!("delete: {{target: replicaset/rs{set}}}"),
             Op::Set(set, to) => {
                 let patch = match to {
-                    ToSet::Relabel => "metadata: {labels: {app: other}}".to_owned(),
-                    ToSet::Revision(revision) => {
+                    ReplicaSetEdit::Relabel => "metadata: {labels: {app: other}}".to_owned(),
+                    ReplicaSetEdit::Revision(revision) => {
                         format!("metadata: {{annotations: {{deployment.kubernetes.io/revision: \"{revision}\"}}}}")
                     }
                     _ => "spec: {template: {spec: {terminationGracePeriodSeconds: 5}}}".to_owned(),
                 };
                 format!("patch: {{target: replicaset/rs{set}, patch: {{{patch}}}}}")
             }
-            Op::Stray(matches, replicas) => stray(self.about, *matches, *replicas),
+            Op::Stray(matches, replicas) => stray(self.focus, *matches, *replicas),
             Op::Twin(image, replicas) => twin(*image, *replicas),
             Op::Quota(pods) => format!(
                 "apply: {{apiVersion: v1, kind: ResourceQuota, metadata: {{name: pods}}, spec: {{hard: {{pods: \"{pods}\"}}}}}}"
             ),
-            Op::Ready(at, None) => format!("ready: {{{}pods: all}}", self.whose(*at)),
-            Op::ReadyAtOnce(at) => format!("ready: {{{}pods: all, atomic: true}}", self.whose(*at)),
-            Op::Ready(at, Some(pods)) => format!("ready: {{{}pods: {pods}}}", self.whose(*at)),
-            Op::Unready(at, pods) => format!("unready: {{{}pods: {pods}}}", self.whose(*at)),
-            Op::Fail(at, pods) => format!("fail: {{{}pods: {pods}}}", self.whose(*at)),
-            Op::Succeed(at, pods) => format!("succeed: {{{}pods: {pods}}}", self.whose(*at)),
+            Op::Ready(at, None) => format!("ready: {{{}pods: all}}", self.target(*at)),
+            Op::ReadyAtOnce(at) => format!("ready: {{{}pods: all, atomic: true}}", self.target(*at)),
+            Op::Ready(at, Some(pods)) => format!("ready: {{{}pods: {pods}}}", self.target(*at)),
+            Op::Unready(at, pods) => format!("unready: {{{}pods: {pods}}}", self.target(*at)),
+            Op::Fail(at, pods) => format!("fail: {{{}pods: {pods}}}", self.target(*at)),
+            Op::Succeed(at, pods) => format!("succeed: {{{}pods: {pods}}}", self.target(*at)),
             Op::Terminate(pods) => format!("terminate: {{pods: {pods}}}"),
             Op::Name(set, all) => {
-                let all: Vec<String> = all.iter().map(|traits| self.named(traits)).collect();
+                let all: Vec<String> = all.iter().map(|traits| self.name_pod(traits)).collect();
                 format!("pods: {{of: {{replicaset: rs{set}}}, name: {{{}}}}}", all.join(", "))
             }
-            Op::Pod(pod, ToPod::Delete) => format!("delete: pod/{}", letter(*pod)),
-            Op::Pod(pod, ToPod::Relabel) => {
+            Op::Pod(pod, PodEdit::Delete) => format!("delete: pod/{}", letter(*pod)),
+            Op::Pod(pod, PodEdit::Relabel) => {
                 format!(
                     "patch: {{target: pod/{}, type: merge, patch: {{metadata: {{labels: {{app: other}}}}}}}}",
                     letter(*pod)
                 )
             }
-            Op::Pod(pod, ToPod::Cost(cost)) => {
+            Op::Pod(pod, PodEdit::Cost(cost)) => {
                 format!("pods: {{name: {{{}: {{deletionCost: {cost}}}}}}}", letter(*pod))
             }
             Op::Advance(seconds) => format!("advance: {seconds}s"),
             Op::Together(one, two) => format!("together: [{{{}}}, {{{}}}]", self.op(one), self.op(two)),
-            // Of several steps: as an inner one they cannot be written, and the case is none.
+            // Consists of several steps: it cannot be an inner operation, so the case is invalid.
             Op::Away(_) => "subject: stop".to_owned(),
             Op::Renew(at, _) => format!("delete: deployment/{}", self.name(*at)),
         }
     }
 
-    fn named(&mut self, traits: &Traits) -> String {
-        let name = letter(self.named);
-        self.named += 1;
+    fn name_pod(&mut self, traits: &PodProfile) -> String {
+        let name = letter(self.named_pods);
+        self.named_pods += 1;
         format!("{name}: {{{}}}", traits.text())
     }
 
-    fn whose(&self, deployment: usize) -> String {
-        let kind = if self.about == About::ReplicaSet { "replicaset" } else { "deployment" };
-        if self.several() { format!("of: {{{kind}: {}}}, ", self.name(deployment)) } else { String::new() }
+    fn target(&self, deployment: usize) -> String {
+        let kind = if self.focus == Focus::ReplicaSet { "replicaset" } else { "deployment" };
+        if self.has_several() { format!("of: {{{kind}: {}}}, ", self.name(deployment)) } else { String::new() }
     }
 
-    fn write(&self, at: usize, write: &Write) -> String {
+    fn write(&self, at: usize, write: &DeploymentWrite) -> String {
         let of = self.name(at);
-        let named = if self.several() { format!("deployment: {of}, ") } else { String::new() };
+        let named = if self.has_several() { format!("deployment: {of}, ") } else { String::new() };
         let patch = |patch: String| format!("patch: {{target: deployment/{of}, patch: {{{patch}}}}}");
         let spec = |field: String| patch(format!("spec: {{{field}}}"));
         let annotation = |key: &str, value: &str| patch(format!("metadata: {{annotations: {{{key}: \"{value}\"}}}}"));
         match write {
-            Write::Scale(replicas) => format!("scale: {{{named}replicas: {replicas}}}"),
-            Write::Image(image) => format!("set: {{{named}image: \"app:{image}\"}}"),
-            Write::Env(value) => format!("set: {{{named}env: {{LEVEL: \"{value}\"}}}}"),
-            Write::Label(value) => patch(labelled(*value)),
-            Write::Restart => format!("restart: {of}"),
-            Write::Undo(0) => format!("undo: {of}"),
-            Write::Undo(revision) => format!("undo: {{{named}toRevision: {revision}}}"),
-            Write::RollBack(revision) => annotation("deprecated.deployment.rollback.to", &revision.to_string()),
-            Write::Pause => format!("pause: {of}"),
-            Write::Resume => format!("resume: {of}"),
-            Write::Strategy(Strategy::Recreate) => spec("strategy: {type: Recreate, rollingUpdate: null}".to_owned()),
-            Write::Strategy(strategy) => spec(format!("strategy: {{{}}}", strategy.fields())),
-            Write::MinReady(seconds) => spec(format!("minReadySeconds: {seconds}")),
-            Write::Deadline(seconds) => spec(format!("progressDeadlineSeconds: {seconds}")),
-            Write::History(limit) => spec(format!("revisionHistoryLimit: {limit}")),
-            Write::Field(field) => spec(format!("template: {{spec: {{{}}}}}", field.text())),
-            Write::Annotate(0) => annotation("kubectl.kubernetes.io/last-applied-configuration", "{}"),
-            Write::Annotate(1) => annotation("team", ""),
-            Write::Annotate(value) => annotation("team", &value.to_string()),
+            DeploymentWrite::Scale(replicas) => format!("scale: {{{named}replicas: {replicas}}}"),
+            DeploymentWrite::Image(image) => format!("set: {{{named}image: \"app:{image}\"}}"),
+            DeploymentWrite::Env(value) => format!("set: {{{named}env: {{LEVEL: \"{value}\"}}}}"),
+            DeploymentWrite::Label(value) => patch(labelled(*value)),
+            DeploymentWrite::Restart => format!("restart: {of}"),
+            DeploymentWrite::Undo(0) => format!("undo: {of}"),
+            DeploymentWrite::Undo(revision) => format!("undo: {{{named}toRevision: {revision}}}"),
+            DeploymentWrite::RollBack(revision) => {
+                annotation("deprecated.deployment.rollback.to", &revision.to_string())
+            }
+            DeploymentWrite::Pause => format!("pause: {of}"),
+            DeploymentWrite::Resume => format!("resume: {of}"),
+            DeploymentWrite::Strategy(RolloutStrategy::Recreate) => {
+                spec("strategy: {type: Recreate, rollingUpdate: null}".to_owned())
+            }
+            DeploymentWrite::Strategy(strategy) => spec(format!("strategy: {{{}}}", strategy.fields())),
+            DeploymentWrite::MinReady(seconds) => spec(format!("minReadySeconds: {seconds}")),
+            DeploymentWrite::Deadline(seconds) => spec(format!("progressDeadlineSeconds: {seconds}")),
+            DeploymentWrite::History(limit) => spec(format!("revisionHistoryLimit: {limit}")),
+            DeploymentWrite::Field(field) => spec(format!("template: {{spec: {{{}}}}}", field.text())),
+            DeploymentWrite::Annotate(0) => annotation("kubectl.kubernetes.io/last-applied-configuration", "{}"),
+            DeploymentWrite::Annotate(1) => annotation("team", ""),
+            DeploymentWrite::Annotate(value) => annotation("team", &value.to_string()),
         }
     }
 }
 
-impl Field {
+impl TemplateField {
     fn text(self) -> &'static str {
         match self {
             Self::Deadline => "activeDeadlineSeconds: 9000",
@@ -306,27 +315,27 @@ impl Field {
     }
 }
 
-/// The patch of a label that pods get besides those that are selected.
+/// The patch of a label that pods get besides the selected ones.
 fn labelled(value: u32) -> String {
     format!("spec: {{template: {{metadata: {{labels: {{tier: \"{value}\"}}}}}}}}")
 }
 
-/// What a user writes into a ReplicaSet; nothing else of a Deployment's is there.
-fn of_set(of: &str, write: &Write) -> String {
+/// A user's write to a ReplicaSet, which has none of the other fields of a Deployment.
+fn of_set(of: &str, write: &DeploymentWrite) -> String {
     match write {
-        Write::MinReady(seconds) => {
+        DeploymentWrite::MinReady(seconds) => {
             format!("patch: {{target: replicaset/{of}, patch: {{spec: {{minReadySeconds: {seconds}}}}}}}")
         }
-        Write::Scale(replicas) => format!("scale: {{replicaset: {of}, replicas: {replicas}}}"),
-        Write::Label(value) => format!("patch: {{target: replicaset/{of}, patch: {{{}}}}}", labelled(*value)),
+        DeploymentWrite::Scale(replicas) => format!("scale: {{replicaset: {of}, replicas: {replicas}}}"),
+        DeploymentWrite::Label(value) => format!("patch: {{target: replicaset/{of}, patch: {{{}}}}}", labelled(*value)),
         _ => format!("patch: {{target: replicaset/{of}, patch: {{metadata: {{annotations: {{team: blue}}}}}}}}"),
     }
 }
 
 /// An orphan of the kind that the controller may adopt.
-fn stray(about: About, matches: bool, replicas: u32) -> String {
+fn stray(focus: Focus, matches: bool, replicas: u32) -> String {
     let app = if matches { "web" } else { "stray" };
-    if about == About::ReplicaSet {
+    if focus == Focus::ReplicaSet {
         return format!(
             "apply: {{apiVersion: v1, kind: Pod, metadata: {{name: stray, labels: {{app: {app}}}}}, spec: {{schedulerName: lockstep, containers: [{{name: app, image: \"app:1\"}}]}}}}"
         );
@@ -336,7 +345,7 @@ fn stray(about: About, matches: bool, replicas: u32) -> String {
     )
 }
 
-/// An orphan that the first Deployment adopts. Its template equals the Deployment's where the
+/// An orphan that the first Deployment adopts. Its template equals the Deployment's if the
 /// Deployment has that image; the label of the hash is the only one that is not compared.
 fn twin(image: u32, replicas: u32) -> String {
     let labels = "{app: web, pod-template-hash: twin}";

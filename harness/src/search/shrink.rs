@@ -1,20 +1,20 @@
-//! What is a little smaller than a program: a step less, nothing that goes wrong, one of two
-//! operations, a smaller number, a Deployment less.
+//! Programs that are a little smaller: without a step, a disruption, one of two operations, or a
+//! Deployment, or with a smaller number.
 
-use super::draw::TIMES;
-use super::given::{About, Bound, Deployment, Family, Strategy};
-use super::op::{Op, Write};
-use super::program::{Program, Step};
-use super::traits::Traits;
+use super::initial::{Bound, Focus, InitialDeployment, OwnedSets, RolloutStrategy};
+use super::op::{DeploymentWrite, Op};
+use super::pod_profile::PodProfile;
+use super::program::{CaseProgram, ProgramStep};
+use super::random::TIMES;
 
-/// The programs that come next when one is to be made smaller, those with the most taken away
-/// first; not all are valid cases.
+/// The candidates for shrinking a program, those that remove the most first; some are not valid
+/// cases.
 #[must_use]
-pub fn smaller(program: &Program) -> Vec<Program> {
+pub fn smaller(program: &CaseProgram) -> Vec<CaseProgram> {
     let mut all = Vec::new();
-    let with_steps = |steps: Vec<Step>| Program { steps, ..program.clone() };
+    let with_steps = |steps: Vec<ProgramStep>| CaseProgram { steps, ..program.clone() };
     let length = program.steps.len();
-    // Half of the steps, then one at a time, the last first: what comes after the difference never
+    // Half of the steps, then one at a time, the last first: what follows the difference never
     // matters.
     if length > 3 {
         all.push(with_steps(program.steps[..length / 2].to_vec()));
@@ -37,23 +37,23 @@ pub fn smaller(program: &Program) -> Vec<Program> {
             all.push(with_steps(steps));
         }
     }
-    if program.about == About::Both {
-        all.push(Program { about: About::Deployment, ..program.clone() });
+    if program.focus == Focus::Both {
+        all.push(CaseProgram { focus: Focus::Deployment, ..program.clone() });
     }
     if program.unbound {
-        all.push(Program { unbound: false, ..program.clone() });
+        all.push(CaseProgram { unbound: false, ..program.clone() });
     }
     if program.long_names {
-        all.push(Program { long_names: false, ..program.clone() });
+        all.push(CaseProgram { long_names: false, ..program.clone() });
     }
-    for family in [Family::None, Family::First].into_iter().filter(|less| *less < program.family) {
-        all.push(Program { family, ..program.clone() });
+    for family in [OwnedSets::None, OwnedSets::First].into_iter().filter(|less| *less < program.family) {
+        all.push(CaseProgram { family, ..program.clone() });
     }
     if program.sidecar {
-        all.push(Program { sidecar: false, ..program.clone() });
+        all.push(CaseProgram { sidecar: false, ..program.clone() });
     }
     if program.lingering {
-        all.push(Program { lingering: false, ..program.clone() });
+        all.push(CaseProgram { lingering: false, ..program.clone() });
     }
     for (at, deployment) in program.deployments.iter().enumerate() {
         for deployment in smaller_deployments(deployment) {
@@ -65,20 +65,20 @@ pub fn smaller(program: &Program) -> Vec<Program> {
     all
 }
 
-/// The program without one of two Deployments; `None` where a step is about it.
-fn without(program: &Program, dropped: usize) -> Option<Program> {
+/// The program without one of two Deployments; `None` if a step refers to it.
+fn without(program: &CaseProgram, dropped: usize) -> Option<CaseProgram> {
     let mut program = program.clone();
     program.deployments.remove(dropped);
-    // The nth ReplicaSet is only then the nth of the program.
-    let sets = program.about == About::ReplicaSet;
+    // Only then is the nth ReplicaSet that of the nth Deployment.
+    let sets = program.focus == Focus::ReplicaSet;
     for step in &mut program.steps {
         renumber(&mut step.op, dropped, sets)?;
-        if let Some(trouble) = &step.trouble
-            && let Some(op) = trouble.op()
+        if let Some(disruption) = &step.disruption
+            && let Some(op) = disruption.op()
         {
             let mut op = op.clone();
             renumber(&mut op, dropped, sets)?;
-            step.trouble = Some(trouble.with(op));
+            step.disruption = Some(disruption.with(op));
         }
     }
     Some(program)
@@ -104,19 +104,19 @@ fn renumber(op: &mut Op, dropped: usize, sets: bool) -> Option<()> {
     }
 }
 
-fn smaller_steps(step: &Step) -> Vec<Step> {
+fn smaller_steps(step: &ProgramStep) -> Vec<ProgramStep> {
     let mut all = Vec::new();
-    if let Some(trouble) = &step.trouble {
-        all.push(Step { trouble: None, ..step.clone() });
-        if let Some(op) = trouble.op() {
-            if let super::Trouble::Held(kind, Some(_)) = trouble {
-                all.push(Step { trouble: Some(super::Trouble::Held(kind, None)), ..step.clone() });
+    if let Some(disruption) = &step.disruption {
+        all.push(ProgramStep { disruption: None, ..step.clone() });
+        if let Some(op) = disruption.op() {
+            if let super::Disruption::Withheld(kind, Some(_)) = disruption {
+                all.push(ProgramStep { disruption: Some(super::Disruption::Withheld(kind, None)), ..step.clone() });
             }
             let ops = smaller_ops(op).into_iter();
-            all.extend(ops.map(|op| Step { trouble: Some(trouble.with(op)), ..step.clone() }));
+            all.extend(ops.map(|op| ProgramStep { disruption: Some(disruption.with(op)), ..step.clone() }));
         }
     }
-    all.extend(smaller_ops(&step.op).into_iter().map(|op| Step { op, ..step.clone() }));
+    all.extend(smaller_ops(&step.op).into_iter().map(|op| ProgramStep { op, ..step.clone() }));
     all
 }
 
@@ -125,10 +125,10 @@ fn smaller_ops(op: &Op) -> Vec<Op> {
         Op::Together(one, two) => vec![(**one).clone(), (**two).clone()],
         Op::Away(op) => vec![(**op).clone()],
         Op::Ready(at, None) | Op::ReadyAtOnce(at) => vec![Op::Ready(*at, Some(1))],
-        Op::Write(at, Write::Strategy(strategy)) => {
-            smaller_strategies(*strategy).map(|it| Op::Write(*at, Write::Strategy(it))).collect()
+        Op::Write(at, DeploymentWrite::Strategy(strategy)) => {
+            smaller_strategies(*strategy).map(|it| Op::Write(*at, DeploymentWrite::Strategy(it))).collect()
         }
-        Op::Write(at, Write::MinReady(1..)) => vec![Op::Write(*at, Write::MinReady(0))],
+        Op::Write(at, DeploymentWrite::MinReady(1..)) => vec![Op::Write(*at, DeploymentWrite::MinReady(0))],
         Op::Advance(seconds) => TIMES.into_iter().filter(|less| less < seconds).map(Op::Advance).collect(),
         Op::Name(set, pods) => fewer_traits(pods).into_iter().map(|pods| Op::Name(*set, pods)).collect(),
         _ => Vec::new(),
@@ -150,13 +150,13 @@ fn smaller_ops(op: &Op) -> Vec<Op> {
     all
 }
 
-/// Names for fewer pods, and fewer traits.
-fn fewer_traits(pods: &[Traits]) -> Vec<Vec<Traits>> {
+/// Fewer named pods, and fewer traits.
+fn fewer_traits(pods: &[PodProfile]) -> Vec<Vec<PodProfile>> {
     let mut all = Vec::new();
     if pods.len() > 1 {
         all.push(pods[..pods.len() - 1].to_vec());
     }
-    let without: [fn(&mut Traits); 6] = [
+    let without: [fn(&mut PodProfile); 6] = [
         |pod| pod.node = None,
         |pod| pod.phase = None,
         |pod| pod.ready = None,
@@ -174,42 +174,42 @@ fn fewer_traits(pods: &[Traits]) -> Vec<Vec<Traits>> {
     all
 }
 
-fn smaller_deployments(of: &Deployment) -> Vec<Deployment> {
+fn smaller_deployments(of: &InitialDeployment) -> Vec<InitialDeployment> {
     let mut all: Vec<_> =
-        fewer(of.replicas, 0).into_iter().map(|replicas| Deployment { replicas, ..of.clone() }).collect();
-    all.extend(smaller_strategies(of.strategy).map(|strategy| Deployment { strategy, ..of.clone() }));
+        fewer(of.replicas, 0).into_iter().map(|replicas| InitialDeployment { replicas, ..of.clone() }).collect();
+    all.extend(smaller_strategies(of.strategy).map(|strategy| InitialDeployment { strategy, ..of.clone() }));
     if of.min_ready > 0 {
-        all.push(Deployment { min_ready: 0, ..of.clone() });
+        all.push(InitialDeployment { min_ready: 0, ..of.clone() });
     }
     if of.deadline.is_some() {
-        all.push(Deployment { deadline: None, ..of.clone() });
+        all.push(InitialDeployment { deadline: None, ..of.clone() });
     }
     if of.history.is_some() {
-        all.push(Deployment { history: None, ..of.clone() });
+        all.push(InitialDeployment { history: None, ..of.clone() });
     }
     all
 }
 
 /// The simplest strategy, then smaller bounds.
-fn smaller_strategies(strategy: Strategy) -> impl Iterator<Item = Strategy> {
-    let simple = Strategy::Rolling(Bound::Number(1), Bound::Number(0));
+fn smaller_strategies(strategy: RolloutStrategy) -> impl Iterator<Item = RolloutStrategy> {
+    let simple = RolloutStrategy::Rolling(Bound::Number(1), Bound::Number(0));
     let mut all = Vec::new();
     if strategy != simple {
         all.push(simple);
     }
-    if let Strategy::Rolling(surge, unavailable) = strategy {
+    if let RolloutStrategy::Rolling(surge, unavailable) = strategy {
         let bounds = |bound: Bound| match bound {
             Bound::Number(number) => fewer(number, 0).into_iter().map(Bound::Number).collect::<Vec<_>>(),
             Bound::Percent(_) => vec![Bound::Number(1)],
         };
-        all.extend(bounds(surge).into_iter().map(|surge| Strategy::Rolling(surge, unavailable)));
-        all.extend(bounds(unavailable).into_iter().map(|unavailable| Strategy::Rolling(surge, unavailable)));
+        all.extend(bounds(surge).into_iter().map(|surge| RolloutStrategy::Rolling(surge, unavailable)));
+        all.extend(bounds(unavailable).into_iter().map(|unavailable| RolloutStrategy::Rolling(surge, unavailable)));
     }
-    let nothing = Strategy::Rolling(Bound::Number(0), Bound::Number(0));
+    let nothing = RolloutStrategy::Rolling(Bound::Number(0), Bound::Number(0));
     all.into_iter().filter(move |strategy| *strategy != nothing)
 }
 
-/// The least, the half, one less: what is below the number, each once.
+/// The minimum, the half, and one less, without duplicates.
 fn fewer(number: u32, least: u32) -> Vec<u32> {
     let mut all = vec![least, number / 2, number.saturating_sub(1)];
     all.retain(|fewer| (least..number).contains(fewer));
@@ -219,17 +219,17 @@ fn fewer(number: u32, least: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use kube_apiserver_sim::Chance;
+    use kube_apiserver_sim::SeededRng;
 
     use super::*;
     use crate::search::{Areas, generate};
 
     #[test]
-    fn what_is_smaller_is_another_program() {
-        let mut chance = Chance::new(3);
-        for about in [About::Deployment, About::ReplicaSet, About::Both] {
+    fn smaller_programs_differ_from_the_original() {
+        let mut chance = SeededRng::new(3);
+        for focus in [Focus::Deployment, Focus::ReplicaSet, Focus::Both] {
             for _ in 0..8 {
-                let program = generate(about, &Areas::only(&[]), &mut chance);
+                let program = generate(focus, &Areas::only(&[]), &mut chance);
                 for smaller in smaller(&program) {
                     assert_ne!(smaller, program);
                 }
@@ -238,8 +238,8 @@ mod tests {
     }
 
     #[test]
-    fn shrinking_comes_to_an_end() {
-        let mut program = generate(About::Both, &Areas::only(&[]), &mut Chance::new(5));
+    fn shrinking_terminates() {
+        let mut program = generate(Focus::Both, &Areas::only(&[]), &mut SeededRng::new(5));
         let mut rounds = 0;
         while let Some(next) = smaller(&program).into_iter().find(|program| program.case().is_some()) {
             program = next;
@@ -250,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_set_less_leaves_the_names_of_the_others_pods() {
-        let mut chance = Chance::new(11);
-        let mut program = std::iter::repeat_with(|| generate(About::ReplicaSet, &Areas::only(&[]), &mut chance))
+    fn removing_a_replica_set_keeps_the_pod_names_of_the_others() {
+        let mut chance = SeededRng::new(11);
+        let mut program = std::iter::repeat_with(|| generate(Focus::ReplicaSet, &Areas::only(&[]), &mut chance))
             .find(|program| program.deployments.len() == 2)
             .unwrap();
-        program.steps = vec![Op::Name(2, vec![Traits::default()]).into()];
-        let names = |program: Option<Program>| program.map(|program| program.steps);
-        assert_eq!(names(without(&program, 0)), Some(vec![Op::Name(1, vec![Traits::default()]).into()]));
+        program.steps = vec![Op::Name(2, vec![PodProfile::default()]).into()];
+        let names = |program: Option<CaseProgram>| program.map(|program| program.steps);
+        assert_eq!(names(without(&program, 0)), Some(vec![Op::Name(1, vec![PodProfile::default()]).into()]));
         assert_eq!(names(without(&program, 1)), None);
     }
 }

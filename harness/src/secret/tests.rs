@@ -1,10 +1,10 @@
-//! What is left of the values of Secrets.
+//! Redaction of the values of Secrets.
 
 use rstest::rstest;
 use serde_json::json;
 
 use super::*;
-use crate::timeline::fixture::{Film, deployment, of_case, with};
+use crate::timeline::fixture::{RecordingBuilder, deployment, of_case, with_patch};
 
 #[rstest]
 #[case::data("- apply: {kind: Secret, data: {k: aHVudGVyMg==}}", "- apply: {kind: Secret, data: {k: redacted0001}}")]
@@ -30,9 +30,9 @@ use crate::timeline::fixture::{Film, deployment, of_case, with};
     "- {metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: x}}} # no secret",
     "- {metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: x}}} # no secret"
 )]
-fn values_are_taken_out_of_a_case(#[case] text: &str, #[case] expected: &str) {
-    assert_eq!(redacted(text), expected);
-    assert_eq!(redacted(expected), expected, "what is redacted stays as it is");
+fn redacts_values_of_a_case(#[case] text: &str, #[case] expected: &str) {
+    assert_eq!(redact_text(text), expected);
+    assert_eq!(redact_text(expected), expected, "what is redacted stays as it is");
 }
 
 #[rstest]
@@ -40,18 +40,20 @@ fn values_are_taken_out_of_a_case(#[case] text: &str, #[case] expected: &str) {
 #[case::an_anchor("- kind: Secret\n  stringData: {k: &it hunter2, l: *it}\n")]
 #[case::an_alias("- {kind: ConfigMap, data: &it {k: hunter2}}\n- {kind: Secret, data: *it}\n")]
 #[case::folded("- kind: Secret\n  stringData: {k: \"hun\\\n    ter2\"}\n")]
-fn however_it_is_written_no_value_stays(#[case] text: &str) {
-    let out = redacted(text);
+fn redacts_values_in_every_notation(#[case] text: &str) {
+    let out = redact_text(text);
     assert!(!out.contains("hunter2") && !out.contains("ter2") && !out.contains("and more"), "{out}");
 }
 
 #[test]
-fn no_value_is_left_in_a_recording() {
+fn redacts_recording() {
     let fields = "given:\n  - apply: {apiVersion: v1, kind: Secret, metadata: {name: c}, stringData: {k: hunter2}}\n";
     let copied = json!({"metadata": {"annotations": {"copied": "it is hunter2", "encoded": "aHVudGVyMg=="}}});
-    let film = Film::rolled_out(1).user(1, "set env K=hunter2").other(&with(&deployment("web", 1, "app:1"), &copied));
-    let film = film.met("hunter2").trouble(crate::recording::Blame::Subject, "hunter2 is no port");
-    let mut recording = of_case(fields, film.aborted());
+    let builder = RecordingBuilder::rolled_out(1)
+        .user_step(1, "set env K=hunter2")
+        .subject_write(&with_patch(&deployment("web", 1, "app:1"), &copied));
+    let builder = builder.injection("hunter2").trouble(crate::recording::Blame::Subject, "hunter2 is no port");
+    let mut recording = of_case(fields, builder.aborted());
     recording.header.source = format!("description: x\n{fields}steps: []\n");
     let (source, redaction) = redact(&recording.header.source);
     recording.header.source = source;
@@ -64,14 +66,14 @@ fn no_value_is_left_in_a_recording() {
 }
 
 #[test]
-fn a_label_names_the_fields_of_a_secret_and_no_value() {
+fn label_names_fields_of_a_secret_without_values() {
     let merge = json!({"data": {"k": "Mg==", "gone": null}, "metadata": {"labels": {"a": "b"}}});
-    assert_eq!(masked(&merge), json!({"data": {"k": "…", "gone": null}, "metadata": {"labels": {"a": "b"}}}));
+    assert_eq!(mask_patch(&merge), json!({"data": {"k": "…", "gone": null}, "metadata": {"labels": {"a": "b"}}}));
     let list = json!([{"op": "add", "path": "/data/k", "value": "Mg=="}]);
-    assert_eq!(masked(&list), json!([{"op": "add", "path": "/data/k", "value": "…"}]));
+    assert_eq!(mask_patch(&list), json!([{"op": "add", "path": "/data/k", "value": "…"}]));
 }
 
-/// What takes out the values of a Secret with these fields.
+/// The redaction for a Secret with these fields.
 fn redaction(values: &Value) -> Redaction {
     let case = json!([{"kind": "Secret", "stringData": values}]).to_string();
     let (text, redaction) = redact(&case);
@@ -90,14 +92,14 @@ fn redaction(values: &Value) -> Redaction {
 #[case::address("https://u:a%2Fb@h/?PD94bWw-Pz8", "https://u:a%2Fb@h/?redacted0004")]
 #[case::cut_at_the_end("read hunte\nread hunter", "read hunte\nread redacted0001")]
 #[case::cut_at_the_beginning("unter2 is it\nter2", "redacted0001 is it\nter2")]
-fn no_value_is_left_of_what_a_program_prints(#[case] text: &str, #[case] expected: &str) {
+fn redacts_output_of_a_program(#[case] text: &str, #[case] expected: &str) {
     let pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0\n0m4vN9pQ1xYz\nab\n";
     let values = json!({"a": "hunter2", "b": "say \"hunter\"\n2", "c": pem, "d": "<?xml>??"});
     assert_eq!(redaction(&values).output(text), expected);
 }
 
 #[test]
-fn a_key_is_redacted_unless_it_is_a_field() {
+fn redacts_keys_but_not_fields() {
     let redaction = redaction(&json!({"a": "hunter2", "b": "replicas"}));
     let object = json!({"metadata": {"name": "x", "labels": {"replicas": "a", "a.hunter2/b": "c"}},
         "spec": {"replicas": 3, "x-hunter2": [{"of-hunter2": "b"}]}});
@@ -106,16 +108,18 @@ fn a_key_is_redacted_unless_it_is_a_field() {
     assert_eq!(redaction.value("", object), redacted);
 }
 
-/// Names, requests and what helps to find out why: all that a subject chooses.
+/// Names, requests and diagnoses: everything that a subject chooses.
 #[test]
-fn no_value_is_left_in_anything_of_a_recording() {
+fn redacts_every_part_of_a_recording() {
     let redaction = redaction(&json!({"a": "hunter2"}));
-    let film = Film::rolled_out(1).request("get", "hunter2", 403).other(&deployment("hunter2", 1, "app:1"));
-    let mut recording = film.end();
+    let builder = RecordingBuilder::rolled_out(1)
+        .request("get", "hunter2", 403)
+        .subject_write(&deployment("hunter2", 1, "app:1"));
+    let mut recording = builder.end();
     let named = [("hunter2-x".to_owned(), "a".to_owned())].into();
-    recording.entries.push(Entry::Named(named));
+    recording.entries.push(RecordingEntry::PodNames(named));
     let trouble = crate::recording::Trouble::ended("it printed:\n  hunter2");
-    recording.entries.push(Entry::Trouble(trouble));
+    recording.entries.push(RecordingEntry::Trouble(trouble));
     let output = Some(vec!["hunter2".to_owned(), format!("{}hunter", "x".repeat(294))]);
     let diagnosis = Diagnosis { handshake: Some("hunter2".to_owned()), output, ..Diagnosis::default() };
     recording.end.as_mut().unwrap().diagnosis = Some(diagnosis);
@@ -127,11 +131,11 @@ fn no_value_is_left_in_anything_of_a_recording() {
 }
 
 #[test]
-fn lines_stay_where_they_are() {
+fn redaction_keeps_line_numbers() {
     let text = "- kind: Secret\n  stringData:\n    k: |\n      hunter2\n      and more\n    l: plain\n- last: 1\n";
-    let out = redacted(text);
+    let out = redact_text(text);
     assert_eq!((out.lines().count(), out.lines().last()), (text.lines().count(), Some("- last: 1")), "{out}");
-    assert_eq!(redacted(&out), out);
+    assert_eq!(redact_text(&out), out);
 }
 
 #[rstest]
@@ -140,6 +144,6 @@ fn lines_stay_where_they_are() {
     "- {kind: Secret, stringData: {k: *******}} # *******\n"
 )]
 #[case("kind: Secret\nk: 'hunter2\nhunter2: x\n- hunter2\n", "kind: ******\nk: '*******\nhunter2: *\n- *******\n")]
-fn stars_stand_for_values(#[case] text: &str, #[case] expected: &str) {
-    assert_eq!(starred(text), expected);
+fn masks_values_with_stars(#[case] text: &str, #[case] expected: &str) {
+    assert_eq!(mask_text(text), expected);
 }

@@ -1,18 +1,18 @@
-//! A subject as a child process: how it is found, started and quoted.
+//! Finds and starts a subject as a child process, and quotes its output.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::home::{Home, ServiceAccount};
-use super::{Stage, SubjectError};
+use super::pod_env::{ServiceAccount, SubjectHome};
+use super::{StartContext, SubjectError};
 use crate::supervise;
 
-/// The program behind a word: a path, or a name looked up in PATH.
+/// Finds a program by a path, or by a name on PATH.
 pub(super) fn find(word: &str) -> Result<PathBuf, SubjectError> {
     let missing = || SubjectError::Missing {
-        what: "the subject's program",
+        item: "the subject's program",
         path: word.to_owned(),
         remedy: "give the path of an executable file, or a name that PATH knows",
     };
@@ -28,49 +28,52 @@ pub(super) fn find(word: &str) -> Result<PathBuf, SubjectError> {
     std::env::split_paths(&path).map(|folder| folder.join(word)).find(|path| is_program(path)).ok_or_else(missing)
 }
 
-/// A file that may be executed.
+/// Whether a file is executable.
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// What to start: its environment is what every controller needs, what the user names, and the ways
-/// to the cluster.
+/// The process to start. Its environment has the variables that every controller needs, those that
+/// the user names, and those for the access to the cluster.
 pub(super) fn process(
     program: &Path,
     (args, variables): (Vec<String>, BTreeMap<String, String>),
-    home: &Home,
-    stage: &Stage<'_>,
+    home: &SubjectHome,
+    context: &StartContext<'_>,
     log: &Path,
-) -> std::io::Result<supervise::Spec> {
-    let account = stage.service_account.as_ref();
-    let mut env = environment(stage.variables);
+) -> std::io::Result<supervise::ProcessSpec> {
+    let account = context.service_account.as_ref();
+    let mut env = environment(context.variables);
     env.insert("KUBECONFIG".into(), home.kubeconfig.display().to_string());
     env.insert("HOME".into(), home.folder.display().to_string());
     env.extend(account.into_iter().flat_map(ServiceAccount::variables));
     env.extend(variables);
-    let spec = supervise::Spec { name: "subject".into(), program: program.to_owned(), args, env, log: log.to_owned() };
+    let spec =
+        supervise::ProcessSpec { name: "subject".into(), program: program.to_owned(), args, env, log: log.to_owned() };
     match account {
-        Some(account) => Ok(supervise::mounted(spec, &account.furnish(&home.folder)?, Path::new(ServiceAccount::AT))),
+        Some(account) => {
+            Ok(supervise::with_mount(spec, &account.create(&home.folder)?, Path::new(ServiceAccount::PATH)))
+        }
         None => Ok(spec),
     }
 }
 
-/// The variables of this process that every controller needs, and those that the user names. A CI
-/// job has its secrets in others.
-fn environment(named: &[String]) -> BTreeMap<String, String> {
-    supervise::own_environment().filter(|(name, _)| is_needed(name) || named.contains(name)).collect()
+/// The variables of this process that every controller needs, and those that the user names. Others
+/// may contain secrets, as in a CI job.
+fn environment(user_variables: &[String]) -> BTreeMap<String, String> {
+    supervise::own_environment().filter(|(name, _)| is_needed(name) || user_variables.contains(name)).collect()
 }
 
-/// Whether every controller needs a variable. Proxies are left out: not every client exempts
-/// loopback, where the interceptor listens. So is the cluster that the harness itself may run in as
-/// a pod.
+/// Whether every controller needs a variable. Proxies are excluded: not every client exempts
+/// loopback, where the interceptor listens. So are the variables of a cluster in which the harness
+/// itself may run as a pod.
 fn is_needed(name: &str) -> bool {
     NEEDED.contains(&name) || name.starts_with("LC_") || name.eq_ignore_ascii_case("no_proxy")
 }
 
-/// The system's, those of the C library, TLS, Go and Rust, and those by which Java and Python find
-/// themselves.
+/// Variables of the system, the C library, TLS, Go and Rust, and those by which Java and Python
+/// find their installations.
 const NEEDED: [&str; 26] = [
     "PATH",
     "HOME",
@@ -105,7 +108,7 @@ pub(super) fn is_proxy(name: &str) -> bool {
     ["http_proxy", "https_proxy", "all_proxy"].iter().any(|proxy| name.eq_ignore_ascii_case(proxy))
 }
 
-/// Ask it to end, and make it end when it does not.
+/// Asks it to end, and kills it if it does not.
 pub(super) async fn end(child: &supervise::Child) {
     child.terminate();
     if tokio::time::timeout(Duration::from_secs(3), child.wait_exit()).await.is_err() {
@@ -114,20 +117,20 @@ pub(super) async fn end(child: &supervise::Child) {
     }
 }
 
-/// The first line of `PROGRAM --version`, or the program's name. It gets nobody's kubeconfig, and
-/// not for long.
+/// The first line of `PROGRAM --version`, or the program's name. The program gets no kubeconfig and
+/// little time.
 pub(super) async fn version(program: &Path) -> String {
-    let mut ask = tokio::process::Command::new(program);
-    ask.arg("--version").env_clear().envs(environment(&[])).stdin(Stdio::null()).kill_on_drop(true);
-    let said = tokio::time::timeout(Duration::from_secs(5), ask.output()).await.ok();
-    let said = said.and_then(Result::ok).filter(|said| said.status.success());
-    let line = said.and_then(|said| String::from_utf8_lossy(&said.stdout).lines().next().map(str::to_owned));
+    let mut command = tokio::process::Command::new(program);
+    command.arg("--version").env_clear().envs(environment(&[])).stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(Duration::from_secs(5), command.output()).await.ok();
+    let output = output.and_then(Result::ok).filter(|output| output.status.success());
+    let line = output.and_then(|output| String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned));
     line.unwrap_or_else(|| program.display().to_string())
 }
 
-/// What a subject has printed since a place in its log, in short, to be read after a colon.
+/// An excerpt of what a subject has printed since a position in its log, to follow a colon.
 pub(super) fn last_words(log: &Path, from: u64) -> String {
-    let lines = super::log_source::excerpt(&super::log_source::whole(log, from));
+    let lines = super::log_source::excerpt(&super::log_source::read_from(log, from));
     if lines.is_empty() {
         return "; it printed nothing".to_owned();
     }
@@ -139,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subject_gets_what_every_controller_needs() {
+    fn passes_only_variables_that_every_controller_needs() {
         for name in
             ["HTTPS_PROXY", "https_proxy", "all_proxy", "NEXTEST_RUN_ID", "KUBERNETES_SERVICE_HOST", "KUBECONFIG"]
         {

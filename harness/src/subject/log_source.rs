@@ -1,5 +1,5 @@
-//! What a subject prints. It is kept beside a failure, for a person to read; nothing is ever judged
-//! by it.
+//! The output of a subject. It is saved with a failure for a person to read; no verdict depends on
+//! it.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,105 +8,105 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::LogParams;
 
-use super::deployment::Pods;
+use super::deployment::SubjectPods;
 use crate::clock;
 
-/// The most that is kept of one case, in bytes: its end.
-const MOST: u64 = 4 << 20;
-/// The most that is kept of what was printed before it, in bytes: its beginning, where a program
-/// says what it connects to.
-const HEAD: u64 = 64 << 10;
-/// How many of the first lines are shown with a failure, and how many of the last.
+/// The maximum size of a case's output, in bytes; the end is kept.
+const MAX_BYTES: u64 = 4 << 20;
+/// The maximum size of the output before the case, in bytes; the beginning is kept, where a program
+/// reports what it connects to.
+const MAX_HEAD_BYTES: u64 = 64 << 10;
+/// The number of first lines that are shown with a failure, and of last lines.
 const FIRST_LINES: usize = 5;
 const LAST_LINES: usize = 10;
-/// Of how many traces before the last lines the head is shown, and how many lines a head has.
+/// The number of stack traces before the last lines whose head is shown, and the number of lines of
+/// a head.
 const TRACES: usize = 3;
 const TRACE_HEAD: usize = 2;
-/// How many lines are read from pods, for the heads of their traces.
+/// The number of lines that are read from pods, for the heads of stack traces.
 pub(super) const POD_LINES: i64 = 1_000;
-/// The longest line that is shown, in characters.
-const LONGEST: usize = 300;
+/// The maximum length of a shown line, in characters.
+const MAX_LINE: usize = 300;
 
-/// Where a subject's output is: from its start on, or from a certain moment on.
+/// Where a subject's output is, from its start or from a certain moment.
 #[derive(Clone)]
-pub struct LogSource(Source);
+pub struct LogSource(OutputSource);
 
 #[derive(Clone)]
-enum Source {
-    /// `begin`: where its output begins; `from`: where the moment's does.
+enum OutputSource {
+    /// `begin`: the position of its first output; `from`: the position at the moment.
     File {
         path: PathBuf,
         begin: u64,
         from: u64,
     },
     Pods {
-        pods: Pods,
+        pods: SubjectPods,
         since: Timestamp,
     },
-    Said(String),
+    Text(String),
 }
 
 impl LogSource {
-    /// What a program whose output begins at a place in this file has printed at its start, and
-    /// from now on.
+    /// The output of a program in a file, from `begin` at its start, and from now on.
     pub(super) fn of_file(path: &Path, begin: u64) -> Self {
         let from = path.metadata().map_or(0, |file| file.len());
-        Self(Source::File { path: path.to_owned(), begin: begin.min(from), from })
+        Self(OutputSource::File { path: path.to_owned(), begin: begin.min(from), from })
     }
 
-    /// What these pods have printed at their start, and from now on.
-    pub(super) fn of_pods(pods: &Pods) -> Self {
-        Self(Source::Pods { pods: pods.clone(), since: clock::now() })
+    /// The output of these pods at their start, and from now on.
+    pub(super) fn of_pods(pods: &SubjectPods) -> Self {
+        Self(OutputSource::Pods { pods: pods.clone(), since: clock::now() })
     }
 
-    /// What it said at its start and has said since, or the end of that; empty if that cannot be
-    /// had.
+    /// The output at its start and since the moment, or the end of that; empty if it is not
+    /// available.
     pub async fn read(&self) -> String {
         match &self.0 {
-            Source::File { path, begin, from } => {
+            OutputSource::File { path, begin, from } => {
                 head(path, *begin, *from).unwrap_or_default() + &tail(path, *from).unwrap_or_default()
             }
-            Source::Pods { pods, since } => {
-                let first = LogParams { limit_bytes: i64::try_from(HEAD).ok(), ..LogParams::default() };
-                let limit_bytes = i64::try_from(MOST).ok();
+            OutputSource::Pods { pods, since } => {
+                let first = LogParams { limit_bytes: i64::try_from(MAX_HEAD_BYTES).ok(), ..LogParams::default() };
+                let limit_bytes = i64::try_from(MAX_BYTES).ok();
                 let then = LogParams { since_time: Some(*since), limit_bytes, ..LogParams::default() };
                 format!("{}{BREAK}\n{}", pods.logs(&first).await, pods.logs(&then).await)
             }
-            Source::Said(text) => text.clone(),
+            OutputSource::Text(text) => text.clone(),
         }
     }
 
-    /// The lines since its start that say most, as they can be shown.
+    /// The most informative lines since its start, ready to be shown.
     pub(crate) async fn excerpt(&self) -> Vec<String> {
         let text = match &self.0 {
-            Source::File { path, begin, .. } => whole(path, *begin),
-            Source::Pods { pods, .. } => {
+            OutputSource::File { path, begin, .. } => read_from(path, *begin),
+            OutputSource::Pods { pods, .. } => {
                 let tail_lines = Some(POD_LINES);
                 pods.logs(&LogParams { tail_lines, ..LogParams::default() }).await
             }
-            Source::Said(text) => text.clone(),
+            OutputSource::Text(text) => text.clone(),
         };
         excerpt(&text)
     }
 
-    /// What it has said until now; what it says later does not belong to it.
+    /// A copy of the output until now.
     pub async fn until_now(&self) -> Self {
-        Self(Source::Said(self.read().await))
+        Self(OutputSource::Text(self.read().await))
     }
 }
 
 impl std::fmt::Debug for LogSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Voice").finish_non_exhaustive()
+        f.debug_struct("LogSource").finish_non_exhaustive()
     }
 }
 
-/// Between the start and the moment.
+/// Marks omitted output.
 const BREAK: &str = "[...]";
 
-/// The lines of an output that say most: the first, where a program says what it connects to; the
-/// heads of its last traces, where many languages say what went wrong; and the last. All cut to a
-/// length that a screen has.
+/// The most informative lines of an output: the first, where a program reports what it connects to;
+/// the heads of its last stack traces, where many languages print the error; and the last. All are
+/// truncated for a screen.
 pub(super) fn excerpt(text: &str) -> Vec<String> {
     let lines: Vec<_> = text.lines().map(without_colours).filter(|line| !line.trim().is_empty()).collect();
     let last = lines.len().saturating_sub(LAST_LINES);
@@ -118,19 +118,19 @@ pub(super) fn excerpt(text: &str) -> Vec<String> {
     for at in shown {
         match at - next {
             0 => {}
-            // A mark is as long as the line that it stands for.
-            1 => out.push(lines[next].chars().take(LONGEST).collect()),
+            // A mark would be as long as the single line that it replaces.
+            1 => out.push(lines[next].chars().take(MAX_LINE).collect()),
             left_out => out.push(format!("[... {left_out} lines]")),
         }
-        out.push(lines[at].chars().take(LONGEST).collect());
+        out.push(lines[at].chars().take(MAX_LINE).collect());
         next = at + 1;
     }
     out
 }
 
 /// Whether a stack trace begins at a line: Java's and JavaScript's `Error: why` before the first
-/// `at`, Python's `Traceback`, Go's `panic: why`, Rust's `thread 'main' panicked at`, and what
-/// Java's was caused by.
+/// `at`, Python's `Traceback`, Go's `panic: why`, Rust's `thread 'main' panicked at`, and Java's
+/// causes.
 fn is_head_of_trace(lines: &[String], at: usize) -> bool {
     let is_frame = |line: &String| line.trim_start().starts_with("at ") && line.starts_with([' ', '\t']);
     let line = &lines[at];
@@ -139,14 +139,14 @@ fn is_head_of_trace(lines: &[String], at: usize) -> bool {
     has_frames || begins.iter().any(|begin| line.starts_with(begin))
 }
 
-/// What a file holds from a place on: its beginning and its end if that is too much.
-pub(super) fn whole(path: &Path, begin: u64) -> String {
-    let end = path.metadata().map_or(0, |file| file.len()).saturating_sub(MOST).max(begin);
+/// The content of a file from a position, or its beginning and end if it is too long.
+pub(super) fn read_from(path: &Path, begin: u64) -> String {
+    let end = path.metadata().map_or(0, |file| file.len()).saturating_sub(MAX_BYTES).max(begin);
     head(path, begin, end).unwrap_or_default() + &tail(path, end).unwrap_or_default()
 }
 
-/// Without what a terminal takes for colours and cursor movements (ESC, a bracket, up to a letter),
-/// which would only be shown as escapes.
+/// Removes colours and cursor movements (ESC, a bracket, up to a letter), which would be shown as
+/// escapes.
 fn without_colours(line: &str) -> String {
     let mut parts = line.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -157,24 +157,24 @@ fn without_colours(line: &str) -> String {
     parts.fold(first, |line, part| line + &rest(part))
 }
 
-/// The beginning of what a file holds from one place to another.
+/// The beginning of a file's content between two positions.
 fn head(path: &Path, begin: u64, end: u64) -> std::io::Result<String> {
     let mut file = std::fs::File::open(path)?;
     file.seek(SeekFrom::Start(begin))?;
-    let (mut said, length) = (Vec::new(), end.saturating_sub(begin));
-    file.take(length.min(HEAD)).read_to_end(&mut said)?;
-    let left_out = if length > HEAD { format!("\n{BREAK}\n") } else { String::new() };
-    Ok(String::from_utf8_lossy(&said).into_owned() + &left_out)
+    let (mut bytes, length) = (Vec::new(), end.saturating_sub(begin));
+    file.take(length.min(MAX_HEAD_BYTES)).read_to_end(&mut bytes)?;
+    let left_out = if length > MAX_HEAD_BYTES { format!("\n{BREAK}\n") } else { String::new() };
+    Ok(String::from_utf8_lossy(&bytes).into_owned() + &left_out)
 }
 
-/// A file from a place on, or its end if that is too much.
+/// A file's content from a position, or its end if it is too long.
 pub(super) fn tail(path: &Path, from: u64) -> std::io::Result<String> {
     let mut file = std::fs::File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(from.max(length.saturating_sub(MOST))))?;
-    let mut said = Vec::new();
-    file.take(MOST).read_to_end(&mut said)?;
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    file.seek(SeekFrom::Start(from.max(length.saturating_sub(MAX_BYTES))))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_what_was_said_since_is_told() {
+    async fn reads_only_output_since_the_moment() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output.log");
         std::fs::write(&path, "before\n").unwrap();
@@ -201,8 +201,8 @@ mod tests {
         assert_eq!(excerpt(text), ["red and not", "plain [x]"]);
     }
 
-    /// What each language prints of an error that nobody catches, after 50 lines of another kind,
-    /// and with 30 frames.
+    /// The output of each language for an uncaught error, after 50 lines of another kind, and with
+    /// 30 frames.
     #[rstest::rstest]
     #[case::node(
         "/app/index.js:7\n    throw new Error(\"no such host\");\n    ^\n\nError: no such host\n",
@@ -240,7 +240,7 @@ mod tests {
         "",
         "no such host"
     )]
-    fn the_message_of_a_trace_is_shown(
+    fn excerpt_has_message_of_stack_trace(
         #[case] head: &str,
         #[case] frame: &str,
         #[case] end: &str,
@@ -255,26 +255,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_no_file_has_said_nothing() {
+    async fn missing_file_has_no_output() {
         assert_eq!(LogSource::of_file(Path::new("/nowhere/output.log"), 0).read().await, "");
     }
 
     #[tokio::test]
-    async fn of_much_the_end_is_told() {
+    async fn keeps_the_end_of_long_output() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output.log");
         let log_source = LogSource::of_file(&path, 0);
         let line = "x".repeat(1023) + "\n";
         std::fs::write(&path, line.repeat(5 << 10) + "last").unwrap();
         let said = log_source.read().await;
-        assert_eq!(said.len() as u64, MOST);
+        assert_eq!(said.len() as u64, MAX_BYTES);
         assert!(said.ends_with("last"));
     }
 
-    /// What a program says before a case, and after it was started again, belongs to what explains
-    /// a failure in it.
+    /// Output before a case, and after a restart, helps to explain a failure in it.
     #[tokio::test]
-    async fn what_was_said_at_the_start_is_told_as_well() {
+    async fn reads_output_of_the_start_too() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output.log");
         let lines = |count: usize| (0..count).map(|line| format!("line {line}\n")).collect::<String>();
@@ -290,7 +289,7 @@ mod tests {
             (&wanted[..], "[... 6 lines]", "now")
         );
         assert_eq!(shown.len(), 5 + 1 + 10);
-        let much = "x".repeat(usize::try_from(HEAD).unwrap());
+        let much = "x".repeat(usize::try_from(MAX_HEAD_BYTES).unwrap());
         std::fs::write(&path, format!("{much}left out\n")).unwrap();
         assert_eq!(LogSource::of_file(&path, 0).read().await, format!("{much}\n{BREAK}\n"));
     }

@@ -1,21 +1,22 @@
-//! What is judged: a controller that is given a kubeconfig which leads to the interceptor, and
+//! The subject, the controller that is judged: it gets a kubeconfig for the interceptor, and
 //! nothing else.
 //!
-//! A subject is named on the command line ([`Spec`]) and started ([`Spec::start`]). The harness
-//! sees its requests at the interceptor and its process or pods, never its inside. Only `ours`
-//! names this project's own controller. In virtual time two can run: `ours` as a task, and
-//! upstream's controllers by a program that has its clock from the simulation ([`virtual_time`]).
-//! On a simulated cluster the same two can be the subject's neighbours ([`ClusterControllers`]).
+//! A subject is named on the command line ([`SubjectSpec`]) and started ([`SubjectSpec::start`]).
+//! The harness sees its requests at the interceptor and its process or pods, never its internals.
+//! Only `ours` names this project's controller. Two kinds run in virtual time: `ours` as a task,
+//! and upstream's controllers in a program whose clock is the simulation's ([`virtual_time`]). On a
+//! simulated cluster the same two can run the controllers beside the subject
+//! ([`ClusterControllers`]).
 
-mod bank;
 mod cluster_controllers;
 mod command;
 mod deployment;
 mod error;
-mod home;
 mod log_source;
+mod mutants;
 mod names;
 mod ours;
+mod pod_env;
 mod reference;
 mod upstream;
 pub mod virtual_time;
@@ -23,39 +24,38 @@ pub mod virtual_time;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use bank::{bank, with_mutant};
 pub use cluster_controllers::{ClusterControllers, HEAD_START};
 pub use deployment::ManifestError;
 pub use error::SubjectError;
-pub use home::{Listener, ServiceAccount};
 pub use log_source::LogSource;
+pub use mutants::{list_mutants, with_mutant};
 pub use ours::SUBJECT_TARGET;
+pub use pod_env::{InterceptorEndpoint, ServiceAccount};
 pub use reference::Reference;
 
 use crate::case::RestartOptions;
 use crate::cluster::{self, kind};
-use crate::controllers::{Controller, Controllers};
+use crate::controllers::{Controller, ControllerSet};
 use crate::intercept::Interceptor;
 use crate::recording::{Identity, SubjectKind, Trouble};
 use crate::supervise::{Child, Supervisor};
-use home::Home;
-use virtual_time::Virtual;
+use pod_env::SubjectHome;
+use virtual_time::VirtualTime;
 
-/// How it is said that a subject no longer runs.
+/// The message that a subject has ended.
 const ENDED: &str = "the subject ended";
 
-/// Which controller to judge, as written on the command line.
+/// The controller to judge, as on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Spec {
+pub enum SubjectSpec {
     /// `ours`: this project's controller, as a task of this process.
     Ours,
-    /// `ours:fixed`: the same, without those of upstream's defects that leave a Deployment stuck.
+    /// `ours:fixed`: the same, without the upstream defects that leave a Deployment stuck.
     OursFixed,
-    /// `ours:process` or `ours:PATH`: the real binary as a child process.
+    /// `ours:process` or `ours:PATH`: the controller's binary as a child process.
     OursProcess(Option<PathBuf>),
     /// `upstream`, `upstream:v1.36.3` or `upstream:PATH`: kube-controller-manager with only the
-    /// controllers under test; on the simulated cluster its controllers in virtual time, where
-    /// their program is built.
+    /// controllers under test; on the simulated cluster in virtual time, if its program is built.
     Upstream(Option<String>),
     /// `upstream:process` or `upstream:process:v1.36.3`: always as a process.
     UpstreamProcess(Option<String>),
@@ -65,82 +65,83 @@ pub enum Spec {
     /// `command:PROGRAM ARGUMENTS…`, quoted as in a shell: any program that reads KUBECONFIG or
     /// `$HOME/.kube/config`.
     Command(Vec<String>),
-    /// `virtual:PROGRAM`: a controller that has its clock and its network from the simulation, by
-    /// the turn protocol.
+    /// `virtual:PROGRAM`: a controller whose clock and network are the simulation's, through the
+    /// turn protocol.
     Virtual(PathBuf),
     /// `deployment:MANIFEST`: a controller that runs as pods of the cluster, from a file of YAML
-    /// documents or a folder of kustomize's.
+    /// documents or a kustomize folder.
     Deployment(PathBuf),
 }
 
-/// What a subject is started with. Not to be printed: a kubeconfig holds a token.
-pub struct Stage<'a> {
-    /// The kubeconfig that leads to the interceptor.
+/// What a subject is started with. It has no Debug output, as a kubeconfig holds a token.
+pub struct StartContext<'a> {
+    /// The kubeconfig for the interceptor.
     pub kubeconfig: String,
-    /// The way through the interceptor where the cluster is in this process; nobody else can go it.
+    /// A client through the interceptor, if the cluster is in this process.
     pub client: Option<kube::Client>,
-    /// A folder of the harness's own for the subject's files; gone after the run.
+    /// A folder for the subject's files, removed after the run.
     pub folder: &'a Path,
-    /// What a program in virtual time needs, where that is the cluster's.
-    pub virtual_time: Option<Virtual>,
-    /// Who keeps child processes.
+    /// What a program in virtual time needs, if the cluster has virtual time.
+    pub virtual_time: Option<VirtualTime>,
+    /// The supervisor of child processes.
     pub supervisor: Option<&'a Supervisor>,
-    /// Controllers that the subject brings; the cluster has left them out.
-    pub controllers: &'a Controllers,
-    /// How a config-restart controller is to run.
+    /// The controllers that the subject brings, and the cluster does not run.
+    pub controllers: &'a ControllerSet,
+    /// The options of a config-restart controller.
     pub restart: &'a RestartOptions,
-    /// The cluster, where it can run a subject as pods, and the interceptor is in their reach.
-    pub inside: Option<Inside<'a>>,
-    /// What a process is to find as a pod does, on request.
+    /// What a subject needs to run as pods, if the cluster can run pods and they can reach the
+    /// interceptor.
+    pub in_cluster: Option<InCluster<'a>>,
+    /// The service account that a process finds like a pod, on request.
     pub service_account: Option<ServiceAccount>,
-    /// The variables of this process's environment that a process gets beside those that each
+    /// The environment variables that a process gets in addition to those that every controller
     /// needs.
     pub variables: &'a [String],
-    /// Where the interceptor listens, if it does.
-    pub interceptor: Listener,
+    /// The address of the interceptor, if it listens.
+    pub interceptor: InterceptorEndpoint,
 }
 
-/// What a subject that runs as pods needs to be put there.
-pub struct Inside<'a> {
-    /// The harness's own client.
+/// What a subject needs to run as pods.
+pub struct InCluster<'a> {
+    /// The harness's client.
     pub client: &'a kube::Client,
     /// The node that runs pods.
-    pub node: &'a kind::Node,
+    pub node: &'a kind::KindNode,
     /// The interceptor.
     pub interceptor: &'a Interceptor,
 }
 
 /// A running subject.
 #[derive(Debug)]
-pub struct Running {
-    /// What it was called, and what it calls itself.
+pub struct RunningSubject {
+    /// Its name on the command line, and its own name and version.
     pub identity: Identity,
-    life: Life,
-    /// The right to run beside no other of its kind.
-    _turn: Option<cluster::Guard>,
+    handle: SubjectHandle,
+    /// The lock on the only subject of its kind.
+    _turn: Option<cluster::FileLock>,
 }
 
 #[derive(Debug)]
-enum Life {
-    Task(ours::Task),
-    Virtual(virtual_time::Task),
-    /// `printed`: how much the log held when it was started.
+enum SubjectHandle {
+    Task(ours::InProcessTask),
+    Virtual(virtual_time::VirtualTask),
+    /// `printed`: the length of the log when it was started.
     Process {
         child: Child,
         log: PathBuf,
         printed: u64,
     },
-    Pods(Box<deployment::Running>),
+    Pods(Box<deployment::RunningPods>),
 }
 
-impl Spec {
+impl SubjectSpec {
     /// Whether it runs as pods of the cluster, not as a process of this machine.
     pub fn is_inside(&self) -> bool {
         matches!(self, Self::Deployment(_))
     }
 
-    /// Whether it can run in virtual time, which the simulated cluster has: in this process, or by
-    /// a program that is there.
+    /// Whether it can run in the simulated cluster's virtual time: in this process, or in an
+    /// installed program.
     pub fn is_simulable(&self) -> bool {
         match self {
             Self::Ours | Self::OursFixed | Self::Virtual(_) => true,
@@ -152,51 +153,50 @@ impl Spec {
         }
     }
 
-    /// Why upstream's controllers do not run in virtual time, where they could if their program
-    /// were built.
+    /// Why upstream's controllers cannot run in virtual time, if only their program is missing.
     pub fn not_built(&self) -> Option<SubjectError> {
         let Self::Upstream(which) = self else { return None };
         virtual_time::available(which.as_deref()).err().filter(|error| matches!(error, SubjectError::NotBuilt(_)))
     }
 
-    /// Why another project's controller cannot be judged here, if its programs are not built.
+    /// Why another project's controller cannot be judged, if its programs are not built.
     pub fn not_there(&self) -> Option<SubjectError> {
         let Self::Reference(one, which) = self else { return None };
         one.check(which.as_deref().filter(|which| !is_process(Some(which)))).err()
     }
 
-    /// The other project's controller that it is.
+    /// The other project's controller, if it is one.
     pub fn reference(&self) -> Option<Reference> {
         if let Self::Reference(one, _) = self { Some(*one) } else { None }
     }
 
-    /// Whether one of its kind runs on a machine at a time.
+    /// Whether only one of its kind can run on a machine at a time.
     pub fn is_alone(&self) -> bool {
         matches!(self, Self::Reference(..)) && !self.is_simulable()
     }
 
-    /// Whether it is somebody else's program: which controllers it brings only its user knows.
+    /// Whether it is a user's program: only its user knows which controllers it brings.
     pub fn is_strange(&self) -> bool {
         matches!(self, Self::Command(_) | Self::Virtual(_) | Self::Deployment(_))
     }
 
-    /// Whether it may look after another kind than Deployments, as its user says with `--workload`.
+    /// Whether it may manage another kind than Deployments, which its user names with `--workload`.
     pub fn may_have_a_workload(&self) -> bool {
         matches!(self, Self::Command(_) | Self::Deployment(_))
     }
 
-    /// Whether it is written in Go and runs in virtual time where it can: two runs of it may part
-    /// by the order of a map.
+    /// Whether it is written in Go and can run in virtual time: two runs of it may diverge by the
+    /// order of a map.
     pub fn is_in_go(&self) -> bool {
         matches!(self, Self::Upstream(_) | Self::Virtual(_) | Self::Reference(..))
     }
 
-    /// Whether it can be told how restarts are decided; any other decides them as it will.
+    /// Whether it accepts restart options; any other subject decides restarts by its own settings.
     pub fn takes_restart_options(&self) -> bool {
         matches!(self, Self::Ours | Self::OursFixed | Self::Reference(..))
     }
 
-    /// Why it cannot decide restarts with these options, if it can be told any.
+    /// Why it does not support these restart options, if it accepts any.
     pub fn lacks_restart_options(&self, options: &RestartOptions) -> Option<String> {
         match self {
             Self::Reference(one, _) => one.lacks(options),
@@ -205,7 +205,7 @@ impl Spec {
         }
     }
 
-    /// Check what can be checked without a cluster: a program that is not there is bad usage, not a
+    /// Checks what can be checked without a cluster: a missing program is a usage error, not a
     /// verdict.
     ///
     /// # Errors
@@ -220,28 +220,28 @@ impl Spec {
             Self::Upstream(Some(version)) | Self::UpstreamProcess(Some(version)) if !cluster::is_version(version) => {
                 Err(SubjectError::Unknown(self.to_string()))
             }
-            Self::Virtual(path) => virtual_time::check_own(path),
+            Self::Virtual(path) => virtual_time::check_custom(path),
             Self::Deployment(path) => deployment::check(path),
             Self::Reference(..) => self.not_there().map_or(Ok(()), Err),
             Self::Ours | Self::OursFixed | Self::Upstream(_) | Self::UpstreamProcess(_) => Ok(()),
         }
     }
 
-    /// Whether it can bring these controllers, as far as anybody knows: what a command brings, its
-    /// user says.
+    /// Checks that it can bring these controllers, as far as known: for a command only its user
+    /// knows.
     ///
     /// # Errors
     /// [`SubjectError::Lacks`], [`SubjectError::ItsOwnMaker`].
-    pub fn can_bring(&self, controllers: &Controllers) -> Result<(), SubjectError> {
+    pub fn can_bring(&self, controllers: &ControllerSet) -> Result<(), SubjectError> {
         let lacking = match self {
-            Self::Ours | Self::OursFixed | Self::OursProcess(_) => ours::controllers().lacks(controllers),
+            Self::Ours | Self::OursFixed | Self::OursProcess(_) => ours::controllers().first_missing(controllers),
             Self::Deployment(path) if controllers.has(Controller::ReplicaSet) => {
                 return Err(SubjectError::ItsOwnMaker(path.clone()));
             }
             Self::Upstream(_) | Self::UpstreamProcess(_) => {
-                Controllers::from_iter(Controller::UPSTREAM).lacks(controllers)
+                ControllerSet::from_iter(Controller::UPSTREAM).first_missing(controllers)
             }
-            Self::Reference(..) => Reference::controllers().lacks(controllers),
+            Self::Reference(..) => Reference::controllers().first_missing(controllers),
             Self::Command(_) | Self::Virtual(_) | Self::Deployment(_) => None,
         };
         match lacking {
@@ -250,92 +250,100 @@ impl Spec {
         }
     }
 
-    /// Start it.
+    /// Starts it.
     ///
     /// # Errors
     /// See [`SubjectError`].
-    pub async fn start(&self, stage: &Stage<'_>) -> Result<Running, SubjectError> {
-        self.can_bring(stage.controllers)?;
-        if stage.client.is_some() {
-            let (client, virtual_time) = (stage.client.clone(), stage.virtual_time.as_ref());
-            let controllers: Vec<_> = stage.controllers.iter().map(Controller::as_str).collect();
-            let (life, version) = match self {
+    pub async fn start(&self, context: &StartContext<'_>) -> Result<RunningSubject, SubjectError> {
+        self.can_bring(context.controllers)?;
+        if context.client.is_some() {
+            let (client, virtual_time) = (context.client.clone(), context.virtual_time.as_ref());
+            let controllers: Vec<_> = context.controllers.iter().map(Controller::as_str).collect();
+            let (handle, version) = match self {
                 Self::Ours | Self::OursFixed => {
-                    let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
-                    (Life::Task(task), version)
+                    let (task, version) = ours::start(context, *self == Self::OursFixed).await?;
+                    (SubjectHandle::Task(task), version)
                 }
                 Self::Upstream(which) => {
                     let (task, version) = virtual_time::start(which.as_deref(), client, virtual_time, &controllers)?;
-                    (Life::Virtual(task), version)
+                    (SubjectHandle::Virtual(task), version)
                 }
                 Self::Virtual(path) => {
-                    let (task, version) = virtual_time::start_own(path, client, virtual_time, &controllers)?;
-                    (Life::Virtual(task), version)
+                    let (task, version) = virtual_time::start_custom(path, client, virtual_time, &controllers)?;
+                    (SubjectHandle::Virtual(task), version)
                 }
                 Self::Reference(one, which) if !is_process(which.as_deref()) => {
                     let path = one.virtual_program(which.as_deref())?;
-                    let flags = one.virtual_flags(stage.restart);
+                    let flags = one.virtual_flags(context.restart);
                     let (task, version) = virtual_time::start_reference(self, path, client, virtual_time, flags)?;
-                    (Life::Virtual(task), version)
+                    (SubjectHandle::Virtual(task), version)
                 }
                 _ => return Err(SubjectError::Outside(self.to_string())),
             };
-            return Ok(Running { identity: self.identity(&version), life, _turn: None });
+            return Ok(RunningSubject { identity: self.identity(&version), handle, _turn: None });
         }
-        let home = Home::furnish(stage.folder, &stage.kubeconfig, std::env::home_dir().as_deref())?;
+        let home = SubjectHome::create(context.folder, &context.kubeconfig, std::env::home_dir().as_deref())?;
         match self {
             Self::Ours | Self::OursFixed => {
-                let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
-                Ok(Running { identity: self.identity(&version), life: Life::Task(task), _turn: None })
+                let (task, version) = ours::start(context, *self == Self::OursFixed).await?;
+                Ok(RunningSubject { identity: self.identity(&version), handle: SubjectHandle::Task(task), _turn: None })
             }
             Self::OursProcess(path) => {
                 let program = ours::binary(path.as_deref())?;
                 let version = command::version(&program).await;
-                let arguments = ours::arguments(stage)?;
-                self.process(stage, &home, &program, (arguments, BTreeMap::new()), version).await
+                let arguments = ours::arguments(context)?;
+                self.process(context, &home, &program, (arguments, BTreeMap::new()), version).await
             }
             Self::Upstream(which) | Self::UpstreamProcess(which) => {
                 let (program, version) = upstream::program(which.as_deref()).await?;
-                let arguments = upstream::arguments(&home.kubeconfig, stage, &version);
-                self.process(stage, &home, &program, (arguments, BTreeMap::new()), version).await
+                let arguments = upstream::arguments(&home.kubeconfig, context, &version);
+                self.process(context, &home, &program, (arguments, BTreeMap::new()), version).await
             }
             Self::Reference(one, which) => {
                 let (program, version) = one.process(which.as_deref().filter(|which| !is_process(Some(which)))).await?;
-                let turn = one.turn().await?;
-                let options = one.process_options(stage)?;
-                let running = self.process(stage, &home, &program, options, version).await?;
-                Ok(Running { _turn: Some(turn), ..running })
+                let turn = one.lock_port().await?;
+                let options = one.process_options(context)?;
+                let running = self.process(context, &home, &program, options, version).await?;
+                Ok(RunningSubject { _turn: Some(turn), ..running })
             }
             Self::Command(words) => {
                 let program = command::find(&words[0])?;
                 let version = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                self.process(stage, &home, &program, (words[1..].to_vec(), BTreeMap::new()), version).await
+                self.process(context, &home, &program, (words[1..].to_vec(), BTreeMap::new()), version).await
             }
             Self::Virtual(_) => Err(SubjectError::OnlyVirtual(self.to_string())),
             Self::Deployment(path) => {
-                let (pods, version) = deployment::start(path, stage).await?;
-                Ok(Running { identity: self.identity(&version), life: Life::Pods(Box::new(pods)), _turn: None })
+                let (pods, version) = deployment::start(path, context).await?;
+                Ok(RunningSubject {
+                    identity: self.identity(&version),
+                    handle: SubjectHandle::Pods(Box::new(pods)),
+                    _turn: None,
+                })
             }
         }
     }
 
     async fn process(
         &self,
-        stage: &Stage<'_>,
-        home: &Home,
+        context: &StartContext<'_>,
+        home: &SubjectHome,
         program: &Path,
         options: (Vec<String>, BTreeMap<String, String>),
         version: String,
-    ) -> Result<Running, SubjectError> {
-        let log = stage.folder.join("output.log");
-        let supervisor = stage.supervisor.ok_or_else(|| SubjectError::Outside(self.to_string()))?;
+    ) -> Result<RunningSubject, SubjectError> {
+        let log = context.folder.join("output.log");
+        let supervisor = context.supervisor.ok_or_else(|| SubjectError::Outside(self.to_string()))?;
         let printed = log.metadata().map_or(0, |file| file.len());
-        let process = command::process(program, options, home, stage, &log)?;
+        let process = command::process(program, options, home, context, &log)?;
         let child = supervisor.spawn(process)?;
-        Ok(Running { identity: self.identity(&version), life: Life::Process { child, log, printed }, _turn: None })
+        Ok(RunningSubject {
+            identity: self.identity(&version),
+            handle: SubjectHandle::Process { child, log, printed },
+            _turn: None,
+        })
     }
 
-    /// What kind of subject it is.
+    /// The kind of subject.
     pub fn kind(&self) -> SubjectKind {
         match self {
             Self::Ours | Self::OursFixed | Self::OursProcess(_) => SubjectKind::Ours,
@@ -346,70 +354,71 @@ impl Spec {
         }
     }
 
-    /// The subject, whose program says of itself what `--version` prints: `kube-controller-manager
-    /// v1.36.3`. A last word that is no version belongs to the program's name.
-    fn identity(&self, said: &str) -> Identity {
+    /// The identity of the subject, from the output of `--version`, such as
+    /// `kube-controller-manager v1.36.3`. A last word that is not a version is part of the
+    /// program's name.
+    fn identity(&self, version_output: &str) -> Identity {
         let is_version = |word: &str| word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
-        match said.rsplit_once(' ').filter(|(_, word)| is_version(word)) {
+        match version_output.rsplit_once(' ').filter(|(_, word)| is_version(word)) {
             Some((program, version)) => Identity::new(self, program, version),
-            None => Identity::new(self, said, ""),
+            None => Identity::new(self, version_output, ""),
         }
     }
 }
 
-impl Running {
-    /// Why it no longer runs, with its last words, if it does not.
+impl RunningSubject {
+    /// Why it has ended, with an excerpt of its output, if it has.
     pub fn exited(&self) -> Option<Trouble> {
-        match &self.life {
-            Life::Task(task) => task.ended().map(|why| Trouble::ended(format!("{ENDED}: {why}"))),
-            Life::Virtual(task) => task.ended(),
-            Life::Process { child, log, printed } => {
-                let said = |status| format!("{ENDED} ({status}){}", command::last_words(log, *printed));
-                child.exited().map(said).map(Trouble::ended)
+        match &self.handle {
+            SubjectHandle::Task(task) => task.ended().map(|why| Trouble::ended(format!("{ENDED}: {why}"))),
+            SubjectHandle::Virtual(task) => task.ended(),
+            SubjectHandle::Process { child, log, printed } => {
+                let message = |status| format!("{ENDED} ({status}){}", command::last_words(log, *printed));
+                child.exited().map(message).map(Trouble::ended)
             }
-            Life::Pods(pods) => pods.ended().map(Trouble::ended),
+            SubjectHandle::Pods(pods) => pods.failure().map(Trouble::ended),
         }
     }
 
-    /// What it printed at its start and prints from now on, where that is to be had: as a task of
-    /// this process it has no log of its own.
+    /// Its output at the start and from now on, if available: a task of this process has no log of
+    /// its own.
     pub fn log_source(&self) -> Option<LogSource> {
-        match &self.life {
-            Life::Task(_) => None,
-            Life::Virtual(task) => Some(task.log_source()),
-            Life::Process { log, printed, .. } => Some(LogSource::of_file(log, *printed)),
-            Life::Pods(pods) => Some(pods.log_source()),
+        match &self.handle {
+            SubjectHandle::Task(_) => None,
+            SubjectHandle::Virtual(task) => Some(task.log_source()),
+            SubjectHandle::Process { log, printed, .. } => Some(LogSource::of_file(log, *printed)),
+            SubjectHandle::Pods(pods) => Some(pods.log_source()),
         }
     }
 
-    /// Kill it, with no chance to finish anything, and wait until it is gone.
+    /// Kills it without grace period, and waits until it has ended.
     pub async fn kill(self) {
-        match self.life {
-            Life::Task(task) => task.kill().await,
-            Life::Virtual(task) => task.end().await,
-            Life::Process { child, .. } => {
+        match self.handle {
+            SubjectHandle::Task(task) => task.kill().await,
+            SubjectHandle::Virtual(task) => task.end().await,
+            SubjectHandle::Process { child, .. } => {
                 child.kill();
                 child.wait_exit().await;
             }
-            // Its pods are deleted; those of another start are new ones.
-            Life::Pods(pods) => pods.stop().await,
+            // Its pods are deleted; another start creates new ones.
+            SubjectHandle::Pods(pods) => pods.stop().await,
         }
     }
 
-    /// End it and wait until it is gone.
+    /// Stops it and waits until it has ended.
     pub async fn stop(self) {
-        match self.life {
-            Life::Task(task) => task.stop().await,
-            Life::Virtual(task) => task.end().await,
-            Life::Process { child, .. } => command::end(&child).await,
-            Life::Pods(pods) => pods.stop().await,
+        match self.handle {
+            SubjectHandle::Task(task) => task.stop().await,
+            SubjectHandle::Virtual(task) => task.end().await,
+            SubjectHandle::Process { child, .. } => command::end(&child).await,
+            SubjectHandle::Pods(pods) => pods.stop().await,
         }
     }
 }
 
-/// Whether `process` stands where a version or a path may.
-fn is_process(which: Option<&str>) -> bool {
-    which == Some("process")
+/// Whether `process` is given instead of a version or a path.
+fn is_process(version_or_path: Option<&str>) -> bool {
+    version_or_path == Some("process")
 }
 
 #[cfg(test)]
@@ -428,8 +437,12 @@ mod tests {
     #[case("command:sleep 1000", "deployment,replicaset", None)]
     #[case("deployment:controller/deploy", "deployment", None)]
     #[case("deployment:controller/deploy", "deployment,replicaset", Some("its own pods need one"))]
-    fn what_a_subject_can_bring(#[case] spec: &str, #[case] controllers: &str, #[case] refusal: Option<&str>) {
-        let found = spec.parse::<Spec>().unwrap().can_bring(&controllers.parse().unwrap());
+    fn subject_brings_only_its_controllers(
+        #[case] spec: &str,
+        #[case] controllers: &str,
+        #[case] refusal: Option<&str>,
+    ) {
+        let found = spec.parse::<SubjectSpec>().unwrap().can_bring(&controllers.parse().unwrap());
         let found = found.err().map(|error| error.to_string());
         assert!(found.as_ref().map(|said| said.contains(refusal.unwrap_or("?"))) == refusal.map(|_| true), "{found:?}");
     }

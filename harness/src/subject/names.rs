@@ -1,10 +1,10 @@
-//! How a subject is written on the command line, and read from there.
+//! Parses and formats subjects as on the command line.
 
 use std::str::FromStr;
 
-use super::{Reference, Spec, SubjectError};
+use super::{Reference, SubjectError, SubjectSpec};
 
-impl FromStr for Spec {
+impl FromStr for SubjectSpec {
     type Err = SubjectError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -37,7 +37,7 @@ impl FromStr for Spec {
     }
 }
 
-impl std::fmt::Display for Spec {
+impl std::fmt::Display for SubjectSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Ours => write!(f, "ours"),
@@ -50,16 +50,16 @@ impl std::fmt::Display for Spec {
             Self::UpstreamProcess(Some(version)) => write!(f, "upstream:process:{version}"),
             Self::Reference(one, None) => f.write_str(one.as_str()),
             Self::Reference(one, Some(which)) => write!(f, "{}:{which}", one.as_str()),
-            Self::Command(words) => write!(f, "command:{}", quoted(words)),
+            Self::Command(words) => write!(f, "command:{}", join_words(words)),
             Self::Virtual(path) => write!(f, "virtual:{}", path.display()),
             Self::Deployment(path) => write!(f, "deployment:{}", path.display()),
         }
     }
 }
 
-/// Words as a shell reads them back. No argument of a program holds a NUL byte, so joining cannot
+/// Quotes words for a shell. A program's argument cannot contain a NUL byte, so joining does not
 /// fail.
-fn quoted(words: &[String]) -> String {
+fn join_words(words: &[String]) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
@@ -85,7 +85,7 @@ mod tests {
     #[case("reloader:process")]
     #[case("xing:./kubernetes-deployment-restart-controller")]
     fn names_round_trip(#[case] text: &str) {
-        assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
+        assert_eq!(text.parse::<SubjectSpec>().unwrap().to_string(), text);
     }
 
     #[rstest]
@@ -99,8 +99,8 @@ mod tests {
     #[case("deployment")]
     #[case("virtual:")]
     #[case("xing:")]
-    fn others_are_refused(#[case] text: &str) {
-        let error = text.parse::<Spec>().unwrap_err().to_string();
+    fn unknown_names_are_refused(#[case] text: &str) {
+        let error = text.parse::<SubjectSpec>().unwrap_err().to_string();
         assert!(error.contains("expected ours"), "{error}");
     }
 }

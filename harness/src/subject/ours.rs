@@ -1,7 +1,7 @@
-//! This project's controller: the only place in the harness that names its crate. With the feature
-//! `mutants` it is the crate with the same interface and the mutant bank in it.
+//! Runs this project's controller: no other file of the harness names its crate. With the feature
+//! `mutants` it is the crate with the same interface that contains the mutant bank.
 //!
-//! In process it is a task with a client of its own, built from the same kubeconfig that a child
+//! In this process it is a task with its own client, built from the same kubeconfig that a child
 //! process gets, so every request still goes through the interceptor.
 
 use std::path::{Path, PathBuf};
@@ -13,55 +13,55 @@ use rollout_controller_mutants as rollout_controller;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{Stage, SubjectError};
+use super::{StartContext, SubjectError};
 use crate::case::{RestartOptions, RestartProfile, RestartWebhook};
 use crate::clock;
-use crate::cluster::client_of;
-use crate::controllers::{Controller, Controllers};
+use crate::cluster::client_from_kubeconfig;
+use crate::controllers::{Controller, ControllerSet};
 use crate::intercept::WEBHOOK;
 #[cfg(feature = "mutants")]
 use crate::mutants::Mutant;
 
-/// The target of what it logs where it is a task of this process. A filter takes it for a prefix,
-/// so it covers the crate with the mutant bank as well.
+/// The tracing target of its log as a task of this process. A filter matches prefixes, so it covers
+/// the crate with the mutant bank as well.
 pub const SUBJECT_TARGET: &str = "rollout_controller";
 
 /// The controller as a task of this process.
 #[derive(Debug)]
-pub(super) struct Task {
+pub(super) struct InProcessTask {
     stop: oneshot::Sender<()>,
     handle: JoinHandle<()>,
     ended: Arc<Mutex<Option<String>>>,
 }
 
-/// What it has.
-pub(super) fn controllers() -> Controllers {
+/// The controllers that it has.
+pub(super) fn controllers() -> ControllerSet {
     Controller::ALL.into_iter().collect()
 }
 
-/// Start the library; `fixed`: with upstream's defects fixed.
-pub(super) async fn start(stage: &Stage<'_>, fixed: bool) -> Result<(Task, String), SubjectError> {
-    let client = match &stage.client {
+/// Starts the controller as a task; `fixed`: with upstream's defects fixed.
+pub(super) async fn start(context: &StartContext<'_>, fixed: bool) -> Result<(InProcessTask, String), SubjectError> {
+    let client = match &context.client {
         Some(client) => client.clone(),
         // The interceptor listens on this machine.
-        None => client_of(&stage.kubeconfig).map_err(|error| SubjectError::Client(error.to_string()))?,
+        None => client_from_kubeconfig(&context.kubeconfig).map_err(|error| SubjectError::Client(error.to_string()))?,
     };
-    run(client, stage.controllers, fixed, stage.restart)
+    run(client, context.controllers, fixed, context.restart)
 }
 
-/// Start it with these controllers on a client.
+/// Starts it with these controllers on a client.
 pub(super) fn run(
     client: kube::Client,
-    controllers: &Controllers,
+    controllers: &ControllerSet,
     fixed: bool,
     restart: &RestartOptions,
-) -> Result<(Task, String), SubjectError> {
+) -> Result<(InProcessTask, String), SubjectError> {
     let controllers = controllers.iter().map(|one| one.as_str().parse()).collect::<Result<_, _>>();
     let controllers = controllers.map_err(|error: rollout_controller::UnknownController| {
         SubjectError::Client(format!("this controller cannot bring what is wanted of it: {error}"))
     })?;
     let mut settings = rollout_controller::Settings { controllers, ..rollout_controller::Settings::default() };
-    // Where the harness's time is simulated the controller's is too.
+    // If the harness's time is simulated, so is the controller's.
     if clock::is_simulated() {
         settings.clock = rollout_controller::Clock::starting_at(clock::now());
     }
@@ -71,41 +71,41 @@ pub(super) fn run(
     }
     let (stop, stopped) = oneshot::channel::<()>();
     let ended = Arc::new(Mutex::new(None));
-    let told = Arc::clone(&ended);
+    let reason = Arc::clone(&ended);
     let handle = tokio::spawn(async move {
         let stopped = async {
             stopped.await.ok();
         };
         let outcome = rollout_controller::run(client, settings, stopped).await;
         let why = outcome.map_or_else(|error| error.to_string(), |()| "it returned".to_owned());
-        told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(why);
+        reason.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(why);
     });
-    Ok((Task { stop, handle, ended }, format!("rollout-controller {}", env!("CARGO_PKG_VERSION"))))
+    Ok((InProcessTask { stop, handle, ended }, format!("rollout-controller {}", env!("CARGO_PKG_VERSION"))))
 }
 
-/// The mutants that this build has.
+/// The mutants of this build.
 #[cfg(feature = "mutants")]
-pub(super) fn bank() -> Vec<Mutant> {
+pub(super) fn list_mutants() -> Vec<Mutant> {
     let all = rollout_controller::BANK.iter();
     all.map(|mutant| {
-        let of = match mutant.of {
+        let controller = match mutant.of {
             rollout_controller::ControllerName::Deployment => Controller::Deployment,
             rollout_controller::ControllerName::ReplicaSet => Controller::ReplicaSet,
             rollout_controller::ControllerName::ConfigRestart => Controller::ConfigRestart,
         };
-        Mutant { name: mutant.name.to_owned(), of, does: mutant.does.to_owned() }
+        Mutant { name: mutant.name.to_owned(), controller, behaviour: mutant.does.to_owned() }
     })
     .collect()
 }
 
-/// Do something on this thread with one of them in the place of the controller.
+/// Calls a function with a mutant in place of the controller on this thread.
 #[cfg(feature = "mutants")]
-pub(super) fn with_mutant<T>(name: &str, something: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn with_mutant<T>(name: &str, function: impl FnOnce() -> T) -> Option<T> {
     let mutant = rollout_controller::BANK.iter().find(|mutant| mutant.name == name)?;
-    Some(rollout_controller::with_mutant(mutant.name, something))
+    Some(rollout_controller::with_mutant(mutant.name, function))
 }
 
-/// A case's words for restarts in the controller's own.
+/// Converts a case's restart options to the controller's settings.
 fn restart_settings(options: &RestartOptions) -> Result<rollout_controller::RestartSettings, SubjectError> {
     let mut settings = rollout_controller::RestartSettings {
         profile: match options.profile {
@@ -113,7 +113,7 @@ fn restart_settings(options: &RestartOptions) -> Result<rollout_controller::Rest
             RestartProfile::Safe => rollout_controller::Profile::Safe,
             RestartProfile::Reloader => rollout_controller::Profile::Reloader,
         },
-        // The profiles of other controllers have those controllers' checksums, which have no key.
+        // The profiles of other controllers use those controllers' checksums, which have no key.
         secrets: match options.profile {
             RestartProfile::Xing | RestartProfile::Reloader => rollout_controller::SecretChecksums::Unkeyed,
             RestartProfile::Safe => rollout_controller::SecretChecksums::Keyed(checksum_keys()),
@@ -123,8 +123,8 @@ fn restart_settings(options: &RestartOptions) -> Result<rollout_controller::Rest
         dry_run: options.dry_run,
         ..rollout_controller::RestartSettings::default()
     };
-    settings.window.grace_period = options.grace.unwrap_or(settings.window.grace_period);
-    settings.window.longest = options.longest.unwrap_or(settings.window.longest);
+    settings.window.grace_period = options.grace_period.unwrap_or(settings.window.grace_period);
+    settings.window.longest = options.max_wait.unwrap_or(settings.window.longest);
     if let Some((restarts, period)) = options.budget {
         settings.budget = rollout_controller::Budget { restarts, period };
     }
@@ -148,39 +148,39 @@ fn webhook(of: RestartWebhook) -> rollout_controller::Webhook {
     rollout_controller::Webhook { format, ..plain }
 }
 
-/// What a case's flags of Reloader choose.
+/// The settings for a case's Reloader flags.
 fn reloader(options: &RestartOptions) -> Result<rollout_controller::ReloaderSettings, String> {
     let flags = options.flags.iter().map(String::as_str);
     rollout_controller::ReloaderSettings::from_flags(flags).map_err(|error| error.to_string())
 }
 
-/// Why it cannot decide restarts with these options, if it cannot.
+/// Why it does not support these restart options, if it does not.
 pub(super) fn lacks(options: &RestartOptions) -> Option<String> {
     reloader(options).err()
 }
 
-/// The key for the checksums of Secrets: always the same, so that identical arguments give an
-/// identical run. Nothing that it hides is a secret: cases hold what they put into Secrets.
+/// The key for the checksums of Secrets: constant, so that identical arguments give an identical
+/// run. It protects nothing: cases contain what they write into Secrets.
 const CHECKSUM_KEY: &[u8] = b"lockstep: the same key in each run";
 
 fn checksum_keys() -> rollout_controller::ChecksumKeys {
     rollout_controller::ChecksumKeys::new(CHECKSUM_KEY, None).expect("it is longer than 32 bytes")
 }
 
-impl Task {
-    /// Why the task is no longer running.
+impl InProcessTask {
+    /// Why the task has ended, if it has.
     pub(super) fn ended(&self) -> Option<String> {
-        let said = self.ended.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        said.or_else(|| self.handle.is_finished().then(|| "it panicked".to_owned()))
+        let reason = self.ended.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        reason.or_else(|| self.handle.is_finished().then(|| "it panicked".to_owned()))
     }
 
-    /// End it where it stands.
+    /// Aborts it.
     pub(super) async fn kill(self) {
         self.handle.abort();
         self.handle.await.ok();
     }
 
-    /// End it and wait.
+    /// Stops it and waits.
     pub(super) async fn stop(self) {
         self.stop.send(()).ok();
         let mut handle = self.handle;
@@ -190,12 +190,12 @@ impl Task {
     }
 }
 
-/// The real binary: the one named, else the one that was built beside the harness.
+/// The binary: the given one, else the one that was built beside the harness.
 pub(super) fn binary(path: Option<&Path>) -> Result<PathBuf, SubjectError> {
     let beside = || {
         let me = std::env::current_exe().unwrap_or_default();
         let folder = me.parent().unwrap_or(Path::new("."));
-        // Test binaries stand one folder deeper.
+        // Test binaries are one folder deeper.
         let folder = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
         folder.join("rollout-controller")
     };
@@ -204,24 +204,24 @@ pub(super) fn binary(path: Option<&Path>) -> Result<PathBuf, SubjectError> {
         return Ok(std::path::absolute(path)?);
     }
     Err(SubjectError::Missing {
-        what: "the controller's binary",
+        item: "the controller's binary",
         path: path.display().to_string(),
         remedy: "build it with `cargo build --package rollout-controller`",
     })
 }
 
-/// The binary's arguments. As for upstream: no leader election, and client limits that do not
+/// The binary's arguments: as for upstream no leader election, and client limits that do not
 /// throttle.
-pub(super) fn arguments(stage: &Stage<'_>) -> Result<Vec<String>, SubjectError> {
+pub(super) fn arguments(context: &StartContext<'_>) -> Result<Vec<String>, SubjectError> {
     let mut arguments = vec![
-        format!("--controllers={}", stage.controllers),
+        format!("--controllers={}", context.controllers),
         "--leader-elect=false".into(),
         "--kube-api-qps=2000".into(),
         "--kube-api-burst=4000".into(),
     ];
-    if stage.controllers.has(Controller::ConfigRestart) {
-        let folder = stage.folder.join("checksum-keys");
-        crate::private::write(&folder.join("key"), CHECKSUM_KEY)?;
+    if context.controllers.has(Controller::ConfigRestart) {
+        let folder = context.folder.join("checksum-keys");
+        crate::private_fs::write(&folder.join("key"), CHECKSUM_KEY)?;
         arguments.push(format!("--secret-checksum-keys={}", folder.display()));
     }
     Ok(arguments)

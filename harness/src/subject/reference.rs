@@ -1,24 +1,24 @@
 //! Config-restart controllers of other projects, by name: xing's
-//! kubernetes-deployment-restart-controller and Stakater's Reloader. What they do is what golden
-//! timelines of their profiles come from.
+//! kubernetes-deployment-restart-controller and Stakater's Reloader. The golden timelines of their
+//! profiles are recorded from them.
 //!
 //! `scripts/reference-controllers` builds each twice: the project's own program, and a program that
-//! runs the same controllers in virtual time (`virtual_time`). `xing` is the second where time is
+//! runs the same controllers in virtual time (`virtual_time`). `xing` is the second if time is
 //! virtual, `xing:process` is the first, and `xing:PATH` is either. The projects' own programs
-//! listen on fixed ports, so that one of a kind runs at a time on a machine: a lock on a file keeps
-//! those of one user apart.
+//! listen on fixed ports, so only one of a kind can run on a machine at a time: a file lock
+//! separates those of one user.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{Stage, SubjectError, command};
+use super::{StartContext, SubjectError, command};
 use crate::case::{RestartOptions, RestartProfile, RestartWebhook};
 use crate::cluster;
-use crate::controllers::{Controller, Controllers};
+use crate::controllers::{Controller, ControllerSet};
 use crate::intercept::WEBHOOK;
-use crate::private;
+use crate::private_fs;
 
-/// What stands at the end of the name of a program that runs in virtual time.
+/// The suffix of a program for virtual time.
 const VIRTUAL: &str = "-virtual";
 
 /// Another project's config-restart controller.
@@ -31,7 +31,7 @@ pub enum Reference {
 }
 
 impl Reference {
-    /// All of them.
+    /// Every reference controller.
     pub const ALL: [Self; 2] = [Self::Xing, Self::Reloader];
 
     /// The subject's name on the command line.
@@ -52,7 +52,7 @@ impl Reference {
         }
     }
 
-    /// The project's own program.
+    /// The name of the project's own program.
     const fn program(self) -> &'static str {
         match self {
             Self::Xing => "kubernetes-deployment-restart-controller",
@@ -60,7 +60,7 @@ impl Reference {
         }
     }
 
-    /// The port that the program listens on, whatever it is told.
+    /// The port on which the program always listens.
     const fn port(self) -> u16 {
         match self {
             Self::Xing => 10254,
@@ -68,7 +68,7 @@ impl Reference {
         }
     }
 
-    /// The profile of cases that it decides.
+    /// The restart profile of the cases that it decides.
     #[must_use]
     pub const fn profile(self) -> RestartProfile {
         match self {
@@ -77,22 +77,31 @@ impl Reference {
         }
     }
 
-    /// The one that decides cases of a profile, if there is one.
+    /// The controller that decides cases of a profile, if there is one.
     #[must_use]
     pub fn of(profile: RestartProfile) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.profile() == profile)
     }
 
-    /// What it brings.
+    /// The controllers that it brings.
     #[must_use]
-    pub fn controllers() -> Controllers {
-        Controllers::from_iter([Controller::ConfigRestart])
+    pub fn controllers() -> ControllerSet {
+        ControllerSet::from_iter([Controller::ConfigRestart])
     }
 
-    /// Why it cannot run with these options, if it cannot.
+    /// Why it does not support these options, if it does not.
     #[must_use]
     pub fn lacks(self, options: &RestartOptions) -> Option<String> {
-        let RestartOptions { profile, grace, longest, budget, ignored_errors, dry_run, webhook, flags } = options;
+        let RestartOptions {
+            profile,
+            grace_period: grace,
+            max_wait: longest,
+            budget,
+            ignored_errors,
+            dry_run,
+            webhook,
+            flags,
+        } = options;
         if *profile != self.profile() {
             return Some(format!(
                 "the case is of restart profile {profile}, and {} of {}",
@@ -108,8 +117,8 @@ impl Reference {
         (others || !its_own).then(|| format!("the case sets restart options that {} does not have", self.as_str()))
     }
 
-    /// The flags by which it runs in virtual time with these options. What it has by its
-    /// environment is a flag of the program for virtual time, and all hosts are the interceptor.
+    /// The flags for these options in virtual time. Environment variables become flags of the
+    /// program for virtual time, and every host name reaches the interceptor.
     pub(super) fn virtual_flags(self, options: &RestartOptions) -> Vec<String> {
         let base = "http://lockstep";
         let environment = self.environment(options, base).into_iter();
@@ -117,8 +126,8 @@ impl Reference {
         self.flags(options, base).into_iter().chain(environment).collect()
     }
 
-    /// The variables by which it runs with these options: where Reloader sends alerts. `base`:
-    /// where the interceptor is.
+    /// The environment variables for these options: where Reloader sends alerts. `base` is the
+    /// interceptor's URL.
     fn environment(self, options: &RestartOptions, base: &str) -> BTreeMap<String, String> {
         let sink = options.webhook.filter(|webhook| self == Self::Reloader && *webhook != RestartWebhook::Instead);
         let variables = sink.map(|sink| {
@@ -129,11 +138,11 @@ impl Reference {
         variables.map(|(name, value)| (format!("ALERT_{name}"), value)).collect()
     }
 
-    /// The flags by which it runs with these options.
+    /// The flags for these options.
     fn flags(self, options: &RestartOptions, base: &str) -> Vec<String> {
         match self {
             Self::Xing => {
-                let grace = options.grace.map(|grace| format!("--restart-grace-period={}", grace.as_secs()));
+                let grace = options.grace_period.map(|grace| format!("--restart-grace-period={}", grace.as_secs()));
                 let ignored = options.ignored_errors.iter().map(|part| format!("--ignored-errors={part}"));
                 grace.into_iter().chain(ignored).collect()
             }
@@ -145,23 +154,23 @@ impl Reference {
         }
     }
 
-    /// The program in virtual time: the one that is named, or the one that was built.
-    pub(super) fn virtual_program(self, which: Option<&str>) -> Result<PathBuf, SubjectError> {
-        match which {
+    /// The program for virtual time: the given one, or the one that was built.
+    pub(super) fn virtual_program(self, version_or_path: Option<&str>) -> Result<PathBuf, SubjectError> {
+        match version_or_path {
             Some(path) if path.ends_with(VIRTUAL) => command::find(path),
             Some(path) => Err(SubjectError::Outside(format!("{}:{path}", self.as_str()))),
             None => self.built(&format!("{}{VIRTUAL}", self.program())),
         }
     }
 
-    /// The program that runs as a process, and what it calls itself.
-    pub(super) async fn process(self, which: Option<&str>) -> Result<(PathBuf, String), SubjectError> {
-        let path = match which {
+    /// The program that runs as a process, with its name and version.
+    pub(super) async fn process(self, version_or_path: Option<&str>) -> Result<(PathBuf, String), SubjectError> {
+        let path = match version_or_path {
             Some(path) => command::find(path)?,
             None => self.built(self.program())?,
         };
-        // Reloader prints no version.
-        let said = match (self, which) {
+        // Reloader does not print its version.
+        let said = match (self, version_or_path) {
             (Self::Xing, _) => command::version(&path).await,
             (Self::Reloader, None) => format!("{} {}", self.program(), self.version()),
             (Self::Reloader, Some(_)) => self.program().to_owned(),
@@ -170,45 +179,48 @@ impl Reference {
         Ok((path, words.join(" ")))
     }
 
-    /// Whether what is named, or was built, is there.
-    pub(super) fn check(self, which: Option<&str>) -> Result<(), SubjectError> {
-        match which {
+    /// Checks that the given program, or the one that was built, exists.
+    pub(super) fn check(self, version_or_path: Option<&str>) -> Result<(), SubjectError> {
+        match version_or_path {
             Some(path) => command::find(path).map(drop),
             None => self.built(self.program()).map(drop),
         }
     }
 
-    /// A program that `scripts/reference-controllers` has built, or one in the folder
+    /// Finds a program that `scripts/reference-controllers` has built, or one in the folder
     /// `LOCKSTEP_BIN`.
     fn built(self, program: &str) -> Result<PathBuf, SubjectError> {
         let own = std::env::var_os("LOCKSTEP_BIN").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        let cached = cluster::cache().map(|cache| cache.join("reference").join(self.as_str()).join(self.version()));
+        let cached = cluster::cache_dir().map(|cache| cache.join("reference").join(self.as_str()).join(self.version()));
         let places = own.into_iter().chain(cached).map(|folder| folder.join(program));
         let found = places.into_iter().find(|path| path.is_file());
         found.ok_or(SubjectError::ReferenceNotBuilt { name: self.as_str(), version: self.version() })
     }
 
-    /// The flags and variables of a process: what a case sets, and what it prints.
-    pub(super) fn process_options(self, stage: &Stage<'_>) -> std::io::Result<(Vec<String>, BTreeMap<String, String>)> {
-        let (url, options) = (stage.interceptor.url.as_str(), stage.restart);
+    /// The flags and variables of a process, from a case's options.
+    pub(super) fn process_options(
+        self,
+        context: &StartContext<'_>,
+    ) -> std::io::Result<(Vec<String>, BTreeMap<String, String>)> {
+        let (url, options) = (context.interceptor.url.as_str(), context.restart);
         let first = match self {
             Self::Xing => vec!["--verbose=1".to_owned()],
             Self::Reloader => Vec::new(),
         };
         let mut environment = self.environment(options, url);
         if options.webhook.is_some() {
-            // The project's client for webhooks trusts what the machine trusts, which in Go this
-            // variable replaces.
-            let file = stage.folder.join("interceptor.pem");
-            private::write(&file, stage.interceptor.ca_pem.as_bytes())?;
+            // The project's webhook client trusts the system's CAs, which this variable replaces in
+            // Go.
+            let file = context.folder.join("interceptor.pem");
+            private_fs::write(&file, context.interceptor.ca_pem.as_bytes())?;
             environment.insert("SSL_CERT_FILE".to_owned(), file.display().to_string());
         }
         Ok((first.into_iter().chain(self.flags(options, url)).collect(), environment))
     }
 
-    /// The right to listen on its port.
-    pub(super) async fn turn(self) -> Result<cluster::Guard, SubjectError> {
-        Ok(cluster::lock_of_user(&format!("port-{}.lock", self.port())).await?)
+    /// Locks its port.
+    pub(super) async fn lock_port(self) -> Result<cluster::FileLock, SubjectError> {
+        Ok(cluster::lock_in_user_dir(&format!("port-{}.lock", self.port())).await?)
     }
 }
 
@@ -223,7 +235,7 @@ mod tests {
         let grace = Some(Duration::from_secs(30));
         let options = RestartOptions {
             profile: RestartProfile::Xing,
-            grace,
+            grace_period: grace,
             ignored_errors: vec!["denied".to_owned()],
             ..RestartOptions::default()
         };

@@ -1,33 +1,33 @@
 use std::path::PathBuf;
 
-/// Why a program is not under supervision.
+/// Why a program could not be supervised.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SuperviseError {
     /// The supervisor's process could not be started or did not answer.
-    #[error("the supervisor did not start: {0}; does `main` call supervise::main_if_asked first?")]
+    #[error("the supervisor did not start: {0}; does `main` call supervise::enter_role first?")]
     Start(String),
-    /// The supervisor is gone.
+    /// The supervisor has ended.
     #[error("the supervisor has ended, so {0} cannot be started; see supervisor.log in its folder")]
-    Gone(String),
-    /// There is no such program.
+    Ended(String),
+    /// The program does not exist.
     #[error("{name} needs the program {}, which was not found: install it, or give its path", program.display())]
     Missing {
-        /// What the program was wanted for.
+        /// The purpose of the program.
         name: String,
-        /// As it was asked for.
+        /// The requested program.
         program: PathBuf,
     },
-    /// The program is there, but it did not start.
+    /// The program exists, but did not start.
     #[error("{name} ({}) did not start: {why}", program.display())]
     Spawn {
-        /// What the program was wanted for.
+        /// The purpose of the program.
         name: String,
-        /// As it was asked for.
+        /// The requested program.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: String,
     },
-    /// A process may not mount anything for itself alone.
+    /// The system refuses a private mount.
     #[error(
         "cannot mount a folder at {} for one process: {why}; run as root, allow user namespaces to other users \
          (user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns=0 where AppArmor restricts them), \
@@ -35,9 +35,9 @@ pub enum SuperviseError {
         at.display()
     )]
     Mount {
-        /// Where.
+        /// The mount point.
         at: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: String,
     },
 }

@@ -1,14 +1,14 @@
-//! Asked to end early: by a signal, or because nobody reads the output any more.
+//! Handles requests to end early: a signal, or a closed standard output.
 //!
-//! SIGINT, SIGTERM and SIGHUP are heard by a thread of their own, so that neither a case in virtual
-//! time nor work that holds every other thread keeps them waiting. The first one is told to whoever
-//! waits in [`Interrupt::unless`]; they stop, write what there is to write and take down what they
-//! have set up. What has not come to its end by itself after [`PATIENCE`] is ended: the last words
-//! are written ([`Interrupt::at_last`]), and the process exits. A second signal exits at once.
-//! Either way a supervisor finds its pipe closed and ends what it runs, and what is nobody's to end
-//! goes here: programs without a supervisor ([`output`]), and folders ([`removes`]).
+//! A separate thread receives SIGINT, SIGTERM and SIGHUP, so that neither a case in virtual time
+//! nor work on all other threads delays them. The first signal is reported to the tasks in
+//! [`Interrupt::unless`]; they stop, write their results and clean up. If that takes longer than
+//! [`GRACE_PERIOD`], the exit hooks run ([`Interrupt::on_forced_exit`]) and the process exits. A
+//! second signal exits at once. In either case a supervisor sees its pipe close and ends what it
+//! runs, and this module removes what has no supervisor: programs ([`output`]) and folders
+//! ([`remove_on_exit`]).
 //!
-//! A SIGHUP that was ignored when the process began, as `nohup` has it, stays ignored.
+//! A SIGHUP that was ignored when the process started, as under `nohup`, stays ignored.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -23,36 +23,36 @@ use rustix::process::{Pid, Signal};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::outcome::Cause;
+use crate::outcome::InterruptCause;
 
-/// How long an orderly end may take; a little less than the two seconds that are promised.
-pub const PATIENCE: Duration = Duration::from_millis(1_800);
+/// The time limit for an orderly end, a little less than the documented two seconds.
+pub const GRACE_PERIOD: Duration = Duration::from_millis(1_800);
 
-/// What ends this process.
+/// The interrupt of this process.
 static PROCESS: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
-/// What must be gone when this process exits without having come to its end.
-static LEFT: Mutex<Left> = Mutex::new(Left { groups: BTreeSet::new(), folders: BTreeSet::new() });
+/// What is removed when this process is forced to exit.
+static EXIT_CLEANUP: Mutex<ExitCleanup> = Mutex::new(ExitCleanup { groups: BTreeSet::new(), folders: BTreeSet::new() });
 
-struct Left {
+struct ExitCleanup {
     groups: BTreeSet<i32>,
     folders: BTreeSet<PathBuf>,
 }
 
-/// What is done in the end where the work itself does not come to it.
-type LastWords = Box<dyn FnOnce() + Send>;
+/// Runs before a forced exit.
+type ExitHook = Box<dyn FnOnce() + Send>;
 
-/// Whether somebody wants the work to end, and why. Clones are told together.
+/// Whether the work is to end early, and why. Clones share the state.
 #[derive(Clone)]
-pub struct Interrupt(Arc<Inner>);
+pub struct Interrupt(Arc<InterruptState>);
 
-struct Inner {
-    cause: watch::Sender<Option<Cause>>,
-    last: Mutex<Vec<LastWords>>,
+struct InterruptState {
+    cause: watch::Sender<Option<InterruptCause>>,
+    exit_hooks: Mutex<Vec<ExitHook>>,
 }
 
 impl Default for Interrupt {
     fn default() -> Self {
-        Self(Arc::new(Inner { cause: watch::Sender::new(None), last: Mutex::default() }))
+        Self(Arc::new(InterruptState { cause: watch::Sender::new(None), exit_hooks: Mutex::default() }))
     }
 }
 
@@ -63,131 +63,130 @@ impl std::fmt::Debug for Interrupt {
 }
 
 impl Interrupt {
-    /// That of this process, which [`listen`] and a closed output raise.
-    pub fn of_process() -> Self {
+    /// The interrupt of this process, which [`handle_signals`] and a closed output raise.
+    pub fn for_process() -> Self {
         PROCESS.clone()
     }
 
-    /// Ask for the end. The first one to ask says why.
-    pub fn raise(&self, cause: Cause) {
-        self.0.cause.send_if_modified(|known| {
-            let first = known.is_none();
-            known.get_or_insert(cause);
+    /// Requests the end. The first cause counts.
+    pub fn raise(&self, cause: InterruptCause) {
+        self.0.cause.send_if_modified(|cause_slot| {
+            let first = cause_slot.is_none();
+            cause_slot.get_or_insert(cause);
             first
         });
     }
 
-    /// Why it is to end, if it is.
-    pub fn cause(&self) -> Option<Cause> {
+    /// The cause, if the end was requested.
+    pub fn cause(&self) -> Option<InterruptCause> {
         *self.0.cause.borrow()
     }
 
-    /// Returns when it is to end.
-    pub async fn raised(&self) -> Cause {
-        let mut told = self.0.cause.subscribe();
-        match told.wait_for(Option::is_some).await.map(|cause| *cause) {
+    /// Waits until the end is requested.
+    pub async fn wait(&self) -> InterruptCause {
+        let mut causes = self.0.cause.subscribe();
+        match causes.wait_for(Option::is_some).await.map(|cause| *cause) {
             Ok(Some(cause)) => cause,
-            // It holds the sender itself.
+            // Cannot happen: `self` owns the sender.
             _ => std::future::pending().await,
         }
     }
 
-    /// The work's result, unless it is interrupted: then the work is dropped where it waits.
+    /// Runs the work until it is done or interrupted; on interruption it is dropped where it waits.
     ///
     /// # Errors
-    /// Why it was interrupted.
-    pub async fn unless<T>(&self, work: impl Future<Output = T>) -> Result<T, Cause> {
+    /// The cause of the interruption.
+    pub async fn unless<T>(&self, work: impl Future<Output = T>) -> Result<T, InterruptCause> {
         tokio::select! {
             biased;
-            cause = self.raised() => Err(cause),
+            cause = self.wait() => Err(cause),
             done = work => Ok(done),
         }
     }
 
-    /// Do this before the process is ended by force, where nobody has come to it. It must itself
-    /// know whether it was done already.
-    pub fn at_last(&self, words: impl FnOnce() + Send + 'static) {
-        lock(&self.0.last).push(Box::new(words));
+    /// Registers a hook that runs before a forced exit. The hook must know itself whether its work
+    /// was done already.
+    pub fn on_forced_exit(&self, hook: impl FnOnce() + Send + 'static) {
+        lock(&self.0.exit_hooks).push(Box::new(hook));
     }
 
-    fn say_last(&self) {
-        let last = std::mem::take(&mut *lock(&self.0.last));
-        last.into_iter().for_each(|words| words());
+    fn run_exit_hooks(&self) {
+        let hooks = std::mem::take(&mut *lock(&self.0.exit_hooks));
+        hooks.into_iter().for_each(|hook| hook());
     }
 }
 
-/// Hear signals from now on, as long as this process lives. `tell` is called with the first.
+/// Starts handling signals for the rest of the process. `on_signal` is called with the first.
 ///
 /// # Errors
-/// When the system lets nobody hear them.
-pub fn listen(tell: impl Fn(Cause) + Send + 'static) -> io::Result<()> {
+/// When signal handlers cannot be installed.
+pub fn handle_signals(on_signal: impl Fn(InterruptCause) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut signals = runtime.block_on(async { Signals::new() })?;
-    let hear = move || {
+    let mut signals = runtime.block_on(async { TerminationSignals::new() })?;
+    let handle = move || {
         runtime.block_on(async {
             let cause = signals.next().await;
-            tell(cause);
-            let process = Interrupt::of_process();
+            on_signal(cause);
+            let process = Interrupt::for_process();
             process.raise(cause);
-            // A closed output may have been first; who sends a signal all the same is in a hurry
-            // too.
-            if tokio::time::timeout(PATIENCE, signals.next()).await.is_err() {
-                process.say_last();
+            // A closed output may have come first; a signal after it also means a second request.
+            if tokio::time::timeout(GRACE_PERIOD, signals.next()).await.is_err() {
+                process.run_exit_hooks();
             }
             exit(process.cause().unwrap_or(cause));
         });
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(hear).map(drop)
+    std::thread::Builder::new().name("signals".to_owned()).spawn(handle).map(drop)
 }
 
-/// End this process, and all that nobody else ends with it.
-fn exit(cause: Cause) -> ! {
-    let left = lock(&LEFT);
-    for group in left.groups.iter().filter_map(|group| Pid::from_raw(*group)) {
-        // It may have ended just now.
+/// Exits, after removing what has no supervisor.
+fn exit(cause: InterruptCause) -> ! {
+    let cleanup = lock(&EXIT_CLEANUP);
+    for group in cleanup.groups.iter().filter_map(|group| Pid::from_raw(*group)) {
+        // It may have exited in between.
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
-    for folder in &left.folders {
-        // Gone already, as a rule.
+    for folder in &cleanup.folders {
+        // Usually it has been removed already.
         let _ = std::fs::remove_dir_all(folder);
     }
     std::process::exit(cause.code().into())
 }
 
-/// Remove this folder if the process exits before whoever made it has done so.
-pub fn removes(folder: &Path) {
-    lock(&LEFT).folders.insert(folder.to_owned());
+/// Removes this folder if the process is forced to exit before its owner has removed it.
+pub fn remove_on_exit(folder: &Path) {
+    lock(&EXIT_CLEANUP).folders.insert(folder.to_owned());
 }
 
-/// Run a program that has no supervisor to its end and collect its standard output. It leads a
-/// group of its own, which goes with this process, be that ended in the middle.
+/// Runs an unsupervised program until it exits, and collects its standard output. It leads its own
+/// group, which is killed if this process is forced to exit.
 ///
 /// # Errors
-/// When it does not start.
+/// When it cannot be started.
 pub fn output(command: &mut Command) -> io::Result<Output> {
     let child = command.process_group(0).stdout(std::process::Stdio::piped()).spawn()?;
     let group = child.id().cast_signed();
-    lock(&LEFT).groups.insert(group);
+    lock(&EXIT_CLEANUP).groups.insert(group);
     let output = child.wait_with_output();
-    lock(&LEFT).groups.remove(&group);
+    lock(&EXIT_CLEANUP).groups.remove(&group);
     output
 }
 
-/// The three signals, as they come.
-struct Signals(Vec<(Cause, tokio::signal::unix::Signal)>);
+/// The three signals.
+struct TerminationSignals(Vec<(InterruptCause, tokio::signal::unix::Signal)>);
 
-impl Signals {
+impl TerminationSignals {
     fn new() -> io::Result<Self> {
         let kinds = [
-            (Cause::Interrupt, SignalKind::interrupt()),
-            (Cause::Terminate, SignalKind::terminate()),
-            (Cause::Hangup, SignalKind::hangup()),
+            (InterruptCause::Interrupt, SignalKind::interrupt()),
+            (InterruptCause::Terminate, SignalKind::terminate()),
+            (InterruptCause::Hangup, SignalKind::hangup()),
         ];
-        let heard = kinds.into_iter().filter(|(cause, _)| *cause != Cause::Hangup || !ignores_hangup());
-        heard.map(|(cause, kind)| Ok((cause, signal(kind)?))).collect::<io::Result<_>>().map(Self)
+        let handled = kinds.into_iter().filter(|(cause, _)| *cause != InterruptCause::Hangup || !ignores_hangup());
+        handled.map(|(cause, kind)| Ok((cause, signal(kind)?))).collect::<io::Result<_>>().map(Self)
     }
 
-    async fn next(&mut self) -> Cause {
+    async fn next(&mut self) -> InterruptCause {
         let each = self.0.iter_mut().map(|(cause, signal)| {
             Box::pin(async {
                 match signal.recv().await {
@@ -200,13 +199,13 @@ impl Signals {
     }
 }
 
-/// Whether this process began with SIGHUP ignored.
+/// Whether this process started with SIGHUP ignored.
 fn ignores_hangup() -> bool {
-    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignored(&status, 1))
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| is_ignored(&status, 1))
 }
 
-/// Whether `/proc/PID/status` has a signal's number among the ignored ones.
-fn ignored(status: &str, signal: u32) -> bool {
+/// Whether `/proc/PID/status` lists a signal as ignored.
+fn is_ignored(status: &str, signal: u32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
@@ -220,34 +219,34 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_first_cause_is_the_one_and_work_ends_where_it_waits() {
+    async fn first_cause_counts_and_interrupts_waiting_work() {
         let interrupt = Interrupt::default();
         assert_eq!(interrupt.unless(async { 7 }).await, Ok(7));
         let elsewhere = interrupt.clone();
         let raising = std::thread::spawn(move || {
-            elsewhere.raise(Cause::Terminate);
-            elsewhere.raise(Cause::Interrupt);
+            elsewhere.raise(InterruptCause::Terminate);
+            elsewhere.raise(InterruptCause::Interrupt);
         });
-        assert_eq!(interrupt.unless(std::future::pending::<()>()).await, Err(Cause::Terminate));
+        assert_eq!(interrupt.unless(std::future::pending::<()>()).await, Err(InterruptCause::Terminate));
         raising.join().unwrap();
-        // Also what is ready at once is not begun.
-        assert_eq!(interrupt.unless(async { 7 }).await, Err(Cause::Terminate));
+        // Even work that is ready at once is not started.
+        assert_eq!(interrupt.unless(async { 7 }).await, Err(InterruptCause::Terminate));
     }
 
     #[test]
-    fn last_words_are_said_once() {
+    fn exit_hooks_run_once() {
         let (interrupt, said) = (Interrupt::default(), Arc::new(Mutex::new(0)));
         let count = Arc::clone(&said);
-        interrupt.at_last(move || *lock(&count) += 1);
-        interrupt.say_last();
-        interrupt.say_last();
+        interrupt.on_forced_exit(move || *lock(&count) += 1);
+        interrupt.run_exit_hooks();
+        interrupt.run_exit_hooks();
         assert_eq!(*lock(&said), 1);
     }
 
     #[test]
-    fn a_mask_of_ignored_signals_is_read() {
+    fn reads_mask_of_ignored_signals() {
         let status = "Name:\tx\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n";
-        assert!(ignored(status, 1) && ignored(status, 13) && !ignored(status, 2));
-        assert!(!ignored("", 1));
+        assert!(is_ignored(status, 1) && is_ignored(status, 13) && !is_ignored(status, 2));
+        assert!(!is_ignored("", 1));
     }
 }

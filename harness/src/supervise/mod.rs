@@ -1,41 +1,40 @@
-//! Nothing outlives the harness, whatever happens to it.
+//! Child processes that cannot outlive the harness.
 //!
-//! A test harness dies in many ways: a panic, Ctrl-C, a runner's time limit, SIGKILL. Destructors
-//! run in few of them. So the programs that the harness needs are not its own children: they are
-//! children of a *supervisor*, a second process of the same executable, which holds the read end of
-//! a pipe whose write end only the harness has. However the harness ends, the kernel closes that
-//! pipe; the supervisor then ends every program with its whole process group, removes the temporary
-//! folder and is gone itself.
+//! A test harness can end by a panic, Ctrl-C, a runner's time limit or SIGKILL, and destructors run
+//! in few of these cases. So the programs that the harness needs are not its own children, but
+//! those of a *supervisor*, a second process of the same executable. The supervisor reads a pipe
+//! whose write end only the harness has. However the harness ends, the kernel closes that pipe; the
+//! supervisor then ends every program with its process group, removes the temporary folder and
+//! exits.
 //!
-//! * The supervisor is our own executable, started again with [`MARK`] in its environment, which
-//!   names its role: every `main` that may start one calls [`main_if_asked`] first.
-//! * It leads a process group of its own, so a Ctrl-C at the terminal does not reach it before the
-//!   harness is gone, and it shrugs off SIGINT, SIGHUP and SIGQUIT; SIGTERM makes it clean up and
-//!   end.
-//! * Programs get exactly the environment that their [`Spec`] names, no standard input and a log
-//!   file for the rest: none of the supervisor's pipes. One that speaks with the harness has a
-//!   connection to a socket of the harness's as its standard input ([`Supervisor::spawn_on`]).
-//! * A group is signalled only while its leader is not reaped yet, so never a stranger with a
-//!   recycled number.
-//! * A *detached* supervisor ([`Supervisor::detach`]) lives on without the process that started it,
-//!   until a certain process is gone (the nextest run whose trials share a cluster) or SIGTERM
-//!   arrives.
-//! * What is no process of ours, such as a container, goes by a last program
+//! * The supervisor is this executable, started again with [`ROLE_VARIABLE`] in its environment,
+//!   which names its role: every `main` that may start one calls [`enter_role`] first.
+//! * It leads its own process group, so a Ctrl-C at the terminal does not reach it before the
+//!   harness has ended, and it ignores SIGINT, SIGHUP and SIGQUIT; on SIGTERM it cleans up and
+//!   exits.
+//! * Programs get exactly the environment of their [`ProcessSpec`], no standard input and a log
+//!   file for their output: none of the supervisor's pipes. A program that communicates with the
+//!   harness has a connection to a socket of the harness as its standard input
+//!   ([`Supervisor::spawn_on`]).
+//! * A group is signalled only while its leader is not reaped, so never another process with a
+//!   reused id.
+//! * A *detached* supervisor ([`Supervisor::detach`]) outlives the process that started it, until a
+//!   certain process has ended (the nextest run whose trials share a cluster) or SIGTERM arrives.
+//! * What is not a child process, such as a container, is removed by a last program
 //!   ([`Supervisor::finally`]).
-//! * A program can be given a folder at a path that is not ours to write ([`mounted()`]).
-//! * A signal asks the harness itself to end, which has two seconds to do so in order:
-//!   [`interrupt`].
-//! * Should the supervisor itself be killed, the harness sees its pipe close and ends the groups.
+//! * A program can see a folder at a path that this user cannot write to ([`with_mount()`]).
+//! * On a signal the harness itself ends in order, within two seconds: [`interrupt`].
+//! * If the supervisor itself is killed, the harness sees its pipe close and kills the groups.
 //!
-//! Borders: this room knows processes, files and signals; nothing of clusters or controllers. The
-//! two halves talk in JSON lines (`protocol`): `client` is the harness's, `server` the
+//! Boundaries: this module knows processes, files and signals, not clusters or controllers. The two
+//! sides exchange JSON lines (`protocol`): `client` is the harness's side, `server` the
 //! supervisor's.
 
+mod children;
 mod client;
 mod error;
-mod family;
 pub mod interrupt;
-mod mounted;
+mod mount;
 mod process;
 mod protocol;
 mod server;
@@ -44,15 +43,15 @@ pub use client::{Child, Supervisor};
 pub(crate) use client::{own_environment, own_executable};
 pub use error::SuperviseError;
 pub use interrupt::Interrupt;
-pub use mounted::{can_mount, mounted};
+pub use mount::{can_mount, with_mount};
 pub use process::ProcessId;
-pub use protocol::{Exit, Spec, Until};
+pub use protocol::{DetachOptions, Exit, ProcessSpec};
 pub(crate) use server::run_role;
-pub use server::{in_role, main_if_asked, role};
+pub use server::{enter_role, in_role, role};
 
-/// The environment variable that makes an executable of ours a supervisor, or the first moment of a
-/// program that is [`mounted()`].
-pub const MARK: &str = "LOCKSTEP_SUPERVISOR";
+/// The environment variable with the role of this executable: a supervisor, or the launcher of a
+/// program [`with_mount()`].
+pub const ROLE_VARIABLE: &str = "LOCKSTEP_SUPERVISOR";
 
-/// How long a program of [`Supervisor::finally`] may take.
-pub const FAREWELL: std::time::Duration = std::time::Duration::from_secs(60);
+/// The time limit of a program of [`Supervisor::finally`].
+pub const FINALLY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);

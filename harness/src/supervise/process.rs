@@ -1,4 +1,4 @@
-//! A process, told apart from a later one with the same number.
+//! Identifies a process, distinct from a later one with the same id.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock;
 
-/// A process by its number and, where the system tells, the time that it started.
+/// A process by its id and, where the system reports it, its start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessId {
-    /// The process's number.
+    /// The process id.
     pub pid: i32,
     /// When it started, in clock ticks since the system booted; `None` without a `/proc`.
     pub start: Option<u64>,
 }
 
-/// What `/proc/PID/stat` says about a process.
+/// The fields of `/proc/PID/stat` that are used.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     state: char,
@@ -27,7 +27,7 @@ struct Stat {
 }
 
 impl ProcessId {
-    /// The process that has this number now.
+    /// The process that has this id now.
     pub fn of(pid: i32) -> Self {
         Self { pid, start: stat(pid).map(|found| found.start) }
     }
@@ -52,7 +52,7 @@ impl ProcessId {
         None
     }
 
-    /// Whether it still runs. A zombie does not.
+    /// Whether it is running. A zombie is not.
     pub fn is_alive(&self) -> bool {
         match (stat(self.pid), self.start) {
             (Some(found), Some(start)) => found.start == start && !matches!(found.state, 'Z' | 'X'),
@@ -63,17 +63,17 @@ impl ProcessId {
         }
     }
 
-    /// Ask it to end (SIGTERM), and wait until it is gone or `patience` is over. Says whether it is
-    /// gone.
-    pub fn terminate(&self, patience: Duration) -> bool {
+    /// Sends SIGTERM, and waits until it has exited or `timeout` has elapsed. Returns whether it
+    /// has exited.
+    pub fn terminate(&self, timeout: Duration) -> bool {
         let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_alive()) else {
             return true;
         };
-        // It may have ended in between: then there is nothing left to do.
+        // It may have exited in between; then nothing is left to do.
         let _ = rustix::process::kill_process(pid, Signal::TERM);
         let started = clock::instant();
         while self.is_alive() {
-            if started.elapsed() > patience {
+            if started.elapsed() > timeout {
                 return false;
             }
             clock::pause_blocking(Duration::from_millis(10));
@@ -81,18 +81,18 @@ impl ProcessId {
         true
     }
 
-    /// Send it SIGQUIT, at which a Go program prints what each of its goroutines does, and ends.
+    /// Sends SIGQUIT, on which a Go program prints its goroutines and exits.
     pub fn quit(&self) {
         if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_alive()) {
-            // It may have ended in between: then there is nothing left to do.
+            // It may have exited in between; then nothing is left to do.
             let _ = rustix::process::kill_process(pid, Signal::QUIT);
         }
     }
 
-    /// Kill the group that it leads, if it is still there.
+    /// Kills the group that it leads, if it is still running.
     pub fn kill_group(&self) {
         if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_alive()) {
-            // It may have ended in between: then there is nothing left to do.
+            // It may have exited in between; then nothing is left to do.
             let _ = rustix::process::kill_process_group(pid, Signal::KILL);
         }
     }
@@ -102,14 +102,14 @@ fn stat(pid: i32) -> Option<Stat> {
     parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The name stands in parentheses and may itself contain spaces and parentheses, so fields are
-/// counted from the last one.
+/// The name is in parentheses and may contain spaces and parentheses, so fields are counted from
+/// the last one.
 fn parse(line: &str) -> Option<Stat> {
     let (_, rest) = line.rsplit_once(')')?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
-    // State is field 3, the parent 4, the start 22.
+    // The state is field 3, the parent 4, the start time 22.
     let start = fields.nth(17)?.parse().ok()?;
     Some(Stat { state, parent, start })
 }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_lives_and_another_start_is_another_process() {
+    fn start_time_distinguishes_processes() {
         let own = ProcessId::of(i32::try_from(std::process::id()).unwrap());
         assert!(own.is_alive());
         if let Some(start) = own.start {

@@ -1,4 +1,4 @@
-//! What the harness and its supervisor say to each other: one JSON value a line.
+//! The messages between the harness and its supervisor: one JSON value per line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,43 +11,45 @@ use super::ProcessId;
 /// A program to run under supervision.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Spec {
-    /// What it is called in messages.
+pub struct ProcessSpec {
+    /// The program's name in messages.
     pub name: String,
-    /// A path, or a name to be found on `PATH`.
+    /// A path, or a name on `PATH`.
     pub program: PathBuf,
     /// Its arguments, without the program itself.
     pub args: Vec<String>,
     /// Its whole environment: nothing is inherited.
     pub env: BTreeMap<String, String>,
-    /// The file that takes its standard output and standard error, appended.
+    /// The file to which its standard output and standard error are appended.
     pub log: PathBuf,
 }
 
-/// What a detached supervisor lives for.
+/// How long a detached supervisor runs, and what it removes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Until {
-    /// End when this process is gone; `None`: only on SIGTERM.
-    pub gone: Option<ProcessId>,
-    /// The folder to remove at the end, instead of the one given at the start.
+pub struct DetachOptions {
+    /// End when this process has exited; `None` to end only on SIGTERM.
+    #[serde(rename = "gone")]
+    pub process: Option<ProcessId>,
+    /// The folder to remove at the end, replacing the one given at the start.
     pub remove: PathBuf,
 }
 
-/// How a program ended.
+/// How a program exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Exit {
-    /// By itself, with this exit code.
+    /// With this exit code.
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// Nobody was left to see it.
-    Unseen,
+    /// Its supervisor ended first.
+    #[serde(rename = "unseen")]
+    Unknown,
 }
 
 impl Exit {
-    /// Whether it ended by itself with exit code 0.
+    /// Whether the exit code is 0.
     pub fn success(self) -> bool {
         self == Self::Code(0)
     }
@@ -58,7 +60,7 @@ impl fmt::Display for Exit {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
             Self::Signal(signal) => write!(f, "signal {signal}"),
-            Self::Unseen => write!(f, "unseen, with its supervisor"),
+            Self::Unknown => write!(f, "unseen, with its supervisor"),
         }
     }
 }
@@ -66,43 +68,43 @@ impl fmt::Display for Exit {
 /// From the harness to the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Order {
-    /// The first line: the folder to remove at the end, if any.
+pub(super) enum SupervisorCommand {
+    /// The first message: the folder to remove at the end, if any.
     Begin { remove: Option<PathBuf> },
-    /// Start a program under this number, with a connection to this socket as its standard input,
-    /// if there is one.
+    /// Start a program with this id, with a connection to this socket as its standard input, if
+    /// there is one.
     Spawn {
         id: u64,
-        spec: Spec,
+        spec: ProcessSpec,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         socket: Option<PathBuf>,
     },
     /// Send SIGKILL to a program's group.
     Kill { id: u64 },
-    /// Send SIGTERM to a program's group, and SIGKILL after the grace.
+    /// Send SIGTERM to a program's group, and SIGKILL after the grace period.
     Terminate { id: u64 },
-    /// Run a program at the very end, when no other runs any more.
-    Finally { spec: Spec },
-    /// Forget the last programs, and leave the folder.
+    /// Run a program at the end, when no other is running.
+    Finally { spec: ProcessSpec },
+    /// Forget the last programs, and keep the folder.
     Keep,
-    /// Live on without the harness.
-    Detach { until: Until },
+    /// Outlive the harness.
+    Detach { until: DetachOptions },
 }
 
 /// From the supervisor to the harness.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Report {
-    /// The answer to [`Order::Begin`].
+pub(super) enum SupervisorReport {
+    /// The answer to [`SupervisorCommand::Begin`].
     Ready,
-    /// The program runs, and leads the group of the same number.
+    /// The program runs, and leads the process group of the same id.
     Spawned { id: u64, pid: i32 },
     /// The program did not start.
     Failed { id: u64, missing: bool, why: String },
-    /// The program ended, and its group with it.
+    /// The program and its group have exited.
     Exited { id: u64, exit: Exit },
-    /// The answer to [`Order::Finally`] and [`Order::Keep`].
+    /// The answer to [`SupervisorCommand::Finally`] and [`SupervisorCommand::Keep`].
     Noted,
-    /// The answer to [`Order::Detach`].
+    /// The answer to [`SupervisorCommand::Detach`].
     Detached,
 }

@@ -10,41 +10,41 @@ use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::family::Family;
-use super::protocol::{Exit, Order, Report, Spec, Until};
-use super::{FAREWELL, MARK, mounted};
+use super::children::ChildProcesses;
+use super::protocol::{DetachOptions, Exit, ProcessSpec, SupervisorCommand, SupervisorReport};
+use super::{FINALLY_TIMEOUT, ROLE_VARIABLE, mount};
 use crate::clock;
 
-/// What a shell exits with when a program cannot be started.
+/// A shell's exit code if a program cannot be started.
 const EXEC_FAILED: i32 = 126;
-/// What it exits with when an internal error has happened.
+/// The exit code for an internal error.
 const FAILED: i32 = 70;
-/// Between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(1);
-/// After SIGKILL. Only a program stuck in the kernel takes longer.
-const LAST: Duration = Duration::from_secs(5);
-/// Between two looks whether the process that a detached supervisor lives for is still there.
-const LOOK: Duration = Duration::from_millis(200);
+/// The time between SIGTERM and SIGKILL.
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
+/// The time limit after SIGKILL; only a program stuck in the kernel takes longer.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval at which a detached supervisor checks whether its process is still running.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Become a supervisor if this process was started as one; it never returns then.
+/// If this process was started in a role, runs the role and never returns.
 ///
-/// To be called as the first thing in `main` of every executable that may start a
-/// [`super::Supervisor`].
-pub fn main_if_asked() {
+/// Must be called first in `main` of every executable that may start a [`super::Supervisor`].
+pub fn enter_role() {
     let Some(role) = role() else { return };
-    if role == mounted::ROLE {
-        // Before any thread is there: a process with several cannot change its user namespace.
-        eprintln!("{}", mounted::become_mounted());
+    if role == mount::ROLE {
+        // Before any thread starts: a process with several threads cannot change its user
+        // namespace.
+        eprintln!("{}", mount::exec_with_mount());
         std::process::exit(EXEC_FAILED);
     }
     run_role("the supervisor", || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(supervise())
+        runtime.block_on(run_supervisor())
     })
 }
 
-/// Run this process as what it was started as, and end it. On a thread of its own, as a `main` that
-/// is async already has a runtime on this one.
+/// Runs a role, and exits. It runs on its own thread, because an async `main` already has a runtime
+/// on this one.
 pub(crate) fn run_role<E>(name: &str, run: impl FnOnce() -> Result<(), E> + Send + 'static) -> !
 where
     E: std::fmt::Display + Send + 'static,
@@ -60,46 +60,46 @@ where
     std::process::exit(code)
 }
 
-/// What this process was started as, if it was started by a harness: the value of [`MARK`].
+/// The role in which a harness started this process: the value of [`ROLE_VARIABLE`].
 pub fn role() -> Option<OsString> {
-    std::env::var_os(MARK)
+    std::env::var_os(ROLE_VARIABLE)
 }
 
-/// The environment in which this executable is started in a role.
+/// The environment that starts this executable in a role.
 pub fn in_role(role: &str) -> BTreeMap<String, String> {
-    BTreeMap::from([(MARK.to_owned(), role.to_owned())])
+    BTreeMap::from([(ROLE_VARIABLE.to_owned(), role.to_owned())])
 }
 
-/// What the supervisor waits for.
+/// The events that the supervisor waits for.
 struct Inbox {
-    orders: UnboundedReceiver<Order>,
+    orders: UnboundedReceiver<SupervisorCommand>,
     exits: UnboundedReceiver<(u64, Exit)>,
     terminate: Signals,
-    /// Held so that their default action, which is to end the process, does not happen.
+    /// Registered so that their default action, which ends the process, does not apply.
     _ignored: [Signals; 3],
 }
 
-/// Why the supervisor ends, or what it goes on with.
-enum Next {
-    Order(Order),
+/// The next event.
+enum SupervisorEvent {
+    Command(SupervisorCommand),
     Exit(u64, Exit),
-    Look,
+    Poll,
     HarnessGone,
     Terminated,
 }
 
 impl Inbox {
-    async fn next(&mut self, detached: bool) -> Next {
+    async fn next(&mut self, detached: bool) -> SupervisorEvent {
         tokio::select! {
-            Some((id, exit)) = self.exits.recv() => Next::Exit(id, exit),
-            order = self.orders.recv(), if !detached => order.map_or(Next::HarnessGone, Next::Order),
-            () = clock::pause(LOOK), if detached => Next::Look,
-            _ = self.terminate.recv() => Next::Terminated,
+            Some((id, exit)) = self.exits.recv() => SupervisorEvent::Exit(id, exit),
+            order = self.orders.recv(), if !detached => order.map_or(SupervisorEvent::HarnessGone, SupervisorEvent::Command),
+            () = clock::pause(POLL_INTERVAL), if detached => SupervisorEvent::Poll,
+            _ = self.terminate.recv() => SupervisorEvent::Terminated,
         }
     }
 }
 
-async fn supervise() -> std::io::Result<()> {
+async fn run_supervisor() -> std::io::Result<()> {
     let (ended, exits) = unbounded_channel();
     let mut inbox = Inbox {
         terminate: signal(SignalKind::terminate())?,
@@ -107,76 +107,83 @@ async fn supervise() -> std::io::Result<()> {
         orders: read_orders(),
         exits,
     };
-    let mut family = Family::default();
+    let mut children = ChildProcesses::default();
     let mut remove = None;
-    let mut until: Option<Until> = None;
-    let mut farewells = Vec::new();
+    let mut until: Option<DetachOptions> = None;
+    let mut last_programs = Vec::new();
     loop {
         match inbox.next(until.is_some()).await {
-            Next::Order(Order::Begin { remove: folder }) => {
+            SupervisorEvent::Command(SupervisorCommand::Begin { remove: folder }) => {
                 remove = folder;
-                report(&Report::Ready);
+                report(&SupervisorReport::Ready);
             }
-            Next::Order(Order::Detach { until: wanted }) => {
-                remove = Some(wanted.remove.clone());
-                until = Some(wanted);
-                report(&Report::Detached);
+            SupervisorEvent::Command(SupervisorCommand::Detach { until: options }) => {
+                remove = Some(options.remove.clone());
+                until = Some(options);
+                report(&SupervisorReport::Detached);
             }
-            Next::Order(Order::Finally { spec }) => {
-                farewells.push(spec);
-                report(&Report::Noted);
+            SupervisorEvent::Command(SupervisorCommand::Finally { spec }) => {
+                last_programs.push(spec);
+                report(&SupervisorReport::Noted);
             }
-            Next::Order(Order::Keep) => {
-                farewells.clear();
+            SupervisorEvent::Command(SupervisorCommand::Keep) => {
+                last_programs.clear();
                 remove = None;
-                report(&Report::Noted);
+                report(&SupervisorReport::Noted);
             }
-            Next::Order(order) => obey(order, &mut family, &ended),
-            Next::Exit(id, exit) => {
-                family.forget(id);
-                report(&Report::Exited { id, exit });
+            SupervisorEvent::Command(order) => execute(order, &mut children, &ended),
+            SupervisorEvent::Exit(id, exit) => {
+                children.forget(id);
+                report(&SupervisorReport::Exited { id, exit });
             }
-            Next::Look => {
-                let gone = until.as_ref().and_then(|until| until.gone.as_ref());
+            SupervisorEvent::Poll => {
+                let gone = until.as_ref().and_then(|until| until.process.as_ref());
                 if gone.is_some_and(|process| !process.is_alive()) {
                     break;
                 }
             }
-            Next::HarnessGone | Next::Terminated => break,
+            SupervisorEvent::HarnessGone | SupervisorEvent::Terminated => break,
         }
     }
-    end(&mut family, &mut inbox).await;
-    for farewell in farewells.iter().rev() {
-        say(farewell).await;
+    end(&mut children, &mut inbox).await;
+    for last_program in last_programs.iter().rev() {
+        run_last_program(last_program).await;
     }
     remove_folder(remove).await
 }
 
-fn obey(order: Order, family: &mut Family, ended: &UnboundedSender<(u64, Exit)>) {
+fn execute(order: SupervisorCommand, children: &mut ChildProcesses, ended: &UnboundedSender<(u64, Exit)>) {
     match order {
-        Order::Spawn { id, spec, socket } => report(&match family.spawn(id, &spec, socket.as_deref(), ended.clone()) {
-            Ok(pid) => Report::Spawned { id, pid },
-            Err(error) => {
-                Report::Failed { id, missing: error.kind() == std::io::ErrorKind::NotFound, why: error.to_string() }
-            }
-        }),
-        Order::Kill { id } => family.signal(id, Signal::KILL),
-        Order::Terminate { id } => family.signal(id, Signal::TERM),
-        Order::Begin { .. } | Order::Finally { .. } | Order::Keep | Order::Detach { .. } => {}
+        SupervisorCommand::Spawn { id, spec, socket } => {
+            report(&match children.spawn(id, &spec, socket.as_deref(), ended.clone()) {
+                Ok(pid) => SupervisorReport::Spawned { id, pid },
+                Err(error) => SupervisorReport::Failed {
+                    id,
+                    missing: error.kind() == std::io::ErrorKind::NotFound,
+                    why: error.to_string(),
+                },
+            });
+        }
+        SupervisorCommand::Kill { id } => children.signal(id, Signal::KILL),
+        SupervisorCommand::Terminate { id } => children.signal(id, Signal::TERM),
+        SupervisorCommand::Begin { .. }
+        | SupervisorCommand::Finally { .. }
+        | SupervisorCommand::Keep
+        | SupervisorCommand::Detach { .. } => {}
     }
 }
 
-/// End every program: SIGTERM, the grace, SIGKILL.
-async fn end(family: &mut Family, inbox: &mut Inbox) {
-    for (signal, patience) in [(Signal::TERM, GRACE), (Signal::KILL, LAST)] {
-        family.signal_all(signal);
-        let deadline = clock::instant() + patience;
-        while !family.is_empty() {
+/// Ends every program: SIGTERM, the grace period, SIGKILL.
+async fn end(children: &mut ChildProcesses, inbox: &mut Inbox) {
+    for (signal, timeout) in [(Signal::TERM, GRACE_PERIOD), (Signal::KILL, KILL_TIMEOUT)] {
+        children.signal_all(signal);
+        let deadline = clock::instant() + timeout;
+        while !children.is_empty() {
             let left = deadline.saturating_duration_since(clock::instant());
             match tokio::time::timeout(left, inbox.exits.recv()).await {
                 Ok(Some((id, exit))) => {
-                    family.forget(id);
-                    report(&Report::Exited { id, exit });
+                    children.forget(id);
+                    report(&SupervisorReport::Exited { id, exit });
                 }
                 Ok(None) | Err(_) => break,
             }
@@ -184,29 +191,28 @@ async fn end(family: &mut Family, inbox: &mut Inbox) {
     }
 }
 
-/// Run a last program to its end, or to the end of its time. It runs for what it does, so it runs
-/// without a log as well: somebody may have removed the folder.
-async fn say(farewell: &Spec) {
+/// Runs a last program until it exits or times out. If its log cannot be written, because the
+/// folder may have been removed, it runs without one.
+async fn run_last_program(last_program: &ProcessSpec) {
     let (ended, mut exits) = unbounded_channel();
-    let mut family = Family::default();
-    let unread = Spec { log: "/dev/null".into(), ..farewell.clone() };
-    let started = family.spawn(0, farewell, None, ended.clone());
-    if let Err(error) = started.or_else(|_| family.spawn(0, &unread, None, ended)) {
-        eprintln!("{}: {error}", farewell.name);
+    let mut children = ChildProcesses::default();
+    let without_log = ProcessSpec { log: "/dev/null".into(), ..last_program.clone() };
+    let started = children.spawn(0, last_program, None, ended.clone());
+    if let Err(error) = started.or_else(|_| children.spawn(0, &without_log, None, ended)) {
+        eprintln!("{}: {error}", last_program.name);
         return;
     }
-    match tokio::time::timeout(FAREWELL, exits.recv()).await {
+    match tokio::time::timeout(FINALLY_TIMEOUT, exits.recv()).await {
         Ok(Some((_, exit))) if exit.success() => {}
-        Ok(Some((_, exit))) => eprintln!("{}: {exit}", farewell.name),
+        Ok(Some((_, exit))) => eprintln!("{}: {exit}", last_program.name),
         Ok(None) | Err(_) => {
-            eprintln!("{}: not done after {FAREWELL:?}", farewell.name);
-            family.signal_all(Signal::KILL);
+            eprintln!("{}: not done after {FINALLY_TIMEOUT:?}", last_program.name);
+            children.signal_all(Signal::KILL);
         }
     }
 }
 
-/// A program that is just dying may still put a file into a folder that is being removed: then
-/// again.
+/// Removes a folder, with retries: a dying program may still create a file in it.
 async fn remove_folder(folder: Option<PathBuf>) -> std::io::Result<()> {
     let Some(folder) = folder else { return Ok(()) };
     for _ in 0..20 {
@@ -218,8 +224,8 @@ async fn remove_folder(folder: Option<PathBuf>) -> std::io::Result<()> {
     std::fs::remove_dir_all(folder)
 }
 
-/// Standard input, read by a thread of its own: the channel ends when the harness does.
-fn read_orders() -> UnboundedReceiver<Order> {
+/// Reads standard input on a separate thread: the channel closes when the harness ends.
+fn read_orders() -> UnboundedReceiver<SupervisorCommand> {
     let (sender, receiver) = unbounded_channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
@@ -237,10 +243,10 @@ fn read_orders() -> UnboundedReceiver<Order> {
     receiver
 }
 
-fn report(report: &Report) {
+fn report(report: &SupervisorReport) {
     let mut line = serde_json::to_string(report).expect("a report is plain data");
     line.push('\n');
     let mut out = std::io::stdout().lock();
-    // A harness that is gone reads no reports; its end arrives as the end of standard input.
+    // If the harness has ended it reads no reports; the end of standard input shows that.
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
 }

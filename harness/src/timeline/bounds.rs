@@ -1,23 +1,23 @@
 //! The judge's own rollout arithmetic: how many pods a Deployment may have, and how many must be
-//! available. Written from the API's documentation of `maxSurge` and `maxUnavailable`; shares
+//! available. It follows the API's documentation of `maxSurge` and `maxUnavailable`, and shares
 //! nothing with the controller under test.
 
 use serde_json::Value;
 
 use super::object;
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 
 /// What a Deployment's strategy allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// At most so many pods may be wanted by all ReplicaSets together.
+    /// All ReplicaSets together may want at most this many pods.
     pub most: i64,
-    /// At least so many must stay available; `None` where the strategy promises nothing.
+    /// At least this many pods must stay available; `None` if the strategy promises nothing.
     pub least: Option<i64>,
 }
 
 impl Bounds {
-    /// The bounds of a Deployment. Defaults are the server's: RollingUpdate, 25% and 25%.
+    /// The bounds of a Deployment. The server's defaults are RollingUpdate, 25% and 25%.
     #[must_use]
     pub fn of(deployment: &Value) -> Self {
         let replicas = i64::from(object::replicas(deployment));
@@ -27,16 +27,16 @@ impl Bounds {
         let rolling = |field: &str| deployment.at(&format!("/spec/strategy/rollingUpdate/{field}"));
         let surge = share(rolling("maxSurge"), replicas, Rounding::Up);
         let unavailable = match share(rolling("maxUnavailable"), replicas, Rounding::Down) {
-            // Both zero would leave no way to move.
+            // If both were zero, no rollout could proceed.
             0 if surge == 0 => 1,
             some => some,
         };
         Self { most: replicas + surge, least: Some((replicas - unavailable).max(0)) }
     }
 
-    /// What is within one of the two is within these.
+    /// The narrowest bounds that both of these are within.
     #[must_use]
-    pub fn or(self, other: Self) -> Self {
+    pub fn widen(self, other: Self) -> Self {
         let least = self.least.zip(other.least).map(|(one, another)| one.min(another));
         Self { most: self.most.max(other.most), least }
     }
@@ -75,7 +75,7 @@ mod tests {
     #[case::absolute(10, json!(3), json!(2), 13, 8)]
     #[case::surge_only(3, json!(1), json!(0), 4, 3)]
     #[case::both_zero_after_rounding(3, json!("0%"), json!("25%"), 3, 2)]
-    #[case::more_unavailable_than_there_are(2, json!(0), json!(5), 2, 0)]
+    #[case::more_unavailable_than_replicas(2, json!(0), json!(5), 2, 0)]
     #[case::nothing_wanted(0, json!("25%"), json!("25%"), 0, 0)]
     fn rolling_update(
         #[case] replicas: i32,
@@ -91,10 +91,10 @@ mod tests {
     }
 
     #[test]
-    fn the_wider_of_each_bound_counts() {
+    fn widened_bounds_take_wider_of_each() {
         let (high, low) = (Bounds { most: 5, least: Some(4) }, Bounds { most: 4, least: Some(2) });
-        assert_eq!(high.or(low), Bounds { most: 5, least: Some(2) });
-        assert_eq!(low.or(Bounds { least: None, ..high }), Bounds { most: 5, least: None });
+        assert_eq!(high.widen(low), Bounds { most: 5, least: Some(2) });
+        assert_eq!(low.widen(Bounds { least: None, ..high }), Bounds { most: 5, least: None });
     }
 
     #[test]

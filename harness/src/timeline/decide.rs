@@ -1,19 +1,20 @@
-//! What one version of an object decided: the difference to the version before, status left out.
+//! Derives the decision in one version of an object: the difference to the version before, without
+//! the status.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::model::{Action, Decision, Field};
-use super::names::Names;
+use super::model::{Decision, DecisionAction, KeyValue};
+use super::names::NormalizedNames;
 use super::object::{self, OWN_PREFIX, REVISION};
+use super::recorded_objects::RecordedObjects;
 use super::shape;
-use super::world::World;
-use crate::pointer::At;
-use crate::recording::{Change, Request, Version, Writer};
+use crate::pointer::JsonPointer;
+use crate::recording::{ChangeType, ObjectVersion, SubjectRequest, WriterRole};
 
-/// Annotations of the controller's own, by what follows their prefix, and what timelines call them,
-/// in print order.
+/// The controller's own annotations without their prefix, and their names in timelines, in print
+/// order.
 pub(super) const SHORT_NAMES: [(&str, &str); 4] = [
     ("revision", "revision"),
     ("desired-replicas", "desired"),
@@ -21,137 +22,141 @@ pub(super) const SHORT_NAMES: [(&str, &str); 4] = [
     ("revision-history", "history"),
 ];
 
-/// The decision in a version of a ReplicaSet; `world` holds the version already.
+/// The decision in a version of a ReplicaSet; `world` includes the version already.
 pub(super) fn replica_set(
     before: Option<&Value>,
-    version: &Version,
-    world: &World<'_>,
-    names: &Names,
+    version: &ObjectVersion,
+    world: &RecordedObjects<'_>,
+    names: &NormalizedNames,
 ) -> Option<Decision> {
     let after = &version.object;
     let decision = |action, details| Some(Decision { object: names.replica_set(after), action, details });
     match (version.change, before) {
-        (Change::Deleted, _) => decision(Action::Deleted, Vec::new()),
+        (ChangeType::Deleted, _) => decision(DecisionAction::Deleted, Vec::new()),
         (_, None) => {
-            let mut details = own_annotations(None, after);
+            let mut details = controller_annotations(None, after);
             details.extend(min_ready_seconds(after));
             details.extend(user_annotations(None, after));
             details.extend(shape::deviations(after, world));
-            decision(Action::Created(object::replicas(after)), details)
+            decision(DecisionAction::Created(object::replicas(after)), details)
         }
         (_, Some(before)) => {
-            let annotations = own_annotations(Some(before), after);
+            let annotations = controller_annotations(Some(before), after);
             let renewed = annotations.iter().any(|field| field.key == "revision");
             let users = user_annotations(Some(before), after);
-            let rest: Vec<Field> = [spec_changes(before, after, &["replicas"], ""), metadata_changes(before, after)]
+            let rest: Vec<KeyValue> = [spec_changes(before, after, &["replicas"], ""), metadata_changes(before, after)]
                 .into_iter()
                 .flatten()
                 .collect();
             let annotated = !annotations.is_empty() || users.is_some();
             let only_annotations = annotated && rest.is_empty() && !renewed;
             let owner = ownership(before, after, names);
-            let mut details: Vec<Field> = annotations.into_iter().chain(users).chain(rest).collect();
+            let mut details: Vec<KeyValue> = annotations.into_iter().chain(users).chain(rest).collect();
             let (from, to) = (object::replicas(before), object::replicas(after));
             let action = match owner {
                 _ if from != to => {
                     details.extend(owner.map(|(_, field)| field));
-                    Action::Resized { from, to }
+                    DecisionAction::Resized { from, to }
                 }
-                Some((action @ (Action::Adopted | Action::Released), _)) => action,
+                Some((action @ (DecisionAction::Adopted | DecisionAction::Released), _)) => action,
                 Some((action, field)) => {
                     details.push(field);
                     action
                 }
-                None if only_annotations => Action::Annotated,
+                None if only_annotations => DecisionAction::Annotated,
                 None if details.is_empty() => return None,
-                None => Action::Changed,
+                None => DecisionAction::Changed,
             };
             decision(action, details)
         }
     }
 }
 
-/// The decision in a version of a Deployment: everything but its status, of which only
-/// collisionCount is one.
-pub(super) fn deployment(before: Option<&Value>, version: &Version) -> Option<Decision> {
+/// The decision in a version of a Deployment: all changes but those of its status, of which only
+/// collisionCount counts.
+pub(super) fn deployment(before: Option<&Value>, version: &ObjectVersion) -> Option<Decision> {
     let after = &version.object;
     let decision = |action, details| Some(Decision { object: version.name.clone(), action, details });
     match (version.change, before) {
-        // A deletion that somebody else began is finished by the garbage collector.
-        (Change::Deleted, Some(before)) if object::deleting(before) => None,
-        (Change::Deleted, _) => decision(Action::Deleted, Vec::new()),
-        (_, None) => decision(Action::Created(object::replicas(after)), Vec::new()),
+        // The garbage collector finishes a deletion that was requested before.
+        (ChangeType::Deleted, Some(before)) if object::deleting(before) => None,
+        (ChangeType::Deleted, _) => decision(DecisionAction::Deleted, Vec::new()),
+        (_, None) => decision(DecisionAction::Created(object::replicas(after)), Vec::new()),
         (_, Some(before)) => {
             let collisions =
                 (collision_count(before) != collision_count(after)).then(|| collision_count(after)).flatten();
-            let details: Vec<Field> = own_annotations(Some(before), after)
+            let details: Vec<KeyValue> = controller_annotations(Some(before), after)
                 .into_iter()
-                .chain(collisions.map(|n| Field::number("collisionCount", n)))
+                .chain(collisions.map(|n| KeyValue::number("collisionCount", n)))
                 .chain(user_annotations(Some(before), after))
                 .chain(spec_changes(before, after, &[], "spec."))
                 .chain(template_changes(before, after))
                 .chain(label_changes(before, after))
                 .collect();
-            if details.is_empty() { None } else { decision(Action::Changed, details) }
+            if details.is_empty() { None } else { decision(DecisionAction::Changed, details) }
         }
     }
 }
 
-/// The decision in a version of a workload that is neither: its annotations and its spec.
-pub(super) fn workload(before: &Value, version: &Version) -> Option<Decision> {
+/// The decision in a version of another workload: changes of its annotations and its spec.
+pub(super) fn workload(before: &Value, version: &ObjectVersion) -> Option<Decision> {
     let after = &version.object;
     let object = format!("{}/{}", version.kind.to_lowercase(), version.name);
-    if version.change == Change::Deleted {
+    if version.change == ChangeType::Deleted {
         let began = !object::deleting(before);
-        return began.then_some(Decision { object, action: Action::Deleted, details: Vec::new() });
+        return began.then_some(Decision { object, action: DecisionAction::Deleted, details: Vec::new() });
     }
     let users = user_annotations(Some(before), after);
-    let details: Vec<Field> = users
+    let details: Vec<KeyValue> = users
         .into_iter()
         .chain(spec_changes(before, after, &[], "spec."))
         .chain(template_changes(before, after))
         .collect();
-    (!details.is_empty()).then_some(Decision { object, action: Action::Changed, details })
+    (!details.is_empty()).then_some(Decision { object, action: DecisionAction::Changed, details })
 }
 
-/// The decision in a version of a Job. A restart does not change a Job: it makes one of a CronJob,
-/// or deletes it and makes it again. One that the case makes is no decision; of a name that the
-/// server has made up only the beginning repeats.
-pub(super) fn job(before: Option<&Value>, version: &Version) -> Option<Decision> {
+/// The decision in a version of a Job. A restart does not change a Job: it creates one of a
+/// CronJob, or deletes and recreates it. A Job that the case creates is not a decision. Of a
+/// generated name only the prefix is the same in every run.
+pub(super) fn job(before: Option<&Value>, version: &ObjectVersion) -> Option<Decision> {
     let after = &version.object;
     let made_up = object::text(after, "/metadata/generateName").map(|prefix| format!("job/{prefix}*"));
     let object = made_up.unwrap_or_else(|| format!("job/{}", version.name));
-    let Some(before) = before.filter(|_| version.change != Change::Deleted) else {
-        let is_subjects = version.by != Writer::Driver;
+    let Some(before) = before.filter(|_| version.change != ChangeType::Deleted) else {
+        let is_subjects = version.by != WriterRole::Driver;
         return match version.change {
-            Change::Deleted if before.is_some_and(object::deleting) => None,
-            Change::Deleted => Some(Decision { object, action: Action::Deleted, details: Vec::new() }),
+            ChangeType::Deleted if before.is_some_and(object::deleting) => None,
+            ChangeType::Deleted => Some(Decision { object, action: DecisionAction::Deleted, details: Vec::new() }),
             _ => is_subjects.then(|| {
                 let pods = object::count(after, "/spec/parallelism").max(1);
                 let pods = i32::try_from(pods).unwrap_or(i32::MAX);
-                Decision { object, action: Action::Created(pods), details: template_changes(&Value::Null, after) }
+                Decision {
+                    object,
+                    action: DecisionAction::Created(pods),
+                    details: template_changes(&Value::Null, after),
+                }
             }),
         };
     };
     workload(before, version).map(|decision| Decision { object, ..decision })
 }
 
-/// A message to the webhook. JSON stands as it is, but for when it was sent.
-pub(super) fn posted(text: &str) -> Decision {
+/// A message to the webhook. JSON stays as it is, without the time.
+pub(super) fn webhook_decision(text: &str) -> Decision {
     let text = text.trim();
     let field = match serde_json::from_str::<Map<String, Value>>(text) {
         Ok(mut message) => {
             message.remove("time");
-            Field::json("message", &message.into())
+            KeyValue::json("message", &message.into())
         }
-        Err(_) => Field::new("message", text),
+        Err(_) => KeyValue::new("message", text),
     };
-    Decision { object: Request::WEBHOOK.to_owned(), action: Action::Changed, details: vec![field] }
+    Decision { object: SubjectRequest::WEBHOOK.to_owned(), action: DecisionAction::Changed, details: vec![field] }
 }
 
-/// What a controller of restarts does to a pod template: the names of annotations, whose values are
-/// times, and variables with their values.
-fn template_changes(before: &Value, after: &Value) -> Vec<Field> {
+/// What a config-restart controller changes in a pod template: the names of annotations, because
+/// their values are times, and variables with their values.
+fn template_changes(before: &Value, after: &Value) -> Vec<KeyValue> {
     let annotations = |object| object::strings(object, "/spec/template/metadata/annotations");
     let (old, new) = (annotations(before), annotations(after));
     let keys: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
@@ -168,11 +173,11 @@ fn template_changes(before: &Value, after: &Value) -> Vec<Field> {
         .map(|(name, value)| format!("{name}={value}"));
     let gone = old.keys().filter(|name| !new.contains_key(*name)).map(|name| format!("-{name}"));
     let env: Vec<String> = set.chain(gone).collect();
-    let field = |key: &str, words: Vec<String>| (!words.is_empty()).then(|| Field::json(key, &Value::from(words)));
+    let field = |key: &str, words: Vec<String>| (!words.is_empty()).then(|| KeyValue::json(key, &Value::from(words)));
     [field("template.annotations", words), field("template.env", env)].into_iter().flatten().collect()
 }
 
-/// The variables of a pod template that have a value of their own: `CONTAINER:NAME`.
+/// The variables of a pod template that have a literal value: `CONTAINER:NAME`.
 fn variables(object: &Value) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for list in ["/spec/template/spec/initContainers", "/spec/template/spec/containers"] {
@@ -189,13 +194,13 @@ fn variables(object: &Value) -> BTreeMap<String, String> {
     all
 }
 
-/// `status.collisionCount`, if it was ever set.
+/// `status.collisionCount`, if it is set.
 pub(super) fn collision_count(deployment: &Value) -> Option<i64> {
     object::int(deployment, "/status/collisionCount")
 }
 
 /// The controller's own annotations under their short names, in a fixed order.
-pub(super) fn own_annotations(before: Option<&Value>, after: &Value) -> Vec<Field> {
+pub(super) fn controller_annotations(before: Option<&Value>, after: &Value) -> Vec<KeyValue> {
     let changes = annotation_changes(before, after);
     let short = |key: &str| {
         let key = key.strip_prefix(OWN_PREFIX)?;
@@ -204,18 +209,18 @@ pub(super) fn own_annotations(before: Option<&Value>, after: &Value) -> Vec<Fiel
     };
     let mut fields: Vec<_> = changes.iter().filter_map(|(key, value)| Some((short(key)?, value))).collect();
     fields.sort_by(|(a, _), (b, _)| a.cmp(b));
-    fields.into_iter().map(|((_, key), value)| Field::new(&key, value.as_str().unwrap_or("-"))).collect()
+    fields.into_iter().map(|((_, key), value)| KeyValue::new(&key, value.as_str().unwrap_or("-"))).collect()
 }
 
-/// The user's annotations, which a Deployment hands down to its ReplicaSets:
-/// `annotations={"team":"a"}`; null where one was removed.
-fn user_annotations(before: Option<&Value>, after: &Value) -> Option<Field> {
+/// The user's annotations, which a Deployment copies to its ReplicaSets:
+/// `annotations={"team":"a"}`; null for one that was removed.
+fn user_annotations(before: Option<&Value>, after: &Value) -> Option<KeyValue> {
     let mut changes = annotation_changes(before, after);
     changes.retain(|key, _| !key.starts_with(OWN_PREFIX));
-    (!changes.is_empty()).then(|| Field::json("annotations", &Value::Object(changes)))
+    (!changes.is_empty()).then(|| KeyValue::json("annotations", &Value::Object(changes)))
 }
 
-/// Every annotation that differs and its new value, null if it is gone.
+/// Every annotation that differs, with its new value; null if it was removed.
 fn annotation_changes(before: Option<&Value>, after: &Value) -> Map<String, Value> {
     let old = before.map(|before| object::strings(before, "/metadata/annotations")).unwrap_or_default();
     let new = object::strings(after, "/metadata/annotations");
@@ -225,13 +230,13 @@ fn annotation_changes(before: Option<&Value>, after: &Value) -> Map<String, Valu
 }
 
 /// `minReadySeconds`, unless it is the default.
-pub(super) fn min_ready_seconds(object: &Value) -> Option<Field> {
+pub(super) fn min_ready_seconds(object: &Value) -> Option<KeyValue> {
     let seconds = object::count(object, "/spec/minReadySeconds");
-    (seconds != 0).then(|| Field::number("minReadySeconds", seconds))
+    (seconds != 0).then(|| KeyValue::number("minReadySeconds", seconds))
 }
 
-/// The fields of the spec that differ: numbers and words by their value, the rest as `changed`.
-fn spec_changes(before: &Value, after: &Value, except: &[&str], prefix: &str) -> Vec<Field> {
+/// The fields of the spec that differ: numbers and words by their value, others as `changed`.
+fn spec_changes(before: &Value, after: &Value, except: &[&str], prefix: &str) -> Vec<KeyValue> {
     let empty = Map::new();
     let spec = |object| Value::get(object, "spec").and_then(Value::as_object).unwrap_or(&empty);
     let (old, new): (&Map<_, _>, &Map<_, _>) = (spec(before), spec(after));
@@ -240,44 +245,44 @@ fn spec_changes(before: &Value, after: &Value, except: &[&str], prefix: &str) ->
     let field = |key: &String| {
         let key_name = format!("{prefix}{key}");
         match new.get(key) {
-            None | Some(Value::Null) => Field::new(&key_name, "-"),
-            Some(Value::Object(_) | Value::Array(_)) => Field::new(&key_name, "changed"),
-            Some(Value::String(text)) => Field::new(&key_name, text),
-            Some(scalar) => Field::new(&key_name, &scalar.to_string()),
+            None | Some(Value::Null) => KeyValue::new(&key_name, "-"),
+            Some(Value::Object(_) | Value::Array(_)) => KeyValue::new(&key_name, "changed"),
+            Some(Value::String(text)) => KeyValue::new(&key_name, text),
+            Some(scalar) => KeyValue::new(&key_name, &scalar.to_string()),
         }
     };
     changed.map(field).collect()
 }
 
-/// Labels and finalizers that differ. Finalizers of a deletion in progress are the garbage
-/// collector's.
-fn metadata_changes(before: &Value, after: &Value) -> Vec<Field> {
+/// Labels and finalizers that differ. Finalizers of an object that is being deleted belong to the
+/// garbage collector.
+fn metadata_changes(before: &Value, after: &Value) -> Vec<KeyValue> {
     let finalizers = |object: &Value| object.at("/metadata/finalizers").cloned();
     let finalizers = (!object::deleting(after) && finalizers(before) != finalizers(after))
-        .then(|| Field::new("finalizers", "changed"));
+        .then(|| KeyValue::new("finalizers", "changed"));
     label_changes(before, after).into_iter().chain(finalizers).collect()
 }
 
 /// All labels, if any differs.
-fn label_changes(before: &Value, after: &Value) -> Option<Field> {
+fn label_changes(before: &Value, after: &Value) -> Option<KeyValue> {
     let labels = |object| object::strings(object, "/metadata/labels");
-    (labels(before) != labels(after)).then(|| Field::json("labels", &shape::without_hash(&labels(after))))
+    (labels(before) != labels(after)).then(|| KeyValue::json("labels", &shape::without_hash(&labels(after))))
 }
 
-/// What became of the controller reference, if anything, and how to say it beside another action.
-fn ownership(before: &Value, after: &Value, names: &Names) -> Option<(Action, Field)> {
+/// The change of the controller reference, and its field beside another action.
+fn ownership(before: &Value, after: &Value, names: &NormalizedNames) -> Option<(DecisionAction, KeyValue)> {
     match (object::controller_uid(before), object::controller_uid(after)) {
         (None, None) => None,
         (Some(old), Some(new)) if old == new => None,
-        (_, None) => Some((Action::Released, Field::new("owner", "none"))),
+        (_, None) => Some((DecisionAction::Released, KeyValue::new("owner", "none"))),
         (old, Some(new)) => {
-            let owner = Field::new("owner", names.deployment(new).unwrap_or("other"));
-            Some((if old.is_none() { Action::Adopted } else { Action::Changed }, owner))
+            let owner = KeyValue::new("owner", names.deployment(new).unwrap_or("other"));
+            Some((if old.is_none() { DecisionAction::Adopted } else { DecisionAction::Changed }, owner))
         }
     }
 }
 
-/// The revision annotation, as a field; `-` where it is missing.
-pub(super) fn revision(object: &Value) -> Option<Field> {
-    object::annotation(object, REVISION).map(|revision| Field::new("revision", revision))
+/// The revision annotation as a field; `None` if it is missing.
+pub(super) fn revision(object: &Value) -> Option<KeyValue> {
+    object::annotation(object, REVISION).map(|revision| KeyValue::new("revision", revision))
 }

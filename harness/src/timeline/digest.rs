@@ -1,21 +1,21 @@
-//! A digest of what a case means, so that a timeline knows which version of its case it belongs to.
+//! A digest of what a case does, by which a timeline identifies the version of its case.
 //!
-//! It is taken from the text, not from the parsed case: an old recording is digested even where
-//! this build no longer reads its case. What cannot change the meaning is left out: comments on
-//! lines of their own, blank lines, blanks at the end of a line, the description, the tags, and the
-//! case's rules, which are asked of a recording and change nothing in it. Nor do values of Secrets
-//! go into it: short ones could be found by trying.
+//! It is computed from the text rather than the parsed case, so that an old recording has a digest
+//! even if this build cannot read its case. It excludes what cannot change a recording: comments on
+//! lines of their own, blank lines, trailing blanks, the description, the tags, and the case's
+//! rules, which are evaluated on a recording. It also excludes values of Secrets: short ones could
+//! be found by trying.
 
 use crate::fingerprint::{DIGITS, fingerprint};
-use crate::secret::redacted;
+use crate::secret::redact_text;
 
-/// The digest of a case file's text: 16 hexadecimal digits in lower case.
+/// The digest of a case file: 16 hexadecimal digits in lower case.
 pub(crate) fn digest(source: &str) -> String {
-    let source = redacted(source);
-    fingerprint(meaning(&source).flat_map(|line| line.bytes().chain([b'\n'])))
+    let source = redact_text(source);
+    fingerprint(meaningful_lines(&source).flat_map(|line| line.bytes().chain([b'\n'])))
 }
 
-/// The digest in a comment of a timeline: `case: 0123456789abcdef`.
+/// Parses the digest from a comment of a timeline: `case: 0123456789abcdef`.
 pub(super) fn parse(comment: &str) -> Option<String> {
     let digits = comment.trim().strip_prefix("case: ")?;
     let is_digest = digits.len() == DIGITS && digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
@@ -23,18 +23,19 @@ pub(super) fn parse(comment: &str) -> Option<String> {
 }
 
 /// The fields of a case that change nothing in a recording.
-const LEFT_OUT: [&str; 4] = ["description:", "tags:", "rules:", "expectation:"];
+const IGNORED_FIELDS: [&str; 4] = ["description:", "tags:", "rules:", "expectation:"];
 
-/// The lines that say what the case does.
-fn meaning(source: &str) -> impl Iterator<Item = &str> {
+/// The lines that determine what the case does.
+fn meaningful_lines(source: &str) -> impl Iterator<Item = &str> {
     let mut left_out = false;
     source.lines().map(str::trim_end).filter(move |line| {
         let content = line.trim_start();
         if content.is_empty() || content.starts_with('#') {
             return false;
         }
-        // A field goes on as long as its lines are indented.
-        left_out = LEFT_OUT.iter().any(|field| line.starts_with(field)) || (left_out && content.len() < line.len());
+        // A field continues as long as its lines are indented.
+        left_out =
+            IGNORED_FIELDS.iter().any(|field| line.starts_with(field)) || (left_out && content.len() < line.len());
         !left_out
     })
 }
@@ -60,8 +61,8 @@ mod tests {
     #[case::a_step("description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 13\n", false)]
     #[case::given("description: x\ngiven:\n  - deployment: api\nsteps:\n  - scale: 12\n", false)]
     #[case::indentation("description: x\ngiven:\n - deployment: web\nsteps:\n  - scale: 12\n", false)]
-    fn only_the_meaning_counts(#[case] source: &str, #[case] same: bool) {
-        assert_eq!(digest(source) == digest(CASE), same);
+    fn digest_depends_on_meaning_only(#[case] source: &str, #[case] is_same: bool) {
+        assert_eq!(digest(source) == digest(CASE), is_same);
     }
 
     #[test]

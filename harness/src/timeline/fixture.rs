@@ -1,29 +1,29 @@
-//! Recordings for tests, written in a few words.
+//! Builds recordings for tests.
 
 use serde_json::{Value, json};
 
 use crate::recording::{
-    Blame, Change, Effect, End, Entry, FORMAT, Header, Identity, Impossible, Meeting, Recording, Request, Settling,
-    StepMark, SubjectKind, Trouble, Version, Writer,
+    Blame, ChangeType, Effect, FORMAT, Header, Identity, ImpossibleStep, Injection, ObjectVersion, Recording,
+    RecordingEnd, RecordingEntry, Settling, StepMark, SubjectKind, SubjectRequest, Trouble, WriterRole,
 };
 
-/// The case that is recorded.
+/// The source of the recorded case.
 pub(crate) const SOURCE: &str = "description: x\ngiven:\n  - deployment: {name: web, replicas: 10, image: \"app:1\"}\nsteps:\n  - scale: 12\n  - ready: {pods: all}\n";
 
-/// A recording in the making. Each version gets the next resourceVersion.
-pub(crate) struct Film {
+/// A recording that is being built. Each version gets the next resourceVersion.
+pub(crate) struct RecordingBuilder {
     recording: Recording,
     rv: u64,
 }
 
-impl Film {
+impl RecordingBuilder {
     pub(crate) fn new() -> Self {
         let header = Header {
             format: FORMAT,
             case: "rolling/x".to_owned(),
             path: "cases/rolling/x.yaml".to_owned(),
             source: SOURCE.to_owned(),
-            judged: Default::default(),
+            controllers: Default::default(),
             under_test: Default::default(),
             namespace: "x".to_owned(),
             subject: Identity::new("ours", "rollout-controller", "0.1.0"),
@@ -39,17 +39,17 @@ impl Film {
         Self { recording: Recording { header, entries: Vec::new(), end: None }, rv: 100 }
     }
 
-    /// A recording of a Deployment that has got its first ReplicaSet, all ready.
+    /// A recording of a Deployment whose first ReplicaSet is completely ready.
     pub(crate) fn rolled_out(replicas: i32) -> Self {
         let web = deployment("web", replicas, "app:1");
         let set = owned_set(&web, "1", "app:1", replicas);
         Self::new()
             .given("deployment/web")
-            .driver(&web)
-            .other(&set)
-            .other(&with(&web, &revision(1)))
-            .other(&with(&set, &json!({"status": ready(replicas)})))
-            .other(&with(&with(&web, &revision(1)), &json!({"status": complete(replicas)})))
+            .driver_write(&web)
+            .subject_write(&set)
+            .subject_write(&with_patch(&web, &revision(1)))
+            .subject_write(&with_patch(&set, &json!({"status": ready(replicas)})))
+            .subject_write(&with_patch(&with_patch(&web, &revision(1)), &json!({"status": complete(replicas)})))
             .settled()
     }
 
@@ -57,48 +57,48 @@ impl Film {
         self.mark(0, 0, label, 3, true)
     }
 
-    /// A step of a user's.
-    pub(crate) fn user(self, index: u32, label: &str) -> Self {
+    /// A step of a user.
+    pub(crate) fn user_step(self, index: u32, label: &str) -> Self {
         self.mark(index, 0, label, 4 + index as usize, true)
     }
 
-    /// A step of several operations of a user's, without settling between them.
-    pub(crate) fn together(self, index: u32, label: &str) -> Self {
-        self.user(index, label).bursting()
+    /// A step of several user operations, without settling between them.
+    pub(crate) fn burst_step(self, index: u32, label: &str) -> Self {
+        self.user_step(index, label).mark_burst()
     }
 
-    /// The step that begins is a burst.
-    pub(crate) fn bursting(mut self) -> Self {
-        if let Some(Entry::Step(mark)) = self.recording.entries.last_mut() {
+    /// Marks the current step as a burst.
+    pub(crate) fn mark_burst(mut self) -> Self {
+        if let Some(RecordingEntry::Step(mark)) = self.recording.entries.last_mut() {
             mark.together = true;
         }
         self
     }
 
-    /// A step of a node's.
-    pub(crate) fn node(self, index: u32, part: u32, label: &str) -> Self {
+    /// A step of a node.
+    pub(crate) fn node_step(self, index: u32, part: u32, label: &str) -> Self {
         self.mark(index, part, label, 4 + index as usize, false)
     }
 
-    /// The ReplicaSet controller is judged, and the subject brings it.
-    pub(crate) fn judging_replica_sets(mut self) -> Self {
-        let only = "replicaset".parse::<crate::controllers::Controllers>().unwrap();
-        self.recording.header.judged = only.clone();
+    /// The case judges the ReplicaSet controller, which the subject brings.
+    pub(crate) fn for_replica_set_controller(mut self) -> Self {
+        let only = "replicaset".parse::<crate::controllers::ControllerSet>().unwrap();
+        self.recording.header.controllers = only.clone();
         self.recording.header.under_test = only;
         self
     }
 
-    /// The case knows a pod by name.
-    pub(crate) fn named(self, name: &str, real: &str) -> Self {
-        self.entry(Entry::Named([(name.to_owned(), real.to_owned())].into()))
+    /// The case names a pod.
+    pub(crate) fn pod_name(self, name: &str, real: &str) -> Self {
+        self.entry(RecordingEntry::PodNames([(name.to_owned(), real.to_owned())].into()))
     }
 
-    /// A step of a user's, after which the case expects just these sets of pods.
-    pub(crate) fn expecting(self, index: u32, sets: &[&[&str]]) -> Self {
+    /// A step of a user, after which the case expects one of these sets of pods.
+    pub(crate) fn step_expecting(self, index: u32, sets: &[&[&str]]) -> Self {
         let set = |set: &&[&str]| set.iter().map(|name| (*name).to_owned()).collect();
-        let expect = Some(crate::expect::Expect::any_of(sets.iter().map(set).collect()));
+        let expect = Some(crate::pod_expectation::PodExpectation::any_of(sets.iter().map(set).collect()));
         let label = "scale".to_owned();
-        self.entry(Entry::Step(StepMark {
+        self.entry(RecordingEntry::Step(StepMark {
             index,
             part: 0,
             label,
@@ -111,19 +111,19 @@ impl Film {
         }))
     }
 
-    /// A version by somebody else that the subject asked for in this way.
-    pub(crate) fn asked(self, verb: &str, resource: &str, object: &Value) -> Self {
-        self.foreign(object).request(verb, resource, 200)
+    /// A version that the subject wrote with this request.
+    pub(crate) fn requested_write(self, verb: &str, resource: &str, object: &Value) -> Self {
+        self.foreign_write(object).request(verb, resource, 200)
     }
 
-    /// What the driver made.
-    pub(crate) fn driver_made(self, object: &Value) -> Self {
-        self.version(object, Change::Added, Writer::Driver)
+    /// An object that the driver created.
+    pub(crate) fn driver_create(self, object: &Value) -> Self {
+        self.version(object, ChangeType::Added, WriterRole::Driver)
     }
 
     fn mark(self, index: u32, part: u32, label: &str, line: usize, user: bool) -> Self {
         let label = label.to_owned();
-        self.entry(Entry::Step(StepMark {
+        self.entry(RecordingEntry::Step(StepMark {
             index,
             part,
             label,
@@ -136,54 +136,53 @@ impl Film {
         }))
     }
 
-    pub(crate) fn driver(self, object: &Value) -> Self {
-        self.version(object, Change::Modified, Writer::Driver)
+    pub(crate) fn driver_write(self, object: &Value) -> Self {
+        self.version(object, ChangeType::Modified, WriterRole::Driver)
     }
 
-    /// A version by somebody else; of a ReplicaSet or a Deployment, with the subject's request
-    /// beside it.
-    pub(crate) fn other(self, object: &Value) -> Self {
-        self.foreign(object).beside(object, Writer::Other, "update")
+    /// A version that the subject wrote; for a ReplicaSet or a Deployment with its request.
+    pub(crate) fn subject_write(self, object: &Value) -> Self {
+        self.foreign_write(object).with_request(object, WriterRole::Other, "update")
     }
 
-    /// An object that somebody else made.
-    pub(crate) fn other_made(self, object: &Value) -> Self {
-        self.version(object, Change::Added, Writer::Other)
+    /// An object that another writer than the driver created.
+    pub(crate) fn foreign_create(self, object: &Value) -> Self {
+        self.version(object, ChangeType::Added, WriterRole::Other)
     }
 
     /// A version that neither the driver nor the subject wrote.
-    pub(crate) fn foreign(self, object: &Value) -> Self {
-        self.version(object, Change::Modified, Writer::Other)
+    pub(crate) fn foreign_write(self, object: &Value) -> Self {
+        self.version(object, ChangeType::Modified, WriterRole::Other)
     }
 
-    /// A deletion by somebody who is neither the driver nor the subject.
-    pub(crate) fn foreign_deleted(self, object: &Value) -> Self {
-        self.version(object, Change::Deleted, Writer::Other)
+    /// A deletion that neither the driver nor the subject requested.
+    pub(crate) fn foreign_delete(self, object: &Value) -> Self {
+        self.version(object, ChangeType::Deleted, WriterRole::Other)
     }
 
-    pub(crate) fn deleted(self, object: &Value, by: Writer) -> Self {
-        self.version(object, Change::Deleted, by).beside(object, by, "delete")
+    pub(crate) fn delete(self, object: &Value, by: WriterRole) -> Self {
+        self.version(object, ChangeType::Deleted, by).with_request(object, by, "delete")
     }
 
-    /// The request that goes with a version of the subject's.
-    fn beside(self, object: &Value, by: Writer, verb: &str) -> Self {
+    /// Adds the request of a version that the subject wrote.
+    fn with_request(self, object: &Value, by: WriterRole, verb: &str) -> Self {
         match (by, object["kind"].as_str()) {
-            (Writer::Other, Some("ReplicaSet")) => self.request(verb, "replicasets", 200),
-            (Writer::Other, Some("Deployment")) => self.request(verb, "deployments", 200),
+            (WriterRole::Other, Some("ReplicaSet")) => self.request(verb, "replicasets", 200),
+            (WriterRole::Other, Some("Deployment")) => self.request(verb, "deployments", 200),
             _ => self,
         }
     }
 
-    fn version(mut self, object: &Value, change: Change, by: Writer) -> Self {
+    fn version(mut self, object: &Value, change: ChangeType, by: WriterRole) -> Self {
         self.rv += 1;
         let text = |pointer: &str| object.pointer(pointer).unwrap().as_str().unwrap().to_owned();
         let (kind, name, rv) = (text("/kind"), text("/metadata/name"), self.rv);
         let object = object.clone().into();
-        self.entry(Entry::Object(Version { kind, name, change, rv, by, author: None, at: 0, object }))
+        self.entry(RecordingEntry::Object(ObjectVersion { kind, name, change, rv, by, author: None, at: 0, object }))
     }
 
     pub(crate) fn settled(self) -> Self {
-        self.entry(Entry::Settled(Settling { unsettled: None, rounds: 2, took: 10, at: 20 }))
+        self.entry(RecordingEntry::Settled(Settling { unsettled: None, rounds: 2, took: 10, at: 20 }))
     }
 
     pub(crate) fn unsettled(self, blame: Blame, why: &str) -> Self {
@@ -192,42 +191,46 @@ impl Film {
 
     pub(crate) fn unsettled_by(self, trouble: Trouble) -> Self {
         let unsettled = Some(trouble);
-        self.entry(Entry::Settled(Settling { unsettled, rounds: 0, took: 10, at: 20 }))
+        self.entry(RecordingEntry::Settled(Settling { unsettled, rounds: 0, took: 10, at: 20 }))
     }
 
     pub(crate) fn trouble(self, blame: Blame, why: &str) -> Self {
-        self.entry(Entry::Trouble(Trouble::new(blame, why)))
+        self.entry(RecordingEntry::Trouble(Trouble::new(blame, why)))
     }
 
-    pub(crate) fn met(self, what: &str) -> Self {
-        self.entry(Entry::Met(Meeting { what: what.to_owned(), effect: Effect::Answered, at: 25 }))
+    pub(crate) fn injection(self, description: &str) -> Self {
+        self.entry(RecordingEntry::Injected(Injection {
+            description: description.to_owned(),
+            effect: Effect::Answered,
+            at: 25,
+        }))
     }
 
-    /// A user's step that stands on this line.
+    /// A step of a user on this line.
     pub(crate) fn at_line(self, line: usize) -> Self {
         self.mark(1, 0, "x", line, true)
     }
 
     pub(crate) fn impossible(self, why: &str) -> Self {
-        self.entry(Entry::Impossible(Impossible { why: why.to_owned(), never_came: false }))
+        self.entry(RecordingEntry::Impossible(ImpossibleStep { why: why.to_owned(), never_came: false }))
     }
 
-    /// The case names a request that the subject never made.
+    /// The case names a request that the subject never sent.
     pub(crate) fn never_came(self, why: &str) -> Self {
-        self.entry(Entry::Impossible(Impossible { why: why.to_owned(), never_came: true }))
+        self.entry(RecordingEntry::Impossible(ImpossibleStep { why: why.to_owned(), never_came: true }))
     }
 
-    /// In the last step the subject may decide by an old view.
-    pub(crate) fn stale(mut self) -> Self {
-        if let Some(Entry::Step(mark)) = self.recording.entries.last_mut() {
+    /// In the current step the subject may decide from an old view.
+    pub(crate) fn mark_stale(mut self) -> Self {
+        if let Some(RecordingEntry::Step(mark)) = self.recording.entries.last_mut() {
             mark.stale = true;
         }
         self
     }
 
-    /// The last of what came between the subject's requests had this effect.
+    /// Sets the effect of the last injection.
     pub(crate) fn with_effect(mut self, effect: Effect) -> Self {
-        if let Some(Entry::Met(meeting)) = self.recording.entries.last_mut() {
+        if let Some(RecordingEntry::Injected(meeting)) = self.recording.entries.last_mut() {
             meeting.effect = effect;
         }
         self
@@ -237,7 +240,7 @@ impl Film {
         let (verb, resource) = (verb.to_owned(), resource.to_owned());
         let (subresource, name) = (String::new(), "x".to_owned());
         let (message, elsewhere) = (None, None);
-        self.entry(Entry::Request(Request {
+        self.entry(RecordingEntry::Request(SubjectRequest {
             verb,
             resource,
             subresource,
@@ -250,48 +253,48 @@ impl Film {
         }))
     }
 
-    /// The server says this with what it answered last.
+    /// Adds a message to the last answer of the server.
     pub(crate) fn with_message(mut self, text: &str) -> Self {
-        if let Some(Entry::Request(request)) = self.recording.entries.last_mut() {
+        if let Some(RecordingEntry::Request(request)) = self.recording.entries.last_mut() {
             request.message = Some(text.to_owned());
         }
         self
     }
 
-    /// A request about another namespace, or about all, that the server refused.
-    pub(crate) fn refused(self, verb: &str, resource: &str, elsewhere: &str) -> Self {
-        let mut film = self.request(verb, resource, 403);
-        if let Some(Entry::Request(request)) = film.recording.entries.last_mut() {
+    /// A request about another namespace, or about all, that the server denied.
+    pub(crate) fn refused_request(self, verb: &str, resource: &str, elsewhere: &str) -> Self {
+        let mut builder = self.request(verb, resource, 403);
+        if let Some(RecordingEntry::Request(request)) = builder.recording.entries.last_mut() {
             request.name.clear();
             request.elsewhere = Some(elsewhere.to_owned());
         }
-        film
+        builder
     }
 
-    fn entry(mut self, entry: Entry) -> Self {
+    fn entry(mut self, entry: RecordingEntry) -> Self {
         self.recording.entries.push(entry);
         self
     }
 
-    /// The recording, come to its end.
+    /// The complete recording.
     pub(crate) fn end(mut self) -> Recording {
-        self.recording.end = Some(End { completed: true, events_complete: true, at: 40, diagnosis: None });
+        self.recording.end = Some(RecordingEnd { completed: true, events_complete: true, at: 40, diagnosis: None });
         self.recording
     }
 
-    /// The recording, ended before its last step.
+    /// The recording of a run that ended before its last step.
     pub(crate) fn aborted(mut self) -> Recording {
-        self.recording.end = Some(End { completed: false, events_complete: false, at: 40, diagnosis: None });
+        self.recording.end = Some(RecordingEnd { completed: false, events_complete: false, at: 40, diagnosis: None });
         self.recording
     }
 
-    /// The recording, cut off.
-    pub(crate) fn cut(self) -> Recording {
+    /// The recording without its end.
+    pub(crate) fn cut_off(self) -> Recording {
         self.recording
     }
 }
 
-/// A Deployment with 25% and 25%.
+/// A Deployment with a surge of 25% and 25% unavailable.
 pub(crate) fn deployment(name: &str, replicas: i32, image: &str) -> Value {
     json!({
         "kind": "Deployment",
@@ -332,7 +335,7 @@ pub(crate) fn owned_set(deployment: &Value, hash: &str, image: &str, replicas: i
     })
 }
 
-/// The recording of a case with these fields besides.
+/// Appends these fields to the case of a recording.
 pub(crate) fn of_case(fields: &str, mut recording: Recording) -> Recording {
     recording.header.source += fields;
     recording
@@ -356,12 +359,12 @@ pub(crate) fn revision(revision: u32) -> Value {
     json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": revision.to_string()}}})
 }
 
-/// A ReplicaSet's status with so many pods, all available.
+/// A ReplicaSet's status with this many pods, all available.
 pub(crate) fn ready(replicas: i32) -> Value {
     json!({"replicas": replicas, "fullyLabeledReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas})
 }
 
-/// A Deployment's status when its rollout is done.
+/// A Deployment's status when its rollout is complete.
 pub(crate) fn complete(replicas: i32) -> Value {
     json!({
         "observedGeneration": 1,
@@ -376,35 +379,39 @@ pub(crate) fn complete(replicas: i32) -> Value {
     })
 }
 
-/// The object with a merge patch applied: null removes.
-pub(crate) fn with(object: &Value, patch: &Value) -> Value {
+/// The object with a merge patch applied; null removes a field.
+pub(crate) fn with_patch(object: &Value, patch: &Value) -> Value {
     match (object, patch) {
         (Value::Object(object), Value::Object(patch)) => {
-            let mut merged = object.clone();
+            let mut patched = object.clone();
             for (key, value) in patch {
                 if value.is_null() {
-                    merged.remove(key);
+                    patched.remove(key);
                 } else {
-                    let old = merged.remove(key).unwrap_or(Value::Null);
-                    merged.insert(key.clone(), with(&old, value));
+                    let old = patched.remove(key).unwrap_or(Value::Null);
+                    patched.insert(key.clone(), with_patch(&old, value));
                 }
             }
-            Value::Object(merged)
+            Value::Object(patched)
         }
         _ => patch.clone(),
     }
 }
 
-/// The object with so many replicas wanted.
+/// The object with this number of replicas.
 pub(crate) fn scaled(object: &Value, replicas: i32) -> Value {
-    with(object, &json!({"spec": {"replicas": replicas}}))
+    with_patch(object, &json!({"spec": {"replicas": replicas}}))
 }
 
-/// A Deployment of ten is scaled to 12, after which its ReplicaSet goes on to this size.
+/// A Deployment of ten is scaled to 12, and its ReplicaSet then to this size.
 pub(crate) fn scaled_to(size: i32) -> Recording {
-    let web = with(&deployment("web", 10, "app:1"), &revision(1));
-    let set = with(&owned_set(&web, "1", "app:1", 10), &json!({"status": ready(10)}));
+    let web = with_patch(&deployment("web", 10, "app:1"), &revision(1));
+    let set = with_patch(&owned_set(&web, "1", "app:1", 10), &json!({"status": ready(10)}));
     let larger = scaled(&set, 12);
-    let film = Film::rolled_out(10).user(1, "scale 12").driver(&scaled(&web, 12)).other(&larger).settled();
-    film.node(2, 1, "ready 1").other(&scaled(&larger, size)).settled().end()
+    let builder = RecordingBuilder::rolled_out(10)
+        .user_step(1, "scale 12")
+        .driver_write(&scaled(&web, 12))
+        .subject_write(&larger)
+        .settled();
+    builder.node_step(2, 1, "ready 1").subject_write(&scaled(&larger, size)).settled().end()
 }

@@ -1,25 +1,24 @@
-//! What is blessed of a case on one server: one timeline, or several where upstream itself does
-//! several things.
+//! The golden outcomes of a case on one server: one timeline, or several if upstream itself has
+//! several outcomes.
 //!
-//! Where an operation meets a decision in the middle, what upstream does is a set: the same program
-//! on the same server does now one thing, now another. Each of them is an outcome with a timeline
-//! of its own, which says in how many of the recordings it was seen. The most frequent is the
-//! first.
+//! If an operation coincides with a decision, the same upstream program on the same server decides
+//! now one thing, now another. Each outcome has a timeline of its own, which says in how many of
+//! the recordings it occurred. The most frequent is the first.
 
 use super::model::Timeline;
 
-/// The outcomes that are blessed, the most frequent first; there is always one.
+/// The blessed outcomes, the most frequent first; there is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Golden {
+pub struct GoldenOutcomes {
     first: Timeline,
-    others: Vec<Timeline>,
+    alternatives: Vec<Timeline>,
 }
 
-impl Golden {
-    /// All that upstream does.
+impl GoldenOutcomes {
+    /// These outcomes; `first` is the most frequent.
     #[must_use]
-    pub const fn new(first: Timeline, others: Vec<Timeline>) -> Self {
-        Self { first, others }
+    pub const fn new(first: Timeline, alternatives: Vec<Timeline>) -> Self {
+        Self { first, alternatives }
     }
 
     /// The most frequent outcome.
@@ -28,31 +27,31 @@ impl Golden {
         &self.first
     }
 
-    /// All outcomes in the order of their numbers.
+    /// All outcomes, in the order of their numbers.
     pub fn outcomes(&self) -> impl Iterator<Item = &Timeline> {
-        std::iter::once(&self.first).chain(&self.others)
+        std::iter::once(&self.first).chain(&self.alternatives)
     }
 
-    /// How many there are.
+    /// The number of outcomes.
     #[must_use]
     pub const fn count(&self) -> usize {
-        1 + self.others.len()
+        1 + self.alternatives.len()
     }
 
-    /// The same, each outcome rewritten.
+    /// Applies a function to each outcome.
     #[must_use]
     pub fn map(&self, rewrite: impl Fn(Timeline) -> Timeline) -> Self {
-        Self::new(rewrite(self.first.clone()), self.others.iter().cloned().map(&rewrite).collect())
+        Self::new(rewrite(self.first.clone()), self.alternatives.iter().cloned().map(&rewrite).collect())
     }
 
-    /// The outcome with this number, from 1; the first where there is none.
+    /// The outcome with this number, from 1; the first if there is none.
     #[must_use]
     pub fn outcome(&self, number: usize) -> &Timeline {
         self.outcomes().nth(number.saturating_sub(1)).unwrap_or(&self.first)
     }
 }
 
-impl From<Timeline> for Golden {
+impl From<Timeline> for GoldenOutcomes {
     fn from(only: Timeline) -> Self {
         Self::new(only, Vec::new())
     }

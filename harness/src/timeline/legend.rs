@@ -1,10 +1,10 @@
-//! What the short words of a timeline stand for, so that a reader of one need not read a page
-//! first.
+//! The meaning of the short words of a timeline, so that a reader does not need a page of
+//! documentation first.
 
 use super::decide::SHORT_NAMES;
 use super::object::OWN_PREFIX;
 
-/// What stands in a timeline, and what it means.
+/// What appears in a timeline, and its meaning.
 const SIGNS: [(&str, &str); 32] = [
     ("given", "the objects that the case begins with, and what was decided about them"),
     ("step 2.1  ready 1", "the first part of step 2 of the case, and what was done in it"),
@@ -30,12 +30,15 @@ const SIGNS: [(&str, &str); 32] = [
         "a condition: its status, and its reason; `incomplete` for the reasons of a rollout under way",
     ),
     ("×2", "the Event was reported twice"),
-    ("rs1 pods  deleted=2", "two pods of the ReplicaSet were deleted; created=, adopted= and released= likewise"),
+    (
+        "rs1 pods  deleted=2",
+        "two pods of the ReplicaSet were deleted; created=, adopted= and released= in the same way",
+    ),
     ("odd=labels", "what of the new pods is not as the ReplicaSet's template says"),
     ("name=unusual", "the new ReplicaSet is not called DEPLOYMENT-HASH"),
     ("template=differs", "the new ReplicaSet has another pod template than the Deployment"),
     ("labels=, templateLabels=, selector=", "of a new ReplicaSet, where they are not the Deployment's and the hash"),
-    ("owner=none", "no controller owns the ReplicaSet; `other`: one that is no Deployment of the case"),
+    ("owner=none", "no controller owns the ReplicaSet; `other`: one that is not a Deployment of the case"),
     ("blockOwnerDeletion=false", "the new ReplicaSet does not block the deletion of its owner"),
     ("annotations={…}", "annotations of a user's that were written; null for one that was removed"),
     ("spec.template=changed", "a field of the spec was written"),
@@ -49,15 +52,15 @@ const SIGNS: [(&str, &str); 32] = [
     ("message={…}", "what was sent to the webhook"),
 ];
 
-/// The key of the annotation that a timeline gives this short name: `desired` stands for
+/// The full key of the annotation with this short name: `desired` stands for
 /// `deployment.kubernetes.io/desired-replicas`.
 #[must_use]
-pub fn annotation(short: &str) -> Option<String> {
+pub fn annotation_key(short: &str) -> Option<String> {
     let (key, _) = SHORT_NAMES.into_iter().find(|(_, name)| *name == short)?;
     Some(format!("{OWN_PREFIX}{key}"))
 }
 
-/// The whole legend, a line each.
+/// The legend, one line for each sign.
 #[must_use]
 pub fn legend() -> String {
     let annotations =
@@ -73,7 +76,7 @@ mod tests {
     use super::super::Timeline;
     use super::*;
 
-    /// Conditions are called as the API calls them, and fields of a spec after the field.
+    /// Conditions have the API's names, and fields of a spec their own.
     #[test]
     fn the_legend_explains_each_word_of_the_golden_timelines() {
         let cases = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
@@ -98,8 +101,8 @@ mod tests {
 
     #[test]
     fn a_short_name_has_the_key_of_its_annotation() {
-        assert_eq!(annotation("desired").as_deref(), Some("deployment.kubernetes.io/desired-replicas"));
-        assert_eq!(annotation("ready"), None);
+        assert_eq!(annotation_key("desired").as_deref(), Some("deployment.kubernetes.io/desired-replicas"));
+        assert_eq!(annotation_key("ready"), None);
         assert!(legend().contains("history="), "{}", legend());
     }
 }

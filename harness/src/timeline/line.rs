@@ -1,20 +1,20 @@
-//! The lines under a step, typed: what is compared, and what is printed, is the same thing.
+//! The lines under a step as types: comparison and display use the same lines.
 
 use std::fmt::{Display, Formatter, Result};
 use std::sync::Arc;
 
-use super::model::{Breach, Decision, EventLine, Events, State, Step};
+use super::model::{Decision, EventLine, InvariantBreach, State, TimelineEvents, TimelineStep};
 
 /// One line of a timeline below a heading.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Line {
-    /// What came between the subject's requests.
-    Meeting(String),
-    /// What was decided about one object.
+pub enum TimelineLine {
+    /// What was injected between the subject's requests.
+    Injection(String),
+    /// A decision about one object.
     Decision(Decision),
     /// A broken invariant.
-    Breach(Breach),
-    /// One object once the namespace had settled.
+    Breach(InvariantBreach),
+    /// The state of one object once the namespace had settled.
     State(Arc<State>),
     /// The heading of the Events.
     Heading(String),
@@ -22,19 +22,19 @@ pub enum Line {
     Event(EventLine),
 }
 
-impl Line {
-    /// As a timeline prints it, indented.
+impl TimelineLine {
+    /// The line as a timeline prints it, indented.
     #[must_use]
     pub fn indented(&self) -> String {
         let width = match self {
             Self::Heading(_) => 0,
-            Self::Meeting(_) | Self::Breach(_) | Self::State(_) => 6,
+            Self::Injection(_) | Self::Breach(_) | Self::State(_) => 6,
             Self::Decision(_) | Self::Event(_) => 8,
         };
         format!("{:width$}{self}", "")
     }
 
-    /// The state, if it is one.
+    /// The state, if this is one.
     #[must_use]
     pub fn state(&self) -> Option<&State> {
         match self {
@@ -44,10 +44,10 @@ impl Line {
     }
 }
 
-impl Display for Line {
+impl Display for TimelineLine {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
-            Self::Meeting(what) => write!(f, "~ {what}"),
+            Self::Injection(what) => write!(f, "~ {what}"),
             Self::Decision(decision) => decision.fmt(f),
             Self::Breach(breach) => write!(f, "! {breach}"),
             Self::State(state) => write!(f, "= {state}"),
@@ -57,25 +57,24 @@ impl Display for Line {
     }
 }
 
-impl Step {
-    /// The lines under the heading: what came in the middle, decisions, breaches, then the
-    /// checkpoint.
+impl TimelineStep {
+    /// The lines under the heading: injections, decisions, breaches, then the checkpoint.
     #[must_use]
-    pub fn lines(&self) -> Vec<Line> {
-        self.lines_without_states().chain(self.checkpoint.iter().cloned().map(Line::State)).collect()
+    pub fn lines(&self) -> Vec<TimelineLine> {
+        self.lines_without_states().chain(self.checkpoint.iter().cloned().map(TimelineLine::State)).collect()
     }
 
-    /// The same without the checkpoint.
-    pub(super) fn lines_without_states(&self) -> impl Iterator<Item = Line> {
-        let meetings = self.meetings.iter().cloned().map(Line::Meeting);
-        let decisions = self.decisions.iter().cloned().map(Line::Decision);
-        let breaches = self.breaches.iter().cloned().map(Line::Breach);
+    /// The lines under the heading without the checkpoint.
+    pub(super) fn lines_without_states(&self) -> impl Iterator<Item = TimelineLine> {
+        let meetings = self.injections.iter().cloned().map(TimelineLine::Injection);
+        let decisions = self.decisions.iter().cloned().map(TimelineLine::Decision);
+        let breaches = self.breaches.iter().cloned().map(TimelineLine::Breach);
         meetings.chain(decisions).chain(breaches)
     }
 }
 
-impl Events {
-    /// The line above them; it says where there are none, or why they are not compared.
+impl TimelineEvents {
+    /// The heading, which also says if there are none, or why they are not compared.
     #[must_use]
     pub fn heading(&self) -> String {
         match self {
@@ -85,13 +84,15 @@ impl Events {
         }
     }
 
-    /// The lines of the block, heading included.
+    /// The lines of the block, including the heading.
     #[must_use]
-    pub fn lines(&self) -> Vec<Line> {
+    pub fn lines(&self) -> Vec<TimelineLine> {
         let all = match self {
             Self::NotCompared(_) => &[][..],
             Self::All(all) => all.as_slice(),
         };
-        std::iter::once(Line::Heading(self.heading())).chain(all.iter().cloned().map(Line::Event)).collect()
+        std::iter::once(TimelineLine::Heading(self.heading()))
+            .chain(all.iter().cloned().map(TimelineLine::Event))
+            .collect()
     }
 }

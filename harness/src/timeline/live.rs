@@ -1,55 +1,59 @@
-//! The invariants, asked of one write on a cluster that is in use, where no recording begins or
-//! ends.
+//! Checks the invariants for one write on a live cluster, where no recording begins or ends.
 //!
-//! The same functions judge as in a recording. Who wrote it, and whether the writer can have known
-//! better, is the business of those who ask.
+//! The checks are the same as for a recording. The caller decides who wrote it, and whether the
+//! writer could have known better.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checkpoint::paused;
-use super::invariants::{self, Frame, Watch};
-use super::model::{Breach, Invariant};
-use super::names::Names;
+use super::checkpoint::is_paused;
+use super::invariants::{self, InvariantState, WriteContext};
+use super::model::{Invariant, InvariantBreach};
+use super::names::NormalizedNames;
 use super::object;
-use super::world::{DEPLOYMENT, Held, REPLICA_SET, World};
-use crate::recording::{Change, Version};
+use super::recorded_objects::{DEPLOYMENT, REPLICA_SET, RecordedObject, RecordedObjects};
+use crate::recording::{ChangeType, ObjectVersion};
 
-/// One write about a Deployment, or about a ReplicaSet of its own, and what there was besides.
-pub(crate) struct Moment<'a> {
-    /// What was written.
-    pub(crate) version: &'a Version,
+/// A write of a Deployment, or of one of its ReplicaSets, with its context.
+pub(crate) struct LiveWrite<'a> {
+    /// The version that was written.
+    pub(crate) version: &'a ObjectVersion,
     /// The object before.
     pub(crate) before: Option<&'a Value>,
-    /// The Deployment, after it.
+    /// The Deployment after the write.
     pub(crate) deployment: &'a Value,
     /// Its other ReplicaSets.
-    pub(crate) others: Vec<&'a Value>,
+    pub(crate) other_sets: Vec<&'a Value>,
 }
 
-impl Moment<'_> {
-    /// The invariants that the write breaks. A Deployment that is paused was paused before; what
-    /// belongs to others is not asked.
-    pub(crate) fn breaches(&self) -> Vec<Breach> {
-        let Self { version, before, deployment, ref others } = *self;
-        let mut world = World::default();
-        world.put((DEPLOYMENT, object::name(deployment)), Some(Held::Recorded(deployment)));
+impl LiveWrite<'_> {
+    /// The invariants that the write breaks. A Deployment that is paused counts as paused before;
+    /// ownership is not checked.
+    pub(crate) fn breaches(&self) -> Vec<InvariantBreach> {
+        let Self { version, before, deployment, other_sets: ref others } = *self;
+        let mut world = RecordedObjects::default();
+        world.replace((DEPLOYMENT, object::name(deployment)), Some(RecordedObject::Recorded(deployment)));
         for set in others {
-            world.put((REPLICA_SET, object::name(set)), Some(Held::Recorded(set)));
+            world.replace((REPLICA_SET, object::name(set)), Some(RecordedObject::Recorded(set)));
         }
-        if version.kind == REPLICA_SET && version.change != Change::Deleted {
-            world.put((REPLICA_SET, &version.name), Some(Held::Recorded(&version.object)));
+        if version.kind == REPLICA_SET && version.change != ChangeType::Deleted {
+            world.replace((REPLICA_SET, &version.name), Some(RecordedObject::Recorded(&version.object)));
         }
-        let is_paused = paused(deployment).then(|| object::name(deployment).to_owned());
-        let watch = Watch::while_paused(BTreeSet::from_iter(is_paused));
-        let mut breaches = watch.judge(&Frame { world: &world, before, version, names: &Names::real() });
+        let is_paused = is_paused(deployment).then(|| object::name(deployment).to_owned());
+        let watch = InvariantState::while_paused(BTreeSet::from_iter(is_paused));
+        let mut breaches = watch.find_breaches(&WriteContext {
+            world: &world,
+            before,
+            version,
+            names: &NormalizedNames::real_names(),
+        });
         breaches.retain(|breach| breach.invariant != Invariant::Ownership);
         breaches
     }
 }
 
-/// The bounds that these ReplicaSets of a Deployment break, whoever is to blame.
+/// The bounds that these ReplicaSets of a Deployment break, whatever the cause.
 pub(crate) fn broken_bounds(deployment: &Value, sets: &[&Value]) -> BTreeSet<Invariant> {
     invariants::broken_bounds(deployment, sets).collect()
 }

@@ -1,38 +1,38 @@
-//! Timelines: what a subject decided, step by step, freed of everything that differs from run to
-//! run.
+//! Timelines: what a subject decided, step by step, without anything that differs from run to run.
 //!
-//! A [`Recording`](crate::recording::Recording) holds every version of every object. A [`Timeline`]
-//! keeps of it, for each step of the case, the *decisions* that were made about ReplicaSets and
-//! Deployments in their order, the *checkpoint* once the namespace had settled, and the *breaches*
-//! of the built-in invariants. Two timelines are equal when two controllers did the same.
+//! A [`Recording`](crate::recording::Recording) holds every version of every object. For each step
+//! of the case, a [`Timeline`] keeps the *decisions* about ReplicaSets and Deployments in their
+//! order, the *checkpoint* once the namespace had settled, and the *breaches* of the built-in
+//! invariants. Two timelines are equal if two controllers did the same.
 //!
-//! * `replay` goes through a recording once, frame by frame, for all who read it; `world` is the
-//!   state at a frame; `object` reads the few fields that count.
-//! * `names` gives ReplicaSets their names; `shape`, `decide`, `checkpoint` and `events` are the
-//!   normalisations, each a small function; `bounds` and `invariants` hold the judge's own rollout
+//! * `replay` replays a recording once, frame by frame, for all readers; `recorded_objects` is the
+//!   state at a frame; `object` reads the few fields that matter.
+//! * `names` gives ReplicaSets stable names; `shape`, `decide`, `checkpoint` and `events` are the
+//!   normalisations, each a small function; `bounds` and `invariants` are the judge's own rollout
 //!   arithmetic.
-//! * `pods` is for cases that judge the ReplicaSet controller: what it did to pods; `expected`
-//!   holds a case's own word on the pods that it named against what is there.
+//! * `pods` records what happened to pods in cases that judge the ReplicaSet controller;
+//!   `expectations` compares a case's expectation of its named pods with the pods.
 //! * `order` puts decisions into the order that upstream repeats, and joins them where it does not;
-//!   `recorded_order` keeps the recording's.
-//! * `credit` tells where the decisions cannot have been the subject's.
+//!   `recorded_order` keeps the recording's order.
+//! * `attribution` finds decisions that cannot be the subject's.
 //! * `golden` holds what upstream did: one timeline, or several.
-//! * `digest` tells one version of a case from another.
-//! * [`fold`] joins runs of like sub-steps where they are shown.
-//! * `live` asks the invariants of one write on a cluster that is in use.
-//! * `line` is what is compared and printed; `text` writes a timeline, `parse` reads it back,
-//!   `build` makes it of frames.
+//! * `digest` identifies a version of a case.
+//! * [`fold`] collapses runs of similar sub-steps for display.
+//! * `live` checks the invariants for one write on a live cluster.
+//! * `line` is what is compared and printed; `text` writes a timeline, `parse` reads it, `build`
+//!   builds it from frames.
 //!
-//! Nothing here knows what was expected: that is `verdict`'s. No I/O, no clock.
+//! Nothing here knows what was expected; `verdict` does. No I/O, no clock.
 
+mod attribution;
 mod bounds;
 mod build;
 mod checkpoint;
-mod credit;
+mod comparable;
 mod decide;
 mod digest;
 mod events;
-mod expected;
+mod expectations;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod fold;
@@ -48,35 +48,35 @@ pub(crate) mod object;
 mod order;
 mod parse;
 mod pods;
+mod recorded_objects;
 mod recorded_order;
 mod replay;
 mod shape;
-mod shared;
 mod silence;
 mod text;
 mod times;
 mod token;
-mod world;
 
+pub(crate) use attribution::{Attribution, subject_wrote};
 pub use bounds::Bounds;
-pub(crate) use build::Build;
+pub(crate) use build::TimelineBuilder;
 pub(crate) use checkpoint::is_complete;
-pub(crate) use credit::{Credit, wrote};
 pub(crate) use digest::digest as digest_of_case;
-pub(crate) use expected::Expected;
-pub use golden::Golden;
-pub use legend::{annotation, legend};
-pub use line::Line;
-pub(crate) use live::{Moment, broken_bounds};
-pub use metrics::{Metrics, Refusal};
+pub(crate) use expectations::ExpectationCheck;
+pub use golden::GoldenOutcomes;
+pub use legend::{annotation_key, legend};
+pub use line::TimelineLine;
+pub(crate) use live::{LiveWrite, broken_bounds};
+pub use metrics::{FailedRequest, RunMetrics};
 pub use model::{
-    Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline,
+    Decision, DecisionAction, EventLine, Invariant, InvariantBreach, KeyValue, Provenance, State, StepId, Timeline,
+    TimelineEvents, TimelineStep,
 };
-pub(crate) use names::Names;
-pub use order::joined;
+pub(crate) use names::NormalizedNames;
+pub use order::join_resizes;
 pub use parse::TimelineError;
 pub use recorded_order::RecordedOrder;
-pub(crate) use replay::{Frame, Reader, replay};
+pub(crate) use replay::{Frame, FrameReader, replay};
 
 #[cfg(test)]
 mod tests;

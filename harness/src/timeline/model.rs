@@ -1,4 +1,5 @@
-//! The shape of a timeline: plain data, compared with `==`, written by `text` and read by `parse`.
+//! The structure of a timeline: plain data, compared with `==`, written by `text` and read by
+//! `parse`.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -7,44 +8,44 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::fingerprint::fingerprint;
-use crate::plain::{cut, is_one_line, tidy};
 use crate::recording::StepMark;
+use crate::sanitize::{is_one_line, sanitize_line, truncate_middle};
 
-/// What stands for the name of the case's namespace, as in a case.
+/// Replaces the name of the case's namespace, as in a case.
 const ANY_NAMESPACE: &str = "$(NAMESPACE)";
 
-/// What one recording shows, normalised.
+/// The normalised content of one recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
-    /// Where a golden timeline comes from; `None` for one made from a recording just now.
+    /// Where a golden timeline comes from; `None` for one that was just built from a recording.
     pub provenance: Option<Provenance>,
-    /// The digest of the case that was recorded, 16 hexadecimal digits; `None` in files that were
-    /// blessed without one.
+    /// The digest of the recorded case, 16 hexadecimal digits; `None` in files that were blessed
+    /// without one.
     pub case: Option<String>,
-    /// The steps in the order they were made; `given` is the first.
-    pub steps: Vec<Step>,
+    /// The steps in order; `given` is the first.
+    pub steps: Vec<TimelineStep>,
     /// The Deployments' Events over the whole case.
-    pub events: Events,
+    pub events: TimelineEvents,
 }
 
-/// Who was recorded to make a golden timeline.
+/// What was recorded to make a golden timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
-    /// What the subject was called on the command line: `upstream`.
+    /// The name of the subject on the command line: `upstream`.
     pub name: String,
     /// The program and its version: `kube-controller-manager v1.36.3`.
     pub controller: String,
     /// The API server and its version: `kube-apiserver v1.36.3`.
     pub server: String,
-    /// How many recordings were made.
+    /// The number of recordings.
     pub recordings: u32,
-    /// In how many of them this was seen, where upstream does several things; `None`: in all.
-    pub seen: Option<u32>,
-    /// How many boots of the cluster they come from.
+    /// In how many of them this outcome occurred, if upstream has several; `None`: in all.
+    pub times_seen: Option<u32>,
+    /// The number of cluster boots that they come from.
     pub boots: u32,
 }
 
-/// Which step: the number of the step under `steps` and the part of it.
+/// Identifies a step: its number in `steps`, and the sub-step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct StepId {
     /// 0 for `given`, else the number of the step, from 1.
@@ -53,24 +54,24 @@ pub struct StepId {
     pub part: u32,
 }
 
-/// One step: what the world did, and what was decided before the next.
+/// One step: what it does, and what was decided before the next one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct TimelineStep {
     /// Which step.
     pub id: StepId,
-    /// What the world did, in the words of the case: `set image=app:2`.
+    /// What it does, in the words of the case: `set image=app:2`.
     pub label: String,
-    /// Upstream's own recordings differ here by splitting one resize in two: successive resizes of
+    /// Upstream's own recordings differ here in how they split one resize: successive resizes of
     /// one ReplicaSet in one direction are joined before comparing.
     pub joined: bool,
-    /// What came between the subject's requests, in the words of the case.
-    pub meetings: Vec<String>,
-    /// What was decided, in canonical order: by Deployment; per Deployment its ReplicaSets'
-    /// decisions in the order they were made, then the Deployment's own.
+    /// What was injected between the subject's requests, in the words of the case.
+    pub injections: Vec<String>,
+    /// The decisions in canonical order: by Deployment, first those about its ReplicaSets in the
+    /// order of the recording, then those about the Deployment itself.
     pub decisions: Vec<Decision>,
     /// The invariants that were broken.
-    pub breaches: Vec<Breach>,
-    /// The objects once the namespace had settled; empty if it never did. What has not changed is
+    pub breaches: Vec<InvariantBreach>,
+    /// The objects once the namespace had settled; empty if it never did. Unchanged states are
     /// shared with the step before.
     pub checkpoint: Vec<Arc<State>>,
 }
@@ -80,16 +81,16 @@ pub struct Step {
 pub struct Decision {
     /// The object's normalised name: `rs1`, `web/rs1`, `-/rs1`, `web`.
     pub object: String,
-    /// What was done to it.
-    pub action: Action,
+    /// The kind of change.
+    pub action: DecisionAction,
     /// What else changed in the same write.
-    pub details: Vec<Field>,
+    pub details: Vec<KeyValue>,
 }
 
-/// What was done to an object.
+/// The kind of change that a decision makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Action {
-    /// It was created with so many replicas.
+pub enum DecisionAction {
+    /// It was created with this number of replicas.
     Created(i32),
     /// `spec.replicas` changed.
     Resized {
@@ -108,36 +109,36 @@ pub enum Action {
     Annotated,
     /// Something else changed; the details say what.
     Changed,
-    /// Its pods were made, deleted, adopted or released; the details say how many.
+    /// Its pods were created, deleted, adopted or released; the details say how many.
     Pods,
 }
 
 /// A `key=value` of a decision or a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Field {
+pub struct KeyValue {
     /// The key: neither blanks nor `=`.
     pub key: String,
-    /// The value as it is written: bare, or JSON if it holds blanks or quotes.
+    /// The value as it is written: bare, or JSON if it contains blanks or quotes.
     pub value: String,
 }
 
-/// One object at a checkpoint.
+/// The state of one object at a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State {
     /// The object's normalised name.
     pub object: String,
     /// A ReplicaSet's `spec.replicas/status.replicas`; a Deployment's `status.replicas`.
     pub size: String,
-    /// The rest of its status, in a fixed order; zeros that say nothing are left out.
-    pub fields: Vec<Field>,
+    /// The rest of its status in a fixed order; zeros without meaning are omitted.
+    pub fields: Vec<KeyValue>,
 }
 
 /// A broken invariant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Breach {
+pub struct InvariantBreach {
     /// Which invariant.
     pub invariant: Invariant,
-    /// In numbers and normalised names, so that two recordings of one behaviour say the same.
+    /// In numbers and normalised names, so that two recordings of the same behaviour are equal.
     pub detail: String,
 }
 
@@ -146,14 +147,14 @@ pub struct Breach {
 pub enum Invariant {
     /// All ReplicaSets together want at most replicas + maxSurge pods.
     Surge,
-    /// The controller never takes availability below replicas − maxUnavailable itself, unless more
-    /// pods are wanted than allowed.
+    /// The controller itself never reduces availability below replicas − maxUnavailable, unless
+    /// more pods are desired than allowed.
     Availability,
     /// No two ReplicaSets of a Deployment have the same template.
     OneTemplate,
     /// A Deployment's revision never falls below that of one of its ReplicaSets.
     Revision,
-    /// Nothing that belongs to somebody else is touched.
+    /// Objects of another owner are not touched.
     Ownership,
     /// A paused Deployment gets no new ReplicaSet.
     Paused,
@@ -163,10 +164,10 @@ pub enum Invariant {
 
 /// The Deployments' Events.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Events {
+pub enum TimelineEvents {
     /// All of them, sorted.
     All(Vec<EventLine>),
-    /// They cannot be compared; why.
+    /// They cannot be compared, for this reason.
     NotCompared(String),
 }
 
@@ -180,9 +181,9 @@ pub struct EventLine {
 }
 
 impl Timeline {
-    /// Whether nobody decided anything where there was something to decide: such a timeline agrees
-    /// with every subject that does nothing. A case without Deployments has ReplicaSets alone,
-    /// about which there is nothing to decide.
+    /// Whether nothing was decided although there was something to decide: such a timeline would
+    /// agree with every subject that does nothing. In a case with ReplicaSets alone, there is
+    /// nothing to decide about them.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let mut states = self.steps.iter().flat_map(|step| &step.checkpoint).peekable();
@@ -192,29 +193,28 @@ impl Timeline {
 
     /// The step with this id.
     #[must_use]
-    pub fn step(&self, id: StepId) -> Option<&Step> {
-        // They are in order where they were made from a recording, and where a file is as it was
-        // written.
+    pub fn step(&self, id: StepId) -> Option<&TimelineStep> {
+        // Steps are in order if they were built from a recording or read from an unedited file.
         match self.steps.binary_search_by_key(&id, |step| step.id) {
             Ok(at) => self.steps.get(at),
             Err(_) => self.steps.iter().find(|step| step.id == id),
         }
     }
 
-    /// The same in plain text: what others wrote acts on no terminal, and in no job, that it is
-    /// shown in.
+    /// Sanitizes all texts, which come from other programs: they must not control a terminal or a
+    /// CI job that shows them.
     #[must_use]
-    pub fn plain(mut self) -> Self {
-        // Steps share the states that did not change between them.
+    pub fn sanitize(mut self) -> Self {
+        // Steps share unchanged states, so each state is checked once.
         let mut known = BTreeSet::new();
         for step in &mut self.steps {
-            tidy(&mut step.label);
-            step.meetings.iter_mut().for_each(tidy);
+            sanitize_line(&mut step.label);
+            step.injections.iter_mut().for_each(sanitize_line);
             for decision in &mut step.decisions {
-                tidy(&mut decision.object);
-                decision.details.iter_mut().for_each(Field::tidy);
+                sanitize_line(&mut decision.object);
+                decision.details.iter_mut().for_each(KeyValue::sanitize);
             }
-            step.breaches.iter_mut().for_each(|breach| tidy(&mut breach.detail));
+            step.breaches.iter_mut().for_each(|breach| sanitize_line(&mut breach.detail));
             for state in &mut step.checkpoint {
                 let address = Arc::as_ptr(state).addr();
                 if known.contains(&address) {
@@ -223,23 +223,23 @@ impl Timeline {
                 if state.is_plain() {
                     known.insert(address);
                 } else {
-                    Arc::make_mut(state).tidy();
+                    Arc::make_mut(state).sanitize();
                 }
             }
         }
         match &mut self.events {
-            Events::All(all) => all.iter_mut().for_each(|event| tidy(&mut event.text)),
-            Events::NotCompared(why) => tidy(why),
+            TimelineEvents::All(all) => all.iter_mut().for_each(|event| sanitize_line(&mut event.text)),
+            TimelineEvents::NotCompared(why) => sanitize_line(why),
         }
         if let Some(Provenance { name, controller, server, .. }) = &mut self.provenance {
-            [name, controller, server].into_iter().for_each(tidy);
+            [name, controller, server].into_iter().for_each(sanitize_line);
         }
         self
     }
 
-    /// The same as it would be in a namespace of another name.
+    /// Replaces the name of the namespace by a placeholder.
     #[must_use]
-    pub(super) fn in_any_namespace(mut self, namespace: &str) -> Self {
+    pub(super) fn without_namespace(mut self, namespace: &str) -> Self {
         if namespace.is_empty() {
             return self;
         }
@@ -250,13 +250,13 @@ impl Timeline {
             let fields = decided.chain(settled);
             fields.for_each(|field| anonymous(&mut field.value));
         }
-        if let Events::All(all) = &mut self.events {
+        if let TimelineEvents::All(all) = &mut self.events {
             all.iter_mut().for_each(|event| anonymous(&mut event.text));
         }
         self
     }
 
-    /// The same with a word about where it comes from, as `lockstep bless` stores it.
+    /// Adds the provenance that `lockstep bless` stores.
     #[must_use]
     pub fn with_provenance(mut self, provenance: Provenance) -> Self {
         self.provenance = Some(provenance);
@@ -265,56 +265,56 @@ impl Timeline {
 }
 
 impl State {
-    /// Whether this is a ReplicaSet; only their sizes say what is wanted and what is there.
+    /// Whether this is a ReplicaSet, whose size has a desired and an actual part.
     #[must_use]
     pub fn is_replica_set(&self) -> bool {
         self.size.contains('/')
     }
 
-    /// Whether it can be shown as it is.
+    /// Whether it can be shown without sanitizing.
     fn is_plain(&self) -> bool {
         let fields = self.fields.iter().flat_map(|field| [&field.key, &field.value]);
         [&self.object, &self.size].into_iter().chain(fields).all(|text| is_one_line(text))
     }
 
-    fn tidy(&mut self) {
-        tidy(&mut self.object);
-        tidy(&mut self.size);
-        self.fields.iter_mut().for_each(Field::tidy);
+    fn sanitize(&mut self) {
+        sanitize_line(&mut self.object);
+        sanitize_line(&mut self.size);
+        self.fields.iter_mut().for_each(KeyValue::sanitize);
     }
 }
 
-impl Events {
-    /// Why they are not compared when there are more than repeat.
+impl TimelineEvents {
+    /// The reason if there are more Events than are repeatable.
     pub(super) const TEN_OR_MORE: &'static str = "ten or more";
 
-    /// Whether they are not compared because they are too many.
+    /// Whether they are not compared because there are too many.
     #[must_use]
-    pub fn too_many(&self) -> bool {
+    pub fn is_too_many(&self) -> bool {
         matches!(self, Self::NotCompared(why) if why == Self::TEN_OR_MORE)
     }
 }
 
 impl StepId {
-    /// The block of everything that was made before the first step.
+    /// The block of everything before the first step.
     pub const GIVEN: Self = Self { index: 0, part: 0 };
 
-    /// The step that a mark begins; the parts of `given` are one.
+    /// The step that a mark begins; all parts of `given` are one step.
     #[must_use]
     pub const fn of(mark: &StepMark) -> Self {
         if mark.index == 0 { Self::GIVEN } else { Self { index: mark.index, part: mark.part } }
     }
 }
 
-impl Field {
-    fn tidy(&mut self) {
-        tidy(&mut self.key);
-        tidy(&mut self.value);
+impl KeyValue {
+    fn sanitize(&mut self) {
+        sanitize_line(&mut self.key);
+        sanitize_line(&mut self.value);
     }
 
-    /// A field whose value is written bare if it can be, else as JSON.
+    /// A value that is written bare if possible, else as JSON.
     pub(super) fn new(key: &str, value: &str) -> Self {
-        Self { key: key.to_owned(), value: super::token::quote(&short(value)) }
+        Self { key: key.to_owned(), value: super::token::quote(&shorten(value)) }
     }
 
     /// A number.
@@ -322,35 +322,35 @@ impl Field {
         Self { key: key.to_owned(), value: value.to_string() }
     }
 
-    /// A field whose value is JSON already.
+    /// A value that is JSON already.
     pub(super) fn json(key: &str, value: &Value) -> Self {
-        let text = shortened(value).to_string();
+        let text = shorten_json(value).to_string();
         match text.chars().count() {
             0..=LONGEST_JSON => Self { key: key.to_owned(), value: text },
-            _ => Self { key: key.to_owned(), value: super::token::quote(&short(&text)) },
+            _ => Self { key: key.to_owned(), value: super::token::quote(&shorten(&text)) },
         }
     }
 }
 
-/// The longest text in a value, and the longest value in JSON: more is shown by its ends, and told
-/// apart by its fingerprint.
+/// The longest string in a value, and the longest JSON value: longer ones are shortened to both
+/// ends and identified by a fingerprint.
 const LONGEST: usize = 400;
 const LONGEST_JSON: usize = 900;
 
-fn short(text: &str) -> Cow<'_, str> {
-    match cut(text, LONGEST) {
+fn shorten(text: &str) -> Cow<'_, str> {
+    match truncate_middle(text, LONGEST) {
         Cow::Owned(cut) => Cow::Owned(format!("{cut} ({})", fingerprint(text.bytes()))),
         whole => whole,
     }
 }
 
-/// The same with short texts in it.
-fn shortened(value: &Value) -> Value {
+/// Shortens the strings in a JSON value.
+fn shorten_json(value: &Value) -> Value {
     match value {
-        Value::String(text) => Value::from(short(text)),
-        Value::Array(items) => items.iter().map(shortened).collect(),
+        Value::String(text) => Value::from(shorten(text)),
+        Value::Array(items) => items.iter().map(shorten_json).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(key, value)| (short(key).into_owned(), shortened(value))).collect()
+            fields.iter().map(|(key, value)| (shorten(key).into_owned(), shorten_json(value))).collect()
         }
         other => other.clone(),
     }
@@ -368,7 +368,7 @@ impl Invariant {
         Self::Silence,
     ];
 
-    /// The name that timelines use.
+    /// The name in timelines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -382,9 +382,9 @@ impl Invariant {
         }
     }
 
-    /// The invariant in one sentence.
+    /// The invariant as a sentence.
     #[must_use]
-    pub const fn says(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Surge => "all ReplicaSets together want at most replicas + maxSurge pods",
             Self::Availability => {
@@ -392,7 +392,7 @@ impl Invariant {
             }
             Self::OneTemplate => "no two ReplicaSets of a Deployment have the same template",
             Self::Revision => "a Deployment's revision never falls below that of one of its ReplicaSets",
-            Self::Ownership => "nothing that belongs to somebody else is touched",
+            Self::Ownership => "nothing that belongs to another owner is touched",
             Self::Paused => "a paused Deployment gets no new ReplicaSet",
             Self::Silence => "nothing is written after the last step has settled",
         }

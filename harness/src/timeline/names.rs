@@ -1,6 +1,6 @@
-//! Names that two runs share. A ReplicaSet's real name ends in a hash of its template; a timeline
-//! calls it `rs1`, `rs2`, … by first appearance under its Deployment. One that the case itself made
-//! keeps the case's name where ReplicaSets are what is judged; and pods have the names that the
+//! Names that are the same in every run. A ReplicaSet's real name ends in a hash of its template; a
+//! timeline calls it `rs1`, `rs2`, … by first appearance under its Deployment. In cases that judge
+//! ReplicaSets, a ReplicaSet that the case created keeps its name; pods have the names that the
 //! case gave them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,37 +8,38 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::object;
-use super::world::{DEPLOYMENT, POD, REPLICA_SET};
+use super::recorded_objects::{DEPLOYMENT, POD, REPLICA_SET};
 use crate::controllers::Controller;
-use crate::recording::{Change, Entry, Recording, Version, Writer};
+use crate::recording::{ChangeType, ObjectVersion, Recording, RecordingEntry, WriterRole};
 
-/// The normalised names of one recording's objects.
+/// The normalised names of the objects of one recording.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
-    /// Uid of every ReplicaSet to its Deployment's name, if it ever had one, and its number.
+pub(crate) struct NormalizedNames {
+    /// For the UID of every ReplicaSet, the name of its Deployment, if it ever had one, and its
+    /// number.
     sets: BTreeMap<String, (Option<String>, u32)>,
-    /// Real names to normalised ones, longest first, for messages.
-    real: Vec<(String, String)>,
-    /// Uid of every ReplicaSet that the case made and no Deployment ever had, to its name; only
-    /// where ReplicaSets are what is judged.
-    made: BTreeMap<String, String>,
-    /// The names of pods by their real ones: those that the case gave, and its own of the pods that
-    /// it made.
+    /// Real names with the normalised ones, longest first, for messages.
+    by_real_name: Vec<(String, String)>,
+    /// For the UID of every ReplicaSet that the case created and no Deployment ever controlled, its
+    /// name; only if the case judges ReplicaSets.
+    case_sets: BTreeMap<String, String>,
+    /// The names of pods by their real names: those that the case gave, and the own names of pods
+    /// that it created.
     pods: BTreeMap<String, String>,
-    /// Uids of every Deployment ever seen.
+    /// The names of all Deployments by UID.
     deployments: BTreeMap<String, String>,
-    /// Whether names are prefixed by their Deployment's.
-    several: bool,
-    /// Whether ReplicaSets are called by their real names.
+    /// Whether names have their Deployment's name as a prefix.
+    has_several_deployments: bool,
+    /// Whether ReplicaSets keep their real names.
     real_sets: bool,
 }
 
-impl Names {
-    /// Number every ReplicaSet that the recording ever shows.
+impl NormalizedNames {
+    /// Numbers every ReplicaSet of the recording.
     pub(crate) fn of(recording: &Recording) -> Self {
         let versions = || {
             recording.entries.iter().filter_map(|entry| match entry {
-                Entry::Object(version) => Some(version),
+                RecordingEntry::Object(version) => Some(version),
                 _ => None,
             })
         };
@@ -46,34 +47,36 @@ impl Names {
         for version in versions().filter(|version| version.kind == DEPLOYMENT) {
             names.deployments.insert(object::uid(&version.object.value()).to_owned(), version.name.clone());
         }
-        names.several = names.deployments.values().collect::<BTreeSet<_>>().len() > 1;
-        let sets: Vec<Shown<'_>> = versions().filter(|version| version.kind == REPLICA_SET).map(Shown::of).collect();
+        names.has_several_deployments = names.deployments.values().collect::<BTreeSet<_>>().len() > 1;
+        let sets: Vec<ReplicaSetVersion<'_>> =
+            versions().filter(|version| version.kind == REPLICA_SET).map(ReplicaSetVersion::of).collect();
         names.number(&sets);
         for entry in &recording.entries {
             match entry {
-                Entry::Named(named) => {
+                RecordingEntry::PodNames(named) => {
                     names.pods.extend(named.iter().map(|(name, real)| (real.clone(), name.clone())));
                 }
-                Entry::Object(made)
-                    if made.kind == POD && made.by == Writer::Driver && made.change == Change::Added =>
+                RecordingEntry::Object(made)
+                    if made.kind == POD && made.by == WriterRole::Driver && made.change == ChangeType::Added =>
                 {
                     names.pods.entry(made.name.clone()).or_insert_with(|| made.name.clone());
                 }
                 _ => {}
             }
         }
-        if recording.header.judged.has(Controller::ReplicaSet) {
-            let made =
-                sets.iter().filter(|set| set.version.by == Writer::Driver && set.version.change == Change::Added);
+        if recording.header.controllers.has(Controller::ReplicaSet) {
+            let made = sets
+                .iter()
+                .filter(|set| set.version.by == WriterRole::Driver && set.version.change == ChangeType::Added);
             let without = made.filter(|set| names.rank_of(&set.uid).0.is_none());
-            names.made = without.map(|set| (set.uid.clone(), set.version.name.clone())).collect();
+            names.case_sets = without.map(|set| (set.uid.clone(), set.version.name.clone())).collect();
         }
-        names.real = names.real_names(&sets);
+        names.by_real_name = names.message_names(&sets);
         names
     }
 
-    /// Objects by their real names, for people whose cluster they are of.
-    pub(super) fn real() -> Self {
+    /// Keeps real names, for display to the owners of a live cluster.
+    pub(super) fn real_names() -> Self {
         Self { real_sets: true, ..Self::default() }
     }
 
@@ -86,18 +89,18 @@ impl Names {
     }
 
     fn set_of(&self, uid: &str) -> String {
-        if let Some(name) = self.made.get(uid) {
+        if let Some(name) = self.case_sets.get(uid) {
             return name.clone();
         }
         match self.sets.get(uid) {
-            Some((Some(deployment), number)) if self.several => format!("{deployment}/rs{number}"),
+            Some((Some(deployment), number)) if self.has_several_deployments => format!("{deployment}/rs{number}"),
             Some((Some(_), number)) => format!("rs{number}"),
             Some((None, number)) => format!("-/rs{number}"),
             None => "-/rs?".to_owned(),
         }
     }
 
-    /// What orders a ReplicaSet among all others: its Deployment, then its number.
+    /// The sort key of a ReplicaSet: its Deployment, then its number.
     pub(super) fn rank(&self, object: &Value) -> (Option<&str>, u32) {
         self.rank_of(object::uid(object))
     }
@@ -106,35 +109,35 @@ impl Names {
         self.sets.get(uid).map_or((None, u32::MAX), |(deployment, number)| (deployment.as_deref(), *number))
     }
 
-    /// The name of the Deployment with this uid, alive or not.
+    /// The name of the Deployment with this UID, even if it was deleted.
     pub(super) fn deployment(&self, uid: &str) -> Option<&str> {
         self.deployments.get(uid).map(String::as_str)
     }
 
-    /// The name of a pod, if it has one that another run shares.
+    /// The name of a pod, if it has a stable one.
     pub(super) fn pod(&self, real: &str) -> Option<&str> {
         self.pods.get(real).map(String::as_str)
     }
 
-    /// Whether there is more than one Deployment.
-    pub(super) fn several(&self) -> bool {
-        self.several
+    /// Whether there are several Deployments.
+    pub(super) fn has_several_deployments(&self) -> bool {
+        self.has_several_deployments
     }
 
-    /// A message with ReplicaSets' real names replaced.
+    /// Replaces ReplicaSets' real names in a message.
     pub(super) fn in_message(&self, message: &str) -> String {
-        self.real.iter().fold(message.to_owned(), |text, (real, normal)| text.replace(real.as_str(), normal))
+        self.by_real_name.iter().fold(message.to_owned(), |text, (real, normal)| text.replace(real.as_str(), normal))
     }
 
-    /// First those that a Deployment ever controlled, in the order in which it got them; the rest
-    /// are ownerless.
-    fn number(&mut self, shown: &[Shown<'_>]) {
+    /// Numbers the ReplicaSets: first those that a Deployment ever controlled, in the order in
+    /// which it got them; then those without an owner.
+    fn number(&mut self, versions: &[ReplicaSetVersion<'_>]) {
         let mut last: BTreeMap<Option<&str>, u32> = BTreeMap::new();
-        let owned = shown.iter().filter_map(|set| {
+        let owned = versions.iter().filter_map(|set| {
             let deployment = self.deployments.get(set.controller.as_deref()?)?;
             Some((&set.uid, Some(deployment.as_str())))
         });
-        let any = shown.iter().map(|set| (&set.uid, None));
+        let any = versions.iter().map(|set| (&set.uid, None));
         for (uid, deployment) in owned.chain(any) {
             if !self.sets.contains_key(uid) {
                 let number = last.entry(deployment).or_insert(0);
@@ -144,23 +147,23 @@ impl Names {
         }
     }
 
-    fn real_names(&self, shown: &[Shown<'_>]) -> Vec<(String, String)> {
-        let pairs = shown.iter().map(|set| (set.version.name.clone(), self.set_of(&set.uid)));
+    fn message_names(&self, versions: &[ReplicaSetVersion<'_>]) -> Vec<(String, String)> {
+        let pairs = versions.iter().map(|set| (set.version.name.clone(), self.set_of(&set.uid)));
         let mut pairs: Vec<_> = pairs.collect::<BTreeMap<_, _>>().into_iter().collect();
         pairs.sort_by_key(|(real, _)| std::cmp::Reverse(real.len()));
         pairs
     }
 }
 
-/// A version of a ReplicaSet, and what names depend on.
-struct Shown<'a> {
-    version: &'a Version,
+/// A version of a ReplicaSet with the fields that determine its name.
+struct ReplicaSetVersion<'a> {
+    version: &'a ObjectVersion,
     uid: String,
     controller: Option<String>,
 }
 
-impl<'a> Shown<'a> {
-    fn of(version: &'a Version) -> Self {
+impl<'a> ReplicaSetVersion<'a> {
+    fn of(version: &'a ObjectVersion) -> Self {
         let set = version.object.value();
         let controller = object::controller_uid(&set).map(str::to_owned);
         Self { version, uid: object::uid(&set).to_owned(), controller }

@@ -1,18 +1,18 @@
-//! The few fields that the judge reads from objects. The API's JSON is looked at through small
-//! functions rather than types, so that a field which a newer server adds is neither dropped nor an
+//! The few fields that the judge reads from objects. It reads the API's JSON through small
+//! functions instead of types, so that a field which a newer server adds is neither dropped nor an
 //! error.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 
 /// The label that a Deployment adds to its ReplicaSets' templates, selectors and labels.
 pub(crate) const HASH_LABEL: &str = "pod-template-hash";
 /// The annotation that holds the revision, on Deployments and ReplicaSets.
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
-/// The annotation that holds how many replicas the Deployment wanted when the ReplicaSet got its
+/// The annotation that holds how many replicas the Deployment wanted when it set the ReplicaSet's
 /// size.
 pub(crate) const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
 /// The prefix of the annotations that the controller owns.
@@ -23,7 +23,7 @@ pub(crate) fn int(object: &Value, pointer: &str) -> Option<i64> {
     object.at(pointer)?.as_i64()
 }
 
-/// An integer that counts something: 0 when it is absent, as the API leaves zeros out.
+/// A count: 0 if it is absent, as the API omits zeros.
 pub(crate) fn count(object: &Value, pointer: &str) -> i64 {
     int(object, pointer).unwrap_or(0)
 }
@@ -38,12 +38,12 @@ pub(crate) fn name(object: &Value) -> &str {
     text(object, "/metadata/name").unwrap_or_default()
 }
 
-/// The uid; the name in its place for objects that a test wrote without one.
+/// The UID; for objects of tests without one, the name.
 pub(crate) fn uid(object: &Value) -> &str {
     text(object, "/metadata/uid").unwrap_or_else(|| name(object))
 }
 
-/// `spec.replicas`; 1 when absent, which is the server's default.
+/// `spec.replicas`; 1 if absent, which is the server's default.
 pub(crate) fn replicas(object: &Value) -> i32 {
     int(object, "/spec/replicas").and_then(|n| i32::try_from(n).ok()).unwrap_or(1)
 }
@@ -95,7 +95,7 @@ pub(crate) fn bare_template(object: &Value) -> Value {
     without_empties(template)
 }
 
-/// Nulls, empty maps and empty lists dropped from maps, at any depth.
+/// Removes nulls, empty maps and empty lists from maps, at any depth.
 fn without_empties(value: Value) -> Value {
     let empty = |value: &Value| match value {
         Value::Null => true,

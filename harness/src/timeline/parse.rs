@@ -1,13 +1,14 @@
-//! Reads the text of a timeline back; the counterpart of `text`.
+//! Parses the text of a timeline, the counterpart of `text`.
 
 use super::digest;
 use super::model::{
-    Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline,
+    Decision, DecisionAction, EventLine, Invariant, InvariantBreach, KeyValue, Provenance, State, StepId, Timeline,
+    TimelineEvents, TimelineStep,
 };
 use super::text::{JOINED, WRITTEN_BY};
 use super::token::words;
 
-/// Why a file is no timeline.
+/// Why a file is not a timeline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}; bless the case again instead of editing its timeline")]
 pub struct TimelineError {
@@ -18,7 +19,7 @@ pub struct TimelineError {
 }
 
 impl Timeline {
-    /// Read what `Display` wrote.
+    /// Parses what `Display` wrote.
     ///
     /// # Errors
     /// The first line that `Display` never writes.
@@ -27,7 +28,7 @@ impl Timeline {
             provenance: None,
             case: None,
             steps: Vec::new(),
-            events: Events::NotCompared("not recorded".to_owned()),
+            events: TimelineEvents::NotCompared("not recorded".to_owned()),
         };
         let mut in_events = false;
         for (number, line) in text.lines().enumerate() {
@@ -46,7 +47,7 @@ impl Timeline {
                     timeline.steps.push(heading(content).map_err(wrong)?);
                 }
             } else if in_events {
-                let Events::All(all) = &mut timeline.events else {
+                let TimelineEvents::All(all) = &mut timeline.events else {
                     return Err(wrong("an event where events are not compared".to_owned()));
                 };
                 all.push(event(content).map_err(wrong)?);
@@ -59,22 +60,22 @@ impl Timeline {
     }
 }
 
-/// One line under a step: `= state`, `! breach`, `~ what came in the middle`, or a decision.
-fn step_line(step: &mut Step, content: &str) -> Result<(), String> {
+/// Parses a line under a step: `= state`, `! breach`, `~ injection`, or a decision.
+fn step_line(step: &mut TimelineStep, content: &str) -> Result<(), String> {
     if let Some(rest) = content.strip_prefix("= ") {
         step.checkpoint.push(state(rest)?.into());
     } else if let Some(rest) = content.strip_prefix("! ") {
         step.breaches.push(breach(rest)?);
     } else if let Some(rest) = content.strip_prefix("~ ") {
-        step.meetings.push(rest.to_owned());
+        step.injections.push(rest.to_owned());
     } else {
         step.decisions.push(decision(content)?);
     }
     Ok(())
 }
 
-/// `# upstream: kube-controller-manager v1.36.3 on kube-apiserver v1.36.3; 5 recordings, 2 boots.
-/// Written by …`; any other comment says nothing.
+/// Parses `# upstream: kube-controller-manager v1.36.3 on kube-apiserver v1.36.3; 5 recordings, 2
+/// boots. Written by …`; returns `None` for other comments.
 fn provenance(comment: &str) -> Option<Provenance> {
     let (name, rest) = comment.trim().strip_suffix(WRITTEN_BY)?.split_once(": ")?;
     let (programs, counts) = rest.trim().strip_suffix('.')?.rsplit_once("; ")?;
@@ -90,13 +91,13 @@ fn provenance(comment: &str) -> Option<Provenance> {
         controller: controller.to_owned(),
         server: server.to_owned(),
         recordings: count(recordings)?,
-        seen,
+        times_seen: seen,
         boots: count(boots)?,
     })
 }
 
 /// `given   label`, `step 1  label`, `step 2.3  label (joined)`.
-fn heading(content: &str) -> Result<Step, String> {
+fn heading(content: &str) -> Result<TimelineStep, String> {
     let (id, label) = content.split_once("  ").unwrap_or((content, ""));
     let id = step_id(id).ok_or_else(|| match id.strip_prefix("edge ") {
         Some(number) => format!("`edge {number}` is called `step {number}` now"),
@@ -108,7 +109,7 @@ fn heading(content: &str) -> Result<Step, String> {
     };
     let label = label.to_owned();
     let (meetings, decisions, breaches, checkpoint) = Default::default();
-    Ok(Step { id, label, joined, meetings, decisions, breaches, checkpoint })
+    Ok(TimelineStep { id, label, joined, injections: meetings, decisions, breaches, checkpoint })
 }
 
 fn step_id(text: &str) -> Option<StepId> {
@@ -125,14 +126,16 @@ fn decision(content: &str) -> Result<Decision, String> {
     let all = words(content);
     let number = |text: &str| text.parse::<i32>().map_err(|_| format!("`{text}` is not a number of replicas"));
     let (object, action, rest) = match all.as_slice() {
-        [object, "created", replicas, rest @ ..] => (object, Action::Created(number(replicas)?), rest),
-        [object, from, "->", to, rest @ ..] => (object, Action::Resized { from: number(from)?, to: number(to)? }, rest),
-        [object, "deleted", rest @ ..] => (object, Action::Deleted, rest),
-        [object, "adopted", rest @ ..] => (object, Action::Adopted, rest),
-        [object, "released", rest @ ..] => (object, Action::Released, rest),
-        [object, "annotated", rest @ ..] => (object, Action::Annotated, rest),
-        [object, "pods", rest @ ..] => (object, Action::Pods, rest),
-        [object, rest @ ..] => (object, Action::Changed, rest),
+        [object, "created", replicas, rest @ ..] => (object, DecisionAction::Created(number(replicas)?), rest),
+        [object, from, "->", to, rest @ ..] => {
+            (object, DecisionAction::Resized { from: number(from)?, to: number(to)? }, rest)
+        }
+        [object, "deleted", rest @ ..] => (object, DecisionAction::Deleted, rest),
+        [object, "adopted", rest @ ..] => (object, DecisionAction::Adopted, rest),
+        [object, "released", rest @ ..] => (object, DecisionAction::Released, rest),
+        [object, "annotated", rest @ ..] => (object, DecisionAction::Annotated, rest),
+        [object, "pods", rest @ ..] => (object, DecisionAction::Pods, rest),
+        [object, rest @ ..] => (object, DecisionAction::Changed, rest),
         [] => return Err("empty".to_owned()),
     };
     Ok(Decision { object: (*object).to_owned(), action, details: fields(rest)? })
@@ -148,29 +151,29 @@ fn state(content: &str) -> Result<State, String> {
     }
 }
 
-fn fields(words: &[&str]) -> Result<Vec<Field>, String> {
+fn fields(words: &[&str]) -> Result<Vec<KeyValue>, String> {
     let field = |word: &&str| {
         let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not a key=value"))?;
-        Ok(Field { key: key.to_owned(), value: value.to_owned() })
+        Ok(KeyValue { key: key.to_owned(), value: value.to_owned() })
     };
     words.iter().map(field).collect()
 }
 
 /// `surge: 14 wanted, at most 13 allowed`.
-fn breach(content: &str) -> Result<Breach, String> {
+fn breach(content: &str) -> Result<InvariantBreach, String> {
     let (name, detail) = content.split_once(": ").ok_or("a breach without a detail")?;
     let invariant = Invariant::ALL
         .into_iter()
         .find(|invariant| invariant.name() == name)
         .ok_or_else(|| format!("no invariant `{name}`"))?;
-    Ok(Breach { invariant, detail: detail.to_owned() })
+    Ok(InvariantBreach { invariant, detail: detail.to_owned() })
 }
 
-fn events_heading(content: &str) -> Result<Events, String> {
+fn events_heading(content: &str) -> Result<TimelineEvents, String> {
     match content.strip_prefix("events").map(str::trim) {
-        Some("" | "none") => Ok(Events::All(Vec::new())),
+        Some("" | "none") => Ok(TimelineEvents::All(Vec::new())),
         Some(rest) => match rest.strip_prefix("not compared: ") {
-            Some(why) => Ok(Events::NotCompared(why.to_owned())),
+            Some(why) => Ok(TimelineEvents::NotCompared(why.to_owned())),
             None => Err(format!("`{rest}` says nothing about events")),
         },
         None => Err("no events".to_owned()),

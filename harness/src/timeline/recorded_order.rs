@@ -1,46 +1,48 @@
-//! The order in which a recording has the decisions of a step, where the timeline has another.
+//! The recording's order of the decisions of a step, if the timeline has another.
 //!
-//! A timeline has the order that upstream repeats, and one line for several resizes where only
-//! their sum repeats. That is what is compared; a reader who asks what led to what needs the
-//! recording's order, and the decision after which an invariant was broken.
+//! A timeline has the order that upstream repeats, and one line for several resizes if only their
+//! sum is repeatable. That is what is compared. A reader who wants to know what led to what needs
+//! the recording's order, and the decision that broke an invariant.
 
 use std::fmt::{Display, Formatter};
 
-use super::model::{Action, Breach, Decision, Step, StepId};
+use super::model::{Decision, DecisionAction, InvariantBreach, StepId, TimelineStep};
 
-/// What a recording has in a step.
+/// A line of a step in the recording's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Recorded {
+pub(super) enum RecordedLine {
     /// A decision about a ReplicaSet.
     Decision(Decision),
-    /// An invariant that the state after the decision before broke.
-    Breach(Breach),
+    /// A breach by the state after the decision before it.
+    Breach(InvariantBreach),
 }
 
-/// The recording's order of a step whose lines stand in another.
+/// The recording's order of a step whose timeline has another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedOrder {
-    /// The step.
+    /// Which step.
     pub step: StepId,
-    sequence: Vec<Recorded>,
+    sequence: Vec<RecordedLine>,
 }
 
 impl RecordedOrder {
-    /// Of a step, if its lines about ReplicaSets stand in another order or are fewer.
-    pub(super) fn of(step: &Step, sequence: Vec<Recorded>) -> Option<Self> {
+    /// Returns the recording's order if the step's lines about ReplicaSets have another, or are
+    /// fewer.
+    pub(super) fn of(step: &TimelineStep, sequence: Vec<RecordedLine>) -> Option<Self> {
         let recorded = sequence.iter().filter_map(|one| match one {
-            Recorded::Decision(decision) => Some((decision.object.as_str(), decision.action)),
-            Recorded::Breach(_) => None,
+            RecordedLine::Decision(decision) => Some((decision.object.as_str(), decision.action)),
+            RecordedLine::Breach(_) => None,
         });
-        let recorded: Vec<(&str, Action)> = recorded.collect();
-        let is_recorded =
-            |one: &&Decision| one.action != Action::Pods && recorded.iter().any(|(object, _)| *object == one.object);
-        let shown: Vec<(&str, Action)> =
+        let recorded: Vec<(&str, DecisionAction)> = recorded.collect();
+        let is_recorded = |one: &&Decision| {
+            one.action != DecisionAction::Pods && recorded.iter().any(|(object, _)| *object == one.object)
+        };
+        let shown: Vec<(&str, DecisionAction)> =
             step.decisions.iter().filter(is_recorded).map(|one| (one.object.as_str(), one.action)).collect();
-        // Lines of several Deployments stand one Deployment after the other.
+        // Lines of several Deployments are grouped by Deployment.
         let owner = |object: &str| object.rsplit_once('/').map(|(owner, _)| owner.to_owned());
         let differs = |name: Option<String>| {
-            let of_owner = |all: &[(&str, Action)]| {
+            let of_owner = |all: &[(&str, DecisionAction)]| {
                 all.iter()
                     .filter(|(object, _)| owner(object) == name)
                     .map(|(object, action)| ((*object).to_owned(), *action))
@@ -59,10 +61,10 @@ impl Display for RecordedOrder {
         write!(f, "{}: the recording has another order:", self.step)?;
         for (number, one) in self.sequence.iter().enumerate() {
             match one {
-                Recorded::Decision(decision) => {
+                RecordedLine::Decision(decision) => {
                     let comma = if number == 0 { "" } else { "," };
                     match decision.action {
-                        Action::Changed | Action::Annotated => {
+                        DecisionAction::Changed | DecisionAction::Annotated => {
                             let words: Vec<String> =
                                 decision.to_string().split_whitespace().map(str::to_owned).collect();
                             write!(f, "{comma} {}", words.join(" "))?;
@@ -70,7 +72,7 @@ impl Display for RecordedOrder {
                         action => write!(f, "{comma} {}{action}", decision.object)?,
                     }
                 }
-                Recorded::Breach(breach) => write!(f, " (breaks {}: {})", breach.invariant, breach.detail)?,
+                RecordedLine::Breach(breach) => write!(f, " (breaks {}: {})", breach.invariant, breach.detail)?,
             }
         }
         Ok(())

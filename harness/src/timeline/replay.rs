@@ -1,127 +1,136 @@
-//! A recording replayed, once, for everything that reads it: the timeline, who did the work, what
-//! the case expects of its pods, and its rules.
+//! Replays a recording once for all its readers: the timeline, the attribution of decisions, the
+//! expectation of named pods, and rules.
 //!
-//! Each entry is one [`Frame`]: the state after it, and how it came about. A [`Reader`] sees all of
-//! them in their order. That is the only place where a recording's versions are applied; whoever
-//! needs the state of the recorded world reads frames.
+//! Each entry is one [`Frame`]: the state after it, and what led to it. A [`FrameReader`] receives
+//! all frames in order. Versions are applied nowhere else; code that needs the recorded state reads
+//! frames.
 
 use serde_json::Value;
 
-use super::build::made;
+use super::build::decision_in;
 use super::model::{Decision, StepId};
-use super::names::Names;
+use super::names::NormalizedNames;
 use super::object;
-use super::order::Made;
-use super::world::{Held, POD, REPLICA_SET, World};
-use crate::pointer::At;
-use crate::recording::{Change, Entry, Recording, Version, Writer};
+use super::order::OrderedDecision;
+use super::recorded_objects::{POD, REPLICA_SET, RecordedObject, RecordedObjects};
+use crate::pointer::JsonPointer;
+use crate::recording::{ChangeType, ObjectVersion, Recording, RecordingEntry, WriterRole};
 
-/// One entry of a recording and the recorded world after it.
+/// An entry of a recording, and the recorded state after it.
 pub(crate) struct Frame<'f, 'a> {
-    /// The entry.
-    pub(crate) entry: &'a Entry,
-    /// The step that it belongs to.
+    pub(crate) entry: &'a RecordingEntry,
+    /// The step of the entry.
     pub(crate) step: StepId,
-    /// Which version of its step it is, from 1.
+    /// The number of the version within its step, from 1.
     pub(crate) number: u32,
-    /// The version that led to it, if one did. It is parsed, where the one of the entry may be
-    /// packed.
-    pub(crate) version: Option<&'f Version>,
+    /// The version that led to the state, if one did. It is parsed, although that of the entry may
+    /// be packed.
+    pub(crate) version: Option<&'f ObjectVersion>,
     /// Whether all of `given` has settled.
-    pub(crate) staged: bool,
-    /// What was decided in that version, by somebody other than the driver.
-    pub(super) made: Option<&'f Made>,
+    pub(crate) given_settled: bool,
+    /// The decision in that version, if another writer than the driver wrote it.
+    pub(super) ordered_decision: Option<&'f OrderedDecision>,
     /// The object before that version.
     pub(super) before: Option<&'f Value>,
     /// The state after it.
-    pub(super) world: &'f World<'a>,
-    /// The names that two runs share.
-    pub(super) names: &'f Names,
+    pub(super) objects: &'f RecordedObjects<'a>,
+    /// The names that are the same in every run.
+    pub(super) names: &'f NormalizedNames,
 }
 
 /// Reads a recording frame by frame.
-pub(crate) trait Reader<'a> {
-    /// A version is about to be applied to this world.
-    fn before(&mut self, version: &Version, world: &BeforeVersion<'_, 'a>) {
+pub(crate) trait FrameReader<'a> {
+    /// Called before a version is applied.
+    fn before(&mut self, version: &ObjectVersion, world: &BeforeVersion<'_, 'a>) {
         let _ = (version, world);
     }
 
-    /// The next frame.
+    /// Called for each frame.
     fn read(&mut self, frame: &Frame<'_, 'a>);
 }
 
-/// The recorded world before a version, for readers of this module's own.
-pub(crate) struct BeforeVersion<'w, 'a>(pub(super) &'w World<'a>);
+/// The recorded state before a version, for readers of this module.
+pub(crate) struct BeforeVersion<'w, 'a>(pub(super) &'w RecordedObjects<'a>);
 
-/// Show every entry to each of the readers, in order.
-pub(crate) fn replay<'a>(recording: &'a Recording, names: &Names, readers: &mut [&mut dyn Reader<'a>]) {
-    let mut world = World::default();
+/// Passes every entry to each of the readers, in order.
+pub(crate) fn replay<'a>(recording: &'a Recording, names: &NormalizedNames, readers: &mut [&mut dyn FrameReader<'a>]) {
+    let mut world = RecordedObjects::default();
     let (mut step, mut number) = (StepId::GIVEN, 0);
     let entries = &recording.entries;
-    let stage = staged_from(entries);
+    let stage = given_end(entries);
     for (at, entry) in entries.iter().enumerate() {
         let (unpacked, mut version, mut before, mut decided);
         (version, before, decided) = (None, None, None);
         match entry {
-            Entry::Step(mark) if StepId::of(mark) != step => (step, number) = (StepId::of(mark), 0),
-            Entry::Object(recorded) => {
+            RecordingEntry::Step(mark) if StepId::of(mark) != step => (step, number) = (StepId::of(mark), 0),
+            RecordingEntry::Object(recorded) => {
                 unpacked = recorded.unpacked();
                 let now = unpacked.as_ref().unwrap_or(recorded);
                 readers.iter_mut().for_each(|reader| reader.before(now, &BeforeVersion(&world)));
                 let object = match &unpacked {
-                    Some(unpacked) => Held::Parsed(unpacked.object.value()),
-                    None => Held::Recorded(&recorded.object),
+                    Some(unpacked) => RecordedObject::Parsed(unpacked.object.value()),
+                    None => RecordedObject::Recorded(&recorded.object),
                 };
                 (version, before, number) = (Some(now), world.apply(recorded, object), number + 1);
-                if now.by == Writer::Other {
-                    decided = made(before.as_deref(), now, &world, names);
+                if now.by == WriterRole::Other {
+                    decided = decision_in(before.as_deref(), now, &world, names);
                 }
             }
             _ => {}
         }
         let (staged, made, before) = (at >= stage, decided.as_ref(), before.as_deref());
-        let frame = Frame { entry, step, number, version, staged, made, before, world: &world, names };
+        let frame = Frame {
+            entry,
+            step,
+            number,
+            version,
+            given_settled: staged,
+            ordered_decision: made,
+            before,
+            objects: &world,
+            names,
+        };
         readers.iter_mut().for_each(|reader| reader.read(&frame));
     }
 }
 
-/// `given` settles object by object; the last time counts.
-fn staged_from(entries: &[Entry]) -> usize {
-    let first = entries.iter().position(|entry| matches!(entry, Entry::Step(mark) if mark.index > 0));
+/// The index of the entry after which `given` has settled; it settles several times, and the last
+/// one counts.
+fn given_end(entries: &[RecordingEntry]) -> usize {
+    let first = entries.iter().position(|entry| matches!(entry, RecordingEntry::Step(mark) if mark.index > 0));
     let given = &entries[..first.unwrap_or(entries.len())];
-    given.iter().rposition(|entry| matches!(entry, Entry::Settled(_))).unwrap_or(given.len())
+    given.iter().rposition(|entry| matches!(entry, RecordingEntry::Settled(_))).unwrap_or(given.len())
 }
 
 impl<'f> Frame<'f, '_> {
-    /// Whether it shows a state: the one after a version, or the one that has settled.
+    /// Whether the frame shows a state: one after a version, or a settled one.
     pub(crate) fn is_state(&self) -> bool {
-        self.version.is_some() || self.settled()
+        self.version.is_some() || self.is_settled()
     }
 
-    /// Whether nothing more happens before the next step.
-    pub(crate) fn settled(&self) -> bool {
-        matches!(self.entry, Entry::Settled(_))
+    /// Whether the frame shows a settled state.
+    pub(crate) fn is_settled(&self) -> bool {
+        matches!(self.entry, RecordingEntry::Settled(_))
     }
 
-    /// What was decided in its version, by somebody other than the driver.
+    /// The decision in its version, if another writer than the driver wrote it.
     pub(crate) fn decision(&self) -> Option<&Decision> {
-        self.made.map(|made| &made.decision)
+        self.ordered_decision.map(|made| &made.decision)
     }
 
-    /// The objects of a kind, each with the name that another run shares; ReplicaSets in the order
-    /// of their numbers.
-    pub(crate) fn all(&self, kind: &'static str) -> Vec<(String, &'f Value)> {
-        let mut all: Vec<&'f Value> = self.world.all(kind).collect();
+    /// The objects of a kind, each with its stable name; ReplicaSets in the order of their numbers.
+    pub(crate) fn objects_of_kind(&self, kind: &'static str) -> Vec<(String, &'f Value)> {
+        let mut all: Vec<&'f Value> = self.objects.of_kind(kind).collect();
         if kind == REPLICA_SET {
             all.sort_by_key(|set| self.names.rank(set));
         }
         all.into_iter().map(|object| (self.name(kind, object), object)).collect()
     }
 
-    /// The workload whose pod template, or time of a restart (`spec.restartAt`), somebody other
-    /// than the driver changed in this frame, as `kind/name`.
-    pub(crate) fn restarted(&self, kinds: &[&str]) -> Option<String> {
-        let version = self.version.filter(|it| it.by == Writer::Other && it.change != Change::Deleted)?;
+    /// The workload whose pod template or restart time (`spec.restartAt`) another writer than the
+    /// driver changed in this frame, as `kind/name`.
+    pub(crate) fn restarted_workload(&self, kinds: &[&str]) -> Option<String> {
+        let version = self.version.filter(|it| it.by == WriterRole::Other && it.change != ChangeType::Deleted)?;
         let asked = |object: &'f Value| ["/spec/template", "/spec/restartAt"].map(|field| object.at(field));
         let changed = asked(self.before?) != asked(&version.object);
         (kinds.contains(&version.kind.as_str()) && changed)
@@ -129,25 +138,25 @@ impl<'f> Frame<'f, '_> {
     }
 
     /// What led to this frame, in a few words.
-    pub(crate) fn how(&self) -> String {
-        match self.event() {
+    pub(crate) fn describe(&self) -> String {
+        match self.describe_version() {
             Some(event) => format!("after {event}, version {} of this step", self.number),
             None => "once it had settled".to_owned(),
         }
     }
 
-    /// What became of which object in its version, and what was decided: `ReplicaSet rs1 was
-    /// written (rs1 5 -> 4)`.
-    pub(crate) fn event(&self) -> Option<String> {
+    /// The change of an object in its version, and the decision: `ReplicaSet rs1 was written (rs1 5
+    /// -> 4)`.
+    pub(crate) fn describe_version(&self) -> Option<String> {
         let version = self.version?;
         let verb = match version.change {
-            Change::Added => "was created",
-            Change::Modified => "was written",
-            Change::Deleted => "was deleted",
+            ChangeType::Added => "was created",
+            ChangeType::Modified => "was written",
+            ChangeType::Deleted => "was deleted",
         };
         let whose = match &version.author {
             Some(author) => format!(" by {author}"),
-            None if version.by == Writer::Driver => " by the case".to_owned(),
+            None if version.by == WriterRole::Driver => " by the case".to_owned(),
             None => String::new(),
         };
         let name = self.name(&version.kind, &version.object);

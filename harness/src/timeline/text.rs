@@ -1,5 +1,4 @@
-//! A timeline as text: one decision a line, one object a line, so that a diff reads the same
-//! everywhere.
+//! A timeline as text: one decision or object per line, so that a diff reads the same everywhere.
 //!
 //! ```text
 //! step 1  set image=app:2
@@ -15,9 +14,10 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Formatter, Result};
 use std::sync::Arc;
 
-use super::line::Line;
+use super::line::TimelineLine;
 use super::model::{
-    Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline,
+    Decision, DecisionAction, EventLine, Invariant, InvariantBreach, KeyValue, Provenance, State, StepId, Timeline,
+    TimelineEvents, TimelineStep,
 };
 
 /// What stands after the label of a step whose resizes are joined.
@@ -43,54 +43,54 @@ impl Display for Timeline {
     }
 }
 
-/// As many lines of states a timeline has as can be read, or are cheap to go through.
-const STATES: usize = 10_000;
+/// The most lines of states that are readable and cheap.
+const MAX_STATES: usize = 10_000;
 
 impl Timeline {
-    /// As text; of one that has very many states only those that are not as they were after the
-    /// step before, and a line for each object that is gone. It says as much, and grows with what
-    /// happened instead of with what there is.
+    /// The timeline as text. One with very many states has only those that differ from the step
+    /// before, and a line for each object that is gone. It has the same information, and grows with
+    /// the changes instead of the number of objects.
     #[must_use]
-    pub fn in_short(&self) -> String {
+    pub fn to_abridged_text(&self) -> String {
         if !self.is_long() {
             return self.to_string();
         }
-        let blocks = self.steps.iter().map(|step| Block {
+        let blocks = self.steps.iter().map(|step| TextBlock {
             heading: step.heading(),
-            happened: step.lines_without_states().collect(),
+            lines: step.lines_without_states().collect(),
             states: &step.checkpoint,
         });
-        written(blocks, true) + &self.events.to_string()
+        render_blocks(blocks, true) + &self.events.to_string()
     }
 
-    /// Whether [`Timeline::in_short`] leaves something out.
+    /// Whether [`Timeline::to_abridged_text`] omits something.
     pub(super) fn is_long(&self) -> bool {
         is_long(self.steps.iter().map(|step| step.checkpoint.as_slice()))
     }
 }
 
 /// Lines under one heading, and the states after them.
-pub(super) struct Block<'a> {
+pub(super) struct TextBlock<'a> {
     pub(super) heading: String,
-    pub(super) happened: Vec<Line>,
+    pub(super) lines: Vec<TimelineLine>,
     pub(super) states: &'a [Arc<State>],
 }
 
-/// Whether there are so many states that those which are as before are left out.
+/// Whether there are so many states that unchanged ones are omitted.
 pub(super) fn is_long<'a>(states: impl Iterator<Item = &'a [Arc<State>]>) -> bool {
-    states.map(<[_]>::len).sum::<usize>() > STATES
+    states.map(<[_]>::len).sum::<usize>() > MAX_STATES
 }
 
-/// These blocks as text, with all states or those that are not as they were.
-pub(super) fn written<'a>(blocks: impl Iterator<Item = Block<'a>>, changes_alone: bool) -> String {
+/// Formats blocks with all states, or only with those that changed.
+pub(super) fn render_blocks<'a>(blocks: impl Iterator<Item = TextBlock<'a>>, only_changes: bool) -> String {
     let mut text = String::new();
     let mut before: &[Arc<State>] = &[];
-    for Block { heading, happened, states } in blocks {
+    for TextBlock { heading, lines: happened, states } in blocks {
         text += &heading;
         text.push('\n');
-        let left = match changes_alone {
-            true => changed(before, states),
-            false => states.iter().cloned().map(Line::State).collect(),
+        let left = match only_changes {
+            true => changed_lines(before, states),
+            false => states.iter().cloned().map(TimelineLine::State).collect(),
         };
         for line in happened.into_iter().chain(left) {
             text += &line.indented();
@@ -101,9 +101,9 @@ pub(super) fn written<'a>(blocks: impl Iterator<Item = Block<'a>>, changes_alone
     text
 }
 
-/// The states that are not as they were, and what is gone. What changed in a step stands close
-/// together, and what is the same at both ends is not looked at twice.
-fn changed(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<Line> {
+/// The states that changed, and the objects that are gone. Changes of one step are close together,
+/// so a common prefix and suffix are skipped.
+fn changed_lines(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<TimelineLine> {
     let is_same = |(was, is): &(&Arc<State>, &Arc<State>)| Arc::ptr_eq(was, is) || was == is;
     let first = before.iter().zip(now).take_while(is_same).count();
     let (before, now) = (&before[first..], &now[first..]);
@@ -112,13 +112,13 @@ fn changed(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<Line> {
     let names = |states: &[Arc<State>]| states.iter().map(|state| state.object.clone()).collect::<BTreeSet<_>>();
     let (there, same) = (names(now), before.iter().collect::<BTreeSet<_>>());
     let gone = before.iter().filter(|state| !there.contains(&state.object));
-    let gone = gone.map(|state| Line::Meeting(format!("{} is gone", state.object)));
-    now.iter().filter(|state| !same.contains(state)).cloned().map(Line::State).chain(gone).collect()
+    let gone = gone.map(|state| TimelineLine::Injection(format!("{} is gone", state.object)));
+    now.iter().filter(|state| !same.contains(state)).cloned().map(TimelineLine::State).chain(gone).collect()
 }
 
 impl Display for Provenance {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let Self { name, controller, server, recordings, seen, boots } = self;
+        let Self { name, controller, server, recordings, times_seen: seen, boots } = self;
         let seen = seen.map_or_else(String::new, |seen| format!("seen {seen} of "));
         let s = |n: &u32| if *n == 1 { "" } else { "s" };
         let (rs, bs) = (s(recordings), s(boots));
@@ -129,17 +129,17 @@ impl Display for Provenance {
     }
 }
 
-impl Step {
+impl TimelineStep {
     /// The line that opens the step: `step 1  set image=app:2`.
     #[must_use]
     pub fn heading(&self) -> String {
         let joined = if self.joined { JOINED } else { "" };
-        // Padded without a blank at the end when there is no label.
+        // Padded, but without a trailing blank if there is no label.
         format!("{:<6}  {}{joined}", self.id.to_string(), self.label).trim_end().to_owned()
     }
 }
 
-impl Display for Events {
+impl Display for TimelineEvents {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         self.lines().iter().try_for_each(|line| writeln!(f, "{}", line.indented()))
     }
@@ -164,7 +164,7 @@ impl Display for StepId {
 impl Display for Decision {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let gap = match self.action {
-            Action::Changed | Action::Annotated => " ",
+            DecisionAction::Changed | DecisionAction::Annotated => " ",
             _ => "  ",
         };
         write!(f, "{}{}", self.object, self.action)?;
@@ -172,7 +172,7 @@ impl Display for Decision {
     }
 }
 
-impl Display for Action {
+impl Display for DecisionAction {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Created(replicas) => write!(f, " created {replicas}"),
@@ -194,13 +194,13 @@ impl Display for State {
     }
 }
 
-impl Display for Field {
+impl Display for KeyValue {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "{}={}", self.key, self.value)
     }
 }
 
-impl Display for Breach {
+impl Display for InvariantBreach {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "{}: {}", self.invariant, self.detail)
     }
@@ -212,8 +212,8 @@ impl Display for Invariant {
     }
 }
 
-/// The fields, separated by blanks, the first by `gap`.
-fn write_fields(f: &mut Formatter<'_>, gap: &str, fields: &[Field]) -> Result {
+/// The fields, separated by blanks; `gap` is before the first.
+fn write_fields(f: &mut Formatter<'_>, gap: &str, fields: &[KeyValue]) -> Result {
     for (at, field) in fields.iter().enumerate() {
         write!(f, "{}{field}", if at == 0 { gap } else { " " })?;
     }

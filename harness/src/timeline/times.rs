@@ -1,9 +1,9 @@
-//! Times in annotations of workloads, where restarts are judged: a controller notes when it did
-//! something. A Rollout's `spec.restartAt` is such a time, too.
+//! Recognises times in annotations of workloads, where restarts are judged: a controller records
+//! when it did something. A Rollout's `spec.restartAt` is such a time, too.
 //!
-//! A recording on another day, or in real time, has other times for the same behaviour. What
-//! repeats is that the field has the time at which it was written, and that is what a timeline
-//! says: `$(NOW)`. Any other time stands as it is.
+//! Another recording of the same behaviour has other times. The repeatable part is that the field
+//! has the time of its own write, so a timeline replaces such a time by `$(NOW)`. Other times stay
+//! as they are.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,39 +11,39 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::model::{Decision, Field};
+use super::model::{Decision, KeyValue};
 
-/// What stands for the time of the write.
+/// Replaces the time of the write.
 const NOW: &str = "$(NOW)";
 /// The key of a decision's annotations.
 const ANNOTATIONS: &str = "annotations";
-/// The key of the time from which on a Rollout restarts its pods.
+/// The key of the time at which a Rollout restarts its pods.
 const RESTART_AT: &str = "spec.restartAt";
-/// How long before or after a write was seen it may have been decided: such times are whole
+/// How much a decision's time may differ from that of the recorded version: such times are whole
 /// seconds, and a busy server is late.
-const ABOUT: Duration = Duration::from_secs(5);
+const TOLERANCE: Duration = Duration::from_secs(5);
 
 /// Recognises times by when they were written.
 #[derive(Debug)]
-pub(super) struct Times {
-    began: Timestamp,
-    /// Those that were written at their own time; a copy of an annotation is made later.
-    known: BTreeSet<String>,
+pub(super) struct WriteTimes {
+    start: Timestamp,
+    /// Times that were written as the current time; an annotation may be copied later.
+    write_times: BTreeSet<String>,
 }
 
-impl Times {
-    /// Of a recording that began then.
+impl WriteTimes {
+    /// For a recording that began at this time.
     pub(super) const fn since(began: Timestamp) -> Self {
-        Self { began, known: BTreeSet::new() }
+        Self { start: began, write_times: BTreeSet::new() }
     }
 
-    /// A decision that was seen so many milliseconds after the beginning, without the times that
-    /// are its own.
-    pub(super) fn relative(&mut self, mut decision: Decision, at: u64) -> Decision {
-        let written = self.began.saturating_add(Duration::from_millis(at)).unwrap_or(self.began);
+    /// Replaces times of its own in a decision that was recorded this many milliseconds after the
+    /// beginning.
+    pub(super) fn normalize(&mut self, mut decision: Decision, at: u64) -> Decision {
+        let written = self.start.saturating_add(Duration::from_millis(at)).unwrap_or(self.start);
         for field in &mut decision.details {
             if field.key == RESTART_AT && self.is_now(&field.value, written) {
-                *field = Field::new(RESTART_AT, NOW);
+                *field = KeyValue::new(RESTART_AT, NOW);
             }
             if field.key != ANNOTATIONS {
                 continue;
@@ -54,18 +54,18 @@ impl Times {
                     *value = NOW.into();
                 }
             }
-            *field = Field::json(ANNOTATIONS, &Value::Object(all));
+            *field = KeyValue::json(ANNOTATIONS, &Value::Object(all));
         }
         decision
     }
 
     /// Whether a text is the time at which it was first written.
-    fn is_now(&mut self, text: &str, written: Timestamp) -> bool {
+    fn is_now(&mut self, text: &str, write_time: Timestamp) -> bool {
         let Ok(time) = text.parse::<Timestamp>() else { return false };
-        if written.duration_since(time).unsigned_abs() <= ABOUT {
-            self.known.insert(text.to_owned());
+        if write_time.duration_since(time).unsigned_abs() <= TOLERANCE {
+            self.write_times.insert(text.to_owned());
         }
-        self.known.contains(text)
+        self.write_times.contains(text)
     }
 }
 
@@ -73,16 +73,16 @@ impl Times {
 mod tests {
     use serde_json::json;
 
-    use super::super::model::Action;
+    use super::super::model::DecisionAction;
     use super::*;
 
     #[test]
-    fn a_time_that_is_its_writes_own_repeats_and_so_does_its_copy() {
-        let mut times = Times::since("2026-11-25T10:00:00Z".parse().unwrap());
+    fn own_time_of_write_and_its_copies_are_replaced() {
+        let mut times = WriteTimes::since("2026-11-25T10:00:00Z".parse().unwrap());
         let mut at = |time: &str, at: u64| {
-            let details = vec![Field::json("annotations", &json!({"at": time, "auto": "true"}))];
-            let decision = Decision { object: "web".to_owned(), action: Action::Changed, details };
-            times.relative(decision, at).details.remove(0).value
+            let details = vec![KeyValue::json("annotations", &json!({"at": time, "auto": "true"}))];
+            let decision = Decision { object: "web".to_owned(), action: DecisionAction::Changed, details };
+            times.normalize(decision, at).details.remove(0).value
         };
         let now = r#"{"at":"$(NOW)","auto":"true"}"#;
         assert_eq!(at("2026-11-25T10:00:12Z", 12_900), now);
@@ -92,12 +92,12 @@ mod tests {
     }
 
     #[test]
-    fn a_rollout_restarts_from_now_on() {
-        let mut times = Times::since("2026-11-25T10:00:00Z".parse().unwrap());
+    fn restart_time_of_rollout_is_replaced() {
+        let mut times = WriteTimes::since("2026-11-25T10:00:00Z".parse().unwrap());
         let mut at = |key: &str, time: &str, at: u64| {
-            let details = vec![Field::new(key, time)];
+            let details = vec![KeyValue::new(key, time)];
             times
-                .relative(Decision { object: "rollout/web".to_owned(), action: Action::Changed, details }, at)
+                .normalize(Decision { object: "rollout/web".to_owned(), action: DecisionAction::Changed, details }, at)
                 .details
                 .remove(0)
                 .value

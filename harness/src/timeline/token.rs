@@ -1,13 +1,13 @@
-//! The words of a timeline's line: blanks separate them, JSON strings hold blanks.
+//! The words of a timeline's line: separated by blanks; JSON strings may contain blanks.
 
-/// A value as one word: bare if it has neither blanks, quotes nor control characters, else as a
-/// JSON string.
+/// A value as one word: bare if it contains neither blanks, quotes nor control characters, else as
+/// a JSON string.
 pub(super) fn quote(text: &str) -> String {
     let bare = !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !c.is_control() && c != '"');
     if bare { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
-/// The words of a line. Blanks inside JSON strings do not separate.
+/// The words of a line. Blanks inside of JSON strings do not separate.
 pub(super) fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut start = None;

@@ -1,29 +1,29 @@
-//! Where two timelines differ.
+//! Finds the differences between two timelines.
 //!
-//! Steps are paired by their ids, and within a step decisions and checkpoint are compared line by
-//! line: typed lines, each of which is printed as it is, so that what a reader sees is what was
-//! judged. Broken invariants are left to `judge`: they are no expectation.
+//! Steps are paired by id, and the decisions and the checkpoint of a step are compared line by
+//! line. Lines are typed and printed as they are, so a reader sees exactly what was compared.
+//! Broken invariants are left to `judge`: they are not part of an expectation.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Formatter};
 
-use crate::timeline::{Events, Line, Step, StepId, Timeline};
+use crate::timeline::{StepId, Timeline, TimelineEvents, TimelineLine, TimelineStep};
 
-/// What two timelines come to.
+/// The differences between two timelines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Comparison {
-    /// Every difference, in the order of the steps; events last.
+pub struct TimelineComparison {
+    /// All differences, in the order of the steps; Events last.
     pub differences: Vec<Difference>,
-    /// Steps that are the same only once successive resizes of one ReplicaSet are joined. A note,
-    /// not a difference.
+    /// Steps that are equal only after successive resizes of one ReplicaSet are joined. A note, not
+    /// a difference.
     pub joined: Vec<StepId>,
-    /// The first step whose label differs: the timelines belong to two versions of the case.
-    pub relabelled: Option<Relabelled>,
+    /// The first step whose label differs: the timelines are of two versions of the case.
+    pub label_mismatch: Option<LabelMismatch>,
 }
 
-/// A step that the two timelines call by different names.
+/// A step with different labels in the two timelines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Relabelled {
+pub struct LabelMismatch {
     /// Which step.
     pub step: StepId,
     /// Its label in the expected timeline.
@@ -32,53 +32,53 @@ pub struct Relabelled {
     pub actual: String,
 }
 
-/// One step, or the events, in which two timelines differ.
+/// A step, or the Events, in which two timelines differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Where.
-    pub place: Place,
-    /// What the step does; empty for events.
+    pub place: TimelineLocation,
+    /// The label of the step; empty for Events.
     pub label: String,
-    /// All the lines that were expected; `None` if the step was not expected at all.
-    pub expected: Option<Vec<Line>>,
-    /// All the lines that there are; `None` if the step was never made.
-    pub actual: Option<Vec<Line>>,
-    /// The first line that differs, from 0; the number of lines of the shorter side if it just
-    /// ends.
+    /// All expected lines; `None` if the step was not expected.
+    pub expected: Option<Vec<TimelineLine>>,
+    /// All actual lines; `None` if the step was not performed.
+    pub actual: Option<Vec<TimelineLine>>,
+    /// The first line that differs, from 0; the number of lines of the shorter side if the longer
+    /// one continues.
     pub at: usize,
 }
 
-/// Where in a timeline.
+/// A location in a timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// At a step.
+pub enum TimelineLocation {
+    /// A step.
     Step(StepId),
-    /// In the events at the end.
+    /// The Events at the end.
     Events,
 }
 
-/// Neither timeline holds a decision: that two did nothing proves nothing.
+/// Neither timeline has a decision: that two controllers did nothing proves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("neither controller made a decision, so there is nothing to compare")]
 pub struct BothIdle;
 
-/// Compare with a golden timeline: resizes are joined where the expected timeline is marked so.
+/// Compares with a golden timeline: resizes are joined in steps that are marked so.
 ///
 /// # Errors
 /// [`BothIdle`].
-pub fn compare(expected: &Timeline, actual: &Timeline) -> Result<Comparison, BothIdle> {
+pub fn compare(expected: &Timeline, actual: &Timeline) -> Result<TimelineComparison, BothIdle> {
     compare_by(expected, actual, |expected, actual, _| {
         let join = expected.joined;
         difference(lines(expected, join), lines(actual, join))
     })
 }
 
-/// Compare two live runs: strictly; steps that differ only in how a resize was split are noted as
+/// Compares two live runs strictly; steps that differ only in how a resize is split are noted as
 /// joined.
 ///
 /// # Errors
 /// [`BothIdle`].
-pub fn compare_live(expected: &Timeline, actual: &Timeline) -> Result<Comparison, BothIdle> {
+pub fn compare_live(expected: &Timeline, actual: &Timeline) -> Result<TimelineComparison, BothIdle> {
     compare_by(expected, actual, |expected, actual, joined| {
         let strict = difference(lines(expected, false), lines(actual, false))?;
         if difference(lines(expected, true), lines(actual, true)).is_some() {
@@ -89,21 +89,21 @@ pub fn compare_live(expected: &Timeline, actual: &Timeline) -> Result<Comparison
     })
 }
 
-/// What differs in a step: both sides' lines, and the first that differs.
-type Lines = (Vec<Line>, Vec<Line>, usize);
+/// The lines of both sides, and the index of the first that differs.
+type Lines = (Vec<TimelineLine>, Vec<TimelineLine>, usize);
 
 fn compare_by(
     expected: &Timeline,
     actual: &Timeline,
-    differ: impl Fn(&Step, &Step, &mut Vec<StepId>) -> Option<Lines>,
-) -> Result<Comparison, BothIdle> {
+    differ: impl Fn(&TimelineStep, &TimelineStep, &mut Vec<StepId>) -> Option<Lines>,
+) -> Result<TimelineComparison, BothIdle> {
     if expected.is_idle() && actual.is_idle() {
         return Err(BothIdle);
     }
-    let mut comparison = Comparison::default();
+    let mut comparison = TimelineComparison::default();
     let ids: BTreeSet<StepId> = expected.steps.iter().chain(&actual.steps).map(|step| step.id).collect();
     for id in ids {
-        let whole = |step: &Step| Some(lines(step, false));
+        let whole = |step: &TimelineStep| Some(lines(step, false));
         let (label, sides) = match (expected.step(id), actual.step(id)) {
             (Some(expected), Some(actual)) => {
                 comparison.note_label(expected, actual);
@@ -115,7 +115,7 @@ fn compare_by(
             (None, None) => continue,
         };
         comparison.differences.extend(sides.map(|(expected, actual, at)| Difference {
-            place: Place::Step(id),
+            place: TimelineLocation::Step(id),
             label: label.clone(),
             expected,
             actual,
@@ -127,13 +127,13 @@ fn compare_by(
 }
 
 /// The lines of a step that are compared.
-fn lines(step: &Step, join: bool) -> Vec<Line> {
+fn lines(step: &TimelineStep, join: bool) -> Vec<TimelineLine> {
     let step = if join { step.to_joined() } else { step.clone() };
-    Step { breaches: Vec::new(), ..step }.lines()
+    TimelineStep { breaches: Vec::new(), ..step }.lines()
 }
 
-/// Both sides and the first line that differs, if any does.
-pub(super) fn difference(expected: Vec<Line>, actual: Vec<Line>) -> Option<Lines> {
+/// Both sides, and the index of the first line that differs, if any does.
+pub(super) fn difference(expected: Vec<TimelineLine>, actual: Vec<TimelineLine>) -> Option<Lines> {
     if expected == actual {
         return None;
     }
@@ -141,24 +141,24 @@ pub(super) fn difference(expected: Vec<Line>, actual: Vec<Line>) -> Option<Lines
     Some((expected, actual, at))
 }
 
-/// Events are compared where both sides have all of theirs; too many where few were expected differ
-/// as well.
-fn events(expected: &Events, actual: &Events) -> Option<Difference> {
+/// Events are compared if both sides are complete; too many Events where few were expected are a
+/// difference, too.
+fn events(expected: &TimelineEvents, actual: &TimelineEvents) -> Option<Difference> {
     match (expected, actual) {
-        (Events::NotCompared(_), _) => return None,
-        (Events::All(_), Events::NotCompared(_)) if !actual.too_many() => return None,
-        (Events::All(_), _) => {}
+        (TimelineEvents::NotCompared(_), _) => return None,
+        (TimelineEvents::All(_), TimelineEvents::NotCompared(_)) if !actual.is_too_many() => return None,
+        (TimelineEvents::All(_), _) => {}
     }
     let (expected, actual, at) = difference(expected.lines(), actual.lines())?;
     let (expected, actual) = (Some(expected), Some(actual));
-    Some(Difference { place: Place::Events, label: String::new(), expected, actual, at })
+    Some(Difference { place: TimelineLocation::Events, label: String::new(), expected, actual, at })
 }
 
-impl Comparison {
-    /// Whether nothing differs.
+impl TimelineComparison {
+    /// Whether there is no difference.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        self.differences.is_empty() && self.relabelled.is_none()
+        self.differences.is_empty() && self.label_mismatch.is_none()
     }
 
     /// The first difference.
@@ -167,49 +167,49 @@ impl Comparison {
         self.differences.first()
     }
 
-    /// `given` is named by its parts, whose number is the subject's doing; the other steps by the
-    /// case alone.
-    fn note_label(&mut self, expected: &Step, actual: &Step) {
+    /// The label of `given` depends on the number of its sub-steps, and so on the subject; other
+    /// labels depend on the case alone.
+    fn note_label(&mut self, expected: &TimelineStep, actual: &TimelineStep) {
         let differs = expected.label != actual.label && expected.id != StepId::GIVEN;
-        if differs && self.relabelled.is_none() {
+        if differs && self.label_mismatch.is_none() {
             let (was, is) = (expected.label.clone(), actual.label.clone());
-            self.relabelled = Some(Relabelled { step: expected.id, expected: was, actual: is });
+            self.label_mismatch = Some(LabelMismatch { step: expected.id, expected: was, actual: is });
         }
     }
 }
 
 impl Difference {
-    /// The first expected line that differs; `None` where nothing more was expected.
+    /// The first expected line that differs; `None` if no further line was expected.
     #[must_use]
-    pub fn expected_line(&self) -> Option<&Line> {
+    pub fn expected_line(&self) -> Option<&TimelineLine> {
         self.expected.as_ref()?.get(self.at)
     }
 
-    /// The line that stands in its place; `None` where nothing more came.
+    /// The actual line in its place; `None` if there is none.
     #[must_use]
-    pub fn actual_line(&self) -> Option<&Line> {
+    pub fn actual_line(&self) -> Option<&TimelineLine> {
         self.actual.as_ref()?.get(self.at)
     }
 }
 
 impl Difference {
-    /// Whether the line that came is one too many, and the expected one comes after it.
+    /// Whether the actual line is an additional one, and the expected line follows it.
     #[must_use]
     pub fn is_inserted(&self) -> bool {
         self.comes_later(&self.actual, &self.expected)
     }
 
-    /// Whether the expected line is left out, and the one that came was expected after it.
+    /// Whether the expected line is missing, and the actual line was expected after it.
     #[must_use]
     pub fn is_left_out(&self) -> bool {
         self.comes_later(&self.expected, &self.actual)
     }
 
-    /// Whether the line of the others comes later in these, and the line of these no more in the
-    /// others.
-    fn comes_later(&self, these: &Option<Vec<Line>>, others: &Option<Vec<Line>>) -> bool {
+    /// Whether the first differing line of `others` appears later in `these`, and not the other way
+    /// round.
+    fn comes_later(&self, these: &Option<Vec<TimelineLine>>, others: &Option<Vec<TimelineLine>>) -> bool {
         let (Some(these), Some(others)) = (these, others) else { return false };
-        let rest = |lines: &[Line], line: Option<&Line>| {
+        let rest = |lines: &[TimelineLine], line: Option<&TimelineLine>| {
             line.is_some_and(|line| lines.iter().skip(self.at).any(|it| it == line))
         };
         rest(these, others.get(self.at)) && !rest(others, these.get(self.at))
@@ -232,7 +232,7 @@ impl Display for Difference {
     }
 }
 
-impl Display for Place {
+impl Display for TimelineLocation {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Step(id) => id.fmt(f),

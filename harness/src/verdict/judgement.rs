@@ -1,15 +1,15 @@
-//! The shape of a judgement: plain data that reports are made of.
+//! The structure of a judgement: plain data for reports.
 
 use std::sync::Arc;
 
-use super::compare::{Comparison, Difference, Place, Relabelled};
+use super::compare::{Difference, LabelMismatch, TimelineComparison, TimelineLocation};
 use crate::case::Case;
-use crate::controllers::Controllers;
-use crate::outcome::{Outcome, Verdict};
-use crate::plain::{line, tidy, tidy_lines};
+use crate::controllers::ControllerSet;
+use crate::outcome::{RunOutcome, Verdict};
 use crate::recording::{Blame, Diagnosis, Identity, Trouble};
-use crate::rules::Broken;
-use crate::timeline::{Breach, Golden, Metrics, Provenance, RecordedOrder, Timeline};
+use crate::rules::BrokenRule;
+use crate::sanitize::{line, sanitize_line, sanitize_lines};
+use crate::timeline::{GoldenOutcomes, InvariantBreach, Provenance, RecordedOrder, RunMetrics, Timeline};
 
 /// What one recording says about its subject.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,139 +18,137 @@ pub struct Judgement {
     pub case: String,
     /// The case file's path.
     pub path: String,
-    /// The case itself.
+    /// The case.
     pub definition: Arc<Case>,
-    /// Who was judged.
+    /// The subject.
     pub subject: Identity,
-    /// Where.
+    /// The cluster.
     pub cluster: Identity,
-    /// The controllers that the subject was said to bring.
-    pub under_test: Controllers,
-    /// Whose the controllers were that the subject did not bring, where that is not what such a
-    /// cluster has anyway.
+    /// The controllers that the subject was declared to bring.
+    pub under_test: ControllerSet,
+    /// Whose controllers ran beside the subject, if not the cluster's default ones.
     pub cluster_controllers: Option<Identity>,
-    /// Whether a kubelet ran the pods there.
+    /// Whether a kubelet ran the pods.
     pub real_pods: bool,
-    /// The definitions that the case brought and whose rules in CEL the server did not evaluate.
+    /// The case's CustomResourceDefinitions whose CEL rules the server did not evaluate.
     pub unevaluated: Vec<String>,
     /// The verdict.
     pub verdict: Verdict,
-    /// What the subject was held against.
-    pub blessing: Blessing,
-    /// Which of several outcomes that was; `None` where there is one.
-    pub nearest: Option<Nearest>,
+    /// What the subject was compared with.
+    pub basis: ComparisonBasis,
+    /// Which of several outcomes that was; `None` if there is one.
+    pub nearest: Option<NearestOutcome>,
     /// Everything that speaks against the subject or the test environment, in the order of the
-    /// steps. The first is what a report shows.
-    pub findings: Vec<Finding>,
-    /// Every difference to what was expected, evidence or not.
-    pub comparison: Option<Comparison>,
-    /// What the subject did.
+    /// steps. Reports show the first.
+    pub findings: Vec<VerdictFinding>,
+    /// All differences to what was expected, whether they are evidence or not.
+    pub comparison: Option<TimelineComparison>,
+    /// What the subject decided.
     pub timeline: Timeline,
-    /// The steps whose lines stand in another order than in the recording.
+    /// The recording's order of steps whose timeline has another.
     pub orders: Vec<RecordedOrder>,
-    /// What it cost.
-    pub metrics: Metrics,
-    /// What helps to find out why it got into trouble.
+    /// The cost of the run.
+    pub metrics: RunMetrics,
+    /// Details that help to explain the subject's trouble.
     pub diagnosis: Option<Diagnosis>,
 }
 
-/// What a subject was held against.
+/// What a subject was compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Blessing {
+pub enum ComparisonBasis {
     /// A golden timeline.
     Golden(Option<Provenance>),
-    /// Another run, of this subject.
+    /// Another run, with this subject.
     Live(Identity),
-    /// Nothing but the invariants: the case was never blessed.
+    /// The invariants alone: the case was never blessed.
     Unblessed,
-    /// The case's rules, which are all that is expected.
+    /// The case's rules alone.
     Rules,
-    /// Nothing but the invariants: the golden timeline is of another version of the case. With the
-    /// first step that is called differently, if any is.
-    Changed(Option<Relabelled>),
+    /// The invariants alone: the golden timeline is of another version of the case. With the first
+    /// step whose label differs, if there is one.
+    Changed(Option<LabelMismatch>),
 }
 
-/// Which of upstream's outcomes a subject was held against: the one that fits, or the one with
-/// which it agrees longest.
+/// Which of upstream's outcomes a subject was compared with: the one that matches, or the nearest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Nearest {
+pub struct NearestOutcome {
     /// Its number, from 1.
     pub number: usize,
-    /// How many there are.
-    pub of: usize,
+    /// The number of outcomes.
+    pub total: usize,
 }
 
-/// One thing that is wrong.
+/// A single finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct VerdictFinding {
     /// Where in the timeline.
-    pub place: Place,
-    /// What the step does; empty for events.
+    pub place: TimelineLocation,
+    /// The label of the step; empty for Events.
     pub label: String,
-    /// The line of the case file, where there is one.
+    /// The line of the case file, if there is one.
     pub line: Option<usize>,
     /// What is wrong.
-    pub what: What,
+    pub kind: FindingKind,
 }
 
-/// What can be wrong.
+/// What a finding reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
-    /// The subject did something else than was expected.
+pub enum FindingKind {
+    /// The subject did something else than expected.
     Divergence(Difference),
-    /// The namespace never came to rest; whose fault and why.
+    /// The namespace did not settle: whose fault, and why.
     Unsettled(Trouble),
-    /// The step could not be made, or something broke; whose fault and why.
+    /// The step could not be performed, or something failed: whose fault, and why.
     Trouble(Trouble),
     /// An invariant was broken.
-    Breach(Breach),
-    /// Other pods live on than the case says.
+    Breach(InvariantBreach),
+    /// Other pods are alive than the case expects.
     Unexpected(String),
     /// A rule of the case does not hold.
-    Rule(Broken),
-    /// The run that this one is held against broke here; why.
+    Rule(BrokenRule),
+    /// The run that this one is compared with failed here; why.
     OtherRun(String),
-    /// Neither side holds a decision.
+    /// Neither side has a decision.
     BothIdle,
 }
 
-fn plain(identity: &mut Identity) {
-    tidy(&mut identity.name);
-    tidy(&mut identity.program);
-    tidy(&mut identity.version);
+fn sanitize_identity(identity: &mut Identity) {
+    sanitize_line(&mut identity.name);
+    sanitize_line(&mut identity.program);
+    sanitize_line(&mut identity.version);
 }
 
-impl What {
-    fn plain(&mut self) {
+impl FindingKind {
+    fn sanitize(&mut self) {
         match self {
             Self::Unsettled(Trouble { why, .. })
             | Self::Trouble(Trouble { why, .. })
             | Self::Unexpected(why)
-            | Self::OtherRun(why) => tidy_lines(why),
-            Self::Rule(Broken { rule, frame, why, unfit: _, values }) => {
-                [&mut rule.text, frame, why].into_iter().for_each(tidy_lines);
+            | Self::OtherRun(why) => sanitize_lines(why),
+            Self::Rule(BrokenRule { rule, frame, why, is_unevaluable: _, values }) => {
+                [&mut rule.text, frame, why].into_iter().for_each(sanitize_lines);
                 for (name, value) in values {
-                    tidy(name);
-                    tidy(value);
+                    sanitize_line(name);
+                    sanitize_line(value);
                 }
             }
-            // Out of timelines, which are plain already.
+            // They come from timelines, which are sanitized already.
             Self::Divergence(_) | Self::Breach(_) | Self::BothIdle => {}
         }
     }
 
     /// Whether it is a rule that cannot be evaluated.
     #[must_use]
-    pub const fn is_unfit(&self) -> bool {
-        matches!(self, Self::Rule(Broken { unfit: true, .. }))
+    pub const fn is_unevaluable(&self) -> bool {
+        matches!(self, Self::Rule(BrokenRule { is_unevaluable: true, .. }))
     }
 
-    /// Whom it speaks against.
+    /// Against which party it speaks.
     #[must_use]
     pub const fn blame(&self) -> Blame {
         match self {
             // A rule that cannot be evaluated says nothing about the subject: the case is bad.
-            Self::Rule(broken) if broken.unfit => Blame::Environment,
+            Self::Rule(broken) if broken.is_unevaluable => Blame::Environment,
             Self::Divergence(_) | Self::Breach(_) | Self::Unexpected(_) | Self::Rule(_) => Blame::Subject,
             Self::Unsettled(trouble) | Self::Trouble(trouble) => trouble.blame,
             Self::OtherRun(_) | Self::BothIdle => Blame::Environment,
@@ -159,64 +157,71 @@ impl What {
 }
 
 impl Judgement {
-    /// The same in plain text: names and messages of a recording act on no terminal, and in no job,
-    /// that they are shown in. The case's text stays as it is written; who shows a line of it makes
-    /// that plain.
-    pub(super) fn plain(mut self) -> Self {
-        [&mut self.case, &mut self.path].into_iter().for_each(tidy);
-        [&mut self.subject, &mut self.cluster].into_iter().chain(&mut self.cluster_controllers).for_each(plain);
-        match &mut self.blessing {
-            Blessing::Live(other) => plain(other),
-            // Out of timelines, which are plain already.
-            Blessing::Golden(_) | Blessing::Unblessed | Blessing::Rules | Blessing::Changed(_) => {}
+    /// Sanitizes names and messages, which must not control a terminal or a CI job that shows them.
+    /// The case's text stays as it is; code that shows a line of it sanitizes it.
+    pub(super) fn sanitize(mut self) -> Self {
+        [&mut self.case, &mut self.path].into_iter().for_each(sanitize_line);
+        [&mut self.subject, &mut self.cluster]
+            .into_iter()
+            .chain(&mut self.cluster_controllers)
+            .for_each(sanitize_identity);
+        match &mut self.basis {
+            ComparisonBasis::Live(other) => sanitize_identity(other),
+            // They come from timelines, which are sanitized already.
+            ComparisonBasis::Golden(_)
+            | ComparisonBasis::Unblessed
+            | ComparisonBasis::Rules
+            | ComparisonBasis::Changed(_) => {}
         }
         for finding in &mut self.findings {
-            tidy(&mut finding.label);
-            finding.what.plain();
+            sanitize_line(&mut finding.label);
+            finding.kind.sanitize();
         }
-        let Metrics { requests, refused, ignored_status, undeclared, .. } = &mut self.metrics;
+        let RunMetrics { requests, refused, ignored_status, undeclared, .. } = &mut self.metrics;
         for counts in [requests, refused, ignored_status].into_iter().chain(undeclared.values_mut()) {
             let all = std::mem::take(counts);
             counts.extend(all.into_iter().map(|(what, times)| (line(&what).into_owned(), times)));
         }
         let answers = std::mem::take(&mut self.metrics.answers);
         self.metrics.answers = answers.into_iter().map(|(verb, codes)| (line(&verb).into_owned(), codes)).collect();
-        for refusal in &mut self.metrics.refusals {
-            [&mut refusal.what, &mut refusal.name].into_iter().chain(&mut refusal.message).for_each(tidy);
+        for refusal in &mut self.metrics.failures {
+            [&mut refusal.request, &mut refusal.name].into_iter().chain(&mut refusal.message).for_each(sanitize_line);
         }
         if let Some(diagnosis) = &mut self.diagnosis {
-            diagnosis.handshake.iter_mut().chain(diagnosis.output.iter_mut().flatten()).for_each(tidy);
+            diagnosis.handshake.iter_mut().chain(diagnosis.output.iter_mut().flatten()).for_each(sanitize_line);
         }
         self
     }
 
-    /// The outcome for the exit code: a case without a golden timeline that is otherwise in order
-    /// is unblessed, and one with a rule that cannot be evaluated is bad, if nothing else speaks
-    /// against the subject.
+    /// The outcome for the exit code. A conformant case without a golden timeline is unblessed, and
+    /// one with a rule that cannot be evaluated is bad, unless something else speaks against the
+    /// subject.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
-        match (self.verdict, &self.blessing) {
-            (Verdict::NonConformant, _) => Outcome::NonConformant,
-            (Verdict::Inconclusive, _) if self.decisive().is_some_and(|finding| finding.what.is_unfit()) => {
-                Outcome::BadInput
+    pub fn outcome(&self) -> RunOutcome {
+        match (self.verdict, &self.basis) {
+            (Verdict::NonConformant, _) => RunOutcome::NonConformant,
+            (Verdict::Inconclusive, _) if self.decisive().is_some_and(|finding| finding.kind.is_unevaluable()) => {
+                RunOutcome::BadInput
             }
-            (Verdict::Inconclusive, _) => Outcome::Inconclusive,
-            (Verdict::Conformant, Blessing::Golden(_) | Blessing::Live(_) | Blessing::Rules) => Outcome::Conformant,
-            (Verdict::Conformant, Blessing::Unblessed | Blessing::Changed(_)) => Outcome::Unblessed,
+            (Verdict::Inconclusive, _) => RunOutcome::Inconclusive,
+            (Verdict::Conformant, ComparisonBasis::Golden(_) | ComparisonBasis::Live(_) | ComparisonBasis::Rules) => {
+                RunOutcome::Conformant
+            }
+            (Verdict::Conformant, ComparisonBasis::Unblessed | ComparisonBasis::Changed(_)) => RunOutcome::Unblessed,
         }
     }
 
-    /// The timeline that it was held against, of all that is blessed.
+    /// The timeline that the subject was compared with, of all blessed ones.
     #[must_use]
-    pub fn expected<'a>(&self, blessed: Option<&'a Golden>) -> Option<&'a Timeline> {
+    pub fn expected_timeline<'a>(&self, blessed: Option<&'a GoldenOutcomes>) -> Option<&'a Timeline> {
         blessed.map(|blessed| blessed.outcome(self.nearest.map_or(1, |nearest| nearest.number)))
     }
 
-    /// The finding that decided the verdict: the first that speaks against the party that the
+    /// The finding that determined the verdict: the first that speaks against the party that the
     /// verdict blames.
     #[must_use]
-    pub fn decisive(&self) -> Option<&Finding> {
+    pub fn decisive(&self) -> Option<&VerdictFinding> {
         let blame = if self.verdict == Verdict::NonConformant { Blame::Subject } else { Blame::Environment };
-        self.findings.iter().find(|finding| finding.what.blame() == blame)
+        self.findings.iter().find(|finding| finding.kind.blame() == blame)
     }
 }

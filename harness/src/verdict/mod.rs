@@ -1,37 +1,39 @@
 //! Verdicts: what a recording says about its subject.
 //!
-//! Three are possible. *Conformant*: the subject did what the golden timeline says and broke no
-//! invariant. *Non-conformant*: it did something else, wrote what an invariant forbids, never came
-//! to rest, or left the next step impossible. *Inconclusive*: the test environment broke first, so
-//! nothing is said about the subject. What was recorded and settled before the test environment
-//! failed is still evidence; what came after it is not. Doing nothing is never a pass.
+//! There are three. *Conformant*: the subject did what the golden timeline says and broke no
+//! invariant. *Non-conformant*: it did something else, wrote what an invariant forbids, did not
+//! settle, or made the next step impossible. *Inconclusive*: the test environment failed first,
+//! which says nothing about the subject. Steps that settled before the test environment failed are
+//! still evidence; later ones are not. Doing nothing is never a pass.
 //!
-//! * `compare` finds where two timelines differ; `agree` makes one timeline of recordings that are
-//!   the same.
-//! * `account` reads a recording, once; `evidence` says who got into trouble, and where.
-//! * `between` compares the plays of two versions of upstream.
-//! * `outcomes` is for cases in which upstream itself does several things.
-//! * `judge` weighs both; `withstood` holds a run with a fault against one without.
+//! * `compare` finds the differences between two timelines; `agree` makes one timeline of
+//!   equivalent recordings.
+//! * `analysis` reads a recording, once; `evidence` finds trouble, and whose fault it is.
+//! * `version_change` compares runs of two versions of upstream.
+//! * `outcomes` is for cases in which upstream itself has several outcomes.
+//! * `judge` combines all of these; `fault_outcome` compares a run with a fault with one without.
 //!
-//! Pure: a stored recording is judged again, offline, with the same result.
+//! Pure: a stored recording can be judged again, offline, with the same result.
 
-mod account;
 mod agree;
-mod between;
+mod analysis;
 mod compare;
 mod evidence;
+mod fault_outcome;
 mod judge;
 mod judgement;
 mod outcomes;
-mod withstood;
+mod version_change;
 
 pub use agree::{Disagreement, agree};
-pub use between::{Change, Conduct, Otherwise, Parting, Play, Spread, Stop, between};
-pub use compare::{BothIdle, Comparison, Difference, Place, Relabelled, compare, compare_live};
+pub use compare::{BothIdle, Difference, LabelMismatch, TimelineComparison, TimelineLocation, compare, compare_live};
+pub use fault_outcome::{FaultOutcome, fault_outcome};
 pub use judge::{judge, judge_live, judge_replay};
-pub use judgement::{Blessing, Finding, Judgement, Nearest, What};
-pub use outcomes::{outcomes, parting};
-pub use withstood::{Withstood, withstood};
+pub use judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
+pub use outcomes::{first_differing_step, outcomes};
+pub use version_change::{
+    Behavior, DifferenceKind, FirstDifference, OutcomeSpread, PlayResult, StopPoint, VersionChange, compare_versions,
+};
 
 pub use crate::outcome::Verdict;
 

@@ -1,15 +1,15 @@
-//! Several outcomes: recordings of one case that differ, grouped.
+//! Groups recordings of one case by outcome.
 
 use std::cmp::Reverse;
 
 use super::agree::{Disagreement, agree};
-use crate::timeline::{Golden, StepId, Timeline};
+use crate::timeline::{GoldenOutcomes, StepId, Timeline};
 
-/// The different things that these recordings show, the most frequent first, each with how often it
-/// was seen. What was seen as often is in the order of the first recording of it.
+/// The outcomes of these recordings, the most frequent first, each with the number of its
+/// recordings. Equally frequent ones are in the order of their first recording.
 ///
 /// # Errors
-/// There is none, or none of them holds a decision.
+/// There are no recordings, or none of them has a decision.
 pub fn outcomes(timelines: &[Timeline]) -> Result<Vec<(Timeline, u32)>, Disagreement> {
     let mut groups: Vec<Vec<Timeline>> = Vec::new();
     for timeline in timelines {
@@ -30,11 +30,12 @@ pub fn outcomes(timelines: &[Timeline]) -> Result<Vec<(Timeline, u32)>, Disagree
     groups.iter().map(|group| Ok((agree(group)?, seen(group)))).collect()
 }
 
-/// The first step at which these outcomes are not all the same, if there is one.
+/// The first step at which these outcomes differ, if there is one.
 #[must_use]
-pub fn parting(blessed: &Golden) -> Option<StepId> {
+pub fn first_differing_step(blessed: &GoldenOutcomes) -> Option<StepId> {
     let first = blessed.first();
-    let differs = |step: &&crate::timeline::Step| blessed.outcomes().any(|other| other.step(step.id) != Some(*step));
+    let differs =
+        |step: &&crate::timeline::TimelineStep| blessed.outcomes().any(|other| other.step(step.id) != Some(*step));
     first.steps.iter().find(differs).map(|step| step.id)
 }
 
@@ -43,62 +44,68 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::outcome::Outcome;
+    use crate::outcome::RunOutcome;
     use crate::recording::Blame;
-    use crate::timeline::fixture::{Film, deployment, of_case, owned_set, ready, revision, scaled, with};
-    use crate::verdict::Nearest;
+    use crate::timeline::fixture::{
+        RecordingBuilder, deployment, of_case, owned_set, ready, revision, scaled, with_patch,
+    };
+    use crate::verdict::NearestOutcome;
     use crate::verdict::fixture::judge_by;
 
-    const SEVERAL: &str = "expectation: outcomes\n";
+    const WITH_OUTCOMES: &str = "expectation: outcomes\n";
 
     /// A step after which rs1 has these sizes.
-    fn film(sizes: &[i32]) -> Film {
-        let web = with(&deployment("web", 10, "app:1"), &revision(1));
-        let set = with(&owned_set(&web, "1", "app:1", 10), &serde_json::json!({"status": ready(10)}));
-        let film = Film::rolled_out(10).user(1, "scale 9").driver(&scaled(&web, 9));
-        sizes.iter().fold(film, |film, size| film.other(&scaled(&set, *size)))
+    fn builder(sizes: &[i32]) -> RecordingBuilder {
+        let web = with_patch(&deployment("web", 10, "app:1"), &revision(1));
+        let set = with_patch(&owned_set(&web, "1", "app:1", 10), &serde_json::json!({"status": ready(10)}));
+        let builder = RecordingBuilder::rolled_out(10).user_step(1, "scale 9").driver_write(&scaled(&web, 9));
+        sizes.iter().fold(builder, |builder, size| builder.subject_write(&scaled(&set, *size)))
     }
 
     fn timeline(sizes: &[i32]) -> Timeline {
-        Timeline::from_recording(&film(sizes).settled().end())
+        Timeline::from_recording(&builder(sizes).settled().end())
     }
 
-    fn three() -> Golden {
-        Golden::new(timeline(&[9]), vec![timeline(&[8]), timeline(&[8, 9, 7])])
+    fn three() -> GoldenOutcomes {
+        GoldenOutcomes::new(timeline(&[9]), vec![timeline(&[8]), timeline(&[8, 9, 7])])
     }
 
     #[rstest]
-    #[case::the_first(film(&[9]).settled(), 1, Outcome::Conformant)]
-    #[case::the_second(film(&[8]).settled(), 2, Outcome::Conformant)]
-    #[case::none_and_near_the_third(film(&[8, 9, 8]).settled(), 3, Outcome::NonConformant)]
-    #[case::none_and_near_the_first(film(&[5]).settled(), 1, Outcome::NonConformant)]
-    fn the_nearest_of_several(#[case] film: Film, #[case] number: usize, #[case] outcome: Outcome) {
-        let judgement = judge_by(&of_case(SEVERAL, film.end()), Some(&three()));
-        assert_eq!((judgement.nearest, judgement.outcome()), (Some(Nearest { number, of: 3 }), outcome));
+    #[case::the_first(builder(&[9]).settled(), 1, RunOutcome::Conformant)]
+    #[case::the_second(builder(&[8]).settled(), 2, RunOutcome::Conformant)]
+    #[case::none_and_near_the_third(builder(&[8, 9, 8]).settled(), 3, RunOutcome::NonConformant)]
+    #[case::none_and_near_the_first(builder(&[5]).settled(), 1, RunOutcome::NonConformant)]
+    fn compares_with_nearest_outcome(
+        #[case] builder: RecordingBuilder,
+        #[case] number: usize,
+        #[case] outcome: RunOutcome,
+    ) {
+        let judgement = judge_by(&of_case(WITH_OUTCOMES, builder.end()), Some(&three()));
+        assert_eq!((judgement.nearest, judgement.outcome()), (Some(NearestOutcome { number, total: 3 }), outcome));
     }
 
     #[test]
-    fn a_case_that_does_not_say_so_has_one_outcome() {
-        let judgement = judge_by(&film(&[8]).settled().end(), Some(&three()));
-        assert_eq!((judgement.nearest, judgement.outcome()), (None, Outcome::NonConformant));
+    fn case_without_outcomes_has_one() {
+        let judgement = judge_by(&builder(&[8]).settled().end(), Some(&three()));
+        assert_eq!((judgement.nearest, judgement.outcome()), (None, RunOutcome::NonConformant));
     }
 
     #[test]
-    fn a_lab_that_broke_is_not_held_against_the_subject() {
-        let broke = film(&[]).trouble(Blame::Environment, "etcd").aborted();
-        let judgement = judge_by(&of_case(SEVERAL, broke), Some(&three()));
-        assert_eq!(judgement.outcome(), Outcome::Inconclusive);
+    fn broken_test_environment_is_not_blamed_on_subject() {
+        let broke = builder(&[]).trouble(Blame::Environment, "etcd").aborted();
+        let judgement = judge_by(&of_case(WITH_OUTCOMES, broke), Some(&three()));
+        assert_eq!(judgement.outcome(), RunOutcome::Inconclusive);
     }
 
     #[test]
-    fn one_stale_outcome_makes_the_case_unblessed() {
+    fn stale_outcome_makes_case_unblessed() {
         let stale = Timeline { case: Some("0123456789abcdef".to_owned()), ..timeline(&[8]) };
-        let recording = of_case(SEVERAL, film(&[8]).settled().end());
-        let judgement = judge_by(&recording, Some(&Golden::new(timeline(&[9]), vec![stale])));
-        assert_eq!(judgement.outcome(), Outcome::Unblessed);
+        let recording = of_case(WITH_OUTCOMES, builder(&[8]).settled().end());
+        let judgement = judge_by(&recording, Some(&GoldenOutcomes::new(timeline(&[9]), vec![stale])));
+        assert_eq!(judgement.outcome(), RunOutcome::Unblessed);
         let stale = Timeline { case: Some("0123456789abcdef".to_owned()), ..timeline(&[9]) };
-        let judgement = judge_by(&recording, Some(&Golden::new(timeline(&[8]), vec![stale])));
-        assert_eq!(judgement.outcome(), Outcome::Unblessed, "though the first fits");
+        let judgement = judge_by(&recording, Some(&GoldenOutcomes::new(timeline(&[8]), vec![stale])));
+        assert_eq!(judgement.outcome(), RunOutcome::Unblessed, "though the first fits");
     }
 
     #[test]
@@ -108,12 +115,12 @@ mod tests {
         assert_eq!(found.iter().map(|(_, seen)| *seen).collect::<Vec<_>>(), [3, 1, 1]);
         assert_eq!(found[0].0.steps, timeline(&[8]).steps);
         assert_eq!(outcomes(&[]), Err(Disagreement::Nothing));
-        assert_eq!(parting(&three()), Some(StepId { index: 1, part: 0 }));
-        assert_eq!(parting(&timeline(&[9]).into()), None);
+        assert_eq!(first_differing_step(&three()), Some(StepId { index: 1, part: 0 }));
+        assert_eq!(first_differing_step(&timeline(&[9]).into()), None);
     }
 
     #[test]
-    fn a_resize_that_was_split_is_no_outcome_of_its_own() {
+    fn split_resize_is_not_another_outcome() {
         let found = outcomes(&[timeline(&[8, 7]), timeline(&[7])]).unwrap();
         assert_eq!(found.len(), 1);
         assert!(found[0].0.steps[1].joined);

@@ -1,13 +1,13 @@
-//! What a description claims of its controller. What it does not claim is neither waited for nor
-//! judged.
+//! The fields that a workload's controller reports according to its description. Other fields are
+//! neither waited for nor judged.
 //!
-//! A field is not claimed that `paths` leads nowhere (`/status/readyReplicas: null`, or all of
-//! `/status`), or that `uncompared` names. A bound that the kind has no field for is no promise, so
-//! the invariant about it is not judged, unless `bounds` says it.
+//! A field is not reported if `paths` maps it to null (`/status/readyReplicas: null`, or all of
+//! `/status`), or if `uncompared` lists it. Without a field for a bound, the kind does not promise
+//! it, so the invariant about it is not judged, unless `bounds` states it.
 
 use super::table::{INVARIANTS, ROLLING, STATUS, Workload};
 
-/// What can be waited for.
+/// What the harness can wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
     /// `status.observedGeneration`.
@@ -23,14 +23,14 @@ pub struct Claims {
 }
 
 impl Default for Claims {
-    /// A Deployment's, which has them all.
+    /// A Deployment reports all of them.
     fn default() -> Self {
         Self { generation: true, replicas: true, ready: true, available: true, events: true }
     }
 }
 
 impl Workload {
-    /// What can be waited for.
+    /// What the harness can wait for.
     #[must_use]
     pub fn claims(&self) -> Claims {
         Claims {
@@ -42,22 +42,22 @@ impl Workload {
         }
     }
 
-    /// Whether a field of its own line at a checkpoint is compared.
+    /// Whether a field of the workload's own line at a checkpoint is compared.
     pub(crate) fn claims_status(&self, key: &str) -> bool {
         let path = STATUS.iter().find(|(known, _)| *known == key).map(|(_, path)| *path);
-        !self.uncompared.status.iter().any(|left_out| left_out == key) && !path.is_some_and(|path| self.has_no(path))
+        !self.uncompared.status.iter().any(|left_out| left_out == key)
+            && !path.is_some_and(|path| self.lacks_field(path))
     }
 
-    /// Whether its conditions are compared.
     pub(crate) fn claims_conditions(&self) -> bool {
-        !self.uncompared.conditions && !self.has_no("/status/conditions")
+        !self.uncompared.conditions && !self.lacks_field("/status/conditions")
     }
 
-    /// Whether the invariant of this name is judged.
+    /// Whether the invariant with this name is judged.
     pub(crate) fn claims_invariant(&self, name: &str) -> bool {
         let about = INVARIANTS.iter().find(|(known, _)| *known == name).and_then(|(_, about)| *about);
         let is_bounded = |about: &str| {
-            about.strip_prefix(ROLLING).is_some_and(|bound| self.bounds.contains_key(bound)) || !self.has_no(about)
+            about.strip_prefix(ROLLING).is_some_and(|bound| self.bounds.contains_key(bound)) || !self.lacks_field(about)
         };
         !self.uncompared.invariants.iter().any(|left_out| left_out == name) && about.is_none_or(is_bounded)
     }
@@ -83,7 +83,7 @@ mod tests {
     #[case::no_generation(json!({"paths": {"/status/observedGeneration": null}}), false, true, true)]
     #[case::uncompared(json!({"uncompared": {"status": ["generation"], "events": true}}), false, true, false)]
     #[case::another_path(json!({"paths": {"/status/observedGeneration": "/status/seen"}}), true, true, true)]
-    fn a_field_without_a_path_is_not_claimed(
+    fn field_without_path_is_not_claimed(
         #[case] more: Value,
         #[case] generation: bool,
         #[case] ready: bool,
@@ -99,7 +99,7 @@ mod tests {
     #[case::no_bounds(json!({"paths": {"/spec/strategy": null}}), &["surge", "availability"])]
     #[case::other_bounds(json!({"paths": {"/spec/strategy": null}, "bounds": {"maxSurge": 1}}), &["availability"])]
     #[case::no_pause(json!({"paths": {"/spec/paused": null}}), &["paused"])]
-    fn an_invariant_about_nothing_is_not_judged(#[case] more: Value, #[case] left_out: &[&str]) {
+    fn invariant_without_field_is_not_judged(#[case] more: Value, #[case] left_out: &[&str]) {
         let workload = described(&more);
         let found = INVARIANTS.iter().map(|(name, _)| *name).filter(|name| !workload.claims_invariant(name));
         assert_eq!(found.collect::<Vec<_>>(), left_out);

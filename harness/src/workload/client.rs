@@ -1,10 +1,10 @@
-//! The harness's client where cases are about a workload: it speaks of Deployments, the server of
+//! The harness's client in cases about a workload: the harness uses Deployments, the server stores
 //! the workload.
 //!
-//! A Deployment is created by asking the server first, in a dry run, what it would store: so a
-//! Deployment that the server refuses is refused, and the workload says all that the server would
-//! have filled in. A patch is read, applied, asked about in the same way, and written with the
-//! version that was read.
+//! To create a Deployment, the client first asks the server in a dry run what it would store. So a
+//! Deployment that the server refuses is refused, and the workload has all defaults that the server
+//! would have filled in. To patch one, the client reads the object, applies the patch, validates
+//! the result in the same way, and writes it with the version that it read.
 
 use std::sync::Arc;
 
@@ -20,47 +20,47 @@ use super::patch;
 use super::table::Workload;
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/";
-/// What a request asks of unknown fields.
+/// The query parameter for unknown fields.
 const VALIDATION: &str = "fieldValidation=";
-/// How often a patch is made again where somebody else wrote in between.
+/// How often a patch is retried after a conflict.
 const ATTEMPTS: usize = 10;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
-type Answer = Response<UnsyncBoxBody<Bytes, Error>>;
+type BoxedResponse = Response<UnsyncBoxBody<Bytes, Error>>;
 
 /// A client that reads and writes this workload as a Deployment.
 #[must_use]
 pub fn client(inner: kube::Client, workload: Arc<Workload>) -> kube::Client {
     let namespace = inner.default_namespace().to_owned();
     let service = tower::service_fn(move |request: Request<Body>| {
-        let translating = Translating { inner: inner.clone(), workload: Arc::clone(&workload) };
-        async move { translating.pass(request).await }
+        let translating = TranslatingClient { inner: inner.clone(), workload: Arc::clone(&workload) };
+        async move { translating.handle(request).await }
     });
     kube::Client::new(service, namespace)
 }
 
-struct Translating {
+struct TranslatingClient {
     inner: kube::Client,
     workload: Arc<Workload>,
 }
 
 /// A request whose path is about Deployments.
-struct About {
+struct DeploymentRequest {
     /// The path on the server.
     path: String,
-    /// Whether it names one object, and that itself.
+    /// Whether it concerns a single object, and not a subresource of it.
     is_object: bool,
-    /// Whether it is about a scale or a status.
+    /// Whether it concerns a scale or a status.
     subresource: bool,
 }
 
-impl Translating {
-    async fn pass(&self, request: Request<Body>) -> Result<Answer, Error> {
+impl TranslatingClient {
+    async fn handle(&self, request: Request<Body>) -> Result<BoxedResponse, Error> {
         let (mut parts, body) = request.into_parts();
         let sent = body.collect().await?.to_bytes();
         let target = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
         let is_watch = parts.uri.query().is_some_and(|query| query.split('&').any(|one| one == "watch=true"));
-        let about = self.about(&target).filter(|_| !self.workload.is_deployment());
+        let about = self.parse_target(&target).filter(|_| !self.workload.is_deployment());
         let Some(about) = about else {
             let body = self.translated(&sent, Workload::as_workload);
             return self.send(Request::from_parts(parts, Body::from(body)), is_watch).await;
@@ -81,8 +81,8 @@ impl Translating {
         self.send(Request::from_parts(parts, Body::from(body)), is_watch).await
     }
 
-    /// What a path says of Deployments, if it does.
-    fn about(&self, target: &str) -> Option<About> {
+    /// Parses a path about Deployments.
+    fn parse_target(&self, target: &str) -> Option<DeploymentRequest> {
         let rest = target.strip_prefix(DEPLOYMENTS)?;
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         let mut words: Vec<&str> = path.split('/').collect();
@@ -92,10 +92,10 @@ impl Translating {
         let after = words.len() - at - 1;
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         let path = format!("/apis/{}/{}{query}", self.workload.api_version, words.join("/"));
-        Some(About { path, is_object: after == 1, subresource: after > 1 })
+        Some(DeploymentRequest { path, is_object: after == 1, subresource: after > 1 })
     }
 
-    async fn create(&self, target: &str, path: &str, sent: &[u8]) -> Result<Answer, Error> {
+    async fn create(&self, target: &str, path: &str, sent: &[u8]) -> Result<BoxedResponse, Error> {
         let mut object: Value = serde_json::from_slice(sent)?;
         match self.as_stored(target, &object).await? {
             Ok(spec) => object["spec"] = spec,
@@ -106,8 +106,14 @@ impl Translating {
         self.send(json_request(Method::POST, path, &object)?, false).await
     }
 
-    async fn patch(&self, target: &str, path: &str, content_type: &str, change: &Value) -> Result<Answer, Error> {
-        // What a patch is asked with does not go into the requests that it is made of.
+    async fn patch(
+        &self,
+        target: &str,
+        path: &str,
+        content_type: &str,
+        change: &Value,
+    ) -> Result<BoxedResponse, Error> {
+        // The query of the patch does not apply to the requests that replace it.
         let without_query = |path: &str| path.split('?').next().unwrap_or_default().to_owned();
         let (own, theirs) = (without_query(path), without_query(target));
         let collection = theirs.rsplit_once('/').map_or("", |(collection, _)| collection);
@@ -134,8 +140,8 @@ impl Translating {
         refusal(StatusCode::CONFLICT, "the object changes more often than it can be patched")
     }
 
-    /// The spec that the server would store of this Deployment, or why it would not.
-    async fn as_stored(&self, collection: &str, object: &Value) -> Result<Result<Value, Answer>, Error> {
+    /// The spec that the server would store for this Deployment, or its refusal.
+    async fn as_stored(&self, collection: &str, object: &Value) -> Result<Result<Value, BoxedResponse>, Error> {
         let mut asked = object.clone();
         if let Some(metadata) = asked["metadata"].as_object_mut() {
             metadata.retain(|key, _| ["name", "labels", "annotations"].contains(&key.as_str()));
@@ -144,7 +150,7 @@ impl Translating {
             fields.remove("status");
         }
         let (path, query) = collection.split_once('?').unwrap_or((collection, ""));
-        // A Deployment's fields are checked here, those of the workload not at all.
+        // A Deployment's fields are validated here, those of the workload are not.
         let validation = query.split('&').find(|one| one.starts_with(VALIDATION));
         let path = format!("{path}?dryRun=All&{}", validation.unwrap_or_default());
         let answer = self.inner.send(json_request(Method::POST, &path, &asked)?).await?;
@@ -155,13 +161,13 @@ impl Translating {
         Ok(Ok(stored["spec"].take()))
     }
 
-    /// Ask the server, and read its answer as a Deployment's.
-    async fn send(&self, request: Request<Body>, is_watch: bool) -> Result<Answer, Error> {
+    /// Sends a request, and translates the answer to a Deployment's.
+    async fn send(&self, request: Request<Body>, is_watch: bool) -> Result<BoxedResponse, Error> {
         let (mut parts, body) = self.inner.send(request).await?.into_parts();
         parts.headers.remove("content-length");
         if !is_watch || !parts.status.is_success() {
             let body = self.translated(&body.collect().await?.to_bytes(), Workload::as_deployment);
-            return Ok(Response::from_parts(parts, whole(body)));
+            return Ok(Response::from_parts(parts, full_body(body)));
         }
         let workload = Arc::clone(&self.workload);
         let mut rest = Vec::new();
@@ -169,14 +175,14 @@ impl Translating {
             rest.extend_from_slice(&bytes);
             let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') else { return Bytes::new() };
             let whole: Vec<u8> = rest.drain(..=end).collect();
-            whole.split_inclusive(|byte| *byte == b'\n').flat_map(|line| event(&workload, line)).collect()
+            whole.split_inclusive(|byte| *byte == b'\n').flat_map(|line| translate_event(&workload, line)).collect()
         });
-        // A watch ends with a whole line.
+        // A watch ends with a complete line.
         let body = StreamBody::new(lines.map_ok(Frame::data).map_err(Error::from));
         Ok(Response::from_parts(parts, body.boxed_unsync()))
     }
 
-    /// JSON translated; all else as it is.
+    /// Translates JSON; other bodies stay as they are.
     fn translated(&self, bytes: &[u8], how: fn(&Workload, &mut Value)) -> Vec<u8> {
         let Ok(mut value) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
         how(&self.workload, &mut value);
@@ -184,8 +190,8 @@ impl Translating {
     }
 }
 
-/// One event of a watch.
-fn event(workload: &Workload, line: &[u8]) -> Vec<u8> {
+/// Translates one event of a watch.
+fn translate_event(workload: &Workload, line: &[u8]) -> Vec<u8> {
     let Ok(mut event) = serde_json::from_slice::<Value>(line) else { return line.to_vec() };
     workload.as_deployment(&mut event["object"]);
     let mut line = event.to_string().into_bytes();
@@ -198,14 +204,14 @@ fn json_request(method: Method, path: &str, body: &Value) -> Result<Request<Body
     Ok(request.body(Body::from(body.to_string().into_bytes()))?)
 }
 
-fn refusal(code: StatusCode, message: &str) -> Result<Answer, Error> {
+fn refusal(code: StatusCode, message: &str) -> Result<BoxedResponse, Error> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code.as_u16(),
         "reason": if code == StatusCode::CONFLICT { "Conflict" } else { "Invalid" }, "message": message});
     let response = Response::builder().status(code).header("content-type", "application/json");
-    Ok(response.body(whole(status.to_string().into_bytes()))?)
+    Ok(response.body(full_body(status.to_string().into_bytes()))?)
 }
 
-fn whole(body: Vec<u8>) -> UnsyncBoxBody<Bytes, Error> {
+fn full_body(body: Vec<u8>) -> UnsyncBoxBody<Bytes, Error> {
     Full::from(body).map_err(|never| match never {}).boxed_unsync()
 }
 
@@ -214,14 +220,14 @@ mod tests {
     use futures::StreamExt;
     use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
     use kube::core::GroupVersionKind;
-    use kube_apiserver_sim::{ApiServer, Controllers};
+    use kube_apiserver_sim::{ApiServer, ControllerMode};
 
     use super::super::define;
     use super::*;
 
-    /// The Deployments of the translating client, and the Rollouts of another.
-    async fn both() -> (ApiServer, Api<DynamicObject>, Api<DynamicObject>) {
-        let server = ApiServer::builder().controllers(Controllers::Off).build();
+    /// A client for Deployments that translates, and one for Rollouts that does not.
+    async fn both_clients() -> (ApiServer, Api<DynamicObject>, Api<DynamicObject>) {
+        let server = ApiServer::builder().controllers(ControllerMode::Off).build();
         let argo: Workload = "argo-rollouts".parse().unwrap();
         define(&server.client(), &argo).await.unwrap();
         let api = |client: kube::Client, group: &str, version: &str, kind: &str| {
@@ -243,13 +249,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_deployment_is_stored_as_a_rollout_and_read_as_a_deployment() {
-        let (_server, deployments, rollouts) = both().await;
+    async fn deployment_is_stored_as_rollout_and_read_back() {
+        let (_server, deployments, rollouts) = both_clients().await;
         let made = deployments.create(&PostParams::default(), &deployment("web")).await.unwrap();
         assert_eq!(made.types.unwrap().kind, "Deployment");
         let stored = rollouts.get("web").await.unwrap().data;
         assert_eq!(stored["spec"]["strategy"], json!({"canary": {"maxSurge": 1, "maxUnavailable": 0}}));
-        // What the server fills in of a Deployment.
+        // The server's defaults for a Deployment.
         assert_eq!(stored["spec"]["progressDeadlineSeconds"], 600);
         assert_eq!(stored["spec"]["template"]["spec"]["restartPolicy"], "Always");
         let listed = deployments.list(&Default::default()).await.unwrap().items;
@@ -257,8 +263,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn patches_are_made_of_the_deployment() {
-        let (_server, deployments, rollouts) = both().await;
+    async fn patches_apply_to_the_deployment() {
+        let (_server, deployments, rollouts) = both_clients().await;
         deployments.create(&PostParams::default(), &deployment("web")).await.unwrap();
         let none = PatchParams::default();
         let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}}});
@@ -273,8 +279,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_the_server_refuses_of_a_deployment_is_refused() {
-        let (_server, deployments, rollouts) = both().await;
+    async fn refuses_what_the_server_refuses_of_a_deployment() {
+        let (_server, deployments, rollouts) = both_clients().await;
         let refused = deployments.create(&PostParams::default(), &deployment("other")).await.unwrap_err();
         assert!(matches!(&refused, kube::Error::Api(status) if status.code == 422), "{refused}");
         deployments.create(&PostParams::default(), &deployment("web")).await.unwrap();
@@ -287,8 +293,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_shows_deployments() {
-        let (_server, deployments, rollouts) = both().await;
+    async fn watch_shows_deployments() {
+        let (_server, deployments, rollouts) = both_clients().await;
         let from = deployments.list(&Default::default()).await.unwrap().metadata.resource_version.unwrap();
         let mut watch = deployments.watch(&WatchParams::default(), &from).await.unwrap().boxed();
         deployments.create(&PostParams::default(), &deployment("web")).await.unwrap();

@@ -1,19 +1,19 @@
-//! CustomResourceDefinitions of a workload, where a cluster has none: of any content, with a status
-//! and a scale.
+//! Creates CustomResourceDefinitions of a workload if a cluster has none: they accept any fields,
+//! and have a status and a scale.
 
 use std::time::Duration;
 
 use hyper::Request;
 use serde_json::{Value, json};
 
-use super::table::{Definition, Workload};
+use super::table::{CustomResource, Workload};
 use crate::clock;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// How long a server may take to serve what it was told to.
+/// How long a server may take until it serves a new resource.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A workload's kind is not to be had.
+/// The cluster does not serve a workload's kind.
 #[derive(Debug, thiserror::Error)]
 #[error("the cluster does not serve {plural}.{group}: {why}")]
 pub struct DefinitionError {
@@ -22,24 +22,25 @@ pub struct DefinitionError {
     why: String,
 }
 
-/// Define the workload's kind, and what its controller waits for, unless the cluster has them.
+/// Defines the workload's kind, and the resources that its controller waits for, unless the cluster
+/// has them.
 ///
 /// # Errors
-/// When the server refuses, or does not serve them in time.
+/// The server refuses, or does not serve them in time.
 pub async fn define(client: &kube::Client, workload: &Workload) -> Result<(), DefinitionError> {
-    let own = Definition { kind: workload.kind.clone(), plural: workload.plural.clone(), cluster_scoped: false };
+    let own = CustomResource { kind: workload.kind.clone(), plural: workload.plural.clone(), cluster_scoped: false };
     let (group, version) = workload.group_version();
     let all = || std::iter::once(&own).chain(&workload.definitions);
-    let failed = |definition: &Definition, why: String| DefinitionError {
+    let failed = |definition: &CustomResource, why: String| DefinitionError {
         plural: definition.plural.clone(),
         group: group.to_owned(),
         why,
     };
     for definition in all() {
-        if served(client, workload, definition).await.map_err(|error| failed(definition, error.to_string()))? {
+        if is_served(client, workload, definition).await.map_err(|error| failed(definition, error.to_string()))? {
             continue;
         }
-        let body = body(group, version, definition).to_string().into_bytes();
+        let body = manifest(group, version, definition).to_string().into_bytes();
         let request = Request::post(DEFINITIONS).header("content-type", "application/json").body(body);
         let request = request.map_err(|error| failed(definition, error.to_string()))?;
         match client.request::<Value>(request).await {
@@ -50,7 +51,7 @@ pub async fn define(client: &kube::Client, workload: &Workload) -> Result<(), De
     }
     let since = clock::instant();
     for definition in all() {
-        while !served(client, workload, definition).await.map_err(|error| failed(definition, error.to_string()))? {
+        while !is_served(client, workload, definition).await.map_err(|error| failed(definition, error.to_string()))? {
             if since.elapsed() > PATIENCE {
                 return Err(failed(definition, format!("it was defined {PATIENCE:?} ago")));
             }
@@ -60,7 +61,11 @@ pub async fn define(client: &kube::Client, workload: &Workload) -> Result<(), De
     Ok(())
 }
 
-async fn served(client: &kube::Client, workload: &Workload, definition: &Definition) -> Result<bool, kube::Error> {
+async fn is_served(
+    client: &kube::Client,
+    workload: &Workload,
+    definition: &CustomResource,
+) -> Result<bool, kube::Error> {
     let path = format!("/apis/{}/{}?limit=1", workload.api_version, definition.plural);
     let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
     match client.request::<Value>(request).await {
@@ -70,8 +75,8 @@ async fn served(client: &kube::Client, workload: &Workload, definition: &Definit
     }
 }
 
-fn body(group: &str, version: &str, definition: &Definition) -> Value {
-    let Definition { kind, plural, cluster_scoped } = definition;
+fn manifest(group: &str, version: &str, definition: &CustomResource) -> Value {
+    let CustomResource { kind, plural, cluster_scoped } = definition;
     let scope = if *cluster_scoped { "Cluster" } else { "Namespaced" };
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

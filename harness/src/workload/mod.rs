@@ -1,22 +1,22 @@
-//! Workloads that own ReplicaSets and are not Deployments, read as Deployments.
+//! Workloads that own ReplicaSets and are not Deployments, handled as Deployments.
 //!
-//! A case, a timeline, an invariant and a rule speak of Deployments. A [`Workload`] is a table that
-//! says where another kind has the same things: its strategy's bounds, the annotations of its
-//! controller, the label with the hash of its template. With that table the harness's own client
-//! ([`client()`]) translates: what the harness writes as a Deployment, the API server stores as the
-//! workload, and what it shows of the workload and its ReplicaSets is read as a Deployment's.
-//! Nothing else in the harness knows that the kind is another; the subject, which has a connection
-//! of its own, sees only the workload.
+//! Cases, timelines, invariants and rules are about Deployments. A [`Workload`] is a table that
+//! says where another kind has the same things: the bounds of its strategy, the annotations of its
+//! controller, the label with the hash of its template. The harness's own client ([`client()`])
+//! translates by this table: what the harness writes as a Deployment, the API server stores as the
+//! workload, and the workload and its ReplicaSets are read back as a Deployment's. No other part of
+//! the harness knows about the other kind. The subject has its own connection, and sees only the
+//! workload.
 //!
-//! * `table` is the file that describes a workload, and the ones that the program carries.
-//! * `view` translates one JSON object in either direction; pure.
-//! * `claims` is what of it is waited for and judged; pure.
-//! * `patch` applies a patch to a Deployment that no server has; pure.
-//! * `client` is the translating client; `definition` makes the CustomResourceDefinitions where a
-//!   cluster lacks them.
+//! * `table` is the file that describes a workload, and the built-in descriptions.
+//! * `view` translates a JSON object in either direction; pure.
+//! * `claims` says what is waited for and judged; pure.
+//! * `patch` applies a patch to a Deployment outside of a server; pure.
+//! * `client` is the translating client; `definition` creates CustomResourceDefinitions that a
+//!   cluster lacks.
 //!
-//! A workload says itself what it has nothing of, and what of its timelines cannot be compared
-//! (`lacks`, `paths`, `uncompared`): no comparison is left out for any other reason.
+//! The description of a workload itself lists what it does not have, and what of its timelines
+//! cannot be compared (`lacks`, `paths`, `uncompared`). Nothing is excluded for any other reason.
 
 mod claims;
 mod client;
@@ -28,4 +28,4 @@ mod view;
 pub use claims::Claims;
 pub use client::client;
 pub use definition::{DefinitionError, define};
-pub use table::{Uncompared, Workload, WorkloadError};
+pub use table::{ComparisonExclusions, Workload, WorkloadError};

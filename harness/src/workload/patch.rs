@@ -1,13 +1,14 @@
-//! A patch applied to a Deployment that no server has. A custom resource takes no strategic merge,
-//! and a Deployment's paths are not its own, so the harness reads, patches and replaces.
+//! Applies a patch to a Deployment outside of a server. A custom resource does not support
+//! strategic merge, and its paths differ from a Deployment's, so the harness reads, patches and
+//! replaces.
 
 use kube_apiserver_sim::ApiType;
 use serde_json::Value;
 
-/// Apply a patch of this content type.
+/// Applies a patch of this content type.
 ///
 /// # Errors
-/// When it does not fit.
+/// The patch does not match the object.
 pub(super) fn apply(object: &mut Value, content_type: &str, patch: &Value) -> Result<(), String> {
     match content_type {
         "application/strategic-merge-patch+json" => {
@@ -34,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strategic_patch_merges_lists_by_the_keys_of_a_deployment() {
+    fn strategic_patch_merges_lists_by_keys_of_deployment() {
         let pod = |containers: Value| json!({"spec": {"template": {"spec": {"containers": containers}}}});
         let mut object = pod(json!([{"name": "a", "image": "x:1", "env": []}, {"name": "b"}]));
         let patch = pod(json!([{"name": "a", "image": "x:2"}, {"name": "b", "$patch": "delete"}]));
@@ -43,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_does_not_fit_is_an_error() {
+    fn patch_that_does_not_match_is_an_error() {
         let patch = json!([{"op": "remove", "path": "/b"}]);
         assert!(apply(&mut json!({"a": 1}), "application/json-patch+json", &patch).is_err());
     }

@@ -1,4 +1,4 @@
-//! The file that describes a workload.
+//! The description of a workload.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,12 +8,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What the Deployment controller's annotations begin with.
+/// The prefix of the Deployment controller's annotations.
 pub(super) const ANNOTATIONS: &str = "deployment.kubernetes.io/";
 /// The label with the hash of a Deployment's template.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
 
-/// What the API calls Deployments.
 pub(super) const API_VERSION: &str = "apps/v1";
 pub(super) const KIND: &str = "Deployment";
 const PLURAL: &str = "deployments";
@@ -44,10 +43,10 @@ const FIELDS: [&str; 23] = [
     "/status/collisionCount",
     "/status/conditions",
 ];
-/// What is in these has fields of its own.
-const OPEN: [&str; 2] = ["/spec/selector/", "/spec/template/"];
-/// Those that no case can do without.
-const NEEDED: [&str; 4] = ["/spec", "/spec/replicas", "/spec/selector", "/spec/template"];
+/// Objects whose own fields can be mapped, too.
+const OPEN_FIELDS: [&str; 2] = ["/spec/selector/", "/spec/template/"];
+/// The fields that every case needs.
+const REQUIRED_FIELDS: [&str; 4] = ["/spec", "/spec/replicas", "/spec/selector", "/spec/template"];
 
 /// The words of a workload's own line at a checkpoint, each with the Deployment's field.
 pub(super) const STATUS: [(&str, &str); 11] = [
@@ -63,7 +62,7 @@ pub(super) const STATUS: [(&str, &str); 11] = [
     ("paused", "/spec/paused"),
     ("deleting", "/metadata/deletionTimestamp"),
 ];
-/// The invariants, each with the Deployment's field that it is about, if it is about one.
+/// The invariants, each with the Deployment's field that it concerns, if there is one.
 pub(super) const INVARIANTS: [(&str, Option<&str>); 7] = [
     ("surge", Some("/spec/strategy/rollingUpdate/maxSurge")),
     ("availability", Some("/spec/strategy/rollingUpdate/maxUnavailable")),
@@ -74,64 +73,64 @@ pub(super) const INVARIANTS: [(&str, Option<&str>); 7] = [
     ("silence", None),
 ];
 
-/// Where a Deployment has the bounds of a rolling update, and what it calls them.
+/// The path of the bounds of a rolling update, and their names.
 pub(super) const ROLLING: &str = "/spec/strategy/rollingUpdate/";
 const BOUNDS: [&str; 2] = ["maxSurge", "maxUnavailable"];
 
 /// Why a description with `owns` is refused.
 const OWNS: &str = "`owns`: a workload's controller owns ReplicaSets; other owned kinds cannot be described";
 
-/// The workloads that the program carries, by name.
-const CARRIED: [(&str, &str); 1] = [("argo-rollouts", include_str!("../../workloads/argo-rollouts.yaml"))];
+/// The built-in descriptions, by name.
+const BUILTIN: [(&str, &str); 1] = [("argo-rollouts", include_str!("../../workloads/argo-rollouts.yaml"))];
 
-/// A kind that owns ReplicaSets, and where it has what a Deployment has. A recording carries it
-/// whole.
+/// A kind that owns ReplicaSets, and where it has what a Deployment has. A recording includes the
+/// whole description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Workload {
-    /// What it was called on the command line.
+    /// The name on the command line.
     #[serde(default)]
     pub name: String,
     /// Its group and version.
     pub api_version: String,
     /// Its kind.
     pub kind: String,
-    /// What its paths call it.
+    /// The plural in API paths.
     pub plural: String,
-    /// A Deployment's JSON pointers to its own, where they differ; `None`: it has nothing of the
-    /// kind.
+    /// A Deployment's JSON pointers with the workload's own, where they differ; `None`: the
+    /// workload does not have the field.
     #[serde(default)]
     pub paths: BTreeMap<String, Option<String>>,
-    /// What every manifest has besides; does not replace what is there.
+    /// Fields that are added to every manifest; they do not replace existing ones.
     #[serde(default)]
     pub manifest: Map<String, Value>,
-    /// JSON pointers, of its own, to numbers that it keeps as text.
+    /// JSON pointers of the workload to numbers that it stores as text.
     #[serde(default)]
     pub numbers: Vec<String>,
-    /// The bounds of a rolling update, by a Deployment's names, where it has no fields for them.
+    /// The bounds of a rolling update, by a Deployment's names, if the kind has no fields for them.
     #[serde(default)]
     pub bounds: BTreeMap<String, Value>,
-    /// What its controller's annotations begin with; `deployment.kubernetes.io/` of a Deployment.
+    /// The prefix of its controller's annotations; `deployment.kubernetes.io/` for a Deployment.
     #[serde(default = "annotations")]
     pub annotations: String,
-    /// The label with the hash of its template; `pod-template-hash` of a Deployment.
+    /// The label with the hash of its template; `pod-template-hash` for a Deployment.
     #[serde(default = "hash_label")]
     pub hash_label: String,
-    /// Words of a case that it has nothing for: such cases are left out.
+    /// Labels of cases that it cannot run: such cases are skipped.
     #[serde(default)]
     pub lacks: Vec<String>,
-    /// What is left out of its timelines, and of the golden ones that they are compared with.
+    /// What is excluded from its timelines, and from the golden ones that they are compared with.
     #[serde(default)]
-    pub uncompared: Uncompared,
-    /// Other custom resources that its controller waits for.
+    pub uncompared: ComparisonExclusions,
+    /// Other custom resources that its controller requires.
     #[serde(default)]
-    pub definitions: Vec<Definition>,
+    pub definitions: Vec<CustomResource>,
 }
 
-/// What a timeline does not say of a workload.
+/// What is not compared for a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Uncompared {
+pub struct ComparisonExclusions {
     /// The fields of decisions, and of ReplicaSets at checkpoints, with these keys.
     #[serde(default)]
     pub details: Vec<String>,
@@ -141,16 +140,16 @@ pub struct Uncompared {
     /// The conditions of the workload itself.
     #[serde(default)]
     pub conditions: bool,
-    /// Whether a ReplicaSet gets its size as it is created, or at once after that.
+    /// Whether a ReplicaSet gets its size at its creation, or right after it.
     #[serde(default)]
     pub creation: bool,
-    /// In which order, and in how many writes, the objects change within a step.
+    /// The order and number of writes within a step.
     #[serde(default)]
     pub order: bool,
     /// Its Events.
     #[serde(default)]
     pub events: bool,
-    /// The invariants of these names.
+    /// The invariants with these names.
     #[serde(default)]
     pub invariants: Vec<String>,
 }
@@ -158,29 +157,29 @@ pub struct Uncompared {
 /// A custom resource of the workload's group and version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Definition {
+pub struct CustomResource {
     /// Its kind.
     pub kind: String,
-    /// What its paths call it.
+    /// The plural in API paths.
     pub plural: String,
-    /// Whether it is in no namespace.
+    /// Whether it is cluster-scoped.
     #[serde(default)]
     pub cluster_scoped: bool,
 }
 
-/// Why a workload cannot be had.
+/// Why the description of a workload cannot be loaded.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WorkloadError {
     /// The file cannot be read.
     #[error("unknown workload '{name}': expected {known} or a YAML file that describes one ({why})",
-        known = CARRIED.map(|(name, _)| name).join(", "))]
+        known = BUILTIN.map(|(name, _)| name).join(", "))]
     Unknown {
-        /// As it was given.
+        /// The name or path on the command line.
         name: String,
-        /// What the system says.
+        /// The system's error.
         why: String,
     },
-    /// It is not the description of a workload.
+    /// The file is not a description of a workload.
     #[error("{}: not the description of a workload: {why}; see docs/workloads.md", path.display())]
     Malformed {
         /// The file.
@@ -190,8 +189,8 @@ pub enum WorkloadError {
     },
 }
 
-/// Every word is one of these.
-fn known<'a>(field: &str, words: &[String], all: impl Iterator<Item = &'a str> + Clone) -> Result<(), String> {
+/// Checks that every word is one of these.
+fn check_words<'a>(field: &str, words: &[String], all: impl Iterator<Item = &'a str> + Clone) -> Result<(), String> {
     match words.iter().find(|word| !all.clone().any(|known| known == *word)) {
         Some(word) => {
             Err(format!("`{field}`: unknown `{word}`, expected one of {}", all.collect::<Vec<_>>().join(", ")))
@@ -211,9 +210,9 @@ fn hash_label() -> String {
 impl FromStr for Workload {
     type Err = WorkloadError;
 
-    /// The name of one that the program carries, or the path of a file.
+    /// Parses the name of a built-in description, or the path of a file.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let carried = CARRIED.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
+        let carried = BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
         let unknown = |error: std::io::Error| WorkloadError::Unknown { name: name.to_owned(), why: error.to_string() };
         let text = carried.map_or_else(|| std::fs::read_to_string(name).map_err(unknown), Ok)?;
         let malformed = |why: String| WorkloadError::Malformed { path: name.into(), why };
@@ -222,7 +221,7 @@ impl FromStr for Workload {
             if description.get("owns").is_some() {
                 return Err(OWNS.to_owned());
             }
-            // From the text, so that a mistake has its line.
+            // Parsed from the text again, so that a mistake has its line.
             serde_yaml::from_str::<Self>(text).map_err(|error| error.to_string())
         };
         let mut workload = read(&text).map_err(malformed)?;
@@ -239,12 +238,12 @@ impl fmt::Display for Workload {
 }
 
 impl Workload {
-    /// The names of those that the program carries.
-    pub(crate) fn carried() -> [&'static str; CARRIED.len()] {
-        CARRIED.map(|(name, _)| name)
+    /// The names of the built-in descriptions.
+    pub(crate) fn builtin_names() -> [&'static str; BUILTIN.len()] {
+        BUILTIN.map(|(name, _)| name)
     }
 
-    /// One that is described in full. Its name is its kind.
+    /// A workload from a full description; its name is its kind.
     ///
     /// # Errors
     /// What is wrong with the description.
@@ -258,13 +257,13 @@ impl Workload {
         Ok(workload)
     }
 
-    /// Whether both are about one kind, however that is described.
+    /// Whether both describe the same kind.
     pub(crate) fn is_of_kind(&self, other: &Self) -> bool {
         (&self.api_version, &self.kind) == (&other.api_version, &other.kind)
     }
 
-    /// Whether it has nothing that stands for this field of a Deployment.
-    pub(super) fn has_no(&self, field: &str) -> bool {
+    /// Whether the workload has no counterpart of this field of a Deployment.
+    pub(super) fn lacks_field(&self, field: &str) -> bool {
         let leads_nowhere = |(path, own): (&String, &Option<String>)| {
             own.is_none()
                 && field.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -272,7 +271,7 @@ impl Workload {
         self.paths.iter().any(leads_nowhere)
     }
 
-    /// Whether it is a Deployment itself, whose controller has other annotations, or lacks
+    /// Whether this is a Deployment itself, whose controller uses other annotations or lacks
     /// something.
     pub(super) fn is_deployment(&self) -> bool {
         (self.api_version.as_str(), self.kind.as_str()) == (API_VERSION, KIND)
@@ -298,35 +297,35 @@ impl Workload {
         if let Some(number) = self.numbers.iter().find(|number| !number.starts_with('/')) {
             return Err(format!("`numbers`: `{number}` is not a JSON pointer such as /status/observedGeneration"));
         }
-        known("uncompared.status", &self.uncompared.status, STATUS.iter().map(|(key, _)| *key))?;
-        known("uncompared.invariants", &self.uncompared.invariants, INVARIANTS.iter().map(|(name, _)| *name))
+        check_words("uncompared.status", &self.uncompared.status, STATUS.iter().map(|(key, _)| *key))?;
+        check_words("uncompared.invariants", &self.uncompared.invariants, INVARIANTS.iter().map(|(name, _)| *name))
     }
 
-    /// A bound stands for a field that the workload does not have.
+    /// Checks that a bound replaces a field that the workload does not have.
     fn check_bound(&self, name: &str, bound: &Value) -> Result<(), String> {
-        known("bounds", &[name.to_owned()], BOUNDS.into_iter())?;
+        check_words("bounds", &[name.to_owned()], BOUNDS.into_iter())?;
         let is_share = |text: &str| text.strip_suffix('%').is_some_and(|number| number.parse::<u32>().is_ok());
         if !bound.is_u64() && !bound.as_str().is_some_and(is_share) {
             return Err(format!("`bounds`: `{name}: {bound}` is neither a number nor a percentage such as \"25%\""));
         }
         let path = format!("{ROLLING}{name}");
-        match self.has_no(&path) {
+        match self.lacks_field(&path) {
             true => Ok(()),
             false => Err(format!("`bounds`: `{name}` is for a kind without the field; add `{path}: null` to `paths`")),
         }
     }
 
-    /// A path leads from a field that a Deployment has, and to one of the workload's.
+    /// Checks that a path maps a field of a Deployment to one of the workload.
     fn check_path(&self, path: &str, own: Option<&str>) -> Result<(), String> {
         if let Some(pointer) = [Some(path), own].into_iter().flatten().find(|pointer| !pointer.starts_with('/')) {
             return Err(format!("`paths`: `{pointer}` is not a JSON pointer such as /spec/replicas"));
         }
-        let is_field = FIELDS.contains(&path) || OPEN.iter().any(|open| path.starts_with(open));
+        let is_field = FIELDS.contains(&path) || OPEN_FIELDS.iter().any(|open| path.starts_with(open));
         if !is_field {
             let fields = FIELDS.join(", ");
             return Err(format!("`paths`: a Deployment has no field `{path}`; it has {fields}"));
         }
-        if own.is_none() && (NEEDED.contains(&path) || OPEN.iter().any(|open| path.starts_with(open))) {
+        if own.is_none() && (REQUIRED_FIELDS.contains(&path) || OPEN_FIELDS.iter().any(|open| path.starts_with(open))) {
             return Err(format!("`paths`: `{path}: null`: the cases need this field; say where the workload has it"));
         }
         if own.is_some_and(|own| own != path) && self.is_deployment() {
@@ -335,7 +334,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Its group and its version.
+    /// Its group and version.
     pub(super) fn group_version(&self) -> (&str, &str) {
         self.api_version.split_once('/').unwrap_or(("", &self.api_version))
     }
@@ -346,14 +345,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn carried_workloads_can_be_read() {
-        for (name, _) in CARRIED {
+    fn built_in_descriptions_are_valid() {
+        for (name, _) in BUILTIN {
             assert_eq!(name.parse::<Workload>().unwrap().name, name);
         }
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said() {
+    fn reports_mistakes_in_description() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("w.yaml");
         let said = |text: &str| {

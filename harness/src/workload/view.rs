@@ -1,29 +1,27 @@
-//! One JSON object, as the API server has it and as a Deployment's.
+//! Translates one JSON object between the API server's form and a Deployment's.
 //!
-//! Both directions move the same fields, so what has no counterpart stays where it is and a
+//! Both directions move the same fields, so fields without a counterpart stay where they are, and a
 //! translation there and back changes nothing. Kinds, the label of the hash and annotations are
-//! translated wherever they stand: an owner reference, an Event's object, a selector and a template
-//! say them too.
+//! translated at any depth: owner references, Events, selectors and templates contain them, too.
 
 use serde_json::{Map, Value};
 
 use super::table::{ANNOTATIONS, API_VERSION, HASH_LABEL, KIND, ROLLING, Workload};
 
 impl Workload {
-    /// What the API server has, as a Deployment's: an object, a list of them, or what belongs to
-    /// one.
+    /// Translates the API server's form to a Deployment's: an object, a list, or a dependent.
     pub(super) fn as_deployment(&self, value: &mut Value) {
         if let Some(items) = value.get_mut("items").and_then(Value::as_array_mut) {
             items.iter_mut().for_each(|item| self.as_deployment(item));
         }
         if value["kind"] == self.kind.as_str() && value["apiVersion"] == self.api_version.as_str() {
             for (theirs, own) in &self.paths {
-                if let Some(moved) = own.as_ref().and_then(|own| take(value, own)) {
-                    put(value, theirs, moved);
+                if let Some(moved) = own.as_ref().and_then(|own| remove_at(value, own)) {
+                    insert_at(value, theirs, moved);
                 }
             }
             for (bound, promised) in &self.bounds {
-                put(value, &format!("{ROLLING}{bound}"), promised.clone());
+                insert_at(value, &format!("{ROLLING}{bound}"), promised.clone());
             }
             for number in &self.numbers {
                 if let Some(text) = value.pointer_mut(number)
@@ -33,7 +31,7 @@ impl Workload {
                 }
             }
         }
-        let names = Names {
+        let names = NameTranslation {
             kind: [&self.kind, KIND],
             api_version: [&self.api_version, API_VERSION],
             label: [&self.hash_label, HASH_LABEL],
@@ -42,10 +40,10 @@ impl Workload {
         names.translate(value);
     }
 
-    /// A Deployment's, or what belongs to one, as the API server has it.
+    /// Translates a Deployment, or a dependent of one, to the API server's form.
     pub(super) fn as_workload(&self, value: &mut Value) {
         let is_deployment = value["kind"] == KIND && value["apiVersion"] == API_VERSION;
-        let names = Names {
+        let names = NameTranslation {
             kind: [KIND, &self.kind],
             api_version: [API_VERSION, &self.api_version],
             label: [HASH_LABEL, &self.hash_label],
@@ -56,25 +54,25 @@ impl Workload {
             return;
         }
         for (theirs, own) in &self.paths {
-            if let (Some(moved), Some(own)) = (take(value, theirs), own) {
-                put(value, own, moved);
+            if let (Some(moved), Some(own)) = (remove_at(value, theirs), own) {
+                insert_at(value, own, moved);
             }
         }
         if let Value::Object(fields) = value {
-            add(fields, &self.manifest);
+            add_missing(fields, &self.manifest);
         }
     }
 }
 
-/// Names here and there.
-struct Names<'a> {
+/// Pairs of names: to be replaced, and the replacement.
+struct NameTranslation<'a> {
     kind: [&'a str; 2],
     api_version: [&'a str; 2],
     label: [&'a str; 2],
     annotations: [&'a str; 2],
 }
 
-impl Names<'_> {
+impl NameTranslation<'_> {
     fn translate(&self, value: &mut Value) {
         match value {
             Value::Array(items) => items.iter_mut().for_each(|item| self.translate(item)),
@@ -85,7 +83,7 @@ impl Names<'_> {
                     fields.insert("kind".to_owned(), self.kind[1].into());
                     fields.insert("apiVersion".to_owned(), self.api_version[1].into());
                 }
-                // One step of a JSON patch.
+                // An operation of a JSON patch.
                 if fields.contains_key("op")
                     && let Some(Value::String(path)) = fields.get_mut("path")
                 {
@@ -117,32 +115,32 @@ impl Names<'_> {
     }
 }
 
-/// Remove what is at a pointer, and the maps above it that are empty then.
-fn take(value: &mut Value, pointer: &str) -> Option<Value> {
+/// Removes the value at a pointer, and objects that become empty.
+fn remove_at(value: &mut Value, pointer: &str) -> Option<Value> {
     let (above, last) = pointer.rsplit_once('/')?;
     let fields = value.pointer_mut(above)?.as_object_mut()?;
     let taken = fields.remove(last)?;
     if fields.is_empty() && !above.is_empty() {
-        take(value, above);
+        remove_at(value, above);
     }
     Some(taken)
 }
 
-/// Set what is at a pointer, and make the maps above it.
-fn put(value: &mut Value, pointer: &str, moved: Value) {
+/// Sets the value at a pointer, and creates missing objects.
+fn insert_at(value: &mut Value, pointer: &str, inserted: Value) {
     let mut at = value;
     for word in pointer.split('/').skip(1) {
         let Value::Object(fields) = at else { return };
         at = fields.entry(word).or_insert_with(|| Value::Object(Map::new()));
     }
-    *at = moved;
+    *at = inserted;
 }
 
-/// Add what is not there.
-fn add(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
+/// Adds missing fields.
+fn add_missing(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (key, value) in more {
         match (fields.get_mut(key), value) {
-            (Some(Value::Object(fields)), Value::Object(more)) => add(fields, more),
+            (Some(Value::Object(fields)), Value::Object(more)) => add_missing(fields, more),
             (Some(_), _) => {}
             (None, _) => {
                 fields.insert(key.clone(), value.clone());
@@ -163,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollout_is_read_as_a_deployment_and_written_as_a_rollout() {
+    fn rollout_is_read_as_deployment_and_written_as_rollout() {
         let rollout = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout",
             "metadata": {"name": "web", "annotations": {"rollout.argoproj.io/revision": "2", "team": "a"}},
             "spec": {"replicas": 3, "strategy": {"canary": {"maxSurge": 1, "maxUnavailable": 0}}}});
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rollout_has_no_counterpart_for_stays() {
+    fn fields_without_counterpart_stay() {
         let mut value = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout",
             "spec": {"strategy": {"canary": {"maxSurge": 1, "steps": []}}}, "status": {"observedGeneration": "7"}});
         argo().as_deployment(&mut value);
@@ -187,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strategy_that_a_rollout_does_not_have_is_left_out_and_its_own_is_added() {
+    fn unsupported_strategy_is_removed_and_manifest_fields_are_added() {
         let mut value = json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "spec": {"strategy": {"type": "RollingUpdate"}}});
         argo().as_workload(&mut value);
@@ -195,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_a_kind_has_no_fields_for_are_read_and_not_written() {
+    fn bounds_without_fields_are_read_but_not_written() {
         let description = json!({"apiVersion": "example.com/v1", "kind": "Fleet", "plural": "fleets",
             "paths": {"/spec/strategy": null}, "bounds": {"maxSurge": 1, "maxUnavailable": "50%"}});
         let fleet = Workload::from_json(description).unwrap();
@@ -225,7 +223,7 @@ mod tests {
         json!([{"op": "remove", "path": "/metadata/annotations/deployment.kubernetes.io~1revision"}])
     )]
     #[case::of_another_kind(json!({"apiVersion": "apps/v1", "kind": "Rollout"}), json!({"apiVersion": "apps/v1", "kind": "Rollout"}))]
-    fn what_belongs_to_it(#[case] workload: Value, #[case] deployment: Value) {
+    fn translates_dependents(#[case] workload: Value, #[case] deployment: Value) {
         let mut value = workload.clone();
         argo().as_deployment(&mut value);
         assert_eq!(value, deployment);

@@ -62,7 +62,7 @@ const VERBS: [(&str, Play); 26] = [
 ];
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let arguments = Arguments::from_args();
     let kubectl = find_kubectl();
     if kubectl.is_none() {

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lockstep::case::{self, Case};
-use lockstep::cluster::{self, Plan, Site};
-use lockstep::driver::{Driver, Stillness, nodes::Nodes};
-use lockstep::observe::World;
+use lockstep::cluster::{self, ClusterPlan, Site};
+use lockstep::driver::{Driver, PodBackend, nodes::HarnessNodes};
+use lockstep::observe::WatchCache;
 use serde_json::Value;
 
 use super::Checked;
@@ -107,7 +107,7 @@ fn as_sent(manifest: &str) -> Checked<String> {
 /// Compares a row.
 pub(crate) fn compare(program: &Path, row: &Row) -> Checked {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let boot = || runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim)));
+    let boot = || runtime.block_on(cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION).at(Site::Sim)));
     let (by_kubectl, by_driver) = (boot()?, boot()?);
     let one = Kubectl::to(program, by_kubectl.access())?;
     for command in &row.commands {
@@ -117,10 +117,10 @@ pub(crate) fn compare(program: &Path, row: &Row) -> Checked {
     let client = runtime.block_on(by_driver.client())?;
     let driver = Driver::new(
         by_driver.clone(),
-        Arc::new(World::default()),
-        Nodes::new(client, false),
+        Arc::new(WatchCache::default()),
+        HarnessNodes::new(client, false),
         "default",
-        Stillness::Held,
+        PodBackend::Held,
     );
     let case = case(row)?;
     let mut steps = case.steps.iter();
@@ -145,7 +145,7 @@ pub(crate) fn compare(program: &Path, row: &Row) -> Checked {
         }
     }
     for cluster in [&by_kubectl, &by_driver] {
-        let unsupported = runtime.block_on(cluster.unsupported())?;
+        let unsupported = runtime.block_on(cluster.unsupported_requests())?;
         if !unsupported.is_empty() {
             differences += &format!("refused as unsupported: {unsupported:#?}");
         }

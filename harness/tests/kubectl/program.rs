@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use lockstep::cluster::{self, Access, Plan, Site};
+use lockstep::cluster::{self, ClusterAccess, ClusterPlan, Site};
 use tempfile::TempDir;
 
 use super::{Checked, Play};
@@ -29,16 +29,16 @@ pub(crate) fn find_kubectl() -> Option<PathBuf> {
 /// Runs a trial on a new simulated cluster.
 pub(crate) fn on_simulated(program: &Path, play: Play) -> Checked {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let cluster = runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim)))?;
+    let cluster = runtime.block_on(cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION).at(Site::Sim)))?;
     let kubectl = Kubectl::to(program, cluster.access())?;
     play(&kubectl)?;
-    let unsupported = runtime.block_on(cluster.unsupported())?;
+    let unsupported = runtime.block_on(cluster.unsupported_requests())?;
     if unsupported.is_empty() { Ok(()) } else { Err(format!("refused as unsupported: {unsupported:#?}").into()) }
 }
 
 impl Kubectl {
     /// kubectl with a token.
-    pub(crate) fn to(program: &Path, access: &Access) -> Checked<Self> {
+    pub(crate) fn to(program: &Path, access: &ClusterAccess) -> Checked<Self> {
         let folder = tempfile::tempdir()?;
         let ca = folder.path().join("ca.crt");
         std::fs::write(&ca, &access.ca_pem)?;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use lockstep::cluster::{self, Plan, Site};
+use lockstep::cluster::{self, ClusterPlan, Site};
 
 use super::Checked;
 use super::program::{Kubectl, on_simulated};
@@ -25,7 +25,7 @@ const COMPARED: [&str; 9] = [
 /// Runs the commands on both clusters and compares the output.
 pub(crate) fn compare(program: &Path) -> Checked {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let real = runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION).at(Site::ControlPlane)))?;
+    let real = runtime.block_on(cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION).at(Site::ControlPlane)))?;
     let printed = Kubectl::with(program, &real.admin_kubeconfig_path()).and_then(|kubectl| printed(&kubectl));
     runtime.block_on(real.end());
     let printed = printed?;

@@ -17,7 +17,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use kube_apiserver_sim::ApiServer;
 use lockstep::clock;
-use lockstep::cluster::{self, Plan};
+use lockstep::cluster::{self, ClusterPlan};
 use serde_json::{Value, json};
 
 use super::Error;
@@ -70,7 +70,7 @@ pub(crate) fn compare() -> Result<(), Error> {
         play_deletions(&Server::Sim(ApiServer::builder().clock(clock::now).build())).await
     })?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let plan = Plan::new(cluster::DEFAULT_VERSION).without("deployment,replicaset".parse()?);
+    let plan = ClusterPlan::new(cluster::DEFAULT_VERSION).without("deployment,replicaset".parse()?);
     let cluster = runtime.block_on(cluster::boot(&plan))?;
     let real = runtime.block_on(async { play_deletions(&Server::Real(cluster.client().await?)).await });
     runtime.block_on(cluster.end());

@@ -3,7 +3,7 @@
 //! left out.
 
 use kube_apiserver_sim::{ApiServer, protobuf};
-use lockstep::cluster::{self, Plan};
+use lockstep::cluster::{self, ClusterPlan};
 use serde_json::Value;
 
 use super::Error;
@@ -17,7 +17,7 @@ const NAMES: [&str; 7] = ["groupVersion", "subresource", "resource", "name", "ve
 /// Compares every path of the simulated server's discovery in every format.
 pub(crate) fn compare() -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let cluster = runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)))?;
+    let cluster = runtime.block_on(cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION)))?;
     let compared = runtime.block_on(async {
         let real = Server::Real(cluster.client().await?);
         let simulated = Server::Sim(ApiServer::new());

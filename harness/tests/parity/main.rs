@@ -47,10 +47,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use kube_apiserver_sim::{ApiServer, Controllers, Latency};
+use kube_apiserver_sim::{ApiServer, ControllerMode, Latency};
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::clock;
-use lockstep::cluster::{self, Plan};
+use lockstep::cluster::{self, ClusterPlan};
 use lockstep::supervise::ProcessId;
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ const MAX_DISAGREEMENTS: usize = 60;
 const MAX_SEQUENCES: u64 = 20_000;
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     for path in stored_files() {
@@ -136,7 +136,7 @@ fn simulated(namespace: &str, steps: &[Step], forgets: bool) -> Result<Vec<Answe
     runtime.block_on(async {
         let _simulated = clock::simulate("2026-11-21T10:00:00Z".parse().expect("a time"));
         let server =
-            ApiServer::builder().seed(1).latency(Latency::Random).controllers(Controllers::Off).clock(clock::now);
+            ApiServer::builder().seed(1).latency(Latency::Random).controllers(ControllerMode::Off).clock(clock::now);
         let server = server.build();
         if forgets {
             server.forget(2);
@@ -172,7 +172,7 @@ fn variable(name: &str, default: u64) -> u64 {
 fn random() -> Result<(), Error> {
     let (seed, wanted) = (variable("LOCKSTEP_SEED", 1), variable("LOCKSTEP_REQUESTS", 10_000));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let cluster = runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)))?;
+    let cluster = runtime.block_on(cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION)))?;
     // Without controllers, which would act between two requests.
     if let Some(environment) = cluster.pid("kube-controller-manager") {
         ProcessId::of(environment).kill_group();

@@ -296,7 +296,7 @@ async fn run_watch(server: &Server, step: &Step, placeholders: &mut Placeholders
 /// Removes the first event from a watch's buffer.
 fn event(rest: &mut Vec<u8>, protobuf: bool) -> Result<Option<Value>, Error> {
     if protobuf && rest.first() != Some(&b'{') {
-        let event = protobuf::Event::take(rest)?;
+        let event = protobuf::WireEvent::take(rest)?;
         return event
             .map(|event| Ok(json!({"type": event.kind, "object": protobuf::decode(&event.object)?})))
             .transpose();

@@ -1,14 +1,14 @@
 //! Random choices from a seed.
 
-use kube_apiserver_sim::Chance;
+use kube_apiserver_sim::SeededRng;
 
 /// A random number generator, as in the simulated server.
 #[derive(Debug, Clone)]
-pub(crate) struct Rng(Chance);
+pub(crate) struct Rng(SeededRng);
 
 impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(Chance::new(seed))
+        Self(SeededRng::new(seed))
     }
 
     pub(crate) fn next(&mut self) -> u64 {

@@ -23,12 +23,12 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::case::{self, Case};
-use lockstep::cluster::{DEFAULT_VERSION, Plan, Site};
+use lockstep::cluster::{ClusterPlan, DEFAULT_VERSION, Site};
 use lockstep::intercept::{SentLog, SentRequest};
-use lockstep::recording::{Entry, Recording};
-use lockstep::run::{Event, Events, FileError, Plan as Plays, RunError, Setup, Subscriber};
-use lockstep::runner::{Simulation, StepHook, simulated};
-use lockstep::subject::Spec;
+use lockstep::recording::{Recording, RecordingEntry};
+use lockstep::run::{FileError, PlayError, PlayPlan, RunEvent, Setup, Subscriber, Subscribers};
+use lockstep::runner::{Simulation, StepHook, simulate};
+use lockstep::subject::SubjectSpec;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -60,7 +60,7 @@ const CASES: [&str; 20] = [
 ];
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let trials = CASES.map(|name| {
         let title = format!("requests::{}", name.replace('/', "::"));
         // In real time these take seconds each, and twice as long on a busy machine.
@@ -141,8 +141,8 @@ impl SentRequests {
 }
 
 impl Subscriber for SentRequests {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
-        if let Event::StepSettled { .. } = event {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        if let RunEvent::StepSettled { .. } = event {
             self.settled();
         }
         Ok(())
@@ -157,24 +157,24 @@ fn in_virtual_time(case: &Arc<Case>) -> Result<SentRequests, Error> {
         steps: StepHook::new(move |_, _| hook.settled()),
         ..Simulation::new(case.controllers.clone(), BUDGET)
     };
-    settled(&simulated(case, &"upstream".parse()?, &simulation)?)?;
+    settled(&simulate(case, &"upstream".parse()?, &simulation)?)?;
     Ok(sent)
 }
 
 fn in_real_time(case: &Arc<Case>) -> Result<SentRequests, Error> {
     let sent = SentRequests::default();
-    let plan = Plan::new(DEFAULT_VERSION).at(Site::Sim);
-    let (log, events) = (Some(sent.log.clone()), Events::to(vec![Arc::new(sent.clone())]));
-    let setup = Setup { budget: BUDGET, sent: log, events, ..Setup::new(plan) };
-    let (specs, cases): ([Spec; 1], _) = (["upstream:process".parse()?], [Arc::clone(case)]);
+    let plan = ClusterPlan::new(DEFAULT_VERSION).at(Site::Sim);
+    let (log, events) = (Some(sent.log.clone()), Subscribers::new(vec![Arc::new(sent.clone())]));
+    let setup = Setup { budget: BUDGET, request_log: log, events, ..Setup::new(plan) };
+    let (specs, cases): ([SubjectSpec; 1], _) = (["upstream:process".parse()?], [Arc::clone(case)]);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut recordings = Vec::new();
-    runtime.block_on(setup.with_each(&case.controllers, &specs, 1, async |_, player| {
-        let take = async |played: lockstep::run::Played<'_>| {
+    runtime.block_on(setup.for_each_subject(&case.controllers, &specs, 1, async |_, player| {
+        let take = async |played: lockstep::run::CompletedPlay<'_>| {
             recordings.push(played.recording);
-            Ok::<_, RunError>(ControlFlow::Continue(()))
+            Ok::<_, PlayError>(ControlFlow::Continue(()))
         };
-        setup.play_each(player, Plays::once(&cases), take).await
+        setup.play_each(player, PlayPlan::once(&cases), take).await
     }))?;
     recordings.iter().try_for_each(settled)?;
     Ok(sent)
@@ -183,8 +183,8 @@ fn in_real_time(case: &Arc<Case>) -> Result<SentRequests, Error> {
 /// Checks that the run succeeded; otherwise its requests mean nothing.
 fn settled(recording: &Recording) -> Result<(), Error> {
     let why = recording.entries.iter().find_map(|entry| match entry {
-        Entry::Trouble(trouble) => Some(trouble.why.clone()),
-        Entry::Settled(settling) => settling.unsettled.as_ref().map(|trouble| trouble.why.clone()),
+        RecordingEntry::Trouble(trouble) => Some(trouble.why.clone()),
+        RecordingEntry::Settled(settling) => settling.unsettled.as_ref().map(|trouble| trouble.why.clone()),
         _ => None,
     });
     why.map_or(Ok(()), |why| Err(format!("{}: {why}", recording.header.subject).into()))

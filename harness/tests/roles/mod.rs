@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use lockstep::clock;
-use lockstep::cluster::shared::{Run, obtain_in};
-use lockstep::cluster::{Cluster, Handover, Plan, Standing, boot};
+use lockstep::cluster::shared::{SharedRun, obtain_in};
+use lockstep::cluster::{Cluster, ClusterPlan, Handover, PersistentCluster, boot};
 use lockstep::supervise::ProcessId;
 
 /// The environment variable that selects this executable's role.
@@ -42,18 +42,18 @@ pub(crate) async fn until(message: &str, patience: Duration, mut holds: impl Asy
 }
 
 /// Runs the role of this process, if it has one.
-pub(crate) fn play_if_asked(plan: fn() -> Plan) -> Option<ExitCode> {
+pub(crate) fn play_if_asked(plan: fn() -> ClusterPlan) -> Option<ExitCode> {
     let role = std::env::var(ROLE).ok()?;
     Some(block_on(play(&role, &plan())))
 }
 
 /// Runs a role with its arguments. Each prints its cluster as one line of JSON.
-async fn play(role: &str, plan: &Plan) -> ExitCode {
+async fn play(role: &str, plan: &ClusterPlan) -> ExitCode {
     let words: Vec<&str> = role.split(' ').collect();
     let played = match words[..] {
         ["victim"] => boot(plan).await,
         ["trial", id, pid] => obtain_in(&run(id, pid.parse().expect("a number")), plan).await,
-        ["up", folder] => Standing::at(Path::new(folder)).up(plan).await.map(|raised| raised.cluster),
+        ["up", folder] => PersistentCluster::at(Path::new(folder)).up(plan).await.map(|raised| raised.cluster),
         _ => panic!("no such role: {role}"),
     };
     let cluster = match played {
@@ -63,7 +63,7 @@ async fn play(role: &str, plan: &Plan) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let handover = cluster.hand_over().expect("others can use it");
+    let handover = cluster.handover().expect("others can use it");
     println!("{}", serde_json::to_string(&handover).expect("plain data"));
     if role == "victim" {
         clock::pause(Duration::from_secs(600)).await;
@@ -99,8 +99,8 @@ pub(crate) fn read_cluster(process: &mut Process) -> Result<Cluster, Failed> {
     Ok(serde_json::from_str::<Handover>(&line)?.into())
 }
 
-pub(crate) fn run(id: &str, pid: i32) -> Run {
-    Run { id: id.to_owned(), process: ProcessId::of(pid) }
+pub(crate) fn run(id: &str, pid: i32) -> SharedRun {
+    SharedRun { id: id.to_owned(), process: ProcessId::of(pid) }
 }
 
 /// An idle process; the run ends when it is killed.
@@ -134,7 +134,7 @@ pub(crate) async fn until_removed(cluster: &Cluster, folder: &Path) -> Outcome {
 /// Two trials of one run, each in its own process, and then this process share one cluster. Returns
 /// the process that the run depends on, the cluster as the trials see it, and as this process does;
 /// the processes that booted it have exited.
-pub(crate) async fn shared_by_trials(plan: &Plan) -> Result<(Process, Cluster, Cluster), Failed> {
+pub(crate) async fn shared_by_trials(plan: &ClusterPlan) -> Result<(Process, Cluster, Cluster), Failed> {
     let (runner, pid) = runner()?;
     let id = format!("test-{pid}");
     let mut trials = [start(&format!("trial {id} {pid}"))?, start(&format!("trial {id} {pid}"))?];

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use futures::future::try_join_all;
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::clock;
-use lockstep::cluster::{self, Cluster, Plan, Site, issue_control_plane};
+use lockstep::cluster::{self, Cluster, ClusterPlan, Site, issue_control_plane};
 use lockstep::intercept::Interceptor;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -64,7 +64,7 @@ struct Listening {
 }
 
 fn main() -> ExitCode {
-    lockstep::runner::main_if_asked();
+    lockstep::runner::dispatch_role();
     let arguments = Arguments::from_args();
     let servers = [
         ("interceptor", Server::Interceptor),
@@ -181,7 +181,7 @@ impl Server {
                 answering,
             });
         }
-        let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim)).await?;
+        let cluster = cluster::boot(&ClusterPlan::new(cluster::DEFAULT_VERSION).at(Site::Sim)).await?;
         let interceptor = match self {
             Self::Interceptor => Some(Interceptor::start(cluster.access())?),
             Self::InterceptorElsewhere => Some(Interceptor::start_at(cluster.access(), ELSEWHERE)?),

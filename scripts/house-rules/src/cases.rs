@@ -63,9 +63,8 @@ fn cases_that_do_not_exist(repository: &Repository) -> Vec<Breach> {
                 };
                 let profile = named.get(3).map(|profile| profile.as_str());
                 let lists = |line: &str| {
-                    line.trim_start()
-                        .strip_prefix("profiles: [")
-                        .is_some_and(|rest| rest.split(['[', ']', ',', ' ']).any(|listed| Some(listed) == profile))
+                    let listed = line.split_once("profiles: [").and_then(|(_, rest)| rest.split(']').next());
+                    listed.is_some_and(|listed| listed.split(',').any(|listed| Some(listed.trim()) == profile))
                 };
                 if profile.is_some() && !text.lines().any(lists) {
                     breaches.push(Breach::new(&source.path, comment.line, format!("{path} has no such profile")));
@@ -86,7 +85,7 @@ mod tests {
             ("controller/mutants/bank/a.yaml", "  - file: deployment/a.rs\n  - file: deployment/b.rs\n"),
             ("controller/src/deployment/a.rs", "//! A.\n"),
             ("controller/src/deployment/b.rs", "//! B. Case: `rolling/one`, `rolling/two`, `rolling/one@xing`.\n"),
-            ("cases/rolling/one.yaml", "profiles: [safe]\n"),
+            ("cases/rolling/one.yaml", "restart: {profiles: [safe, other]}\n"),
             ("cases/rolling/one.on-v1.20.timeline", ""),
             ("cases/rolling/three.timeline", ""),
         ];

@@ -26,7 +26,16 @@ pub(crate) fn check(repository: &Repository) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for source in &repository.sources {
         let lines: Vec<&str> = repository.texts[&source.path].lines().collect();
+        let (mut in_code, mut previous) = (false, 0);
         for comment in &source.comments {
+            in_code &= comment.line == previous + 1;
+            previous = comment.line;
+            if comment.text.trim_start_matches(['/', '!']).trim_start().starts_with("```") {
+                in_code = !in_code;
+            }
+            if in_code {
+                continue;
+            }
             let line = lines[comment.line - 1];
             // One behind code begins where the code ends.
             let is_alone = line.trim_start() == comment.text.trim_end();
@@ -53,7 +62,8 @@ mod tests {
 
     #[test]
     fn finds_a_wide_comment_and_an_empty_one() {
-        let text = format!("/// See the module.\nfn a() {{}}\n// {}\n// {}\n", "wide ".repeat(25), "w".repeat(120));
+        let (wide, code) = ("wide ".repeat(25), format!("// ```\n// {}\n// ```\n", "wide ".repeat(25)));
+        let text = format!("/// See the module.\nfn a() {{}}\n// {wide}\n// {}\n{code}", "w".repeat(120));
         let repository = Repository::new([("x.rs".to_owned(), text)].into());
         let lines: Vec<usize> = check(&repository).iter().map(|breach| breach.line).collect();
         assert_eq!(lines, [1, 3]);

@@ -46,7 +46,7 @@ pub(crate) enum Declared {
     Module,
     /// `const` or `static`.
     Constant,
-    /// A field or a parameter: a name with a type.
+    /// A field, or the value that one is given.
     Field,
 }
 
@@ -90,11 +90,17 @@ impl Source {
             at += piece.len();
         }
         source.tests_from = line + 1;
+        let mut brackets: Vec<&str> = Vec::new();
         for (number, &(kind, line, word, depth)) in words.iter().enumerate() {
             let before = |back: usize| number.checked_sub(back).map_or("", |number| words[number].2);
             let after = |ahead: usize| words.get(number + ahead).map_or("", |word| word.2);
             if word == "cfg" && before(1) == "[" && after(1) == "(" && after(2) == "test" && line < source.tests_from {
                 source.tests_from = line;
+            }
+            match word {
+                "(" | "[" | "{" => brackets.push(word),
+                ")" | "]" | "}" => drop(brackets.pop()),
+                _ => {}
             }
             let is_name = matches!(kind, TokenKind::Ident | TokenKind::RawIdent);
             let what = match before(1) {
@@ -104,7 +110,11 @@ impl Source {
                 "fn" => Some(Declared::Function),
                 "mod" => Some(Declared::Module),
                 "const" | "static" if word != "fn" && word != "mut" && word != "_" => Some(Declared::Constant),
-                "{" | "," | "(" | ")" | "pub" | "]" if after(1) == ":" && after(2) != ":" => Some(Declared::Field),
+                "{" | "," | ")" | "pub" | "]"
+                    if after(1) == ":" && after(2) != ":" && brackets.last() == Some(&"{") =>
+                {
+                    Some(Declared::Field)
+                }
                 _ => None,
             };
             if let Some(what) = what.filter(|_| !matches!(word, "self" | "crate" | "in")) {
@@ -149,7 +159,6 @@ mod tests {
             (3, "b", Declared::Field),
             (6, "D", Declared::AssociatedType),
             (8, "e", Declared::Function),
-            (8, "f", Declared::Field),
             (9, "g", Declared::Module),
         ];
         assert_eq!(found, expected);

@@ -1,21 +1,20 @@
-//! What was read of a cluster.
+//! The objects of a cluster that a migration evaluates.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::config::Config;
+use super::super::config::HashedConfig;
 use super::super::references::ConfigName;
 use super::super::workload::WorkloadKind;
 
-/// What was read.
 #[derive(Default)]
-pub(crate) struct Cluster {
+pub(crate) struct ClusterSnapshot {
     /// ConfigMaps and Secrets, as checksums.
-    pub(crate) configs: BTreeMap<ConfigName, Config>,
-    /// Workloads, as they are.
+    pub(crate) configs: BTreeMap<ConfigName, HashedConfig>,
+    /// Workloads as API objects.
     pub(crate) workloads: Vec<(WorkloadKind, Value)>,
-    /// Labels of namespaces, where they count.
+    /// Labels of namespaces, if a selector needs them.
     pub(crate) namespaces: BTreeMap<String, BTreeMap<String, String>>,
     /// Kinds that could not be read, and why.
     pub(crate) unread: Vec<String>,

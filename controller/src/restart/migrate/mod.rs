@@ -1,49 +1,49 @@
-//! What it means to take over from another controller: which workloads are restarted from now on,
-//! for which configs, what has no equivalent, and that taking them over restarts nothing.
+//! Plans the migration from another controller: which workloads restart from then on and for which
+//! configs, what has no equivalent, and whether the migration itself restarts anything.
 //!
 //! ```text
-//!  what the cluster has ─► source: who is looked after, for what ─► Adopted: annotations to set, what is lacking ─┐
-//!                                                                                                                 ├► Migration
-//!                             the same with these annotations, in memory ─► proof: the agent itself decides ──────┘
+//!  ClusterSnapshot ─► adoption: workloads and their configs ─► AdoptedWorkload ─┐
+//!                     (annotations to set, what is lacking)                     ├► Migration
+//!                  ─► simulation: the reconciler decides ─► restarts ───────────┘
+//!                     (with these annotations)
 //! ```
 //!
-//! Nothing is written. The proof is no promise about rules: the agent that would run is given all
-//! that was read, as it would see it at its start with every workload annotated, and is asked what
-//! it does until nothing waits any more.
+//! Nothing is written. The simulation does not depend on reasoning about the rules: it gives the
+//! reconciler everything that was read, as it would see it at its start with every workload
+//! annotated, and runs it until nothing waits any more.
 
+mod adoption;
 mod cluster;
-mod from;
-mod proof;
+mod migration_source;
 mod report;
-mod source;
+mod simulation;
 
 use jiff::Timestamp;
 
-pub(crate) use cluster::Cluster;
-pub use from::Source;
-pub use report::{Adopted, Migration};
+pub(crate) use cluster::ClusterSnapshot;
+pub use migration_source::MigrationSource;
+pub use report::{AdoptedWorkload, Migration};
 
-use super::workload::Workload;
+use super::workload::WorkloadFacts;
 use crate::model::ModelError;
 use crate::settings::RestartSettings;
 
-/// Says what it means.
+/// Plans a migration.
 ///
-/// # Errors
-/// If a workload's metadata makes no sense.
-pub(crate) fn migration(
-    cluster: &Cluster,
-    from: Source,
+/// # Errors If a workload's metadata is invalid.
+pub(crate) fn plan_migration(
+    cluster: &ClusterSnapshot,
+    from: MigrationSource,
     settings: &RestartSettings,
     now: Timestamp,
 ) -> Result<Migration, ModelError> {
     let (mut adopted, mut workloads) = (Vec::new(), Vec::new());
     for (kind, raw) in &cluster.workloads {
-        let workload = Workload::read(*kind, raw)?;
-        let Some(found) = source::adopted(from, workload, cluster, settings, now) else { continue };
-        workloads.push(Workload::read(*kind, &proof::annotated(raw, &found.annotations, now))?);
+        let workload = WorkloadFacts::read(*kind, raw)?;
+        let Some(found) = adoption::adopt(from, workload, cluster, settings, now) else { continue };
+        workloads.push(WorkloadFacts::read(*kind, &simulation::annotate(raw, &found.annotations, now))?);
         adopted.push(found);
     }
-    let restarts = proof::restarts(settings, &cluster.configs, workloads, now);
+    let restarts = simulation::simulate_restarts(settings, &cluster.configs, workloads, now);
     Ok(Migration { from, to: settings.profile, adopted, restarts, unread: cluster.unread.clone() })
 }

@@ -1,34 +1,34 @@
-//! The answer, as data and as text.
+//! The report of a migration, as data and as text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::from::Source;
+use super::migration_source::MigrationSource;
 use crate::settings::Profile;
 
-/// One workload that is taken over.
+/// A workload that is adopted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Adopted {
-    /// `deployment/default/web`.
+pub struct AdoptedWorkload {
+    /// Its name: `deployment/default/web`.
     pub workload: String,
-    /// Configs that restart it from now on: `configmap/settings`.
+    /// The configs that restart it after the migration: `configmap/settings`.
     pub configs: BTreeSet<String>,
-    /// Annotations that it needs for that.
+    /// The annotations that it needs for that.
     pub annotations: BTreeMap<String, String>,
-    /// What the other controller does and this one does not.
-    pub lacks: Vec<String>,
+    /// What the other controller does for it and this one does not.
+    pub unsupported: Vec<String>,
 }
 
-/// What it means to take over.
+/// What a migration changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// The controller that looks after the workloads now.
-    pub from: Source,
-    /// The profile that will.
+    /// The controller to migrate from.
+    pub from: MigrationSource,
+    /// The profile to migrate to.
     pub to: Profile,
-    /// The workloads.
-    pub adopted: Vec<Adopted>,
-    /// Those that would be restarted, and for what; there should be none.
+    /// The workloads that are adopted.
+    pub adopted: Vec<AdoptedWorkload>,
+    /// The workloads that the migration would restart, and for what; there should be none.
     pub restarts: BTreeMap<String, String>,
     /// What could not be read.
     pub unread: Vec<String>,
@@ -37,25 +37,25 @@ pub struct Migration {
 impl fmt::Display for Migration {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let from = match self.from {
-            Source::Xing => "xing's controller",
-            Source::Reloader => "Reloader",
+            MigrationSource::Xing => "xing's controller",
+            MigrationSource::Reloader => "Reloader",
         };
         let profile = match self.to {
             Profile::Xing => "xing",
             Profile::Safe => "safe",
             Profile::Reloader => "reloader",
         };
-        writeln!(to, "From {from} to profile {profile}: {}.", counted(self.adopted.len(), "workload"))?;
-        for one in &self.adopted {
-            writeln!(to, "\n{}", one.workload)?;
-            let configs: Vec<&str> = one.configs.iter().map(String::as_str).collect();
+        writeln!(to, "From {from} to profile {profile}: {}.", format_count(self.adopted.len(), "workload"))?;
+        for workload in &self.adopted {
+            writeln!(to, "\n{}", workload.workload)?;
+            let configs: Vec<&str> = workload.configs.iter().map(String::as_str).collect();
             let configs = if configs.is_empty() { "nothing".to_owned() } else { configs.join(", ") };
             writeln!(to, "  restarted for   {configs}")?;
-            for (name, value) in &one.annotations {
+            for (name, value) in &workload.annotations {
                 writeln!(to, "  annotate        {name}={value}")?;
             }
-            for lack in &one.lacks {
-                writeln!(to, "  no equivalent   {lack}")?;
+            for feature in &workload.unsupported {
+                writeln!(to, "  no equivalent   {feature}")?;
             }
         }
         writeln!(to)?;
@@ -68,13 +68,13 @@ impl fmt::Display for Migration {
                 "Taking over restarts nothing: with these annotations the controller would change no pod template."
             ),
             false => {
-                writeln!(to, "Taking over restarts {}:", counted(self.restarts.len(), "workload"))?;
+                writeln!(to, "Taking over restarts {}:", format_count(self.restarts.len(), "workload"))?;
                 self.restarts.iter().try_for_each(|(workload, configs)| writeln!(to, "  {workload} for {configs}"))
             }
         }
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+fn format_count(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

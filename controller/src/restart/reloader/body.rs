@@ -1,36 +1,37 @@
-//! The bodies of the requests of profile `reloader`.
+//! The request bodies of profile `reloader`.
 //!
 //! Cases: `config-restart/reloader-auto`, `config-restart/reloader-pause-period`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::strategy::Write;
+use super::strategy::TemplateChange;
 use crate::model::names::restart::{INSTANTIATED, LAST_RELOADED_FROM};
 use crate::model::whole_second;
 use crate::settings::ReloaderAnnotations;
 
-/// Labels by which a Job's controller finds its pods; a new Job gets its own.
-const OF_THE_OLD: [&str; 4] =
+/// Labels by which a Job's controller finds its pods; the server sets them on a new Job.
+const CONTROLLER_LABELS: [&str; 4] =
     ["controller-uid", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "job-name"];
 
-/// The strategic merge patch of a restart. Without a variable it is a JSON merge patch, too.
-pub(super) fn patch(write: &Write) -> Value {
+/// The strategic merge patch of a restart. Unless it changes a variable, it is also a valid JSON
+/// merge patch.
+pub(super) fn patch(write: &TemplateChange) -> Value {
     let env = |container: &str, env: Value| json!({"spec": {"containers": [{"name": container, "env": [env]}]}});
     let template = match write {
-        Write::Variable { container, name, value } => env(container, json!({"name": name, "value": value})),
-        Write::NoVariable { container, name } => env(container, json!({"name": name, "$patch": "delete"})),
-        Write::Annotation(value) => json!({"metadata": {"annotations": {LAST_RELOADED_FROM: value}}}),
-        Write::RestartAt(time) => return json!({"spec": {"restartAt": time.to_string()}}),
+        TemplateChange::SetVariable { container, name, value } => env(container, json!({"name": name, "value": value})),
+        TemplateChange::RemoveVariable { container, name } => env(container, json!({"name": name, "$patch": "delete"})),
+        TemplateChange::SetAnnotation(value) => json!({"metadata": {"annotations": {LAST_RELOADED_FROM: value}}}),
+        TemplateChange::SetRestartAt(time) => return json!({"spec": {"restartAt": time.to_string()}}),
     };
     json!({"spec": {"template": template}})
 }
 
-/// The JSON merge patch of a restart of a custom resource, whose lists are replaced as a whole. The
-/// server refuses it where the object has changed since it was read.
-pub(super) fn patch_of_read(object: &Value, write: &Write) -> Value {
+/// The JSON merge patch of a restart of a custom resource, whose lists are replaced as a whole. It
+/// has the resourceVersion of the object, so the server refuses it if the object has changed.
+pub(super) fn versioned_patch(object: &Value, write: &TemplateChange) -> Value {
     let mut template = object["spec"]["template"].clone();
-    put(&mut template, write);
+    put_trigger(&mut template, write);
     json!({
         "metadata": {"resourceVersion": object["metadata"]["resourceVersion"]},
         "spec": {"template": {"spec": {"containers": template["spec"]["containers"]}}},
@@ -38,21 +39,21 @@ pub(super) fn patch_of_read(object: &Value, write: &Write) -> Value {
 }
 
 /// The patch that pauses a Deployment.
-pub(super) fn paused(names: &ReloaderAnnotations, now: Timestamp) -> Value {
+pub(super) fn pause_patch(names: &ReloaderAnnotations, now: Timestamp) -> Value {
     let now = whole_second(now).to_string();
     json!({"metadata": {"annotations": {&names.paused_at: now}}, "spec": {"paused": true}})
 }
 
-/// The patch that resumes it.
-pub(super) fn resumed(names: &ReloaderAnnotations) -> Value {
+/// The patch that resumes a Deployment.
+pub(super) fn resume_patch(names: &ReloaderAnnotations) -> Value {
     json!({"metadata": {"annotations": {&names.paused_at: null}}, "spec": {"paused": false}})
 }
 
-/// A Job of a CronJob, as `kubectl create job --from` makes one, with the trigger in it.
-pub(super) fn job_of(cron_job: &Value, write: &Write) -> Value {
+/// A Job from a CronJob, like that of `kubectl create job --from`, with the trigger.
+pub(super) fn job_from_cron_job(cron_job: &Value, write: &TemplateChange) -> Value {
     let template = &cron_job["spec"]["jobTemplate"];
     let mut spec = template["spec"].clone();
-    put(&mut spec["template"], write);
+    put_trigger(&mut spec["template"], write);
     let mut annotations = json!({INSTANTIATED: "manual"});
     json_merge(&mut annotations, &template["metadata"]["annotations"]);
     let metadata = &cron_job["metadata"];
@@ -77,8 +78,8 @@ pub(super) fn job_of(cron_job: &Value, write: &Write) -> Value {
     })
 }
 
-/// The Job that takes the place of one that has been deleted, with the trigger in it.
-pub(super) fn job_again(job: &Value, write: &Write) -> Value {
+/// The Job that replaces a deleted one, with the trigger.
+pub(super) fn recreated_job(job: &Value, write: &TemplateChange) -> Value {
     let mut job = job.clone();
     for (part, fields) in [
         ("metadata", &["resourceVersion", "uid", "creationTimestamp", "managedFields", "generation"][..]),
@@ -90,23 +91,23 @@ pub(super) fn job_again(job: &Value, write: &Write) -> Value {
     }
     job["status"] = json!({});
     if let Some(labels) = job["spec"]["template"]["metadata"]["labels"].as_object_mut() {
-        OF_THE_OLD.iter().for_each(|label| drop(labels.remove(*label)));
+        CONTROLLER_LABELS.iter().for_each(|label| drop(labels.remove(*label)));
     }
-    put(&mut job["spec"]["template"], write);
+    put_trigger(&mut job["spec"]["template"], write);
     job
 }
 
-/// Puts the trigger into a pod template that is sent as a whole.
-fn put(template: &mut Value, write: &Write) {
+/// Sets the trigger in a pod template that is sent as a whole.
+fn put_trigger(template: &mut Value, write: &TemplateChange) {
     let (container, name, value) = match write {
-        Write::Annotation(value) => {
+        TemplateChange::SetAnnotation(value) => {
             template["metadata"]["annotations"][LAST_RELOADED_FROM] = value.clone().into();
             return;
         }
-        // No part of a template.
-        Write::RestartAt(_) => return,
-        Write::Variable { container, name, value } => (container, name, Some(value)),
-        Write::NoVariable { container, name } => (container, name, None),
+        // It is not in the template.
+        TemplateChange::SetRestartAt(_) => return,
+        TemplateChange::SetVariable { container, name, value } => (container, name, Some(value)),
+        TemplateChange::RemoveVariable { container, name } => (container, name, None),
     };
     let containers = template["spec"]["containers"].as_array_mut().into_iter().flatten();
     for found in containers.filter(|found| found["name"] == container.as_str()) {
@@ -130,18 +131,22 @@ fn json_merge(into: &mut Value, from: &Value) {
 mod tests {
     use super::*;
 
-    fn trigger() -> Write {
-        Write::Variable { container: "app".to_owned(), name: "STAKATER_C_CONFIGMAP".to_owned(), value: "1".to_owned() }
+    fn trigger() -> TemplateChange {
+        TemplateChange::SetVariable {
+            container: "app".to_owned(),
+            name: "STAKATER_C_CONFIGMAP".to_owned(),
+            value: "1".to_owned(),
+        }
     }
 
     #[test]
-    fn a_cron_job_makes_a_job() {
+    fn creates_a_job_from_a_cron_job() {
         let spec = json!({"template": {"spec": {"containers": [{"name": "app"}]}}});
         let cron_job = json!({
             "metadata": {"name": "backup", "namespace": "ns", "uid": "u"},
             "spec": {"jobTemplate": {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": spec}},
         });
-        let job = job_of(&cron_job, &trigger());
+        let job = job_from_cron_job(&cron_job, &trigger());
         assert_eq!(job["metadata"]["generateName"], "backup-");
         assert_eq!(job["metadata"]["labels"], json!({"a": "b"}));
         assert_eq!(job["metadata"]["annotations"], json!({"c": "d", INSTANTIATED: "manual"}));
@@ -151,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_rollout_all_containers_are_sent_with_the_version_that_was_read() {
+    fn rollout_patch_has_all_containers_and_the_resource_version() {
         let containers =
             json!([{"name": "side", "env": [{"name": "A", "value": "b"}]}, {"name": "app", "image": "app:1"}]);
         let rollout = json!({
@@ -160,7 +165,7 @@ mod tests {
         });
         let mut expected = containers;
         expected[1]["env"] = json!([{"name": "STAKATER_C_CONFIGMAP", "value": "1"}]);
-        let sent = patch_of_read(&rollout, &trigger());
+        let sent = versioned_patch(&rollout, &trigger());
         assert_eq!(
             sent,
             json!({"metadata": {"resourceVersion": "7"}, "spec": {"template": {"spec": {"containers": expected}}}})
@@ -168,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_made_again_without_what_was_the_old_ones() {
+    fn recreated_job_has_no_server_set_fields_of_the_old_one() {
         let env = json!([{"name": "A", "value": "b"}, {"name": "STAKATER_C_CONFIGMAP", "value": "0"}]);
         let job = json!({
             "metadata": {"name": "load", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"}},
@@ -181,14 +186,15 @@ mod tests {
             },
             "status": {"succeeded": 1},
         });
-        let again = job_again(&job, &trigger());
+        let again = recreated_job(&job, &trigger());
         assert_eq!(again["metadata"], json!({"name": "load", "labels": {"a": "b"}}));
         assert_eq!((&again["spec"]["selector"], &again["status"]), (&Value::Null, &json!({})));
         assert_eq!(again["spec"]["template"]["metadata"]["labels"], json!({"a": "b"}));
         let env = json!([{"name": "A", "value": "b"}, {"name": "STAKATER_C_CONFIGMAP", "value": "1"}]);
         assert_eq!(again["spec"]["template"]["spec"]["containers"][0]["env"], env);
-        let gone = Write::NoVariable { container: "app".to_owned(), name: "STAKATER_C_CONFIGMAP".to_owned() };
-        let without = job_again(&job, &gone);
+        let gone =
+            TemplateChange::RemoveVariable { container: "app".to_owned(), name: "STAKATER_C_CONFIGMAP".to_owned() };
+        let without = recreated_job(&job, &gone);
         assert_eq!(without["spec"]["template"]["spec"]["containers"][0]["env"], json!([{"name": "A", "value": "b"}]));
     }
 }

@@ -1,18 +1,18 @@
-//! One change of a config, as the rules see it.
+//! A change of a config, as the rules see it.
 
 use std::collections::BTreeSet;
 
 use super::super::references::ConfigName;
 
-/// A config has changed, appeared or gone.
+/// A config that was changed, created or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// Which.
+pub struct ConfigChange {
+    /// The config.
     pub config: ConfigName,
-    /// The checksum of its data; of one that has gone, the last.
+    /// The checksum of its data; after a deletion, the last one.
     pub checksum: String,
-    /// Its annotations whose value is `true`: no other value counts.
+    /// Its annotations with the value `true`; no other value counts.
     pub marks: BTreeSet<String>,
-    /// Whether it has gone.
-    pub is_gone: bool,
+    /// Whether it was deleted.
+    pub is_deleted: bool,
 }

@@ -1,10 +1,10 @@
-//! What of a ConfigMap or a Secret Reloader looks at: its checksum, its labels, and which of its
-//! annotations say `true`.
+//! What Reloader evaluates of a ConfigMap or a Secret: its checksum, its labels, and its
+//! annotations with the value `true`.
 //!
-//! The checksum is Reloader's, byte for byte, for it is the value of the variable that restarts a
-//! workload: SHA-1, in hex, over `key=value` of all keys, sorted and joined by `;`. A Secret's
-//! values are the bytes, not their base64. Data that differ and are joined to one text have one
-//! checksum. SHA-1 protects nothing here.
+//! The checksum equals Reloader's byte for byte, because it is the value of the variable that
+//! restarts a workload: SHA-1, in hex, over `key=value` of all keys, sorted and joined by `;`. The
+//! values of a Secret are the bytes, not their base64. Different data that join to the same text
+//! have the same checksum. SHA-1 has no security purpose here.
 //!
 //! Cases: `config-restart/reloader-joined-values`, `config-restart/reloader-binary-data`,
 //! `config-restart/reloader-auto-secret`.
@@ -20,37 +20,37 @@ use super::super::references::ConfigKind;
 use crate::model::Meta;
 use crate::settings::ReloaderAnnotations;
 
-/// What is looked at; the data themselves are not kept.
+/// The traits of a config; its data is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::restart) struct Traits {
+pub(in crate::restart) struct ReloaderTraits {
     pub(in crate::restart) checksum: String,
     pub(in crate::restart) labels: BTreeMap<String, String>,
     pub(in crate::restart) marks: BTreeSet<String>,
 }
 
-impl Traits {
-    /// Drops what means nothing: annotations may have 256 KiB, and labels are looked at only as it
-    /// comes.
-    pub(in crate::restart) fn keep(&mut self, names: &ReloaderAnnotations) {
+impl ReloaderTraits {
+    /// Drops everything that the rules do not need: annotations may have 256 KiB, and labels are
+    /// needed only when the config arrives.
+    pub(in crate::restart) fn retain_relevant(&mut self, names: &ReloaderAnnotations) {
         self.labels.clear();
         self.marks.retain(|mark| *mark == names.ignore || *mark == names.search_match);
     }
 }
 
-/// Takes it in; values as the wire has them.
-pub(in crate::restart) fn traits(
+/// Reads the traits of a config. The values are as in the API's JSON.
+pub(in crate::restart) fn read_traits(
     kind: ConfigKind,
     meta: &Meta,
     data: Option<&BTreeMap<String, String>>,
     binary: &BTreeMap<String, String>,
-) -> Traits {
+) -> ReloaderTraits {
     let data = data.into_iter().flatten().map(|(key, value)| match kind {
         ConfigKind::ConfigMap => (key, value.as_bytes().to_vec()),
-        ConfigKind::Secret => (key, decoded(value)),
+        ConfigKind::Secret => (key, decode_secret_value(value)),
     });
     let binary = binary.iter().map(|(key, value)| (key, value.as_bytes().to_vec()));
     let marks = meta.annotations.iter().filter(|(_, value)| *value == "true").map(|(name, _)| name.clone());
-    Traits { checksum: checksum(data.chain(binary)), labels: meta.labels.clone(), marks: marks.collect() }
+    ReloaderTraits { checksum: checksum(data.chain(binary)), labels: meta.labels.clone(), marks: marks.collect() }
 }
 
 fn checksum<'a>(entries: impl Iterator<Item = (&'a String, Vec<u8>)>) -> String {
@@ -64,8 +64,9 @@ fn checksum<'a>(entries: impl Iterator<Item = (&'a String, Vec<u8>)>) -> String 
     text
 }
 
-/// The bytes of a Secret's value; no server stores one that is not base64.
-fn decoded(value: &str) -> Vec<u8> {
+/// The bytes of a Secret's value. A server stores only base64, so other text need not be handled
+/// well.
+fn decode_secret_value(value: &str) -> Vec<u8> {
     serde_json::from_value(Value::from(value)).map_or_else(|_| value.as_bytes().to_vec(), |ByteString(bytes)| bytes)
 }
 
@@ -75,12 +76,12 @@ mod tests {
 
     use super::*;
 
-    /// Each is what the golden timeline of a case has.
+    /// The checksums are from golden timelines.
     #[rstest]
     #[case::a_config_map(ConfigKind::ConfigMap, &[("k", "2")], &[], "e5eb05bb23136deb5962f9004ae449e74f7e0547")]
     #[case::a_secret(ConfigKind::Secret, &[("k", "Mg==")], &[], "e5eb05bb23136deb5962f9004ae449e74f7e0547")]
     #[case::nothing(ConfigKind::ConfigMap, &[], &[], "da39a3ee5e6b4b0d3255bfef95601890afd80709")]
-    fn golden(
+    fn checksums_equal_those_of_reloader(
         #[case] kind: ConfigKind,
         #[case] data: &[(&str, &str)],
         #[case] binary: &[(&str, &str)],
@@ -89,11 +90,11 @@ mod tests {
         let map = |entries: &[(&str, &str)]| {
             entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()
         };
-        assert_eq!(traits(kind, &Meta::default(), Some(&map(data)), &map(binary)).checksum, expected);
+        assert_eq!(read_traits(kind, &Meta::default(), Some(&map(data)), &map(binary)).checksum, expected);
     }
 
     #[test]
-    fn what_is_joined_to_one_text_has_one_checksum() {
+    fn data_that_join_to_the_same_text_have_the_same_checksum() {
         let of = |entries: &[(&str, &str)]| {
             let entries: Vec<_> = entries.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes())).collect();
             checksum(entries.iter().map(|(key, value)| (key, value.to_vec())))

@@ -1,4 +1,4 @@
-//! What of a workload Reloader looks at: annotations, containers, and volumes in their order.
+//! What Reloader evaluates of a workload: annotations, containers, and volumes in their order.
 //!
 //! Case: `config-restart/reloader-in-the-template`.
 
@@ -15,61 +15,62 @@ use crate::model::names::restart::{CONFIG_MAPS_EXCLUDED, ROLLOUT_STRATEGY, SECRE
 use crate::settings::ReloaderAnnotations;
 
 /// Annotations whose names no flag changes.
-const EXCLUDED: [&str; 2] = [CONFIG_MAPS_EXCLUDED, SECRETS_EXCLUDED];
-const KEPT: [&str; 3] = [CONFIG_MAPS_EXCLUDED, SECRETS_EXCLUDED, ROLLOUT_STRATEGY];
+const EXCLUDE_ANNOTATIONS: [&str; 2] = [CONFIG_MAPS_EXCLUDED, SECRETS_EXCLUDED];
+const FIXED_ANNOTATIONS: [&str; 3] = [CONFIG_MAPS_EXCLUDED, SECRETS_EXCLUDED, ROLLOUT_STRATEGY];
 
-/// Bytes that are kept of an annotation which is no list: all that mean something are shorter.
-const LONGEST_VALUE: usize = 128;
+/// How many bytes are stored of an annotation that is not a list; all meaningful values are
+/// shorter.
+const MAX_VALUE_BYTES: usize = 128;
 
-/// What is looked at.
+/// The facts about a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct ReloaderFacts {
     /// The workload's own annotations.
     pub annotations: BTreeMap<String, String>,
-    /// Its pod template's.
+    /// Its pod template's annotations.
     pub template_annotations: BTreeMap<String, String>,
-    /// The names in the list of each kind, compiled: the workload's own, or its template's where
-    /// the workload says nothing.
+    /// The compiled name patterns of the list of each kind: from the workload's own annotations, or
+    /// else from its template's.
     pub patterns: BTreeMap<ConfigKind, Arc<NamePatterns>>,
-    /// Containers.
-    pub containers: Vec<Container>,
-    /// Init containers.
-    pub init_containers: Vec<Container>,
-    /// Volumes.
-    pub volumes: Vec<Volume>,
+    /// Its containers.
+    pub containers: Vec<ContainerFacts>,
+    /// Its init containers.
+    pub init_containers: Vec<ContainerFacts>,
+    /// Its volumes.
+    pub volumes: Vec<VolumeFacts>,
     /// Whether it is paused.
     pub paused: bool,
 }
 
 /// A container.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Container {
+pub struct ContainerFacts {
     /// Its name.
     pub name: String,
-    /// Volumes that it mounts.
+    /// The volumes that it mounts.
     pub mounts: BTreeSet<String>,
-    /// Configs that its environment is taken from.
+    /// The configs that its environment comes from.
     pub environment: BTreeSet<(ConfigKind, String)>,
-    /// Variables that restarts have set.
+    /// The variables that restarts have set.
     pub variables: BTreeMap<String, String>,
 }
 
 /// A volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Volume {
+pub struct VolumeFacts {
     /// Its name.
     pub name: String,
-    /// Configs that it is of.
+    /// The configs that it contains.
     pub configs: BTreeSet<(ConfigKind, String)>,
 }
 
-impl Facts {
-    /// Reads a workload with its pod template.
+impl ReloaderFacts {
+    /// Reads a workload and its pod template.
     pub(in crate::restart) fn read(raw: &Value, template: &Value) -> Self {
         let spec = &template["spec"];
         Self {
-            annotations: texts(&raw["metadata"]["annotations"]),
-            template_annotations: texts(&template["metadata"]["annotations"]),
+            annotations: annotations_of(&raw["metadata"]["annotations"]),
+            template_annotations: annotations_of(&template["metadata"]["annotations"]),
             containers: items(&spec["containers"]).map(container).collect(),
             init_containers: items(&spec["initContainers"]).map(container).collect(),
             volumes: items(&spec["volumes"]).map(volume).collect(),
@@ -78,9 +79,9 @@ impl Facts {
         }
     }
 
-    /// Compiles the lists of names, unless the workload had the same before, and drops all
-    /// annotations that mean nothing: they may have 256 KiB. Returns what is beyond the limits, by
-    /// annotation.
+    /// Compiles the lists of names, reusing `before`'s patterns where a list has not changed, and
+    /// drops all irrelevant annotations, because they may have 256 KiB. Returns the annotations
+    /// that exceed a limit, with the problem of each.
     pub(in crate::restart) fn compile(
         &mut self,
         names: &ReloaderAnnotations,
@@ -88,20 +89,21 @@ impl Facts {
     ) -> BTreeMap<String, String> {
         let mut problems = BTreeMap::new();
         for kind in ConfigKind::ALL {
-            let of = speaking(names, kind, &self.annotations, &self.template_annotations);
-            let list = list(names, kind);
+            let of = effective_annotations(names, kind, &self.annotations, &self.template_annotations);
+            let list = list_annotation(names, kind);
             let text = of.get(list).map_or("", String::as_str);
-            let known = before.and_then(|before| before.patterns.get(&kind)).filter(|known| known.are_of(text));
-            let patterns = known.cloned().unwrap_or_else(|| {
+            let previous =
+                before.and_then(|before| before.patterns.get(&kind)).filter(|previous| previous.is_read_from(text));
+            let patterns = previous.cloned().unwrap_or_else(|| {
                 let (patterns, invalid) = NamePatterns::read(text);
-                // Said once for each text, and not at each change.
+                // Logged when the text changes, and not at every change of a config.
                 if let Some(first) = invalid.first() {
-                    let (first, count) = (beginning(first, LONGEST_VALUE), invalid.len());
+                    let (first, count) = (beginning(first, MAX_VALUE_BYTES), invalid.len());
                     tracing::error!(
                         annotation = list,
                         first,
                         count,
-                        "An annotation has names that are no regular expressions."
+                        "An annotation has names that are not regular expressions."
                     );
                 }
                 Arc::new(patterns)
@@ -110,11 +112,11 @@ impl Facts {
             self.patterns.insert(kind, patterns);
         }
         for (annotations, is_own) in [(&mut self.annotations, true), (&mut self.template_annotations, false)] {
-            annotations.retain(|name, _| names.is_known(name) || is_own && KEPT.contains(&name.as_str()));
+            annotations.retain(|name, _| names.is_known(name) || is_own && FIXED_ANNOTATIONS.contains(&name.as_str()));
             for (name, value) in annotations {
-                let is_list = EXCLUDED.contains(&name.as_str());
-                let most = if is_list { patterns::LONGEST_TEXT } else { LONGEST_VALUE };
-                if ConfigKind::ALL.iter().any(|kind| list(names, *kind) == name) {
+                let is_list = EXCLUDE_ANNOTATIONS.contains(&name.as_str());
+                let most = if is_list { patterns::MAX_LIST_BYTES } else { MAX_VALUE_BYTES };
+                if ConfigKind::ALL.iter().any(|kind| list_annotation(names, *kind) == name) {
                     *value = String::new();
                 } else if value.len() > most {
                     if is_list {
@@ -128,42 +130,42 @@ impl Facts {
         problems
     }
 
-    /// How much work a look at it is: 1 is that of a small workload.
+    /// The cost of deciding about this workload; a small workload costs 1.
     pub(super) fn cost(&self) -> usize {
         let lists = self.annotations.values().map(|value| value.len() / 512).sum::<usize>();
         1 + lists + self.containers.len() / 16 + self.patterns.values().map(|patterns| patterns.cost()).sum::<usize>()
     }
 }
 
-/// The annotations that say whether a config of a kind restarts the workload: its own, unless none
-/// of them says anything.
-pub(super) fn speaking<'a>(
+/// The annotations that decide whether a config of a kind restarts the workload: its own if it has
+/// any of them, else its template's.
+pub(super) fn effective_annotations<'a>(
     names: &ReloaderAnnotations,
     kind: ConfigKind,
-    own: &'a BTreeMap<String, String>,
+    annotations: &'a BTreeMap<String, String>,
     template: &'a BTreeMap<String, String>,
 ) -> &'a BTreeMap<String, String> {
-    let opts = [list(names, kind), &names.search, &names.auto, typed_auto(names, kind)];
-    if opts.iter().any(|name| own.contains_key(*name)) { own } else { template }
+    let opts = [list_annotation(names, kind), &names.search, &names.auto, auto_annotation(names, kind)];
+    if opts.iter().any(|name| annotations.contains_key(*name)) { annotations } else { template }
 }
 
 /// The annotation that lists configs of a kind.
-fn list(names: &ReloaderAnnotations, kind: ConfigKind) -> &str {
+fn list_annotation(names: &ReloaderAnnotations, kind: ConfigKind) -> &str {
     match kind {
         ConfigKind::ConfigMap => &names.config_maps,
         ConfigKind::Secret => &names.secrets,
     }
 }
 
-/// The annotation that says whether all configs of a kind that are used count.
-pub(super) fn typed_auto(names: &ReloaderAnnotations, kind: ConfigKind) -> &str {
+/// The annotation that says whether all configs of a kind that the pods use restart the workload.
+pub(super) fn auto_annotation(names: &ReloaderAnnotations, kind: ConfigKind) -> &str {
     match kind {
         ConfigKind::ConfigMap => &names.config_maps_auto,
         ConfigKind::Secret => &names.secrets_auto,
     }
 }
 
-fn container(of: &Value) -> Container {
+fn container(of: &Value) -> ContainerFacts {
     let mut environment = BTreeSet::new();
     let mut add = |kind, name: &Value| environment.extend(name.as_str().map(|name| (kind, name.to_owned())));
     for env in items(&of["env"]) {
@@ -178,7 +180,7 @@ fn container(of: &Value) -> Container {
         let name = env["name"].as_str().filter(|name| name.starts_with(VARIABLE))?;
         Some((name.to_owned(), text(&env["value"])))
     };
-    Container {
+    ContainerFacts {
         name: text(&of["name"]),
         mounts: items(&of["volumeMounts"]).map(|mount| text(&mount["name"])).collect(),
         environment,
@@ -186,7 +188,7 @@ fn container(of: &Value) -> Container {
     }
 }
 
-fn volume(of: &Value) -> Volume {
+fn volume(of: &Value) -> VolumeFacts {
     let mut configs = BTreeSet::new();
     let mut add = |kind, name: &Value| configs.extend(name.as_str().map(|name| (kind, name.to_owned())));
     add(ConfigKind::ConfigMap, &of["configMap"]["name"]);
@@ -195,11 +197,11 @@ fn volume(of: &Value) -> Volume {
         add(ConfigKind::ConfigMap, &source["configMap"]["name"]);
         add(ConfigKind::Secret, &source["secret"]["name"]);
     }
-    Volume { name: text(&of["name"]), configs }
+    VolumeFacts { name: text(&of["name"]), configs }
 }
 
-/// Annotations, without the one that repeats the whole object.
-fn texts(map: &Value) -> BTreeMap<String, String> {
+/// All annotations except the one that repeats the whole object.
+fn annotations_of(map: &Value) -> BTreeMap<String, String> {
     let entries = map.as_object().into_iter().flatten().filter(|(name, _)| *name != LAST_APPLIED);
     entries.map(|(name, value)| (name.clone(), text(value))).collect()
 }

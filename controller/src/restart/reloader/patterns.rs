@@ -1,13 +1,14 @@
-//! The names of configs in one annotation, as Reloader reads them: regular expressions, separated
-//! by commas.
+//! The names of configs in an annotation, as Reloader reads them: regular expressions, separated by
+//! commas.
 //!
-//! They are compiled once, when a workload is read, and kept while the annotation stays as it is.
-//! An annotation may have 256 KiB, and a short expression may stand for a large automaton, so the
-//! text, the automata and their nesting have limits. What goes beyond them counts for nothing and
-//! is reported; what is within them works. What Go's regexp refuses is refused here, too.
+//! They are compiled when the workload is read, and reused until the annotation changes. An
+//! annotation may have 256 KiB, and a short expression may need a large automaton, so the text, the
+//! automata and their nesting have limits. Names beyond the limits have no effect and are reported;
+//! the other names work. Expressions that Go's regexp refuses are refused here too.
 //!
-//! A name without operators, which most are, is compared and needs no automaton. An automaton is
-//! kept without caches: these would take more memory than it does itself, and a name is short.
+//! Most names have no operators. They are compared directly and need no automaton. Automata are
+//! stored without their caches, which would take more memory than the automata; config names are so
+//! short that matching does not need them.
 //!
 //! Cases: `config-restart/reloader-named-pattern`,
 //! `config-restart/reloader-named-and-no-expression`.
@@ -24,64 +25,64 @@ use regex_syntax::hir::translate::TranslatorBuilder;
 
 use super::super::checksum;
 
-/// Bytes of an annotation that are read.
-pub(super) const LONGEST_TEXT: usize = 16 << 10;
-/// Bytes that all automata of an annotation take.
-const LARGEST: usize = 32 << 10;
-/// Bytes that an automaton takes besides its states.
+/// How many bytes of an annotation are read.
+pub(super) const MAX_LIST_BYTES: usize = 16 << 10;
+/// The most bytes that the automata of an annotation may take.
+const MAX_AUTOMATA_BYTES: usize = 32 << 10;
+/// The bytes that an automaton takes besides its states.
 const OVERHEAD: usize = 1 << 10;
 /// How deep an expression may be nested.
-const DEEPEST: u32 = 100;
+const MAX_NESTING: u32 = 100;
 /// Go refuses expressions that repeat a part more often.
-const MOST_REPEATS: u32 = 1000;
+const MAX_REPEATS: u32 = 1000;
 
 /// The names in one annotation.
 #[derive(Debug, Clone, Default)]
 pub struct NamePatterns {
-    /// Of the annotation that it was read from.
+    /// The checksum of the annotation's text.
     checksum: String,
-    /// Names without operators but the dot, separated by commas.
+    /// Names without operators other than the dot, separated by commas.
     plain: String,
     automata: Vec<PikeVM>,
-    /// What the automata take.
+    /// The size of the automata.
     bytes: usize,
-    /// How many names are beyond the limits.
-    pub(super) left_out: usize,
+    /// How many names exceed the limits.
+    pub(super) excess_count: usize,
 }
 
-/// Why an expression counts for nothing.
+/// Why an expression has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refused {
+enum PatternError {
     Invalid,
     TooLarge,
 }
 
 impl NamePatterns {
-    /// Reads an annotation, and which of its names are no regular expressions.
+    /// Reads an annotation. Also returns the names that are not regular expressions.
     pub(super) fn read(text: &str) -> (Self, Vec<&str>) {
-        let mut patterns = Self { checksum: checksum::text(text), ..Self::default() };
+        let mut patterns = Self { checksum: checksum::text_checksum(text), ..Self::default() };
         let (mut invalid, mut length) = (Vec::new(), 0);
         for pattern in text.split(',') {
             length += pattern.len() + 1;
             let pattern = pattern.trim();
-            if length > LONGEST_TEXT + 1 {
-                patterns.left_out += 1;
+            if length > MAX_LIST_BYTES + 1 {
+                patterns.excess_count += 1;
             } else if pattern.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
                 patterns.plain.push_str(pattern);
                 patterns.plain.push(',');
             } else {
                 match patterns.add(pattern) {
                     Ok(()) => {}
-                    Err(Refused::Invalid) => invalid.push(pattern),
-                    Err(Refused::TooLarge) => patterns.left_out += 1,
+                    Err(PatternError::Invalid) => invalid.push(pattern),
+                    Err(PatternError::TooLarge) => patterns.excess_count += 1,
                 }
             }
         }
         (patterns, invalid)
     }
 
-    fn add(&mut self, pattern: &str) -> Result<(), Refused> {
-        let room = LARGEST.saturating_sub(self.bytes + OVERHEAD);
+    fn add(&mut self, pattern: &str) -> Result<(), PatternError> {
+        let room = MAX_AUTOMATA_BYTES.saturating_sub(self.bytes + OVERHEAD);
         let automaton = compile(pattern, room)?;
         self.bytes += automaton.get_nfa().memory_usage() + OVERHEAD;
         self.automata.push(automaton);
@@ -89,12 +90,12 @@ impl NamePatterns {
     }
 
     /// Whether they were read from this annotation.
-    pub(super) fn are_of(&self, text: &str) -> bool {
-        self.checksum == checksum::text(text)
+    pub(super) fn is_read_from(&self, text: &str) -> bool {
+        self.checksum == checksum::text_checksum(text)
     }
 
     /// Whether one of them matches the name of a config.
-    pub(super) fn match_name(&self, name: &str) -> bool {
+    pub(super) fn matches_name(&self, name: &str) -> bool {
         let is_equal = |pattern: &str| {
             let mut bytes = pattern.bytes().zip(name.bytes());
             pattern.len() == name.len() && bytes.all(|(pattern, byte)| pattern == byte || pattern == b'.')
@@ -103,58 +104,61 @@ impl NamePatterns {
             || self.automata.iter().any(|automaton| automaton.is_match(&mut Cache::new(automaton), name))
     }
 
-    /// How much work a look at them is: 1 is that of a workload without any.
+    /// The cost of matching a name; a small workload costs 1.
     pub(super) fn cost(&self) -> usize {
         (self.plain.len() + 8 * self.bytes) / 512
     }
 
-    /// What is wrong, for users; `None`: all of them count.
+    /// The problem to report to users, if names exceed the limits.
     pub(super) fn problem(&self) -> Option<String> {
-        (self.left_out > 0).then(|| {
+        (self.excess_count > 0).then(|| {
             format!(
-                "{} of its names are left out; it may have {} KiB of names, and their expressions {} KiB of states and {DEEPEST} levels",
-                self.left_out,
-                LONGEST_TEXT >> 10,
-                LARGEST >> 10
+                "{} of its names are left out; it may have {} KiB of names, and their expressions {} KiB of states and {MAX_NESTING} levels",
+                self.excess_count,
+                MAX_LIST_BYTES >> 10,
+                MAX_AUTOMATA_BYTES >> 10
             )
         })
     }
 }
 
 impl PartialEq for NamePatterns {
-    fn eq(&self, other: &Self) -> bool {
-        self.checksum == other.checksum
+    fn eq(&self, rhs: &Self) -> bool {
+        self.checksum == rhs.checksum
     }
 }
 
 impl Eq for NamePatterns {}
 
-fn compile(pattern: &str, room: usize) -> Result<PikeVM, Refused> {
-    // As that controller puts it together: what is separated by `|` is bound to one end of the name
-    // only.
+fn compile(pattern: &str, room: usize) -> Result<PikeVM, PatternError> {
+    // Reloader builds the expression in this way, so the alternatives of `a|b` are anchored at one
+    // end only.
     let pattern = format!("^{pattern}$");
-    let ast = ParserBuilder::new().nest_limit(DEEPEST).build().parse(&pattern);
+    let ast = ParserBuilder::new().nest_limit(MAX_NESTING).build().parse(&pattern);
     let ast = ast.map_err(|error| match error.kind() {
-        ErrorKind::NestLimitExceeded(_) => Refused::TooLarge,
-        _ => Refused::Invalid,
+        ErrorKind::NestLimitExceeded(_) => PatternError::TooLarge,
+        _ => PatternError::Invalid,
     })?;
-    if !is_gos(&ast, MOST_REPEATS) {
-        return Err(Refused::Invalid);
+    if !is_go_syntax(&ast, MAX_REPEATS) {
+        return Err(PatternError::Invalid);
     }
     let config = Config::new().utf8(false).nfa_size_limit(Some(room)).which_captures(WhichCaptures::None);
-    let nfa = Compiler::new().configure(config).build_from_hir(&translate(&pattern, &ast).ok_or(Refused::Invalid)?);
-    let nfa = nfa.map_err(|error| if error.size_limit().is_some() { Refused::TooLarge } else { Refused::Invalid })?;
-    PikeVM::new_from_nfa(nfa).map_err(|_| Refused::Invalid)
+    let nfa =
+        Compiler::new().configure(config).build_from_hir(&translate(&pattern, &ast).ok_or(PatternError::Invalid)?);
+    let nfa =
+        nfa.map_err(|error| if error.size_limit().is_some() { PatternError::TooLarge } else { PatternError::Invalid })?;
+    PikeVM::new_from_nfa(nfa).map_err(|_| PatternError::Invalid)
 }
 
-/// As in Go, `\w` and its like are ASCII's. Only classes such as `\pL` need Unicode.
+/// Like in Go, `\w` and similar classes are ASCII. Only classes such as `\pL` need Unicode.
 fn translate(pattern: &str, ast: &Ast) -> Option<Hir> {
     let with = |unicode| TranslatorBuilder::new().unicode(unicode).utf8(false).build().translate(pattern, ast).ok();
     with(false).or_else(|| with(true))
 }
 
-/// Whether Go's regexp has this, too; `left` is how often its parts may still be repeated.
-fn is_gos(ast: &Ast, left: u32) -> bool {
+/// Whether Go's regexp supports this syntax. `repeats_left` is how often its parts may still be
+/// repeated.
+fn is_go_syntax(ast: &Ast, repeats_left: u32) -> bool {
     match ast {
         Ast::Repetition(repetition) => {
             let most = match &repetition.op.kind {
@@ -162,20 +166,20 @@ fn is_gos(ast: &Ast, left: u32) -> bool {
                 RepetitionKind::Range(RepetitionRange::Bounded(_, most)) => *most,
                 _ => 1,
             };
-            // `a**` is an error there.
+            // Go refuses `a**`.
             let is_repeated = matches!(*repetition.ast, Ast::Repetition(_));
-            most <= left && !is_repeated && is_gos(&repetition.ast, left / most.max(1))
+            most <= repeats_left && !is_repeated && is_go_syntax(&repetition.ast, repeats_left / most.max(1))
         }
         Ast::Group(group) => {
             let flags = match &group.kind {
                 GroupKind::NonCapturing(flags) => Some(flags),
                 GroupKind::CaptureIndex(_) | GroupKind::CaptureName { .. } => None,
             };
-            flags.is_none_or(are_gos) && is_gos(&group.ast, left)
+            flags.is_none_or(are_go_flags) && is_go_syntax(&group.ast, repeats_left)
         }
-        Ast::Concat(all) => all.asts.iter().all(|ast| is_gos(ast, left)),
-        Ast::Alternation(all) => all.asts.iter().all(|ast| is_gos(ast, left)),
-        Ast::Flags(set) => are_gos(&set.flags),
+        Ast::Concat(all) => all.asts.iter().all(|ast| is_go_syntax(ast, repeats_left)),
+        Ast::Alternation(all) => all.asts.iter().all(|ast| is_go_syntax(ast, repeats_left)),
+        Ast::Flags(set) => are_go_flags(&set.flags),
         Ast::Assertion(assertion) => matches!(
             assertion.kind,
             AssertionKind::StartLine
@@ -193,7 +197,7 @@ fn is_gos(ast: &Ast, left: u32) -> bool {
     }
 }
 
-fn are_gos(flags: &Flags) -> bool {
+fn are_go_flags(flags: &Flags) -> bool {
     flags.items.iter().all(|item| match item.kind {
         FlagsItemKind::Negation => true,
         FlagsItemKind::Flag(flag) => {
@@ -224,8 +228,8 @@ mod tests {
     #[case::unicode(r"\pL+-\d", "app-1", true)]
     #[case::flags("(?i)APP", "app", true)]
     #[case::what_is_invalid_counts_for_nothing("(,c", "c", true)]
-    fn names(#[case] text: &str, #[case] name: &str, #[case] expected: bool) {
-        assert_eq!(read(text).0.match_name(name), expected);
+    fn matches_names_like_reloader(#[case] text: &str, #[case] name: &str, #[case] expected: bool) {
+        assert_eq!(read(text).0.matches_name(name), expected);
     }
 
     /// The parser of Go's `regexp/syntax` refuses these.
@@ -236,16 +240,16 @@ mod tests {
     #[case::unclosed("(a")]
     #[case::flag("(?x)a")]
     #[case::word_start(r"\<a")]
-    #[case::hex(r"\u0061")]
-    fn go_refuses(#[case] pattern: &str) {
+    #[case::short_hex(r"\u0061")]
+    fn refuses_what_go_refuses(#[case] pattern: &str) {
         let (patterns, invalid) = read(pattern);
-        assert_eq!((invalid, patterns.left_out, patterns.automata.len()), (1, 0, 0));
+        assert_eq!((invalid, patterns.excess_count, patterns.automata.len()), (1, 0, 0));
     }
 
     #[rstest]
     #[case::most_repeats("a{1000}")]
     #[case::repeats_of_repeats("(a{30}){30}")]
-    fn go_takes(#[case] pattern: &str) {
+    fn accepts_what_go_accepts(#[case] pattern: &str) {
         assert_eq!(read(pattern).1, 0);
     }
 
@@ -254,11 +258,11 @@ mod tests {
     #[case::of_all_expressions(&format!("c{}", r",(\w{20}){5}".repeat(200)), 190)]
     #[case::of_depth(&format!("{}a{},c", "(".repeat(101), ")".repeat(101)), 1)]
     #[case::of_text(&format!("c{}", ",name".repeat(50_000)), 46_000)]
-    fn limits(#[case] text: &str, #[case] at_least: usize) {
+    fn names_beyond_the_limits_have_no_effect(#[case] text: &str, #[case] at_least: usize) {
         let (patterns, invalid) = read(text);
-        assert!(patterns.left_out >= at_least && invalid == 0, "{} {invalid}", patterns.left_out);
-        assert!(patterns.match_name("c"), "the rest of the annotation works");
-        assert!(patterns.bytes <= LARGEST && patterns.plain.len() <= LONGEST_TEXT + 1, "{patterns:?}");
+        assert!(patterns.excess_count >= at_least && invalid == 0, "{} {invalid}", patterns.excess_count);
+        assert!(patterns.matches_name("c"), "the rest of the annotation works");
+        assert!(patterns.bytes <= MAX_AUTOMATA_BYTES && patterns.plain.len() <= MAX_LIST_BYTES + 1, "{patterns:?}");
         assert!(patterns.problem().is_some());
     }
 }

@@ -1,8 +1,7 @@
-//! A Deployment that is paused with its first restart, so that what changes within a period is one
-//! rollout.
+//! Pauses a Deployment at its first restart, so that the changes within a period cause one rollout.
 //!
-//! When the period ends is known to the process alone: one that is started anew resumes the
-//! Deployment only when the next change comes, and until then it stays paused.
+//! Only the process knows when the period ends. After it restarts, it resumes the Deployment only
+//! at the next change; until then the Deployment stays paused.
 //!
 //! Cases: `config-restart/reloader-pause-period`, `config-restart/reloader-pause-period-and-away`.
 
@@ -10,47 +9,48 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::facts::Facts;
+use super::facts::ReloaderFacts;
 use crate::settings::ReloaderAnnotations;
 
-/// What is done about a pause, before the pods' template is changed.
+/// What happens to the pause before the pod template is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pause {
-    /// It begins, for so long.
+pub enum PauseAction {
+    /// A pause of this length begins.
     Begin(Duration),
-    /// It was begun by a process that has ended, and goes on for so long.
-    GoesOn(Duration),
-    /// It was begun by a process that has ended, and is over.
-    Over,
+    /// A pause that an earlier process began continues for this long.
+    Continue(Duration),
+    /// A pause that an earlier process began is over.
+    End,
 }
 
-/// Whether a Deployment is paused by this controller.
-pub(super) fn is_ours(facts: &Facts, names: &ReloaderAnnotations) -> bool {
+/// Whether this controller, or an earlier process of it, has paused the Deployment.
+pub(super) fn is_paused_here(facts: &ReloaderFacts, names: &ReloaderAnnotations) -> bool {
     facts.paused && facts.annotations.get(&names.paused_at).is_some_and(|at| !at.is_empty())
 }
 
-/// What is to be done about the pause of a Deployment, which `ends` at a time that is known or not.
-pub(super) fn pause(
-    facts: &Facts,
-    ends: bool,
+/// What to do about the pause of a Deployment. `is_end_known` says whether this process knows when
+/// the pause ends.
+pub(super) fn pause_action(
+    facts: &ReloaderFacts,
+    is_end_known: bool,
     now: Timestamp,
     names: &ReloaderAnnotations,
-) -> Result<Option<Pause>, String> {
+) -> Result<Option<PauseAction>, String> {
     let Some(text) = facts.annotations.get(&names.pause_period) else { return Ok(None) };
-    let period = period(text).ok_or_else(|| format!("annotation {} is no period", names.pause_period))?;
+    let period = period(text).ok_or_else(|| format!("annotation {} is not a period", names.pause_period))?;
     if !facts.paused {
-        return Ok(Some(Pause::Begin(period)));
+        return Ok(Some(PauseAction::Begin(period)));
     }
-    if ends || !is_ours(facts, names) {
+    if is_end_known || !is_paused_here(facts, names) {
         return Ok(None);
     }
     let since = facts.annotations.get(&names.paused_at).and_then(|at| at.parse::<Timestamp>().ok());
-    let gone = since.map(|since| Duration::try_from(now.duration_since(since)).unwrap_or_default());
-    let left = gone.and_then(|gone| period.checked_sub(gone)).filter(|left| !left.is_zero());
-    Ok(Some(left.map_or(Pause::Over, Pause::GoesOn)))
+    let elapsed = since.map(|since| Duration::try_from(now.duration_since(since)).unwrap_or_default());
+    let left = elapsed.and_then(|elapsed| period.checked_sub(elapsed)).filter(|left| !left.is_zero());
+    Ok(Some(left.map_or(PauseAction::End, PauseAction::Continue)))
 }
 
-/// A period as Go writes one: `1h30m`, `500ms`. One below zero is over at once.
+/// Parses a duration in Go's format: `1h30m`, `500ms`. A negative one counts as zero.
 fn period(text: &str) -> Option<Duration> {
     let fits = |c: char| c.is_ascii_digit() || "+-.hmsnuµ".contains(c);
     let signed = text.parse::<SignedDuration>().ok().filter(|_| text.chars().all(fits))?;
@@ -73,7 +73,7 @@ mod tests {
     #[case("soon", None)]
     #[case("PT10S", None)]
     #[case("1 h", None)]
-    fn periods(#[case] text: &str, #[case] milliseconds: Option<u64>) {
+    fn parses_periods_like_go(#[case] text: &str, #[case] milliseconds: Option<u64>) {
         assert_eq!(period(text), milliseconds.map(Duration::from_millis));
     }
 }

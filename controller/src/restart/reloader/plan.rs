@@ -1,4 +1,4 @@
-//! What one change does to one workload: plain data in, plain data out.
+//! Decides what one change does to one workload, as a pure function.
 //!
 //! Case: `config-restart/reloader-shared`.
 
@@ -7,65 +7,65 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::super::references::ConfigName;
-use super::super::workload::{Workload, WorkloadKind};
-use super::annotations::wanted;
-use super::change::Change;
-use super::pause::{Pause, pause};
-use super::strategy::{Write, chosen, write};
-use super::target::target;
+use super::super::workload::{WorkloadFacts, WorkloadKind};
+use super::annotations::match_change;
+use super::change::ConfigChange;
+use super::pause::{PauseAction, pause_action};
+use super::strategy::{TemplateChange, apply_rollout_strategy, template_change};
+use super::target::target_container;
 use crate::settings::ReloaderSettings;
 
-/// One change and one workload of the same namespace.
+/// A change, and a workload of the same namespace.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Observed {
+pub struct ObservedChange {
     /// The workload.
-    pub workload: Arc<Workload>,
+    pub workload: Arc<WorkloadFacts>,
     /// The change.
-    pub change: Change,
-    /// Whether it is known when the workload's pause ends.
-    pub ends: bool,
+    pub change: ConfigChange,
+    /// Whether this process knows when the workload's pause ends.
+    pub is_end_known: bool,
 }
 
-/// What is done.
+/// The decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
-    /// Nothing.
-    Leave,
+pub enum ReloadDecision {
+    /// The change does not concern the workload.
+    Skip,
     /// The workload is restarted.
-    Restart(Restart),
-    /// It is not, for what it asks for makes no sense; the change is tried again, and given up in
-    /// the end.
+    Restart(PlannedReload),
+    /// The workload is not restarted because its annotation cannot be read, for this reason. The
+    /// change is retried and finally given up.
     Refuse(String),
 }
 
 /// A restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restart {
+pub struct PlannedReload {
     /// The config that has changed.
     pub config: ConfigName,
-    /// What is done about a pause before.
-    pub pause: Option<Pause>,
-    /// What is written.
-    pub write: Write,
+    /// What to do about a pause first.
+    pub pause: Option<PauseAction>,
+    /// The change of the pod template.
+    pub write: TemplateChange,
 }
 
-/// Decides about one change and one workload, whose lists of names are compiled. Pure: the same
-/// arguments give the same plan.
-pub fn plan(observed: &Observed, now: Timestamp, settings: &ReloaderSettings) -> Plan {
-    let Observed { workload, change, ends } = observed;
+/// Decides about one change and one workload, whose patterns have been compiled. Pure: the same
+/// arguments give the same decision.
+pub fn plan(observed: &ObservedChange, now: Timestamp, settings: &ReloaderSettings) -> ReloadDecision {
+    let ObservedChange { workload, change, is_end_known } = observed;
     let facts = &workload.reloader;
-    let wanted = wanted(facts, change, settings);
-    let container = wanted.and_then(|wanted| target(facts, &change.config, wanted));
-    let Some(write) = container.and_then(|container| write(settings.strategy, container, change, now)) else {
-        return Plan::Leave;
+    let reason = match_change(facts, change, settings);
+    let container = reason.and_then(|reason| target_container(facts, &change.config, reason));
+    let Some(write) = container.and_then(|container| template_change(settings.strategy, container, change, now)) else {
+        return ReloadDecision::Skip;
     };
-    let write = chosen(workload.name.kind, facts, write, now);
+    let write = apply_rollout_strategy(workload.name.kind, facts, write, now);
     let pause = match workload.name.kind {
-        WorkloadKind::Deployment => pause(facts, *ends, now, &settings.annotations),
+        WorkloadKind::Deployment => pause_action(facts, *is_end_known, now, &settings.annotations),
         _ => Ok(None),
     };
     match pause {
-        Ok(pause) => Plan::Restart(Restart { config: change.config.clone(), pause, write }),
-        Err(problem) => Plan::Refuse(problem),
+        Ok(pause) => ReloadDecision::Restart(PlannedReload { config: change.config.clone(), pause, write }),
+        Err(problem) => ReloadDecision::Refuse(problem),
     }
 }

@@ -1,13 +1,13 @@
-//! What is written so that pods are replaced: a variable of a container, or an annotation of the
+//! What is written to replace pods: a variable of a container, or an annotation of the pod
 //! template.
 //!
-//! The variable holds the config's checksum, so a change that it holds already restarts nothing; a
-//! config that goes takes its variable with it. The annotation names the config and the moment, and
-//! is written for every change.
+//! The variable has the config's checksum as its value, so a change to the data that it already
+//! names restarts nothing. When a config is deleted, its variable is removed. The annotation names
+//! the config and the time, and is written for every change.
 //!
-//! A Rollout may ask for its pods to be restarted with the template as it is. Then the moment is
-//! written in place of either, and no checksum is kept: each change restarts it, and a config that
-//! goes does so with annotations only.
+//! A Rollout may ask to restart its pods with an unchanged template. Then the time is written to
+//! `restartAt` instead, and no checksum is stored: every change restarts it, and a deleted config
+//! does so only with the annotation strategy.
 //!
 //! Cases: `config-restart/reloader-annotations-strategy-twice`,
 //! `config-restart/reloader-deleted-and-flag`, `config-restart/reloader-deleted-and-flag-at-first`,
@@ -18,45 +18,44 @@ use serde::Serialize;
 
 use super::super::references::{ConfigKind, ConfigName};
 use super::super::workload_kind::WorkloadKind;
-use super::change::Change;
-use super::facts::{Container, Facts};
+use super::change::ConfigChange;
+use super::facts::{ContainerFacts, ReloaderFacts};
 use crate::model::names::restart::{ROLLOUT_STRATEGY, VARIABLE};
 use crate::model::whole_second;
 use crate::settings::ReloadStrategy;
 
-/// Stands in the annotation for the checksum of a config that has gone: SHA-1 of a text of
-/// Reloader's own.
-const GONE: &str = "aae45badef99284e4dae01d6046154ea9d99532f";
+/// The hash of a deleted config in the annotation: SHA-1 of a fixed text of Reloader.
+const DELETED_HASH: &str = "aae45badef99284e4dae01d6046154ea9d99532f";
 
-/// What is written into a pod template.
+/// A change of a workload that replaces its pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Write {
-    /// A variable.
-    Variable {
-        /// In this container.
+pub enum TemplateChange {
+    /// Sets a variable.
+    SetVariable {
+        /// The container.
         container: String,
-        /// Of this name.
+        /// The variable's name.
         name: String,
-        /// With this value.
+        /// The variable's value.
         value: String,
     },
-    /// A variable is removed.
-    NoVariable {
-        /// From this container.
+    /// Removes a variable.
+    RemoveVariable {
+        /// The container.
         container: String,
-        /// Of this name.
+        /// The variable's name.
         name: String,
     },
-    /// The annotation that says what the workload was last restarted for, with this value.
-    Annotation(String),
-    /// The moment from which on a Rollout restarts its pods.
-    RestartAt(Timestamp),
+    /// Sets the annotation that says what the workload was last restarted for, to this value.
+    SetAnnotation(String),
+    /// Sets the time at which a Rollout restarts its pods.
+    SetRestartAt(Timestamp),
 }
 
-/// The annotation's value, in this order.
+/// The annotation's value. The order of the fields is Reloader's.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Source<'a> {
+struct ReloadSource<'a> {
     r#type: &'a str,
     name: &'a str,
     namespace: &'a str,
@@ -65,48 +64,58 @@ struct Source<'a> {
     observed_at: i64,
 }
 
-/// What a change writes; `None`: nothing, for that is there already.
-pub(super) fn write(strategy: ReloadStrategy, container: &Container, change: &Change, now: Timestamp) -> Option<Write> {
+/// What a change writes; `None`: the template has this value already.
+pub(super) fn template_change(
+    strategy: ReloadStrategy,
+    container: &ContainerFacts,
+    change: &ConfigChange,
+    now: Timestamp,
+) -> Option<TemplateChange> {
     match strategy {
-        ReloadStrategy::Annotations => Some(Write::Annotation(annotation(container, change, now))),
+        ReloadStrategy::Annotations => Some(TemplateChange::SetAnnotation(annotation_value(container, change, now))),
         ReloadStrategy::EnvVars => {
-            let name = variable(&change.config);
+            let name = variable_name(&change.config);
             let before = container.variables.get(&name);
             let container = container.name.clone();
-            match change.is_gone {
-                true => before.map(|_| Write::NoVariable { container, name }),
+            match change.is_deleted {
+                true => before.map(|_| TemplateChange::RemoveVariable { container, name }),
                 false if before == Some(&change.checksum) => None,
-                false => Some(Write::Variable { container, name, value: change.checksum.clone() }),
+                false => Some(TemplateChange::SetVariable { container, name, value: change.checksum.clone() }),
             }
         }
     }
 }
 
-/// What is written in its place, where the workload is of a kind that may choose.
-pub(super) fn chosen(kind: WorkloadKind, facts: &Facts, write: Write, now: Timestamp) -> Write {
-    let asks = facts.annotations.get(ROLLOUT_STRATEGY).is_some_and(|strategy| strategy == "restart");
-    if kind == WorkloadKind::Rollout && asks {
-        return Write::RestartAt(whole_second(now));
+/// Replaces the change by `restartAt` if the workload is a Rollout that asks for it.
+pub(super) fn apply_rollout_strategy(
+    kind: WorkloadKind,
+    facts: &ReloaderFacts,
+    write: TemplateChange,
+    now: Timestamp,
+) -> TemplateChange {
+    let wants_restart_at = facts.annotations.get(ROLLOUT_STRATEGY).is_some_and(|strategy| strategy == "restart");
+    if kind == WorkloadKind::Rollout && wants_restart_at {
+        return TemplateChange::SetRestartAt(whole_second(now));
     }
     write
 }
 
-fn annotation(container: &Container, change: &Change, now: Timestamp) -> String {
-    let source = Source {
-        r#type: kind(&change.config),
+fn annotation_value(container: &ContainerFacts, change: &ConfigChange, now: Timestamp) -> String {
+    let source = ReloadSource {
+        r#type: kind_label(&change.config),
         name: &change.config.name,
         namespace: &change.config.namespace,
-        hash: if change.is_gone { GONE } else { &change.checksum },
+        hash: if change.is_deleted { DELETED_HASH } else { &change.checksum },
         container_refs: [&container.name],
         observed_at: now.as_second(),
     };
-    // Texts and numbers only: nothing that JSON cannot hold.
+    // The fields are texts and numbers, so serialization cannot fail.
     serde_json::to_string(&source).unwrap_or_default()
 }
 
-/// `STAKATER_MY_CONFIG_CONFIGMAP`: whatever is neither letter nor digit becomes one underscore, and
-/// none at the front.
-fn variable(config: &ConfigName) -> String {
+/// The variable of a config, such as `STAKATER_MY_CONFIG_CONFIGMAP`. A run of other characters than
+/// letters and digits becomes one underscore, except at the front.
+fn variable_name(config: &ConfigName) -> String {
     let mut name = String::from(VARIABLE);
     for c in config.name.to_ascii_uppercase().chars() {
         match c {
@@ -115,11 +124,11 @@ fn variable(config: &ConfigName) -> String {
             _ => name.push('_'),
         }
     }
-    name + "_" + kind(config)
+    name + "_" + kind_label(config)
 }
 
-/// The kind, as variables and annotations have it.
-pub(super) fn kind(config: &ConfigName) -> &'static str {
+/// The kind as variables and annotations name it.
+pub(super) fn kind_label(config: &ConfigName) -> &'static str {
     match config.kind {
         ConfigKind::ConfigMap => "CONFIGMAP",
         ConfigKind::Secret => "SECRET",
@@ -138,8 +147,8 @@ mod tests {
     #[case("a--b", "STAKATER_A_B_CONFIGMAP")]
     #[case("a-", "STAKATER_A__CONFIGMAP")]
     #[case("-a", "STAKATER_A_CONFIGMAP")]
-    fn variables(#[case] name: &str, #[case] expected: &str) {
+    fn names_variables_like_reloader(#[case] name: &str, #[case] expected: &str) {
         let config = ConfigName { kind: ConfigKind::ConfigMap, namespace: String::new(), name: name.to_owned() };
-        assert_eq!(variable(&config), expected);
+        assert_eq!(variable_name(&config), expected);
     }
 }

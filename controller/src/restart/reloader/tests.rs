@@ -1,5 +1,5 @@
-//! Reloader's choices against the rules: by which container, by which annotations, and what a
-//! change that fails becomes.
+//! Tests of profile `reloader`: which container and which annotations, and what happens when a
+//! change fails.
 
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals read better without a reference before each")]
 
@@ -10,51 +10,55 @@ use jiff::Timestamp;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::config::Described;
+use super::super::config::ConfigObject;
 use super::super::references::{ConfigKind, ConfigName};
-use super::super::work::{Action, Outcome};
-use super::super::workload::{Workload, WorkloadKind};
-use super::super::{Agent, Profile, RestartSettings, SecretChecksums};
-use super::{Change, Observed, Order, Pause, Plan, Restart, Write, plan};
+use super::super::work::{WorkAction, WriteOutcome};
+use super::super::workload::{WorkloadFacts, WorkloadKind};
+use super::super::{Profile, RestartReconciler, RestartSettings, SecretChecksums};
+use super::{
+    ConfigChange, ObservedChange, PauseAction, PlannedReload, ReloadAction, ReloadDecision, TemplateChange, plan,
+};
 use crate::settings::ReloaderSettings;
 
 const CHECKSUM: &str = "e5eb05bb23136deb5962f9004ae449e74f7e0547";
 
-fn change(config: &str, marks: &[&str]) -> Change {
+fn change(config: &str, marks: &[&str]) -> ConfigChange {
     let (kind, name) = config.split_once('/').unwrap();
     let kind = if kind == "secret" { ConfigKind::Secret } else { ConfigKind::ConfigMap };
     let config = ConfigName { kind, namespace: "ns".to_owned(), name: name.to_owned() };
     let marks = marks.iter().map(|mark| format!("reloader.stakater.com/{mark}")).collect();
-    Change { config, checksum: CHECKSUM.to_owned(), marks, is_gone: false }
+    ConfigChange { config, checksum: CHECKSUM.to_owned(), marks, is_deleted: false }
 }
 
-fn workload(annotations: Value, spec: Value) -> Workload {
+fn workload(annotations: Value, spec: Value) -> WorkloadFacts {
     let object = json!({
         "metadata": {"name": "web", "namespace": "ns", "uid": "u", "resourceVersion": "1", "annotations": annotations},
         "spec": {"template": {"spec": spec}},
     });
-    Workload::read(WorkloadKind::Deployment, &object).unwrap()
+    WorkloadFacts::read(WorkloadKind::Deployment, &object).unwrap()
 }
 
 fn now() -> Timestamp {
     "2026-01-01T00:01:00Z".parse().unwrap()
 }
 
-fn planned(mut workload: Workload, change: Change, flags: &[&str]) -> Plan {
+fn planned(mut workload: WorkloadFacts, change: ConfigChange, flags: &[&str]) -> ReloadDecision {
     let settings = ReloaderSettings::from_flags(flags.iter().copied()).unwrap();
     workload.reloader.compile(&settings.annotations, None);
-    plan(&Observed { workload: Arc::new(workload), change, ends: false }, now(), &settings)
+    plan(&ObservedChange { workload: Arc::new(workload), change, is_end_known: false }, now(), &settings)
 }
 
-/// In which container the trigger goes, if anywhere.
-fn container(plan: &Plan) -> &str {
+/// The container that gets the trigger, or `-`.
+fn container(plan: &ReloadDecision) -> &str {
     match plan {
-        Plan::Restart(Restart { write: Write::Variable { container, .. }, .. }) => container,
+        ReloadDecision::Restart(PlannedReload { write: TemplateChange::SetVariable { container, .. }, .. }) => {
+            container
+        }
         _ => "-",
     }
 }
 
-fn uses_c() -> Value {
+fn pod_using_c() -> Value {
     json!({"containers": [{"name": "app", "envFrom": [{"configMapRef": {"name": "c"}}]}]})
 }
 
@@ -77,8 +81,13 @@ fn uses_c() -> Value {
 #[case::of_one_end_only(json!({"configmap.reloader.stakater.com/reload": "c2|c"}), &[], &[], "app")]
 #[case::no_expression(json!({"configmap.reloader.stakater.com/reload": "(,c"}), &[], &[], "app")]
 #[case::other_name(json!({"mine": "true"}), &[], &["--auto-annotation=mine"], "app")]
-fn by_annotations(#[case] annotations: Value, #[case] marks: &[&str], #[case] flags: &[&str], #[case] expected: &str) {
-    let plan = planned(workload(annotations, uses_c()), change("configmap/c", marks), flags);
+fn annotations_decide_whether_a_workload_restarts(
+    #[case] annotations: Value,
+    #[case] marks: &[&str],
+    #[case] flags: &[&str],
+    #[case] expected: &str,
+) {
+    let plan = planned(workload(annotations, pod_using_c()), change("configmap/c", marks), flags);
     assert_eq!(container(&plan), expected);
 }
 
@@ -96,7 +105,7 @@ fn by_annotations(#[case] annotations: Value, #[case] marks: &[&str], #[case] fl
     json!({"initContainers": [{"name": "init", "volumeMounts": [{"name": "v"}]}], "containers": [{"name": "one"}],
         "volumes": [{"name": "v", "configMap": {"name": "c"}}]}), "one")]
 #[case::nothing(json!({"containers": [{"name": "one"}]}), "-")]
-fn into_containers(#[case] spec: Value, #[case] expected: &str) {
+fn trigger_goes_into_the_first_container_that_uses_the_config(#[case] spec: Value, #[case] expected: &str) {
     let auto = json!({"reloader.stakater.com/auto": "true"});
     assert_eq!(container(&planned(workload(auto, spec.clone()), change("configmap/c", &[]), &[])), expected);
     let named = json!({"configmap.reloader.stakater.com/reload": "c"});
@@ -105,68 +114,82 @@ fn into_containers(#[case] spec: Value, #[case] expected: &str) {
 }
 
 #[test]
-fn what_is_there_already_is_not_written() {
+fn data_that_the_variable_has_already_restarts_nothing() {
     let auto = json!({"reloader.stakater.com/auto": "true"});
-    let mut spec = uses_c();
+    let mut spec = pod_using_c();
     spec["containers"][0]["env"] = json!([{"name": "STAKATER_C_CONFIGMAP", "value": CHECKSUM}]);
     let there = workload(auto.clone(), spec);
-    assert_eq!(planned(there.clone(), change("configmap/c", &[]), &[]), Plan::Leave);
-    let gone = Change { is_gone: true, ..change("configmap/c", &[]) };
-    let Plan::Restart(restart) = planned(there.clone(), gone.clone(), &[]) else { panic!("it has the variable") };
-    assert!(matches!(restart.write, Write::NoVariable { .. }));
-    assert_eq!(planned(workload(auto, uses_c()), gone, &[]), Plan::Leave);
+    assert_eq!(planned(there.clone(), change("configmap/c", &[]), &[]), ReloadDecision::Skip);
+    let gone = ConfigChange { is_deleted: true, ..change("configmap/c", &[]) };
+    let ReloadDecision::Restart(restart) = planned(there.clone(), gone.clone(), &[]) else {
+        panic!("it has the variable")
+    };
+    assert!(matches!(restart.write, TemplateChange::RemoveVariable { .. }));
+    assert_eq!(planned(workload(auto, pod_using_c()), gone, &[]), ReloadDecision::Skip);
     let flags = ["--reload-strategy=annotations"];
-    let Plan::Restart(restart) = planned(there, change("configmap/c", &[]), &flags) else { panic!("each is one") };
+    let ReloadDecision::Restart(restart) = planned(there, change("configmap/c", &[]), &flags) else {
+        panic!("each is one")
+    };
     let text = format!(
         r#"{{"type":"CONFIGMAP","name":"c","namespace":"ns","hash":"{CHECKSUM}","containerRefs":["app"],"observedAt":1767225660}}"#
     );
-    assert_eq!(restart.write, Write::Annotation(text));
+    assert_eq!(restart.write, TemplateChange::SetAnnotation(text));
 }
 
 #[rstest]
-#[case::not_yet(false, None, Some(Pause::Begin(Duration::from_secs(30))))]
-#[case::by_somebody_else(true, None, None)]
-#[case::goes_on(true, Some("2026-01-01T00:00:40Z"), Some(Pause::GoesOn(Duration::from_secs(10))))]
-#[case::over(true, Some("2026-01-01T00:00:20Z"), Some(Pause::Over))]
-#[case::unreadable(true, Some("soon"), Some(Pause::Over))]
-fn pauses(#[case] paused: bool, #[case] at: Option<&str>, #[case] expected: Option<Pause>) {
-    let mut of = workload(json!({"reloader.stakater.com/auto": "true"}), uses_c());
-    let mut say = |name: &str, value: &str| {
-        of.reloader.annotations.insert(format!("deployment.reloader.stakater.com/{name}"), value.to_owned());
+#[case::not_yet(false, None, Some(PauseAction::Begin(Duration::from_secs(30))))]
+#[case::paused_by_another_client(true, None, None)]
+#[case::goes_on(true, Some("2026-01-01T00:00:40Z"), Some(PauseAction::Continue(Duration::from_secs(10))))]
+#[case::over(true, Some("2026-01-01T00:00:20Z"), Some(PauseAction::End))]
+#[case::unreadable(true, Some("soon"), Some(PauseAction::End))]
+fn restart_begins_or_continues_the_pause_of_a_deployment(
+    #[case] paused: bool,
+    #[case] at: Option<&str>,
+    #[case] expected: Option<PauseAction>,
+) {
+    let mut deployment = workload(json!({"reloader.stakater.com/auto": "true"}), pod_using_c());
+    let mut annotate = |name: &str, value: &str| {
+        deployment.reloader.annotations.insert(format!("deployment.reloader.stakater.com/{name}"), value.to_owned());
     };
-    say("pause-period", "30s");
-    at.iter().for_each(|at| say("paused-at", at));
-    of.reloader.paused = paused;
-    let Plan::Restart(restart) = planned(of.clone(), change("configmap/c", &[]), &[]) else { panic!("a restart") };
+    annotate("pause-period", "30s");
+    at.iter().for_each(|at| annotate("paused-at", at));
+    deployment.reloader.paused = paused;
+    let ReloadDecision::Restart(restart) = planned(deployment.clone(), change("configmap/c", &[]), &[]) else {
+        panic!("a restart")
+    };
     assert_eq!(restart.pause, expected);
-    of.reloader.annotations.insert("deployment.reloader.stakater.com/pause-period".to_owned(), "long".to_owned());
-    assert!(matches!(planned(of, change("configmap/c", &[]), &[]), Plan::Refuse(_)));
+    deployment
+        .reloader
+        .annotations
+        .insert("deployment.reloader.stakater.com/pause-period".to_owned(), "long".to_owned());
+    assert!(matches!(planned(deployment, change("configmap/c", &[]), &[]), ReloadDecision::Refuse(_)));
 }
 
-/// An agent that has seen ConfigMap `c`, Deployment `web` that uses it, and then a change of `c`.
-fn changed() -> Agent {
-    changed_with(&[])
+/// A reconciler that has seen ConfigMap `c`, Deployment `web` that uses it, and then a change of
+/// `c`.
+fn changed() -> RestartReconciler {
+    changed_with_flags(&[])
 }
 
-fn changed_with(flags: &[&str]) -> Agent {
+fn changed_with_flags(flags: &[&str]) -> RestartReconciler {
     let reloader = ReloaderSettings::from_flags(flags.iter().copied()).unwrap();
     let (profile, secrets) = (Profile::Reloader, SecretChecksums::Unkeyed);
     let settings = RestartSettings { profile, secrets, reloader, ..RestartSettings::default() };
-    let mut agent = Agent::new(settings);
-    config(&mut agent, "1", 0);
-    let web = workload(json!({"reloader.stakater.com/auto": "true"}), uses_c());
-    agent.workload(&web.name.clone(), Some(web), Duration::ZERO);
-    ConfigKind::ALL.into_iter().for_each(|kind| agent.listed(kind, Duration::ZERO));
-    agent.begin();
-    assert_eq!(agent.next(), None, "what is there at the start is no change");
-    config(&mut agent, "2", 1000);
-    agent
+    let mut reconciler = RestartReconciler::new(settings);
+    config(&mut reconciler, "1", 0);
+    let web = workload(json!({"reloader.stakater.com/auto": "true"}), pod_using_c());
+    reconciler.on_workload(&web.name.clone(), Some(web), Duration::ZERO);
+    ConfigKind::ALL.into_iter().for_each(|kind| reconciler.on_listed(kind, Duration::ZERO));
+    reconciler.activate();
+    assert_eq!(reconciler.next_due(), None, "what is there at the start is no change");
+    config(&mut reconciler, "2", 1000);
+    reconciler
 }
 
-fn config(agent: &mut Agent, value: &str, at: u64) {
+fn config(reconciler: &mut RestartReconciler, value: &str, at: u64) {
     let metadata = json!({"name": "c", "namespace": "ns", "resourceVersion": format!("1{value}")});
-    let read: Described = serde_json::from_value(json!({"metadata": metadata, "data": {"k": value}})).unwrap();
-    agent.config(&change("configmap/c", &[]).config, Some(read.config), Duration::from_millis(at));
+    let read: ConfigObject = serde_json::from_value(json!({"metadata": metadata, "data": {"k": value}})).unwrap();
+    reconciler.on_config(&change("configmap/c", &[]).config, Some(read.config), Duration::from_millis(at));
 }
 
 #[rstest]
@@ -174,60 +197,61 @@ fn config(agent: &mut Agent, value: &str, at: u64) {
 #[case::restarted(WorkloadKind::Rollout, json!({"reloader.stakater.com/rollout-strategy": "restart"}), &[], true)]
 #[case::of_either_strategy(
     WorkloadKind::Rollout, json!({"reloader.stakater.com/rollout-strategy": "restart"}), &["--reload-strategy=annotations"], true)]
-#[case::rolled_out(WorkloadKind::Rollout, json!({"reloader.stakater.com/rollout-strategy": "rollout"}), &[], false)]
+#[case::is_rolled_out(WorkloadKind::Rollout, json!({"reloader.stakater.com/rollout-strategy": "rollout"}), &[], false)]
 #[case::unknown(WorkloadKind::Rollout, json!({"reloader.stakater.com/rollout-strategy": "Restart"}), &[], false)]
 #[case::of_another_kind(WorkloadKind::Deployment, json!({"reloader.stakater.com/rollout-strategy": "restart"}), &[], false)]
-fn a_rollout_may_be_restarted_as_it_is(
+fn rollout_that_asks_for_it_is_restarted_without_a_template_change(
     #[case] kind: WorkloadKind,
     #[case] mut annotations: Value,
     #[case] flags: &[&str],
     #[case] as_it_is: bool,
 ) {
     annotations["reloader.stakater.com/auto"] = "true".into();
-    let mut workload = workload(annotations, uses_c());
+    let mut workload = workload(annotations, pod_using_c());
     workload.name.kind = kind;
-    let Plan::Restart(Restart { write, .. }) = planned(workload, change("configmap/c", &[]), flags) else {
+    let ReloadDecision::Restart(PlannedReload { write, .. }) = planned(workload, change("configmap/c", &[]), flags)
+    else {
         panic!("it is restarted")
     };
-    assert_eq!(write == Write::RestartAt(now()), as_it_is, "{write:?}");
+    assert_eq!(write == TemplateChange::SetRestartAt(now()), as_it_is, "{write:?}");
 }
 
 #[test]
-fn a_change_that_fails_is_tried_five_times_again() {
-    let (mut agent, mut moments) = (changed(), Vec::new());
-    while let Some(at) = agent.next() {
+fn failed_change_is_retried_five_times() {
+    let (mut reconciler, mut moments) = (changed(), Vec::new());
+    while let Some(at) = reconciler.next_due() {
         moments.push(at.as_millis());
-        let works = agent.take(at, now());
-        let [work] = &works[..] else { panic!("{works:?}") };
-        assert!(matches!(work.action, Action::Reload(Order::Restart(_))));
-        agent.finished(&work.observed, Outcome::Failed(None), at);
+        let work_items = reconciler.take_due(at, now());
+        let [work] = &work_items[..] else { panic!("{work_items:?}") };
+        assert!(matches!(work.action, WorkAction::Reload(ReloadAction::Restart(_))));
+        reconciler.on_write_finished(&work.observed, WriteOutcome::Failed(None), at);
     }
     assert_eq!(moments, [1000, 1005, 1015, 1035, 1075, 1155]);
 }
 
 #[test]
-fn with_a_webhook_a_change_is_reported_and_restarts_nothing() {
-    let mut agent = changed_with(&["--webhook-url=http://x"]);
-    config(&mut agent, "3", 1000);
-    while let Some(at) = agent.next() {
-        assert_eq!(agent.take(at, now()), []);
+fn change_with_a_webhook_is_reported_and_restarts_nothing() {
+    let mut reconciler = changed_with_flags(&["--webhook-url=http://x"]);
+    config(&mut reconciler, "3", 1000);
+    while let Some(at) = reconciler.next_due() {
+        assert_eq!(reconciler.take_due(at, now()), []);
     }
     let c = change("configmap/c", &[]).config;
     assert_eq!(
-        (agent.take_reported(), agent.take_reported(), agent.numbers().processed),
+        (reconciler.take_webhook_changes(), reconciler.take_webhook_changes(), reconciler.gauges().processed),
         (vec![c.clone(), c], Vec::new(), 2)
     );
 }
 
 #[test]
-fn each_change_is_carried_out_by_itself() {
-    let mut agent = changed();
-    config(&mut agent, "3", 1000);
+fn changes_are_not_merged() {
+    let mut reconciler = changed();
+    config(&mut reconciler, "3", 1000);
     for _ in 0..2 {
-        let at = agent.next().unwrap();
-        let works = agent.take(at, now());
-        assert_eq!(works.len(), 1);
-        agent.finished(&works[0].observed, Outcome::Made, at);
+        let at = reconciler.next_due().unwrap();
+        let work_items = reconciler.take_due(at, now());
+        assert_eq!(work_items.len(), 1);
+        reconciler.on_write_finished(&work_items[0].observed, WriteOutcome::Done, at);
     }
-    assert_eq!((agent.next(), agent.numbers().processed), (None, 2));
+    assert_eq!((reconciler.next_due(), reconciler.gauges().processed), (None, 2));
 }

@@ -1,41 +1,44 @@
-//! One namespace with much to do or maximal annotations: what others have to wait for, and what is
-//! kept.
+//! A namespace with very many workloads or the largest annotations: it must not delay other
+//! namespaces or use up memory.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::config::Described;
-use super::super::work::{Action, Outcome, Work};
-use super::super::workload::Workload;
+use super::super::config::ConfigObject;
+use super::super::work::{WorkAction, WorkItem, WriteOutcome};
+use super::super::workload::WorkloadFacts;
 use super::super::{
-    Agent, ConfigKind, ConfigName, Profile, RestartSettings, SecretChecksums, WorkloadKind, WorkloadName,
+    ConfigKind, ConfigName, Profile, RestartReconciler, RestartSettings, SecretChecksums, WorkloadKind, WorkloadName,
 };
 use crate::model::names::restart as names;
 
-const HOSTILE: &str = "hostile";
-const OTHER: &str = "other";
-/// Bytes of all annotations of an object.
+const BUSY: &str = "hostile";
+const QUIET: &str = "other";
+/// The size of all annotations of an object.
 const ANNOTATIONS: usize = 256 << 10;
 
-fn agent(profile: Profile) -> Agent {
-    let mut agent =
-        Agent::new(RestartSettings { profile, secrets: SecretChecksums::Unkeyed, ..RestartSettings::default() });
-    ConfigKind::ALL.into_iter().for_each(|kind| agent.listed(kind, Duration::ZERO));
-    agent.begin();
-    agent
+fn reconciler(profile: Profile) -> RestartReconciler {
+    let mut reconciler = RestartReconciler::new(RestartSettings {
+        profile,
+        secrets: SecretChecksums::Unkeyed,
+        ..RestartSettings::default()
+    });
+    ConfigKind::ALL.into_iter().for_each(|kind| reconciler.on_listed(kind, Duration::ZERO));
+    reconciler.activate();
+    reconciler
 }
 
-fn config(agent: &mut Agent, namespace: &str, name: &str, version: u64, at: u64) {
+fn config(reconciler: &mut RestartReconciler, namespace: &str, name: &str, version: u64, at: u64) {
     let metadata = json!({"name": name, "namespace": namespace, "resourceVersion": version.to_string()});
-    let read: Described = serde_json::from_value(json!({"metadata": metadata, "data": {"k": version}})).unwrap();
+    let read: ConfigObject = serde_json::from_value(json!({"metadata": metadata, "data": {"k": version}})).unwrap();
     let name = ConfigName { kind: ConfigKind::ConfigMap, namespace: namespace.to_owned(), name: name.to_owned() };
-    agent.config(&name, Some(read.config), Duration::from_millis(at));
+    reconciler.on_config(&name, Some(read.config), Duration::from_millis(at));
 }
 
-/// A workload that uses ConfigMap `c`.
-fn workload(agent: &mut Agent, namespace: &str, name: &str, annotations: &Value) -> Vec<Work> {
+/// Adds a workload that uses ConfigMap `c`.
+fn workload(reconciler: &mut RestartReconciler, namespace: &str, name: &str, annotations: &Value) -> Vec<WorkItem> {
     let mut annotations = annotations.clone();
     annotations[names::ENABLED] = "enabled".into();
     annotations["reloader.stakater.com/auto"] = "true".into();
@@ -44,120 +47,131 @@ fn workload(agent: &mut Agent, namespace: &str, name: &str, annotations: &Value)
         "metadata": {"name": name, "namespace": namespace, "uid": name, "resourceVersion": "5", "annotations": annotations},
         "spec": {"template": {"spec": spec}},
     });
-    let read = Workload::read(WorkloadKind::Deployment, &object).unwrap();
+    let read = WorkloadFacts::read(WorkloadKind::Deployment, &object).unwrap();
     let name = WorkloadName { kind: WorkloadKind::Deployment, namespace: namespace.to_owned(), name: name.to_owned() };
-    agent.workload(&name, Some(read), Duration::ZERO)
+    reconciler.on_workload(&name, Some(read), Duration::ZERO)
 }
 
-/// An agent that has seen a thousand workloads of one namespace, one of another, and then a change
-/// of the config of each.
-fn changed(profile: Profile) -> Agent {
-    let mut agent = agent(profile);
-    for namespace in [HOSTILE, OTHER] {
-        config(&mut agent, namespace, "c", 1, 0);
-        for n in 0..if namespace == HOSTILE { 1000 } else { 1 } {
-            workload(&mut agent, namespace, &format!("w{n:04}"), &json!({}));
+/// A reconciler that has seen a thousand workloads of one namespace, one workload of another, and
+/// then a change of the config of each.
+fn changed(profile: Profile) -> RestartReconciler {
+    let mut reconciler = reconciler(profile);
+    for namespace in [BUSY, QUIET] {
+        config(&mut reconciler, namespace, "c", 1, 0);
+        for n in 0..if namespace == BUSY { 1000 } else { 1 } {
+            workload(&mut reconciler, namespace, &format!("w{n:04}"), &json!({}));
         }
     }
     if profile != Profile::Reloader {
-        // What they have is recorded first.
-        pass(&mut agent, 60_000);
+        // The checksums that they have are recorded first.
+        advance_to(&mut reconciler, 60_000);
     }
-    config(&mut agent, HOSTILE, "c", 10, 60_000);
-    config(&mut agent, OTHER, "c", 11, 60_000);
-    agent
+    config(&mut reconciler, BUSY, "c", 10, 60_000);
+    config(&mut reconciler, QUIET, "c", 11, 60_000);
+    reconciler
 }
 
 fn now(at: u64) -> Timestamp {
     Timestamp::from_millisecond(1_767_571_200_000 + i64::try_from(at).unwrap()).unwrap()
 }
 
-fn finish(agent: &mut Agent, works: &[Work], at: u64) {
-    for work in works {
-        if let Action::Write(write) = &work.action {
-            agent.finished(&work.observed, Outcome::Pretended(write.clone()), Duration::from_millis(at));
+fn finish(reconciler: &mut RestartReconciler, work_items: &[WorkItem], at: u64) {
+    for work in work_items {
+        if let WorkAction::Write(write) = &work.action {
+            reconciler.on_write_finished(
+                &work.observed,
+                WriteOutcome::DryRun(write.clone()),
+                Duration::from_millis(at),
+            );
         } else {
-            agent.finished(&work.observed, Outcome::Made, Duration::from_millis(at));
+            reconciler.on_write_finished(&work.observed, WriteOutcome::Done, Duration::from_millis(at));
         }
     }
 }
 
-fn pass(agent: &mut Agent, to: u64) {
+fn advance_to(reconciler: &mut RestartReconciler, to: u64) {
     let end = Duration::from_millis(to);
-    while let Some(next) = agent.next().filter(|next| *next <= end) {
+    while let Some(next) = reconciler.next_due().filter(|next| *next <= end) {
         let at = u64::try_from(next.as_millis()).unwrap();
-        let works = agent.take(next, now(at));
-        finish(agent, &works, at);
-        [HOSTILE, OTHER].iter().for_each(|namespace| agent.carried_out(namespace));
+        let work_items = reconciler.take_due(next, now(at));
+        finish(reconciler, &work_items, at);
+        [BUSY, QUIET].iter().for_each(|namespace| reconciler.finish_namespace(namespace));
     }
 }
 
-fn of(works: &[Work], namespace: &str) -> usize {
-    works.iter().filter(|work| work.observed.workload.name.namespace == namespace).count()
+fn count_in(work_items: &[WorkItem], namespace: &str) -> usize {
+    work_items.iter().filter(|work| work.observed.workload.name.namespace == namespace).count()
 }
 
 #[test]
-fn a_safe_namespace_has_sixteen_writes_under_way_and_another_does_not_wait() {
-    let mut agent = changed(Profile::Safe);
-    pass(&mut agent, 64_999);
-    let at = agent.next().unwrap();
-    let works = agent.take(at, now(65_000));
-    assert_eq!((of(&works, HOSTILE), of(&works, OTHER)), (16, 1));
-    assert!(agent.next().is_none_or(|next| next > at), "none of it is answered");
-    let (first, _) = works.split_at(1);
-    finish(&mut agent, first, 65_000);
-    let works = agent.take(at, now(65_000));
-    assert_eq!(of(&works, HOSTILE), 1, "each answer makes room for one more");
+fn safe_namespace_has_sixteen_writes_in_flight_and_others_do_not_wait() {
+    let mut reconciler = changed(Profile::Safe);
+    advance_to(&mut reconciler, 64_999);
+    let at = reconciler.next_due().unwrap();
+    let work_items = reconciler.take_due(at, now(65_000));
+    assert_eq!((count_in(&work_items, BUSY), count_in(&work_items, QUIET)), (16, 1));
+    assert!(reconciler.next_due().is_none_or(|next| next > at), "none of it is answered");
+    let (first, _) = work_items.split_at(1);
+    finish(&mut reconciler, first, 65_000);
+    let work_items = reconciler.take_due(at, now(65_000));
+    assert_eq!(count_in(&work_items, BUSY), 1, "each answer makes room for one more");
 }
 
 #[test]
-fn a_reloader_namespace_is_decided_in_slices_and_another_does_not_wait() {
-    let mut agent = changed(Profile::Reloader);
-    let at = agent.next().unwrap();
-    let works = agent.take(at, now(60_000));
-    assert_eq!((of(&works, HOSTILE), of(&works, OTHER)), (500, 1));
-    config(&mut agent, OTHER, "c", 12, 60_001);
-    assert_eq!(agent.next(), None, "both have writes under way");
-    let others: Vec<Work> = works.into_iter().filter(|work| work.observed.workload.name.namespace == OTHER).collect();
-    finish(&mut agent, &others, 60_001);
-    let at = agent.next().unwrap();
-    assert_eq!(of(&agent.take(at, now(60_001)), OTHER), 1, "its next change does not wait for the other namespace");
+fn reloader_namespace_is_decided_in_slices_and_others_do_not_wait() {
+    let mut reconciler = changed(Profile::Reloader);
+    let at = reconciler.next_due().unwrap();
+    let work_items = reconciler.take_due(at, now(60_000));
+    assert_eq!((count_in(&work_items, BUSY), count_in(&work_items, QUIET)), (500, 1));
+    config(&mut reconciler, QUIET, "c", 12, 60_001);
+    assert_eq!(reconciler.next_due(), None, "both have writes under way");
+    let others: Vec<WorkItem> =
+        work_items.into_iter().filter(|work| work.observed.workload.name.namespace == QUIET).collect();
+    finish(&mut reconciler, &others, 60_001);
+    let at = reconciler.next_due().unwrap();
+    assert_eq!(
+        count_in(&reconciler.take_due(at, now(60_001)), QUIET),
+        1,
+        "its next change does not wait for the other namespace"
+    );
 }
 
 #[test]
-fn an_xing_namespace_with_writes_under_way_holds_up_itself_alone() {
-    let mut agent = changed(Profile::Xing);
-    let at = agent.next().unwrap() + Duration::from_secs(1);
-    let works = agent.take(at, now(70_000));
-    assert_eq!((of(&works, HOSTILE), of(&works, OTHER)), (1000, 1));
-    finish(&mut agent, &works, 70_000);
-    agent.carried_out(OTHER);
-    config(&mut agent, HOSTILE, "c", 20, 70_000);
-    config(&mut agent, OTHER, "c", 21, 70_000);
-    let works = agent.take(Duration::from_secs(3600), now(80_000));
-    assert_eq!((of(&works, HOSTILE), of(&works, OTHER)), (0, 1));
-    agent.carried_out(HOSTILE);
-    assert_eq!(of(&agent.take(Duration::from_secs(3600), now(80_000)), HOSTILE), 1000);
+fn xing_namespace_with_writes_in_flight_delays_only_itself() {
+    let mut reconciler = changed(Profile::Xing);
+    let at = reconciler.next_due().unwrap() + Duration::from_secs(1);
+    let work_items = reconciler.take_due(at, now(70_000));
+    assert_eq!((count_in(&work_items, BUSY), count_in(&work_items, QUIET)), (1000, 1));
+    finish(&mut reconciler, &work_items, 70_000);
+    reconciler.finish_namespace(QUIET);
+    config(&mut reconciler, BUSY, "c", 20, 70_000);
+    config(&mut reconciler, QUIET, "c", 21, 70_000);
+    let work_items = reconciler.take_due(Duration::from_secs(3600), now(80_000));
+    assert_eq!((count_in(&work_items, BUSY), count_in(&work_items, QUIET)), (0, 1));
+    reconciler.finish_namespace(BUSY);
+    assert_eq!(count_in(&reconciler.take_due(Duration::from_secs(3600), now(80_000)), BUSY), 1000);
 }
 
 #[test]
-fn what_reloader_annotations_have_too_much_of_is_reported_once_and_the_rest_works() {
-    let mut agent = agent(Profile::Reloader);
+fn reloader_names_beyond_the_limits_are_reported_once_and_the_others_work() {
+    let mut reconciler = reconciler(Profile::Reloader);
     let list = format!("named,{}", vec![r"(\w{20}){20}"; 200].join(","));
     let annotations = json!({"configmap.reloader.stakater.com/reload": list});
-    let works = workload(&mut agent, OTHER, "web", &annotations);
-    let [Work { action: Action::BadAnnotations(problems), .. }] = &works[..] else { panic!("{works:?}") };
+    let work_items = workload(&mut reconciler, QUIET, "web", &annotations);
+    let [WorkItem { action: WorkAction::ReportBadAnnotations(problems), .. }] = &work_items[..] else {
+        panic!("{work_items:?}")
+    };
     let problem = &problems["configmap.reloader.stakater.com/reload"];
     assert!(problem.contains("of its names are left out"), "{problem}");
-    config(&mut agent, OTHER, "named", 1, 0);
-    config(&mut agent, OTHER, "named", 2, 1000);
-    let at = agent.next().unwrap();
-    assert_eq!(agent.take(at, now(1000)).len(), 1);
+    config(&mut reconciler, QUIET, "named", 1, 0);
+    config(&mut reconciler, QUIET, "named", 2, 1000);
+    let at = reconciler.next_due().unwrap();
+    assert_eq!(reconciler.take_due(at, now(1000)).len(), 1);
 }
 
-/// Each of these has 256 KiB of annotations, made to take memory.
+/// Each annotation has 256 KiB and is designed to use up memory.
 #[test]
-fn maximal_annotations_take_no_more_memory_than_their_text() {
+fn largest_annotations_take_no_more_memory_than_their_text() {
     let list = |part: &dyn Fn(usize) -> String| -> String {
         let mut text = String::new();
         for n in 0.. {
@@ -188,9 +202,9 @@ fn maximal_annotations_take_no_more_memory_than_their_text() {
         (Profile::Xing, names::CHECKSUMS, format!("{{{}\"x\":\"\"}}", list(&|n| format!("\"{n:x}\":\"\",")))),
     ];
     for (profile, annotation, text) in cases {
-        let (mut agent, annotations) = (agent(profile), json!({annotation: text}));
-        let kept = allocation_counter::measure(|| drop(workload(&mut agent, HOSTILE, "web", &annotations)));
-        assert!(kept.bytes_current < i64::try_from(ANNOTATIONS).unwrap(), "{profile:?} {annotation}: {kept:?}");
-        assert!(kept.bytes_max < 64 << 20, "{profile:?} {annotation}: {kept:?}");
+        let (mut reconciler, annotations) = (reconciler(profile), json!({annotation: text}));
+        let memory = allocation_counter::measure(|| drop(workload(&mut reconciler, BUSY, "web", &annotations)));
+        assert!(memory.bytes_current < i64::try_from(ANNOTATIONS).unwrap(), "{profile:?} {annotation}: {memory:?}");
+        assert!(memory.bytes_max < 64 << 20, "{profile:?} {annotation}: {memory:?}");
     }
 }

@@ -1,14 +1,14 @@
-//! Scenarios of the catalogue against the controller without its shell, in both profiles; their
-//! numbers are in the names.
+//! Scenarios of the catalogue, run against the reconciler in the profiles `xing` and `safe`. Test
+//! names have their numbers.
 
-mod agent;
-mod both;
+mod both_profiles;
+mod fixture;
 mod hostile;
-mod keyed;
+mod key_selection;
 mod memory;
-mod pace;
+mod pacing;
+mod reconciler;
 mod safe;
 mod schedule;
-mod selection;
-mod world;
+mod secret_hmac;
 mod xing;

@@ -1,41 +1,48 @@
-//! Strategic merge patches that turn one object into another: the difference of two objects, and
-//! the three-way patch of `kubectl apply`.
+//! Computes strategic merge patches: the difference of two objects, and the three-way patch of
+//! `kubectl apply`.
 //!
-//! Lists that are merged get the directives that the server needs to restore their order and to
-//! delete items. Upstream: `diffMaps`, `diffLists` and `CreateThreeWayMergePatch` of apimachinery's
+//! Merged lists get the directives by which the server restores their order and deletes items.
+//! Upstream: `diffMaps`, `diffLists` and `CreateThreeWayMergePatch` of apimachinery's
 //! `strategicpatch`.
 //!
-//! Written here: crates for patches compute JSON patches and merge patches, and know no merge keys.
+//! No crate does this: crates for patches compute JSON patches and merge patches, which know no
+//! merge keys.
 
 use serde_json::{Map, Value, json};
 
 use super::merge::{DELETE, ORDER, PATCH, RETAIN, go_map, inner};
-use super::{Field, Shape};
+use super::{FieldDeclaration, ValueType};
 
-/// The patch that makes the second object of the first.
+/// The strategic merge patch that turns the first object into the second.
 ///
 /// # Errors
 /// An item of a merged list without its merge key.
-pub(in super::super) fn difference(place: usize, from: &Value, to: &Value) -> Result<Value, String> {
-    let root = Shape::Struct(place);
-    Ok(Value::Object(Diff { additions: true, deletions: true }.maps(Some(&root), false, &fields(from), &fields(to))?))
+pub(in super::super) fn difference(type_index: usize, from: &Value, to: &Value) -> Result<Value, String> {
+    let root = ValueType::Struct(type_index);
+    Ok(Value::Object(PatchDiff { additions: true, deletions: true }.maps(
+        Some(&root),
+        false,
+        &fields(from),
+        &fields(to),
+    )?))
 }
 
-/// The patch that applies a manifest to a live object: it sets what the manifest says, and deletes
-/// what the manifest that was applied before said and this one does not.
+/// The three-way patch that applies a manifest to a live object: it sets the fields of the
+/// manifest, and deletes fields of the last applied manifest that the new one lacks.
 ///
 /// # Errors
 /// An item of a merged list without its merge key.
 pub(in super::super) fn three_way(
-    place: usize,
+    type_index: usize,
     last_applied: &Value,
     manifest: &Value,
     live: &Value,
 ) -> Result<Value, String> {
-    let root = Shape::Struct(place);
+    let root = ValueType::Struct(type_index);
     let (last_applied, manifest, live) = (fields(last_applied), fields(manifest), fields(live));
-    let additions = Diff { additions: true, deletions: false }.maps(Some(&root), false, &live, &manifest)?;
-    let deletions = Diff { additions: false, deletions: true }.maps(Some(&root), false, &last_applied, &manifest)?;
+    let additions = PatchDiff { additions: true, deletions: false }.maps(Some(&root), false, &live, &manifest)?;
+    let deletions =
+        PatchDiff { additions: false, deletions: true }.maps(Some(&root), false, &last_applied, &manifest)?;
     Ok(Value::Object(join(Some(&root), deletions, additions)?))
 }
 
@@ -43,18 +50,18 @@ fn fields(object: &Value) -> Map<String, Value> {
     object.as_object().cloned().unwrap_or_default()
 }
 
-/// Which differences a patch is to contain. Upstream: `DiffOptions`.
+/// The differences that a patch contains. Upstream: `DiffOptions`.
 #[derive(Clone, Copy)]
-struct Diff {
+struct PatchDiff {
     additions: bool,
     deletions: bool,
 }
 
-impl Diff {
-    /// `retain`: whether fields that the second map lacks are to be cleared by the server.
+impl PatchDiff {
+    /// `retain`: whether the server clears fields that the second map lacks.
     fn maps(
         self,
-        shape: Option<&Shape>,
+        shape: Option<&ValueType>,
         retain: bool,
         from: &Map<String, Value>,
         to: &Map<String, Value>,
@@ -64,13 +71,13 @@ impl Diff {
             match (from.get(name), new) {
                 (Some(Value::Object(old)), Value::Object(new)) => {
                     let (field, inner) = inner(shape, name);
-                    if field.is_some_and(Field::replaces) {
+                    if field.is_some_and(FieldDeclaration::replaces) {
                         if self.additions {
                             patch.insert(name.clone(), new.clone().into());
                         }
                         continue;
                     }
-                    let changes = self.maps(inner, field.is_some_and(Field::retains), old, new)?;
+                    let changes = self.maps(inner, field.is_some_and(FieldDeclaration::retains), old, new)?;
                     if !changes.is_empty() {
                         patch.insert(name.clone(), changes.into());
                     }
@@ -86,8 +93,8 @@ impl Diff {
             }
         }
         if self.deletions {
-            let gone = from.keys().filter(|name| !to.contains_key(*name));
-            patch.extend(gone.map(|name| (name.clone(), Value::Null)));
+            let removed = from.keys().filter(|name| !to.contains_key(*name));
+            patch.extend(removed.map(|name| (name.clone(), Value::Null)));
         }
         let retained: Vec<&String> = to.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name).collect();
         let clears = || from.iter().any(|(name, value)| !value.is_null() && !to.contains_key(name));
@@ -97,10 +104,10 @@ impl Diff {
         Ok(patch)
     }
 
-    /// A list that is merged: its changes, and the directives beside it.
+    /// Adds the changes of a merged list, and its directives.
     fn lists(
         self,
-        field: &Field,
+        field: &FieldDeclaration,
         name: &str,
         from: &[Value],
         to: &[Value],
@@ -116,7 +123,7 @@ impl Diff {
             self.scalars(name, from, to, patch);
             return Ok(());
         };
-        let (old, new) = (keyed(from, key)?, keyed(to, key)?);
+        let (old, new) = (items_with_keys(from, key)?, items_with_keys(to, key)?);
         let mut unpaired = old.clone();
         let mut changed = self.items(field, key, &mut unpaired, &new)?;
         changed.sort_by_key(|item| new.iter().position(|(_, other)| other[key] == item[key]));
@@ -136,14 +143,14 @@ impl Diff {
         Ok(())
     }
 
-    /// What changes of the items that are there, and the new ones. Where several have one key they
-    /// are paired in their order, and those that stay unpaired are left in `old`.
+    /// The changed and the new items. Items with equal keys are paired in order; unpaired items
+    /// remain in `old`.
     fn items(
         self,
-        field: &Field,
+        field: &FieldDeclaration,
         key: &str,
-        old: &mut Vec<Keyed<'_>>,
-        new: &[Keyed<'_>],
+        old: &mut Vec<KeyedItem<'_>>,
+        new: &[KeyedItem<'_>],
     ) -> Result<Vec<Value>, String> {
         let mut changed = Vec::new();
         for (at, item) in new {
@@ -163,8 +170,8 @@ impl Diff {
     }
 
     fn scalars(self, name: &str, from: &[Value], to: &[Value], patch: &mut Map<String, Value>) {
-        let only = |these: &[Value], others: &[Value]| -> Vec<Value> {
-            these.iter().filter(|item| !others.contains(item)).cloned().collect()
+        let only = |these: &[Value], excluded: &[Value]| -> Vec<Value> {
+            these.iter().filter(|item| !excluded.contains(item)).cloned().collect()
         };
         let added = if self.additions { only(to, from) } else { Vec::new() };
         let mut deleted = if self.deletions { only(from, to) } else { Vec::new() };
@@ -181,11 +188,11 @@ impl Diff {
     }
 }
 
-/// An item and its merge key.
-type Keyed<'a> = (&'a Value, &'a Map<String, Value>);
+/// The merge key of an item, and the item.
+type KeyedItem<'a> = (&'a Value, &'a Map<String, Value>);
 
-/// The items of a list by their merge keys.
-fn keyed<'a>(items: &'a [Value], key: &str) -> Result<Vec<Keyed<'a>>, String> {
+/// The items of a list with their merge keys.
+fn items_with_keys<'a>(items: &'a [Value], key: &str) -> Result<Vec<KeyedItem<'a>>, String> {
     let one = |item: &'a Value| {
         let fields = item.as_object()?;
         Some((fields.get(key)?, fields))
@@ -194,22 +201,22 @@ fn keyed<'a>(items: &'a [Value], key: &str) -> Result<Vec<Keyed<'a>>, String> {
     items.iter().map(|item| one(item).ok_or_else(|| missing(item))).collect()
 }
 
-/// One patch of two that change different things: the second's changes are added to the first's
-/// deletions. Upstream: `mergeMap` of a patch into a patch.
+/// Joins two patches with different purposes: adds the additions to the deletions. Upstream:
+/// `mergeMap` of a patch into a patch.
 fn join(
-    shape: Option<&Shape>,
+    shape: Option<&ValueType>,
     mut deletions: Map<String, Value>,
     additions: Map<String, Value>,
 ) -> Result<Map<String, Value>, String> {
     for (name, added) in additions {
         let (field, inner) = inner(shape, &name);
         let joined = match (deletions.remove(&name), added) {
-            (Some(Value::Object(gone)), Value::Object(added)) if !name.starts_with('$') => {
-                Value::Object(join(inner, gone, added)?)
+            (Some(Value::Object(removed)), Value::Object(added)) if !name.starts_with('$') => {
+                Value::Object(join(inner, removed, added)?)
             }
-            (Some(Value::Array(gone)), Value::Array(added)) => {
+            (Some(Value::Array(removed)), Value::Array(added)) => {
                 match field.and_then(|it| Some((it, it.key.as_ref()?))) {
-                    Some((field, key)) if field.merges => Value::Array(join_lists(field.item(), key, gone, added)?),
+                    Some((field, key)) if field.merges => Value::Array(join_lists(field.item(), key, removed, added)?),
                     _ => Value::Array(added),
                 }
             }
@@ -221,16 +228,18 @@ fn join(
 }
 
 fn join_lists(
-    shape: Option<&Shape>,
+    shape: Option<&ValueType>,
     key: &str,
     mut deletions: Vec<Value>,
     additions: Vec<Value>,
 ) -> Result<Vec<Value>, String> {
     let mut all = Vec::new();
     for added in additions {
-        let at = deletions.iter().position(|gone| gone[key] == added[key]);
+        let at = deletions.iter().position(|removed| removed[key] == added[key]);
         match (at.map(|at| deletions.remove(at)), added) {
-            (Some(Value::Object(gone)), Value::Object(added)) => all.push(Value::Object(join(shape, gone, added)?)),
+            (Some(Value::Object(removed)), Value::Object(added)) => {
+                all.push(Value::Object(join(shape, removed, added)?));
+            }
             (_, added) => all.push(added),
         }
     }
@@ -238,16 +247,16 @@ fn join_lists(
     Ok(all)
 }
 
-/// The merge patch that applies a manifest to a live object of a custom resource, whose lists are
-/// not merged. Upstream: `CreateThreeWayJSONMergePatch` of apimachinery's `jsonmergepatch`.
+/// The JSON merge patch that applies a manifest to a live custom resource, whose lists are not
+/// merged. Upstream: `CreateThreeWayJSONMergePatch` of apimachinery's `jsonmergepatch`.
 pub(in super::super) fn three_way_json(last_applied: &Value, manifest: &Value, live: &Value) -> Value {
     let (last_applied, manifest, live) = (fields(last_applied), fields(manifest), fields(live));
-    let mut patch = filtered(&json_difference(&live, &manifest), false);
-    overlay(&mut patch, filtered(&json_difference(&last_applied, &manifest), true));
+    let mut patch = filter_nulls(&json_difference(&live, &manifest), false);
+    overlay(&mut patch, filter_nulls(&json_difference(&last_applied, &manifest), true));
     Value::Object(patch)
 }
 
-/// The merge patch that makes the second object of the first.
+/// The JSON merge patch that turns the first object into the second.
 fn json_difference(from: &Map<String, Value>, to: &Map<String, Value>) -> Map<String, Value> {
     let mut patch = Map::new();
     for (name, new) in to {
@@ -266,13 +275,13 @@ fn json_difference(from: &Map<String, Value>, to: &Map<String, Value>) -> Map<St
     patch
 }
 
-/// Only the nulls of a patch, or all but them. Upstream: `keepOrDeleteNullInObj`.
-fn filtered(patch: &Map<String, Value>, nulls: bool) -> Map<String, Value> {
+/// Keeps only the nulls of a patch, or everything else. Upstream: `keepOrDeleteNullInObj`.
+fn filter_nulls(patch: &Map<String, Value>, nulls: bool) -> Map<String, Value> {
     let mut kept = Map::new();
     for (name, value) in patch {
         match value {
             Value::Object(fields) if !fields.is_empty() => {
-                let fields = filtered(fields, nulls);
+                let fields = filter_nulls(fields, nulls);
                 if !fields.is_empty() {
                     kept.insert(name.clone(), fields.into());
                 }
@@ -284,13 +293,13 @@ fn filtered(patch: &Map<String, Value>, nulls: bool) -> Map<String, Value> {
     kept
 }
 
-/// Adds deletions to a patch that sets other fields.
+/// Adds deletions to a patch without overwriting the fields that it sets.
 fn overlay(patch: &mut Map<String, Value>, deletions: Map<String, Value>) {
-    for (name, gone) in deletions {
-        match (patch.get_mut(&name), gone) {
-            (Some(Value::Object(added)), Value::Object(gone)) => overlay(added, gone),
+    for (name, removed) in deletions {
+        match (patch.get_mut(&name), removed) {
+            (Some(Value::Object(added)), Value::Object(removed)) => overlay(added, removed),
             (Some(_), _) => {}
-            (None, gone) => drop(patch.insert(name, gone)),
+            (None, removed) => drop(patch.insert(name, removed)),
         }
     }
 }
@@ -302,8 +311,8 @@ mod tests {
     use super::super::{TYPES, strategic};
     use super::*;
 
-    fn place(kind: &str) -> usize {
-        TYPES.place(kind).unwrap()
+    fn type_index(kind: &str) -> usize {
+        TYPES.index_of(kind).unwrap()
     }
 
     #[rstest]
@@ -325,10 +334,15 @@ mod tests {
         json!({"strategy": {"type": "Recreate", "rollingUpdate": null, "$retainKeys": ["type"]}}))]
     #[case::one_key_twice("Container", json!({"ports": [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 80, "protocol": "UDP"}]}),
         json!({"ports": [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 80, "protocol": "UDP"}]}), json!({}))]
-    fn difference_of_two_objects(#[case] kind: &str, #[case] from: Value, #[case] to: Value, #[case] patch: Value) {
-        let found = difference(place(kind), &from, &to).unwrap();
+    fn difference_turns_one_object_into_another(
+        #[case] kind: &str,
+        #[case] from: Value,
+        #[case] to: Value,
+        #[case] patch: Value,
+    ) {
+        let found = difference(type_index(kind), &from, &to).unwrap();
         assert_eq!(found, patch);
-        assert_eq!(strategic(place(kind), &from, &found).unwrap(), to);
+        assert_eq!(strategic(type_index(kind), &from, &found).unwrap(), to);
     }
 
     #[rstest]
@@ -343,36 +357,41 @@ mod tests {
         json!({"env": [{"name": "A", "value": "1"}, {"name": "X", "value": "x"}, {"name": "B", "value": "1"}]}),
         json!({"env": [{"name": "X", "value": "x"}, {"name": "B", "value": "2"}]}))]
     #[case::null_deletes(json!({}), json!({"image": null}), json!({"image": "a:1"}), json!({}))]
-    fn manifest_is_applied(#[case] last: Value, #[case] manifest: Value, #[case] live: Value, #[case] expected: Value) {
-        let patch = three_way(place("Container"), &last, &manifest, &live).unwrap();
-        assert_eq!(strategic(place("Container"), &live, &patch).unwrap(), expected);
+    fn three_way_patch_applies_manifest(
+        #[case] last: Value,
+        #[case] manifest: Value,
+        #[case] live: Value,
+        #[case] expected: Value,
+    ) {
+        let patch = three_way(type_index("Container"), &last, &manifest, &live).unwrap();
+        assert_eq!(strategic(type_index("Container"), &live, &patch).unwrap(), expected);
     }
 
     #[test]
-    fn changes_and_deletions_of_one_list_stand_in_one_patch() {
+    fn patch_contains_changes_and_deletions_of_a_list() {
         let last = json!({"containers": [{"name": "a", "image": "a:1", "tty": true}, {"name": "b"}]});
         let manifest = json!({"containers": [{"name": "a", "image": "a:2"}]});
         let live = json!({"containers": [{"name": "a", "image": "a:1", "tty": true}, {"name": "b"}, {"name": "c"}]});
-        let patch = three_way(place("PodSpec"), &last, &manifest, &live).unwrap();
-        let wanted = json!({"containers": [{"name": "a", "image": "a:2", "tty": null}, {"name": "b", "$patch": "delete"}],
+        let patch = three_way(type_index("PodSpec"), &last, &manifest, &live).unwrap();
+        let expected = json!({"containers": [{"name": "a", "image": "a:2", "tty": null}, {"name": "b", "$patch": "delete"}],
             "$setElementOrder/containers": [{"name": "a"}]});
-        assert_eq!(patch, wanted);
+        assert_eq!(patch, expected);
     }
 
-    /// As kubectl does it: the variable that stays goes with the one that was removed.
+    /// As in kubectl: deleting one of two variables with the same name deletes both.
     #[test]
-    fn one_of_two_items_with_one_key_is_deleted_with_both() {
+    fn deleting_one_of_two_items_with_equal_keys_deletes_both() {
         let twice = json!({"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]});
         let manifest = json!({"env": [{"name": "A", "value": "2"}]});
-        let patch = three_way(place("Container"), &twice, &manifest, &twice).unwrap();
-        assert_eq!(strategic(place("Container"), &twice, &patch).unwrap(), json!({"env": []}));
+        let patch = three_way(type_index("Container"), &twice, &manifest, &twice).unwrap();
+        assert_eq!(strategic(type_index("Container"), &twice, &patch).unwrap(), json!({"env": []}));
     }
 
     #[test]
-    fn item_without_its_key_is_an_error() {
+    fn rejects_item_without_merge_key() {
         let manifest = json!({"containers": [{"image": "a:1"}]});
         let live = json!({"containers": [{"name": "a"}]});
-        let error = three_way(place("PodSpec"), &Value::Null, &manifest, &live).unwrap_err();
+        let error = three_way(type_index("PodSpec"), &Value::Null, &manifest, &live).unwrap_err();
         assert_eq!(error, "map: map[image:a:1] does not contain declared merge key: name");
     }
 
@@ -384,7 +403,7 @@ mod tests {
     #[case::empty_map(json!({}), json!({"a": {}}), json!({}), json!({"a": {}}))]
     #[case::new_null(json!({}), json!({"a": null, "b": {"c": null}}), json!({"a": 1}), json!({"a": null, "b": {"c": null}}))]
     #[case::null_again(json!({"a": null}), json!({"a": null}), json!({"a": 1}), json!({}))]
-    fn custom_resource_is_applied(
+    fn three_way_json_patch_applies_manifest(
         #[case] last: Value,
         #[case] manifest: Value,
         #[case] live: Value,

@@ -1,17 +1,17 @@
-//! Strategic merge patches: maps are merged, lists by the key that the table of types names, all
-//! else is replaced.
+//! Applies strategic merge patches: maps are merged, lists are merged by the key in the type table,
+//! and everything else is replaced.
 //!
 //! The directives (`$patch`, `$retainKeys`, `$setElementOrder`, `$deleteFromPrimitiveList`) are
-//! apimachinery's `strategicpatch`; merged lists are ordered as by its `normalizeElementOrder`.
+//! those of apimachinery's `strategicpatch`; merged lists are ordered as in its
+//! `normalizeElementOrder`.
 //!
-//! Written here: crates for patches know JSON patches and merge patches. The keys of lists, and the
-//! directives, are Kubernetes' own.
+//! No crate does this: merge keys and directives are Kubernetes' own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::{Field, Shape, TYPES};
+use super::{FieldDeclaration, TYPES, ValueType};
 
 pub(super) const PATCH: &str = "$patch";
 pub(super) const RETAIN: &str = "$retainKeys";
@@ -22,13 +22,17 @@ pub(super) const DELETE: &str = "$deleteFromPrimitiveList/";
 ///
 /// # Errors
 /// An unknown directive; an item without its merge key.
-pub(in super::super) fn strategic(place: usize, object: &Value, patch: &Value) -> Result<Value, String> {
+pub(in super::super) fn strategic(type_index: usize, object: &Value, patch: &Value) -> Result<Value, String> {
     let Value::Object(patch) = patch else { return Err("a strategic merge patch is an object".to_owned()) };
     let object = object.as_object().cloned().unwrap_or_default();
-    merge(Some(&Shape::Struct(place)), object, patch)
+    merge(Some(&ValueType::Struct(type_index)), object, patch)
 }
 
-fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<String, Value>) -> Result<Value, String> {
+fn merge(
+    shape: Option<&ValueType>,
+    mut object: Map<String, Value>,
+    patch: &Map<String, Value>,
+) -> Result<Value, String> {
     match patch.get(PATCH).and_then(Value::as_str) {
         Some("replace") => return Ok(Value::Object(clean(patch))),
         Some("delete") => return Ok(Value::Object(Map::new())),
@@ -37,13 +41,13 @@ fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<Stri
             return Err(format!("unknown patch type: {other} in map: {}", go_map(&Value::Object(patch.clone()))));
         }
     }
-    if let Some(Value::Array(kept)) = patch.get(RETAIN) {
-        object.retain(|name, _| kept.iter().any(|kept| kept == name));
+    if let Some(Value::Array(retained)) = patch.get(RETAIN) {
+        object.retain(|name, _| retained.iter().any(|retained| retained == name));
     }
     for (name, value) in patch {
         if let Some(list) = name.strip_prefix(DELETE) {
-            if let (Some(Value::Array(items)), Value::Array(gone)) = (object.get_mut(list), value) {
-                items.retain(|item| !gone.contains(item));
+            if let (Some(Value::Array(items)), Value::Array(deleted)) = (object.get_mut(list), value) {
+                items.retain(|item| !deleted.contains(item));
             }
             continue;
         }
@@ -53,13 +57,15 @@ fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<Stri
         let (field, inner) = inner(shape, name);
         let merged = match (object.remove(name), value) {
             (_, Value::Null) => continue,
-            (Some(Value::Object(_)), new @ Value::Object(_)) if field.is_some_and(Field::replaces) => new.clone(),
+            (Some(Value::Object(_)), new @ Value::Object(_)) if field.is_some_and(FieldDeclaration::replaces) => {
+                new.clone()
+            }
             (Some(Value::Object(old)), Value::Object(new)) => merge(inner, old, new)?,
             (Some(Value::Array(old)), Value::Array(new)) if field.is_some_and(|field| field.merges) => {
                 let field = field.expect("it was just looked at");
                 list(field, &old, new, patch.get(&format!("{ORDER}{name}")))?
             }
-            // Nothing to merge with: taken as it is, without directives.
+            // Nothing to merge with: take the list as it is, without directives.
             (None, Value::Array(new)) => Value::Array(
                 new.iter()
                     .filter(|item| item.get(PATCH).is_none())
@@ -83,12 +89,12 @@ fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<Stri
     Ok(Value::Object(object))
 }
 
-/// What two items of a merged list are the same one by: the text of their key, or their own.
+/// The text by which two items of a merged list are the same: their key, or the whole item.
 fn identity(item: &Value, key: Option<&str>) -> Option<String> {
     key.map_or(Some(item), |key| item.get(key)).map(Value::to_string)
 }
 
-/// The first place of each item of a list.
+/// The first position of each item of a list.
 fn places(items: &[Value], key: Option<&str>) -> BTreeMap<String, usize> {
     let mut places = BTreeMap::new();
     for (at, item) in items.iter().enumerate() {
@@ -99,30 +105,33 @@ fn places(items: &[Value], key: Option<&str>) -> BTreeMap<String, usize> {
     places
 }
 
-/// The field of this name and the shape of its value.
-pub(super) fn inner<'a>(shape: Option<&'a Shape>, name: &str) -> (Option<&'a Field>, Option<&'a Shape>) {
+/// The field of this name, and the type of its value.
+pub(super) fn inner<'a>(
+    shape: Option<&'a ValueType>,
+    name: &str,
+) -> (Option<&'a FieldDeclaration>, Option<&'a ValueType>) {
     match shape {
-        Some(Shape::Struct(place)) => {
-            let field = TYPES.get(*place).fields.get(name);
+        Some(ValueType::Struct(type_index)) => {
+            let field = TYPES.get(*type_index).fields.get(name);
             (field, field.map(|field| &field.shape))
         }
-        Some(Shape::Map(value)) => (None, Some(value)),
+        Some(ValueType::Map(value)) => (None, Some(value)),
         _ => (None, None),
     }
 }
 
-fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> Result<Value, String> {
+fn list(field: &FieldDeclaration, old: &[Value], new: &[Value], order: Option<&Value>) -> Result<Value, String> {
     let Some(key) = &field.key else {
-        // Removes duplicates, also those that were there before.
-        let mut known = BTreeSet::new();
-        let merged = old.iter().chain(new).filter(|item| known.insert(item.to_string())).cloned().collect();
+        // Remove duplicates, including those that the list had before.
+        let mut unique = BTreeSet::new();
+        let merged = old.iter().chain(new).filter(|item| unique.insert(item.to_string())).cloned().collect();
         let order = order.and_then(Value::as_array).map_or(new, Vec::as_slice);
         return Ok(Value::Array(ordered(merged, order, old, None)));
     };
     if new.iter().any(|item| item.get(PATCH).is_some_and(|how| how == "replace")) {
-        let kept = new.iter().filter(|item| item.get(PATCH).is_none());
+        let retained = new.iter().filter(|item| item.get(PATCH).is_none());
         return Ok(Value::Array(
-            kept.map(|item| item.as_object().map_or(item.clone(), |item| Value::Object(clean(item)))).collect(),
+            retained.map(|item| item.as_object().map_or(item.clone(), |item| Value::Object(clean(item)))).collect(),
         ));
     }
     let shape = field.item();
@@ -133,7 +142,7 @@ fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> R
             places.entry(identity).or_default().push(at);
         }
     }
-    let mut kept = Vec::new();
+    let mut retained = Vec::new();
     for item in new {
         let Some(fields) = item.as_object().filter(|fields| fields.contains_key(key.as_str())) else {
             return Err(format!("map: {} does not contain declared merge key: {key}", go_map(item)));
@@ -145,7 +154,7 @@ fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> R
             }
             continue;
         }
-        kept.push(item.clone());
+        retained.push(item.clone());
         let there = places.get(&identity).and_then(|all| all.first().copied());
         let old = there.and_then(|at| merged[at].as_ref()?.as_object().cloned()).unwrap_or_default();
         let one = Some(merge(shape, old, fields)?);
@@ -157,11 +166,12 @@ fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> R
             }
         }
     }
-    let order = order.and_then(Value::as_array).unwrap_or(&kept);
+    let order = order.and_then(Value::as_array).unwrap_or(&retained);
     Ok(Value::Array(ordered(merged.into_iter().flatten().collect(), order, old, Some(key))))
 }
 
-/// The patch's items in its order, the others in theirs; between them the old order decides.
+/// Orders the items of the patch by its order and all others by the old order; where the two meet,
+/// the old order decides.
 fn ordered(merged: Vec<Value>, patch: &[Value], old: &[Value], key: Option<&str>) -> Vec<Value> {
     let (in_patch, in_old) = (places(patch, key), places(old, key));
     let placed = |item: Value| {
@@ -186,14 +196,15 @@ fn ordered(merged: Vec<Value>, patch: &[Value], old: &[Value], key: Option<&str>
     }
 }
 
-/// A new value has no directives and no nulls.
+/// Removes directives and nulls from a new value.
 fn clean(fields: &Map<String, Value>) -> Map<String, Value> {
-    let kept = fields.iter().filter(|(name, value)| !name.starts_with('$') && !value.is_null());
-    kept.map(|(name, value)| match value {
-        Value::Object(fields) => (name.clone(), Value::Object(clean(fields))),
-        other => (name.clone(), other.clone()),
-    })
-    .collect()
+    let retained = fields.iter().filter(|(name, value)| !name.starts_with('$') && !value.is_null());
+    retained
+        .map(|(name, value)| match value {
+            Value::Object(fields) => (name.clone(), Value::Object(clean(fields))),
+            other => (name.clone(), other.clone()),
+        })
+        .collect()
 }
 
 /// A map as Go prints it in errors.
@@ -217,69 +228,69 @@ mod tests {
     use super::*;
 
     fn patched(kind: &str, object: &Value, patch: &Value) -> Value {
-        strategic(TYPES.place(kind).unwrap(), object, patch).unwrap()
+        strategic(TYPES.index_of(kind).unwrap(), object, patch).unwrap()
     }
 
     #[test]
-    fn containers_are_merged_by_name() {
+    fn merges_containers_by_name() {
         let object = json!({"containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]});
         let patch = json!({"containers": [{"name": "b", "image": "b:2"}]});
-        let wanted = json!({"containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:2"}]});
-        assert_eq!(patched("PodSpec", &object, &patch), wanted);
+        let expected = json!({"containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:2"}]});
+        assert_eq!(patched("PodSpec", &object, &patch), expected);
     }
 
     #[test]
-    fn new_items_stand_before_those_that_the_patch_does_not_name() {
+    fn puts_new_items_before_items_missing_from_the_patch() {
         let object = json!({"containers": [{"name": "a"}]});
         let patch = json!({"containers": [{"name": "n"}]});
         assert_eq!(patched("PodSpec", &object, &patch), json!({"containers": [{"name": "n"}, {"name": "a"}]}));
     }
 
     #[test]
-    fn a_list_without_a_key_has_each_item_once_afterwards() {
+    fn removes_duplicates_from_merged_scalar_list() {
         let object = json!({"finalizers": ["a.b/c", "a.b/c"]});
         let patch = json!({"finalizers": ["a.b/d"]});
         assert_eq!(patched("ObjectMeta", &object, &patch), json!({"finalizers": ["a.b/d", "a.b/c"]}));
     }
 
     #[test]
-    fn directives_delete_replace_and_retain() {
+    fn directives_delete_items_and_retain_keys() {
         let object = json!({"containers": [{"name": "a"}, {"name": "b"}], "tolerations": [{"key": "x"}]});
         let patch = json!({"containers": [{"name": "a", "$patch": "delete"}], "tolerations": [{"key": "y"}]});
-        let wanted = json!({"containers": [{"name": "b"}], "tolerations": [{"key": "y"}]});
-        assert_eq!(patched("PodSpec", &object, &patch), wanted);
+        let expected = json!({"containers": [{"name": "b"}], "tolerations": [{"key": "y"}]});
+        assert_eq!(patched("PodSpec", &object, &patch), expected);
         let strategy = json!({"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}});
         let patch = json!({"strategy": {"$retainKeys": ["type"], "type": "Recreate"}});
         assert_eq!(patched("DeploymentSpec", &strategy, &patch), json!({"strategy": {"type": "Recreate"}}));
     }
 
     #[test]
-    fn order_is_restored_where_no_item_changes() {
+    fn restores_order_when_no_item_changes() {
         let object = json!({"containers": [{"name": "a"}, {"name": "x"}, {"name": "b"}], "args": ["a"]});
         let patch = json!({"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]});
-        let wanted = json!({"containers": [{"name": "x"}, {"name": "b"}, {"name": "a"}], "args": ["a"]});
-        assert_eq!(patched("PodSpec", &object, &patch), wanted);
+        let expected = json!({"containers": [{"name": "x"}, {"name": "b"}, {"name": "a"}], "args": ["a"]});
+        assert_eq!(patched("PodSpec", &object, &patch), expected);
     }
 
     #[test]
-    fn map_is_replaced_where_its_type_says_so() {
+    fn replaces_map_declared_with_replace_strategy() {
         let object = json!({"selector": {"matchLabels": {"a": "b", "app": "web"}}});
         let patch = json!({"selector": {"matchLabels": {"app": "web"}}});
         assert_eq!(patched("PodDisruptionBudgetSpec", &object, &patch), patch);
     }
 
     #[test]
-    fn null_removes() {
+    fn null_removes_a_field() {
         let object = json!({"metadata": {"annotations": {"a": "1", "b": "2"}}});
         let patch = json!({"metadata": {"annotations": {"a": null, "c": "3"}}});
-        let wanted = json!({"metadata": {"annotations": {"b": "2", "c": "3"}}});
-        assert_eq!(patched("Deployment", &object, &patch), wanted);
+        let expected = json!({"metadata": {"annotations": {"b": "2", "c": "3"}}});
+        assert_eq!(patched("Deployment", &object, &patch), expected);
     }
 
     #[test]
-    fn an_item_needs_its_key_where_there_are_others() {
+    fn rejects_patch_item_without_merge_key() {
         let object = json!({"containers": [{"name": "a"}]});
-        let told = strategic(TYPES.place("PodSpec").unwrap(), &object, &json!({"containers": [{"image": "a:1"}]}));
-        assert_eq!(told.unwrap_err(), "map: map[image:a:1] does not contain declared merge key: name");
+        let error = strategic(TYPES.index_of("PodSpec").unwrap(), &object, &json!({"containers": [{"image": "a:1"}]}));
+        assert_eq!(error.unwrap_err(), "map: map[image:a:1] does not contain declared merge key: name");
     }
 }

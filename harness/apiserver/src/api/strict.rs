@@ -1,206 +1,209 @@
-//! What a strict decoder finds in a text that a plain one accepts: unknown and duplicate fields.
+//! Finds the unknown and duplicate fields that a strict decoder reports.
 //!
-//! Errors are in the order of the text, so this reads the text itself, not a value that was read
-//! from it. Upstream: `UnmarshalStrict` of `sigs.k8s.io/json`.
+//! Errors are in the order of the text, and a parsed value has no duplicates, so this reads the
+//! text itself. Upstream: `UnmarshalStrict` of `sigs.k8s.io/json`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Shape, TYPES};
+use super::{TYPES, ValueType};
 
-/// A decoder reports at most this many errors.
+/// Upstream reports at most this many errors.
 const MOST: usize = 100;
 
-/// What a strict decoder found.
 #[derive(Debug, Default, PartialEq)]
-pub(in super::super) struct Told {
-    /// In upstream's words, without duplicates.
+pub(in super::super) struct StrictErrors {
+    /// Messages as upstream words them, without duplicates.
     pub(in super::super) errors: Vec<String>,
-    /// A name comes twice, and upstream's decoder merges the two values, or refuses the first if it
-    /// has the wrong type.
+    /// Whether a duplicate field makes upstream's decoder merge the two values, or reject the first
+    /// for its type.
     pub(in super::super) merged: bool,
 }
 
-/// The type as which a text is read.
+/// The expected type of a text.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) enum As {
+pub(in super::super) enum TextType {
     /// A type, by its index in the table.
     Type(usize),
-    /// Anything: the text of a patch.
+    /// Any JSON: the text of a patch.
     Any,
-    /// A list of a JSON patch's operations.
+    /// The operations of a JSON patch.
     Operations,
 }
 
-/// Reads a JSON text.
-pub(in super::super) fn strict(text: &[u8], form: As) -> Told {
-    let mut told = Told::default();
-    let form = match form {
-        As::Type(place) => Form::Struct(place),
-        As::Any => Form::Any,
-        As::Operations => Form::Operations,
+pub(in super::super) fn strict(text: &[u8], expected_type: TextType) -> StrictErrors {
+    let mut errors = StrictErrors::default();
+    let expected_type = match expected_type {
+        TextType::Type(type_index) => StrictType::Struct(type_index),
+        TextType::Any => StrictType::Any,
+        TextType::Operations => StrictType::Operations,
     };
     let mut reader = serde_json::Deserializer::from_slice(text);
-    // Other errors have been reported before.
-    let _ = Place { form, path: String::new(), told: &mut told }.deserialize(&mut reader);
-    told
+    // Syntax errors are reported elsewhere.
+    let _ = StrictVisitor { expected_type, path: String::new(), errors: &mut errors }.deserialize(&mut reader);
+    errors
 }
 
 #[derive(Clone, Copy)]
-enum Form {
-    Shape(&'static Shape),
+enum StrictType {
+    Value(&'static ValueType),
     Struct(usize),
     Any,
     Operations,
     Operation,
-    /// Anything that an operation puts into the object.
-    Kept,
+    /// The value of an operation, which becomes part of the object.
+    OperationValue,
 }
 
-/// What a value is made of, as far as a second one of its name may take its place.
+/// The kind of a value, as far as it decides whether a second value of the same name replaces it.
 #[derive(Clone, Copy, PartialEq)]
-enum Made {
+enum ValueKind {
     Text,
     Truth,
-    /// One that every number's type holds.
+    /// A number that fits every integer type.
     Small,
     Other,
 }
 
-struct Place<'a> {
-    form: Form,
+struct StrictVisitor<'a> {
+    expected_type: StrictType,
     path: String,
-    told: &'a mut Told,
+    errors: &'a mut StrictErrors,
 }
 
-impl Told {
-    fn say(&mut self, what: &str, path: &str) {
-        let error = format!("{what} field {path:?}");
+impl StrictErrors {
+    fn report(&mut self, error: &str, path: &str) {
+        let error = format!("{error} field {path:?}");
         if self.errors.len() < MOST && !self.errors.contains(&error) {
             self.errors.push(error);
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
-    type Value = Made;
+impl<'de> DeserializeSeed<'de> for StrictVisitor<'_> {
+    type Value = ValueKind;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Made, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ValueKind, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_> {
-    type Value = Made;
+impl<'de> Visitor<'de> for StrictVisitor<'_> {
+    type Value = ValueKind;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Made, E> {
-        Ok(Made::Truth)
+    fn visit_bool<E: Error>(self, _: bool) -> Result<ValueKind, E> {
+        Ok(ValueKind::Truth)
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Made, E> {
-        Ok(if i32::try_from(number).is_ok() { Made::Small } else { Made::Other })
+    fn visit_i64<E: Error>(self, number: i64) -> Result<ValueKind, E> {
+        Ok(if i32::try_from(number).is_ok() { ValueKind::Small } else { ValueKind::Other })
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Made, E> {
-        Ok(if i32::try_from(number).is_ok() { Made::Small } else { Made::Other })
+    fn visit_u64<E: Error>(self, number: u64) -> Result<ValueKind, E> {
+        Ok(if i32::try_from(number).is_ok() { ValueKind::Small } else { ValueKind::Other })
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Made, E> {
-        Ok(Made::Other)
+    fn visit_f64<E: Error>(self, _: f64) -> Result<ValueKind, E> {
+        Ok(ValueKind::Other)
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<Made, E> {
-        Ok(Made::Text)
+    fn visit_str<E: Error>(self, _: &str) -> Result<ValueKind, E> {
+        Ok(ValueKind::Text)
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Made, E> {
-        Ok(Made::Other)
+    fn visit_unit<E: Error>(self) -> Result<ValueKind, E> {
+        Ok(ValueKind::Other)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Made, A::Error> {
-        let form = self.form.item();
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<ValueKind, A::Error> {
+        let expected_type = self.expected_type.item();
         let mut at = 0;
-        while items.next_element_seed(Place { form, path: format!("{}[{at}]", self.path), told: self.told })?.is_some()
+        while items
+            .next_element_seed(StrictVisitor {
+                expected_type,
+                path: format!("{}[{at}]", self.path),
+                errors: self.errors,
+            })?
+            .is_some()
         {
             at += 1;
         }
-        Ok(Made::Other)
+        Ok(ValueKind::Other)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Made, A::Error> {
-        if !self.form.is_open() {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<ValueKind, A::Error> {
+        if !self.expected_type.is_open() {
             while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            return Ok(Made::Other);
+            return Ok(ValueKind::Other);
         }
-        let mut seen: BTreeMap<String, Made> = BTreeMap::new();
+        let mut members_so_far: BTreeMap<String, ValueKind> = BTreeMap::new();
         while let Some(name) = members.next_key::<String>()? {
             let path = if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path) };
-            let Some(form) = self.form.member(&name) else {
-                self.told.say("unknown", &path);
+            let Some(expected_type) = self.expected_type.member(&name) else {
+                self.errors.report("unknown", &path);
                 members.next_value::<IgnoredAny>()?;
                 continue;
             };
-            let before = seen.get(&name).copied();
+            let before = members_so_far.get(&name).copied();
             if before.is_some() {
-                self.told.say("duplicate", &path);
+                self.errors.report("duplicate", &path);
             }
-            let made = members.next_value_seed(Place { form, path, told: self.told })?;
-            self.told.merged |= before.is_some_and(|before| form.merges(before, made));
-            seen.insert(name, made);
+            let kind = members.next_value_seed(StrictVisitor { expected_type, path, errors: self.errors })?;
+            self.errors.merged |= before.is_some_and(|before| expected_type.merges(before, kind));
+            members_so_far.insert(name, kind);
         }
-        Ok(Made::Other)
+        Ok(ValueKind::Other)
     }
 }
 
-impl Form {
-    /// What stands under a name; nothing where there is no such name.
+impl StrictType {
+    /// The type of a member; `None` if there is no such member.
     fn member(self, name: &str) -> Option<Self> {
         match self {
-            Self::Struct(place) | Self::Shape(&Shape::Struct(place)) => {
-                TYPES.get(place).fields.get(name).map(|field| Self::Shape(&field.shape))
+            Self::Struct(type_index) | Self::Value(&ValueType::Struct(type_index)) => {
+                TYPES.get(type_index).fields.get(name).map(|field| Self::Value(&field.shape))
             }
-            Self::Shape(Shape::Map(item)) => Some(Self::Shape(item)),
-            Self::Shape(Shape::Either(object)) => Self::Shape(object).member(name),
+            Self::Value(ValueType::Map(item)) => Some(Self::Value(item)),
+            Self::Value(ValueType::StructOrOther(object)) => Self::Value(object).member(name),
             Self::Operation => match name {
-                "op" | "path" | "from" => Some(Self::Shape(&Shape::Text)),
-                "value" => Some(Self::Kept),
+                "op" | "path" | "from" => Some(Self::Value(&ValueType::Text)),
+                "value" => Some(Self::OperationValue),
                 _ => None,
             },
             other => Some(other),
         }
     }
 
-    /// What stands in a list.
     fn item(self) -> Self {
         match self {
-            Self::Shape(Shape::List(item)) => Self::Shape(item),
+            Self::Value(ValueType::List(item)) => Self::Value(item),
             Self::Operations => Self::Operation,
             other => other,
         }
     }
 
-    /// Whether two values of one name are merged rather than replaced.
-    fn merges(self, first: Made, second: Made) -> bool {
+    /// Whether upstream merges two values of one name instead of replacing the first.
+    fn merges(self, first: ValueKind, second: ValueKind) -> bool {
         match self {
-            Self::Shape(Shape::Bool | Shape::Int(..) | Shape::Text | Shape::IntOrString) => {
-                first != second || second == Made::Other
+            Self::Value(ValueType::Bool | ValueType::Int(..) | ValueType::Text | ValueType::IntOrString) => {
+                first != second || second == ValueKind::Other
             }
-            Self::Shape(_) => true,
-            // A patched object keeps the text that an operation adds, with both values.
-            Self::Kept => true,
+            Self::Value(_) => true,
+            // The patched object keeps the text of the operation, with both values.
+            Self::OperationValue => true,
             _ => false,
         }
     }
 
-    /// Whether its members are looked at: types that read themselves look at none of them.
+    /// Whether members are checked. Types with their own decoder check none of them.
     fn is_open(self) -> bool {
-        !matches!(self, Self::Shape(shape) if !matches!(shape, Shape::Struct(_) | Shape::Map(_) | Shape::Either(_)))
+        !matches!(self, Self::Value(shape) if !matches!(shape, ValueType::Struct(_) | ValueType::Map(_) | ValueType::StructOrOther(_)))
     }
 }
 
@@ -208,39 +211,42 @@ impl Form {
 mod tests {
     use super::*;
 
-    fn told(form: As, text: &str) -> (Vec<String>, bool) {
-        let Told { errors, merged } = strict(text.as_bytes(), form);
+    fn errors(expected_type: TextType, text: &str) -> (Vec<String>, bool) {
+        let StrictErrors { errors, merged } = strict(text.as_bytes(), expected_type);
         (errors, merged)
     }
 
     #[test]
-    fn fields_are_told_in_the_order_of_the_text_and_each_once() {
-        let form = As::Type(TYPES.place("Deployment").unwrap());
+    fn reports_each_field_once_in_text_order() {
+        let expected_type = TextType::Type(TYPES.index_of("Deployment").unwrap());
         let text = r#"{"zeta": {"a": 1, "a": 2}, "spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "a", "name": "b"}]}},
             "replicas": 2, "replicas": 3, "alpha": 1}, "metadata": {"labels": {"a": "1", "a": "2"}}}"#;
-        let wanted = [
+        let expected = [
             r#"unknown field "zeta""#,
             r#"duplicate field "spec.template.spec.containers[0].name""#,
             r#"duplicate field "spec.replicas""#,
             r#"unknown field "spec.alpha""#,
             r#"duplicate field "metadata.labels.a""#,
         ];
-        assert_eq!(told(form, text), (wanted.map(str::to_owned).to_vec(), false));
+        assert_eq!(errors(expected_type, text), (expected.map(str::to_owned).to_vec(), false));
     }
 
     #[test]
-    fn two_objects_of_one_name_are_more_than_the_second() {
-        let form = As::Type(TYPES.place("Deployment").unwrap());
+    fn flags_duplicate_objects_that_upstream_merges() {
+        let expected_type = TextType::Type(TYPES.index_of("Deployment").unwrap());
         let text = r#"{"spec": {"replicas": 1}, "spec": {"paused": true}}"#;
-        assert_eq!(told(form, text), (vec![r#"duplicate field "spec""#.to_owned()], true));
-        assert_eq!(told(As::Any, text), (vec![r#"duplicate field "spec""#.to_owned()], false));
+        assert_eq!(errors(expected_type, text), (vec![r#"duplicate field "spec""#.to_owned()], true));
+        assert_eq!(errors(TextType::Any, text), (vec![r#"duplicate field "spec""#.to_owned()], false));
     }
 
     #[test]
-    fn operations_have_four_fields() {
-        let wanted = vec![r#"unknown field "[1].odd""#.to_owned(), r#"duplicate field "[1].op""#.to_owned()];
+    fn reports_unknown_and_duplicate_fields_of_json_patch_operations() {
+        let expected = vec![r#"unknown field "[1].odd""#.to_owned(), r#"duplicate field "[1].op""#.to_owned()];
         let text = r#"[{"op": "add", "value": {"x": 1}}, {"odd": 1, "op": "add", "op": "add"}]"#;
-        assert_eq!(told(As::Operations, text), (wanted, false));
-        assert!(told(As::Operations, r#"[{"op": "add", "value": {"x": 1, "x": 1}}]"#).1, "both come into the object");
+        assert_eq!(errors(TextType::Operations, text), (expected, false));
+        assert!(
+            errors(TextType::Operations, r#"[{"op": "add", "value": {"x": 1, "x": 1}}]"#).1,
+            "both come into the object"
+        );
     }
 }

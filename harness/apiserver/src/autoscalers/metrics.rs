@@ -1,35 +1,35 @@
-//! Metrics of v2 as v1 has them, and back.
+//! Converts metrics between v1 and v2.
 //!
 //! Upstream: `Convert_v1_…` and `Convert_autoscaling_…` of the metrics in
 //! `pkg/apis/autoscaling/v1/conversion.go`.
 
 use serde_json::{Map, Value, json};
 
-/// Whether v1 has the metric as its field.
-pub(super) fn is_share_of_cpu(metric: &Value) -> bool {
+/// Whether v1 has a field for the metric: the average CPU utilization.
+pub(super) fn is_cpu_utilization(metric: &Value) -> bool {
     let resource = &metric["resource"];
     metric["type"] == "Resource" && resource["name"] == "cpu" && !resource["target"]["averageUtilization"].is_null()
 }
 
-/// The metric that v1 has as its field.
-pub(super) fn share_of_cpu(share: &Value) -> Value {
+/// The metric for the CPU utilization of v1.
+pub(super) fn cpu_utilization(share: &Value) -> Value {
     let target = json!({"type": "Utilization", "averageUtilization": share});
     json!({"type": "Resource", "resource": {"name": "cpu", "target": target}})
 }
 
-/// The fields of an object that are set.
+/// An object of the fields that are not null.
 fn set<const N: usize>(fields: [(&str, &Value); N]) -> Value {
     let set = fields.into_iter().filter(|(_, value)| !value.is_null());
     Value::Object(set.map(|(name, value)| (name.to_owned(), value.clone())).collect())
 }
 
-/// A quantity that v1 cannot leave out.
+/// v1 requires this quantity.
 fn or_zero(quantity: &Value) -> Value {
     if quantity.is_null() { "0".into() } else { quantity.clone() }
 }
 
-/// Each source of a metric in another form, by its name.
-fn each(metric: &Value, change: impl Fn(&str, &Value) -> Value) -> Value {
+/// Converts each source of a metric.
+fn map_sources(metric: &Value, change: impl Fn(&str, &Value) -> Value) -> Value {
     let mut all = Map::new();
     all.insert("type".to_owned(), metric["type"].clone());
     for name in ["object", "pods", "resource", "containerResource", "external"] {
@@ -40,9 +40,9 @@ fn each(metric: &Value, change: impl Fn(&str, &Value) -> Value) -> Value {
     Value::Object(all)
 }
 
-/// A metric of v2 as v1 has it.
-pub(super) fn to_first(metric: &Value) -> Value {
-    each(metric, |name, source| {
+/// Converts a metric from v2 to v1.
+pub(super) fn to_v1(metric: &Value) -> Value {
+    map_sources(metric, |name, source| {
         let (target, named) = (&source["target"], &source["metric"]);
         match name {
             "object" => set([
@@ -73,14 +73,14 @@ pub(super) fn to_first(metric: &Value) -> Value {
     })
 }
 
-/// A metric of v1 as v2 has it.
-pub(super) fn from_first(metric: &Value) -> Value {
-    each(metric, |name, source| {
+/// Converts a metric from v1 to v2.
+pub(super) fn from_v1(metric: &Value) -> Value {
+    map_sources(metric, |name, source| {
         let named = |selector: &str| set([("name", &source["metricName"]), ("selector", &source[selector])]);
         match name {
             "object" => {
                 let (value, average) = (&source["targetValue"], &source["averageValue"]);
-                // v1 cannot leave the value out: beside an average a zero means that there is none.
+                // v1 requires the value: beside an average a zero means that there is none.
                 let kept = average.is_null() || value.as_str().is_none_or(|text| !is_zero(text));
                 let value = if kept { value } else { &Value::Null };
                 let kind = if average.is_null() { "Value" } else { "AverageValue" };
@@ -107,9 +107,9 @@ pub(super) fn from_first(metric: &Value) -> Value {
     })
 }
 
-/// What is measured, of v2, as v1 has it.
-pub(super) fn current_to_first(metric: &Value) -> Value {
-    each(metric, |name, source| {
+/// Converts a current metric from v2 to v1.
+pub(super) fn current_to_v1(metric: &Value) -> Value {
+    map_sources(metric, |name, source| {
         let (current, named) = (&source["current"], &source["metric"]);
         match name {
             "object" => set([
@@ -140,9 +140,9 @@ pub(super) fn current_to_first(metric: &Value) -> Value {
     })
 }
 
-/// What is measured, of v1, as v2 has it.
-pub(super) fn current_from_first(metric: &Value) -> Value {
-    each(metric, |name, source| {
+/// Converts a current metric from v1 to v2.
+pub(super) fn current_from_v1(metric: &Value) -> Value {
+    map_sources(metric, |name, source| {
         let named = |selector: &str| set([("name", &source["metricName"]), ("selector", &source[selector])]);
         match name {
             "object" => {
@@ -167,7 +167,7 @@ pub(super) fn current_from_first(metric: &Value) -> Value {
     })
 }
 
-/// Whether a quantity is 0, in whatever unit.
+/// Whether a quantity is zero in any unit.
 fn is_zero(quantity: &str) -> bool {
     let number = quantity.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     number.parse::<f64>().is_ok_and(|number| number == 0.0)

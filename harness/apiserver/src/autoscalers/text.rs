@@ -1,8 +1,8 @@
-//! The JSON in the annotations, in upstream's order of fields: a client compares it as text.
+//! Writes the JSON in annotations with upstream's order of fields, as clients compare it as text.
 
 use serde_json::{Value, json};
 
-/// The order of the fields of all types that stand in annotations.
+/// The order of all fields of the types in annotations.
 const ORDER: [&str; 30] = [
     "type",
     "status",
@@ -36,13 +36,13 @@ const ORDER: [&str; 30] = [
     "values",
 ];
 
-/// Metrics or conditions as text.
-pub(super) fn ordered(value: &Value) -> String {
-    escaped(&written(value, true))
+/// Metrics or conditions as JSON.
+pub(super) fn ordered_json(value: &Value) -> String {
+    escape_html(&to_ordered_json(value, true))
 }
 
-/// As Go writes it: what HTML gives a meaning to is escaped.
-fn escaped(text: &str) -> String {
+/// Escapes characters of HTML as Go does.
+fn escape_html(text: &str) -> String {
     text.replace('<', "\\u003c")
         .replace('>', "\\u003e")
         .replace('&', "\\u0026")
@@ -50,11 +50,11 @@ fn escaped(text: &str) -> String {
         .replace('\u{2029}', "\\u2029")
 }
 
-/// `typed`: whether names are those of fields; those of labels are sorted as text.
-fn written(value: &Value, typed: bool) -> String {
+/// `typed`: whether names are declared fields; labels are sorted by name.
+fn to_ordered_json(value: &Value, typed: bool) -> String {
     match value {
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(|item| written(item, typed)).collect();
+            let items: Vec<String> = items.iter().map(|item| to_ordered_json(item, typed)).collect();
             format!("[{}]", items.join(","))
         }
         Value::Object(fields) => {
@@ -64,7 +64,7 @@ fn written(value: &Value, typed: bool) -> String {
                 fields.sort_by_key(|(name, _)| place(name));
             }
             let field = |(name, value): &(&String, &Value)| {
-                format!("{}:{}", json!(name), written(value, typed && *name != "matchLabels"))
+                format!("{}:{}", json!(name), to_ordered_json(value, typed && *name != "matchLabels"))
             };
             let fields: Vec<String> = fields.iter().map(field).collect();
             format!("{{{}}}", fields.join(","))
@@ -73,7 +73,8 @@ fn written(value: &Value, typed: bool) -> String {
     }
 }
 
-/// The fields of rules by v2's names and by those in the annotation, which are upstream's own.
+/// The fields of scaling rules: v2's name, and the name of upstream's internal type in the
+/// annotation.
 const RULES: [(&str, &str); 4] = [
     ("stabilizationWindowSeconds", "StabilizationWindowSeconds"),
     ("selectPolicy", "SelectPolicy"),
@@ -83,7 +84,7 @@ const RULES: [(&str, &str); 4] = [
 const POLICIES: [(&str, &str); 3] = [("type", "Type"), ("value", "Value"), ("periodSeconds", "PeriodSeconds")];
 const DIRECTIONS: [(&str, &str); 2] = [("scaleUp", "ScaleUp"), ("scaleDown", "ScaleDown")];
 
-/// A behaviour of v2 as text.
+/// The behavior of v2 as JSON of upstream's internal type.
 pub(super) fn behavior(behavior: &Value) -> String {
     let policy = |policy: &Value| object(&POLICIES, policy, Value::to_string);
     let of_rules = |name: &str, value: &Value| match value.as_array() {
@@ -94,39 +95,40 @@ pub(super) fn behavior(behavior: &Value) -> String {
     };
     let rules = |rules: &Value| match rules {
         Value::Object(_) => {
-            let field = |(name, said): &(&str, &str)| format!("\"{said}\":{}", of_rules(name, &rules[*name]));
+            let field =
+                |(name, internal_name): &(&str, &str)| format!("\"{internal_name}\":{}", of_rules(name, &rules[*name]));
             format!("{{{}}}", RULES.iter().map(field).collect::<Vec<_>>().join(","))
         }
         _ => "null".to_owned(),
     };
-    escaped(&object(&DIRECTIONS, behavior, rules))
+    escape_html(&object(&DIRECTIONS, behavior, rules))
 }
 
 fn object(names: &[(&str, &str)], value: &Value, write: impl Fn(&Value) -> String) -> String {
-    let field = |(name, said): &(&str, &str)| format!("\"{said}\":{}", write(&value[*name]));
+    let field = |(name, internal_name): &(&str, &str)| format!("\"{internal_name}\":{}", write(&value[*name]));
     format!("{{{}}}", names.iter().map(field).collect::<Vec<_>>().join(","))
 }
 
-/// A behaviour from its text; `None` if it is none, or says nothing.
+/// Parses a behavior; `None` if it is invalid or empty.
 pub(super) fn read_behavior(text: &str) -> Option<Value> {
-    let said: Value = serde_json::from_str(text).ok()?;
-    let mut behavior = renamed(&DIRECTIONS, said);
+    let internal_name: Value = serde_json::from_str(text).ok()?;
+    let mut behavior = rename_fields(&DIRECTIONS, internal_name);
     for (direction, _) in DIRECTIONS {
         let Some(rules) = behavior.get_mut(direction).filter(|rules| rules.is_object()) else { continue };
-        *rules = renamed(&RULES, rules.take());
+        *rules = rename_fields(&RULES, rules.take());
         for policy in rules.get_mut("policies").and_then(Value::as_array_mut).into_iter().flatten() {
-            *policy = renamed(&POLICIES, policy.take());
+            *policy = rename_fields(&POLICIES, policy.take());
         }
     }
     let behavior = super::read("HorizontalPodAutoscalerBehavior", behavior)?;
     behavior.as_object().is_some_and(|fields| !fields.is_empty()).then_some(behavior)
 }
 
-/// With v2's names. In upstream's decoder the case of letters does not count.
-fn renamed(names: &[(&str, &str)], value: Value) -> Value {
+/// Renames fields to v2's names, ignoring case as upstream's decoder does.
+fn rename_fields(names: &[(&str, &str)], value: Value) -> Value {
     let Value::Object(fields) = value else { return value };
     let own = |name: String| {
-        let known = names.iter().find(|(_, said)| said.eq_ignore_ascii_case(&name));
+        let known = names.iter().find(|(_, internal_name)| internal_name.eq_ignore_ascii_case(&name));
         known.map_or(name, |(own, _)| (*own).to_owned())
     };
     Value::Object(fields.into_iter().map(|(name, value)| (own(name), value)).collect())

@@ -1,14 +1,14 @@
-//! The formats of network addresses, hosts, mail and URIs, as Go's standard library reads them.
+//! Formats of network addresses, hosts, email and URIs, as Go's standard library parses them.
 
 use std::net::Ipv6Addr;
 use std::sync::LazyLock;
 
-use super::formats::{Expression, Verdict, expression, matches};
+use super::formats::{FormatMatch, LazyRegex, expression, matches};
 
-static HOST_LETTERS: Expression = LazyLock::new(|| expression(r"^[a-zA-Z0-9\p{S}\p{L}]+$"));
-static LETTERS: Expression = LazyLock::new(|| expression(r"^[a-zA-Z\p{L}]+$"));
+static HOST_LETTERS: LazyRegex = LazyLock::new(|| expression(r"^[a-zA-Z0-9\p{S}\p{L}]+$"));
+static LETTERS: LazyRegex = LazyLock::new(|| expression(r"^[a-zA-Z\p{L}]+$"));
 
-/// An address, also with zeros before its numbers.
+/// An IP address; leading zeros are allowed.
 pub(super) fn is_ip(text: &str) -> bool {
     match text.find(['.', ':']).map(|at| &text[at..=at]) {
         Some(".") => is_ipv4(text),
@@ -17,7 +17,7 @@ pub(super) fn is_ip(text: &str) -> bool {
     }
 }
 
-/// A number in decimals without leading zeros; Go stops at 16777215.
+/// Parses a number with optional leading zeros. Go stops at 16777215.
 fn small(text: &str, radix: u32) -> Option<u32> {
     let digits = text.trim_start_matches('0');
     let plain = !text.is_empty() && text.bytes().all(|byte| char::from(byte).is_digit(radix));
@@ -30,7 +30,7 @@ fn is_ipv4(text: &str) -> bool {
 }
 
 fn is_ipv6(text: &str) -> bool {
-    // The same address without leading zeros, as the standard library reads it.
+    // The address without leading zeros, as Rust's parser requires it.
     let plain = text.split(':').map(|part| match part.contains('.') {
         true if is_ipv4(part) => "1.2.3.4".to_owned(),
         true => "no address".to_owned(),
@@ -50,7 +50,7 @@ pub(super) fn is_cidr(text: &str) -> bool {
     small(bits, 10).is_some_and(|bits| bits <= most)
 }
 
-/// A hardware address of 6, 8 or 20 bytes.
+/// A MAC address of 6, 8 or 20 bytes.
 pub(super) fn is_mac(text: &[u8]) -> bool {
     let (group, mark) = match text {
         [_, _, mark @ (b':' | b'-'), ..] => (2, *mark),
@@ -80,31 +80,31 @@ pub(super) fn is_hostname(text: &str) -> bool {
     domains.split('.').all(label) && matches(&LETTERS, top) && (2..=63).contains(&top.chars().count())
 }
 
-/// An address of mail. One with a name, comments or quotes is left open.
-pub(super) fn email(text: &str) -> Verdict {
-    let fits = |fits: bool| if fits { Verdict::Fits } else { Verdict::Fails };
+/// An email address. With a display name, comments or quotes the result is unknown.
+pub(super) fn email(text: &str) -> FormatMatch {
+    let fits = |fits: bool| if fits { FormatMatch::Fits } else { FormatMatch::Fails };
     if !text.contains('@') {
-        return Verdict::Fails;
+        return FormatMatch::Fails;
     }
     if text.contains(|letter: char| !(letter.is_ascii_graphic() || letter > '\u{9f}'))
         || text.contains(['(', ')', '<', '>', '[', ']', ':', ';', '"', ',', '\\'])
     {
-        return Verdict::Open;
+        return FormatMatch::Unknown;
     }
     let atom = |text: &str| text.split('.').all(|part| !part.is_empty());
     fits(text.split_once('@').is_some_and(|(name, host)| atom(name) && atom(host) && !host.contains('@')))
 }
 
 /// An absolute URI or an absolute path. Upstream: `url.ParseRequestURI`.
-pub(super) fn uri(text: &str) -> Verdict {
+pub(super) fn uri(text: &str) -> FormatMatch {
     if text.is_empty() || text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
-        return Verdict::Fails;
+        return FormatMatch::Fails;
     }
     if text == "*" {
-        return Verdict::Fits;
+        return FormatMatch::Fits;
     }
     let (scheme, rest) = match text.find(|letter: char| !(letter.is_ascii_alphanumeric() || "+-.".contains(letter))) {
-        Some(0) if text.starts_with(':') => return Verdict::Fails,
+        Some(0) if text.starts_with(':') => return FormatMatch::Fails,
         Some(at) if text[at..].starts_with(':') && text.starts_with(|first: char| first.is_ascii_alphabetic()) => {
             (&text[..at], &text[at + 1..])
         }
@@ -112,7 +112,7 @@ pub(super) fn uri(text: &str) -> Verdict {
     };
     let rest = rest.split('?').next().unwrap_or_default();
     if !rest.starts_with('/') {
-        return if scheme.is_empty() { Verdict::Fails } else { Verdict::Fits };
+        return if scheme.is_empty() { FormatMatch::Fails } else { FormatMatch::Fits };
     }
     let mut path = rest;
     if let Some(after) = rest.strip_prefix("//").filter(|_| !scheme.is_empty()) {
@@ -120,14 +120,14 @@ pub(super) fn uri(text: &str) -> Verdict {
         path = below;
         let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
         if host.contains(['[', ']']) {
-            return Verdict::Open;
+            return FormatMatch::Unknown;
         }
         let odd = |letter: char| !(letter.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(letter));
         if !is_host(scheme, host) || user.contains(odd) || !is_escaped(user, |_| true) {
-            return Verdict::Fails;
+            return FormatMatch::Fails;
         }
     }
-    if is_escaped(path, |_| true) { Verdict::Fits } else { Verdict::Fails }
+    if is_escaped(path, |_| true) { FormatMatch::Fits } else { FormatMatch::Fails }
 }
 
 fn is_host(scheme: &str, host: &str) -> bool {

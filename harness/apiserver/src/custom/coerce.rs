@@ -1,23 +1,22 @@
-//! What becomes of a custom resource as it is read: its metadata typed, unknown fields pruned,
-//! defaults filled in.
+//! Decodes a custom resource: types its metadata, prunes unknown fields, and fills in defaults.
 //!
 //! Upstream: `schemaCoercingDecoder`, `structural/pruning` and `structural/defaulting`.
 
 use serde_json::{Map, Value};
 
-use super::lists::within;
-use super::schema::{Additional, Schema};
-use crate::api::{Decoded, TYPES, decode};
-use crate::field::FieldError;
+use super::lists::child_path;
+use super::schema::{AdditionalProperties, Schema};
+use crate::api::{DecodedValue, TYPES, decode};
+use crate::field_error::FieldError;
 
-/// Fields that every resource has.
+/// The fields of every resource.
 pub(super) const TYPED: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Reads a custom resource.
+/// Decodes a custom resource.
 ///
 /// # Errors
-/// The decoder's message for metadata of the wrong type.
-pub(super) fn coerce(schema: &Schema, value: &Value) -> Result<Decoded, String> {
+/// The decoding error for metadata of the wrong type.
+pub(super) fn coerce(schema: &Schema, value: &Value) -> Result<DecodedValue, String> {
     let mut value = value.clone();
     let mut unknown = Vec::new();
     if let Some(meta) = value.get("metadata").filter(|meta| !meta.is_null()) {
@@ -32,14 +31,14 @@ pub(super) fn coerce(schema: &Schema, value: &Value) -> Result<Decoded, String> 
     pruned.sort();
     unknown.extend(pruned);
     embedded(&mut value, schema, false, "", &mut unknown).map_err(|error| error.to_string())?;
-    Ok(Decoded { value, unknown })
+    Ok(DecodedValue { value, unknown })
 }
 
-/// Metadata by its type, without times that are absent.
-fn metadata(meta: &Value) -> Result<Decoded, String> {
-    let place = TYPES.place("ObjectMeta").expect("the table has ObjectMeta");
+/// Decodes metadata, without absent times.
+fn metadata(meta: &Value) -> Result<DecodedValue, String> {
+    let type_index = TYPES.index_of("ObjectMeta").expect("the table has ObjectMeta");
     let typed = |why: String| why.replace("Go value of type ObjectMeta", "Go value of type v1.ObjectMeta");
-    let mut decoded = decode(place, meta.clone()).map_err(typed)?;
+    let mut decoded = decode(type_index, meta.clone()).map_err(typed)?;
     if let Value::Object(fields) = &mut decoded.value
         && fields.get("creationTimestamp").is_some_and(Value::is_null)
     {
@@ -48,8 +47,8 @@ fn metadata(meta: &Value) -> Result<Decoded, String> {
     Ok(decoded)
 }
 
-/// Drops unknown fields; `root` is the object itself, which is a resource like those embedded in
-/// it.
+/// Drops unknown fields. `root`: whether the value is the object itself, which is a resource like
+/// embedded ones.
 pub(super) fn prune(value: &mut Value, schema: Option<&Schema>, root: bool, path: &str, unknown: &mut Vec<String>) {
     if let Some(schema) = schema.filter(|schema| schema.preserves) {
         return prune_below(value, schema, root, path, unknown);
@@ -68,8 +67,8 @@ pub(super) fn prune(value: &mut Value, schema: Option<&Schema>, root: bool, path
                 }
                 match (schema.properties.get(name), &schema.additional) {
                     (Some(property), _) => prune(value, Some(property), false, &child(path, name), unknown),
-                    (None, Additional::Absent) => gone.push(name.clone()),
-                    (None, _) => prune(value, schema.each(), false, &child(path, name), unknown),
+                    (None, AdditionalProperties::Absent) => gone.push(name.clone()),
+                    (None, _) => prune(value, schema.additional_schema(), false, &child(path, name), unknown),
                 }
             }
             unknown.extend(gone.iter().map(|name| child(path, name)));
@@ -85,7 +84,8 @@ pub(super) fn prune(value: &mut Value, schema: Option<&Schema>, root: bool, path
     }
 }
 
-/// The same below what keeps its unknown fields: what has a schema may not keep them.
+/// Prunes below a schema that preserves unknown fields: values with a schema of their own are
+/// pruned.
 fn prune_below(value: &mut Value, schema: &Schema, root: bool, path: &str, unknown: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -94,8 +94,8 @@ fn prune_below(value: &mut Value, schema: &Schema, root: bool, path: &str, unkno
                 match (schema.properties.get(name), &schema.additional) {
                     _ if typed => {}
                     (Some(property), _) => prune(value, Some(property), false, &child(path, name), unknown),
-                    (None, Additional::Absent) => {}
-                    (None, _) => prune(value, schema.each(), false, &child(path, name), unknown),
+                    (None, AdditionalProperties::Absent) => {}
+                    (None, _) => prune(value, schema.additional_schema(), false, &child(path, name), unknown),
                 }
             }
         }
@@ -114,11 +114,11 @@ fn child(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// Types the metadata of embedded resources, and of the object itself if it is a `root`.
+/// Decodes the metadata of embedded resources, and of the object itself if it is the `root`.
 /// Upstream: `objectmeta.CoerceWithOptions`.
 ///
 /// # Errors
-/// What has the wrong type.
+/// A field of the wrong type.
 pub(super) fn embedded(
     value: &mut Value,
     schema: &Schema,
@@ -130,7 +130,7 @@ pub(super) fn embedded(
         Value::Object(fields) => {
             for (name, value) in fields {
                 let is_resource = root || schema.embedded;
-                let below = within(schema, path, name);
+                let below = child_path(schema, path, name);
                 if is_resource && matches!(name.as_str(), "apiVersion" | "kind") && !value.is_string() {
                     return Err(FieldError::invalid(&child(path, name), value.clone(), "must be a string"));
                 }
@@ -157,7 +157,7 @@ pub(super) fn embedded(
     Ok(())
 }
 
-/// Fills in defaults; nulls of fields that are not nullable count as absent.
+/// Fills in defaults; a null in a field that is not nullable counts as absent.
 pub(super) fn fill(schema: &Schema, value: &mut Value) {
     drop_nulls(schema, value);
     defaults(schema, value);

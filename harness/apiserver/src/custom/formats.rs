@@ -1,7 +1,7 @@
-//! Formats of strings, numbers and integers.
+//! Validates formats of strings, numbers and integers.
 //!
-//! Upstream: `kube-openapi/pkg/validation/strfmt` and `apiserver/validation/formats.go`. What only
-//! Go's parser of email addresses or of hosts in brackets could decide is left open here.
+//! Upstream: `kube-openapi/pkg/validation/strfmt` and `apiserver/validation/formats.go`. Where only
+//! Go's parser of email addresses or bracketed hosts could decide, the result is unknown.
 
 use std::net::Ipv6Addr;
 use std::sync::LazyLock;
@@ -12,14 +12,14 @@ use super::addresses::{email, is_cidr, is_hostname, is_ip, is_mac, uri};
 
 /// Whether a text has a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FormatMatch {
     Fits,
     Fails,
-    /// This server does not know.
-    Open,
+    /// This server cannot decide.
+    Unknown,
 }
 
-/// The formats of strings that are checked, by their names without dashes.
+/// The checked string formats, by name without dashes.
 const CHECKED: [&str; 26] = [
     "bsonobjectid",
     "byte",
@@ -49,8 +49,7 @@ const CHECKED: [&str; 26] = [
     "uuid5",
 ];
 
-/// Whether a format means anything for a type. One that does not is ignored, and the definition
-/// that has it gets a warning.
+/// Whether a format applies to a type. Others are ignored, and the definition gets a warning.
 pub(super) fn is_recognized(format: &str, of_type: &str) -> bool {
     match of_type {
         "" | "string" => is_checked(format),
@@ -60,13 +59,13 @@ pub(super) fn is_recognized(format: &str, of_type: &str) -> bool {
     }
 }
 
-/// Whether strings of a format are checked.
+/// Whether strings are checked for a format.
 pub(super) fn is_checked(format: &str) -> bool {
     CHECKED.contains(&format.replace('-', "").as_str())
 }
 
-/// Whether a text has a format; every text has one that is not checked.
-pub(super) fn judge(format: &str, text: &str) -> Verdict {
+/// Checks a text against a format; unchecked formats accept every text.
+pub(super) fn check_format(format: &str, text: &str) -> FormatMatch {
     let fits = match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
         "byte" => matches(&BASE64, text),
@@ -95,41 +94,41 @@ pub(super) fn judge(format: &str, text: &str) -> Verdict {
         "uuid5" => is_uuid_of('5', text),
         _ => true,
     };
-    if fits { Verdict::Fits } else { Verdict::Fails }
+    if fits { FormatMatch::Fits } else { FormatMatch::Fails }
 }
 
-pub(super) type Expression = LazyLock<Regex>;
+pub(super) type LazyRegex = LazyLock<Regex>;
 
 pub(super) fn expression(text: &str) -> Regex {
     Regex::new(text).expect("the expression is one")
 }
 
-pub(super) fn matches(expression: &Expression, text: &str) -> bool {
+pub(super) fn matches(expression: &LazyRegex, text: &str) -> bool {
     expression.is_match(text)
 }
 
-static BASE64: Expression =
+static BASE64: LazyRegex =
     LazyLock::new(|| expression("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$"));
-static COLOR: Expression = LazyLock::new(|| expression("^#?(?:[0-9a-fA-F]{3}){1,2}$"));
-static RGB: Expression = LazyLock::new(|| {
+static COLOR: LazyRegex = LazyLock::new(|| expression("^#?(?:[0-9a-fA-F]{3}){1,2}$"));
+static RGB: LazyRegex = LazyLock::new(|| {
     let part = r"[\t\n\f\r ]*(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])[\t\n\f\r ]*";
     expression(&format!(r"^rgb\({part},{part},{part}\)$"))
 });
-static SSN: Expression = LazyLock::new(|| expression("^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$"));
-static UUID: Expression =
+static SSN: LazyRegex = LazyLock::new(|| expression("^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$"));
+static UUID: LazyRegex =
     LazyLock::new(|| expression("^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$"));
-static CREDIT_CARD: Expression = LazyLock::new(|| {
+static CREDIT_CARD: LazyRegex = LazyLock::new(|| {
     expression(
         "^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9]{2})[0-9]{12}|3[47][0-9]{13}|\
          3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11})$",
     )
 });
-/// A part of a duration as Scala writes it: a number and a unit.
-static LONG_DURATION: Expression = LazyLock::new(|| expression("([0-9]+)[\\t\\n\\f\\r ]*([A-Za-zµ]+)"));
-static TIME: Expression =
+/// A component of Scala's duration syntax: a number and a unit.
+static LONG_DURATION: LazyRegex = LazyLock::new(|| expression("([0-9]+)[\\t\\n\\f\\r ]*([A-Za-zµ]+)"));
+static TIME: LazyRegex =
     LazyLock::new(|| expression("^([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})$"));
 
-/// The group before the digits of a UUID's variant tells its version.
+/// A UUID of this version, which its 13th digit shows.
 fn is_uuid_of(version: char, text: &str) -> bool {
     let digits: Vec<char> = text.chars().filter(|letter| *letter != '-').collect();
     let variant = version == '3' || matches!(digits.get(16), Some('8' | '9' | 'a' | 'b' | 'A' | 'B'));
@@ -170,7 +169,7 @@ fn is_date_time(text: &str) -> bool {
     is_date(date) && &found[1] <= "23" && &found[2] <= "59" && &found[3] <= "59"
 }
 
-/// A duration of Go (`1h30m`), or anything that has a part such as `2 minutes`.
+/// A Go duration (`1h30m`), or any text that contains a component such as `2 minutes`.
 fn is_duration(text: &str) -> bool {
     if is_go_duration(text) {
         return true;

@@ -1,17 +1,17 @@
-//! Character classes and escapes of Go's regular expressions.
+//! Translates character classes and escapes of Go's regular expressions.
 
-use super::go_regexp::Fault;
+use super::go_regexp::GoRegexpError;
 
-/// A class in Rust's dialect.
-pub(super) struct Class {
+/// A character class in Rust's syntax.
+pub(super) struct CharacterClass {
     pub(super) text: String,
 }
 
-fn refused<T>(what: &str, part: &str) -> Result<T, Fault> {
-    Err(Fault::Refused(format!("error parsing regexp: {what}: `{part}`")))
+fn invalid<T>(reason: &str, part: &str) -> Result<T, GoRegexpError> {
+    Err(GoRegexpError::Invalid(format!("error parsing regexp: {reason}: `{part}`")))
 }
 
-/// The classes of ASCII that have names, `\d` and `[:digit:]`.
+/// Named ASCII classes, as in `\d` and `[:digit:]`.
 fn ascii(name: &str) -> Option<&'static str> {
     Some(match name {
         "d" | "digit" => "0-9",
@@ -33,8 +33,8 @@ fn ascii(name: &str) -> Option<&'static str> {
     })
 }
 
-/// `[a-z]` at the start of a text, and what follows.
-pub(super) fn bracketed(text: &str) -> Result<(Class, &str), Fault> {
+/// Parses `[a-z]` at the start of a text; returns the class and the rest.
+pub(super) fn bracketed(text: &str) -> Result<(CharacterClass, &str), GoRegexpError> {
     let mut rest = &text[1..];
     let mut class = String::from("[");
     if let Some(after) = rest.strip_prefix('^') {
@@ -45,10 +45,10 @@ pub(super) fn bracketed(text: &str) -> Result<(Class, &str), Fault> {
     while first || !rest.starts_with(']') {
         first = false;
         if let Some(end) = rest.strip_prefix("[:").and_then(|after| after.find(":]")) {
-            let (name, whole) = (&rest[2..end + 2], &rest[..end + 4]);
+            let (name, expression) = (&rest[2..end + 2], &rest[..end + 4]);
             let (sign, plain) = name.strip_prefix('^').map_or(("", name), |name| ("^", name));
             let Some(range) = ascii(plain).filter(|_| plain.len() > 1) else {
-                return refused("invalid character class range", whole);
+                return invalid("invalid character class range", expression);
             };
             class += &format!("[{sign}{range}]");
             rest = &rest[end + 4..];
@@ -66,25 +66,25 @@ pub(super) fn bracketed(text: &str) -> Result<(Class, &str), Fault> {
         if rest.len() >= 2 && rest.starts_with('-') && !rest[1..].starts_with(']') {
             (high, rest) = class_letter(&rest[1..], text)?;
             if high < low {
-                return refused("invalid character class range", &range[..range.len() - rest.len()]);
+                return invalid("invalid character class range", &range[..range.len() - rest.len()]);
             }
         }
         class += &format!("\\x{{{:x}}}-\\x{{{:x}}}", u32::from(low), u32::from(high));
     }
     class.push(']');
-    Ok((Class { text: class }, &rest[1..]))
+    Ok((CharacterClass { text: class }, &rest[1..]))
 }
 
-fn class_letter<'a>(text: &'a str, whole: &str) -> Result<(char, &'a str), Fault> {
+fn class_letter<'a>(text: &'a str, expression: &str) -> Result<(char, &'a str), GoRegexpError> {
     match text.chars().next() {
-        None => refused("missing closing ]", whole),
+        None => invalid("missing closing ]", expression),
         Some('\\') => escaped_letter(text),
         Some(letter) => Ok((letter, &text[letter.len_utf8()..])),
     }
 }
 
-/// `\d` or `\p{Greek}` at the start of a text.
-pub(super) fn escaped(text: &str) -> Result<Option<(Class, &str)>, Fault> {
+/// Parses `\d` or `\p{Greek}` at the start of a text.
+pub(super) fn escaped(text: &str) -> Result<Option<(CharacterClass, &str)>, GoRegexpError> {
     let Some(name) = text.strip_prefix('\\').and_then(|after| after.chars().next()) else { return Ok(None) };
     let after = &text[1 + name.len_utf8()..];
     if matches!(name, 'p' | 'P') {
@@ -92,16 +92,16 @@ pub(super) fn escaped(text: &str) -> Result<Option<(Class, &str)>, Fault> {
     }
     let sign = if name.is_ascii_uppercase() { "^" } else { "" };
     let range = ascii(&name.to_ascii_lowercase().to_string());
-    Ok(range.map(|range| (Class { text: format!("[{sign}{range}]") }, after)))
+    Ok(range.map(|range| (CharacterClass { text: format!("[{sign}{range}]") }, after)))
 }
 
-/// `\pL` or `\p{Greek}`.
-fn unicode(text: &str, mut negated: bool) -> Result<(Class, &str), Fault> {
-    let Some(first) = text[2..].chars().next() else { return refused("invalid character class range", text) };
-    let (name, whole) = match first {
+/// Parses `\pL` or `\p{Greek}`.
+fn unicode(text: &str, mut negated: bool) -> Result<(CharacterClass, &str), GoRegexpError> {
+    let Some(first) = text[2..].chars().next() else { return invalid("invalid character class range", text) };
+    let (name, expression) = match first {
         '{' => match text.find('}') {
             Some(end) => (&text[3..end], &text[..=end]),
-            None => return refused("invalid character class range", text),
+            None => return invalid("invalid character class range", text),
         },
         letter => (&text[2..2 + letter.len_utf8()], &text[..2 + letter.len_utf8()]),
     };
@@ -110,29 +110,29 @@ fn unicode(text: &str, mut negated: bool) -> Result<(Class, &str), Fault> {
     let category = plain.len() <= 2;
     let known = match plain.as_bytes() {
         [b'L' | b'M' | b'N' | b'P' | b'S' | b'Z'] => true,
-        // Which code points are assigned differs between versions of Unicode.
-        [b'C'] | [b'C', b'n' | b's' | b'o'] => return Err(Fault::Unsupported),
+        // The assigned code points differ between Unicode versions.
+        [b'C'] | [b'C', b'n' | b's' | b'o'] => return Err(GoRegexpError::Unsupported),
         [first, second] => {
             first.is_ascii_uppercase() && second.is_ascii_lowercase() && "LMNPSZC".contains(char::from(*first))
         }
-        [one] if !one.is_ascii_lowercase() => return refused("invalid character class range", whole),
+        [one] if !one.is_ascii_lowercase() => return invalid("invalid character class range", expression),
         _ => false,
     };
     if category && !known || !plain.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_') {
-        return Err(Fault::Unsupported);
+        return Err(GoRegexpError::Unsupported);
     }
     let property = if category { plain.to_owned() } else { format!("Script={plain}") };
     let letter = if negated { 'P' } else { 'p' };
-    Ok((Class { text: format!("\\{letter}{{{property}}}") }, &text[whole.len()..]))
+    Ok((CharacterClass { text: format!("\\{letter}{{{property}}}") }, &text[expression.len()..]))
 }
 
-/// An escaped letter, and what follows.
-pub(super) fn escaped_letter(text: &str) -> Result<(char, &str), Fault> {
+/// Parses an escaped character; returns it and the rest.
+pub(super) fn escaped_letter(text: &str) -> Result<(char, &str), GoRegexpError> {
     let mut letters = text[1..].chars();
-    let Some(first) = letters.next() else { return refused("trailing backslash at end of expression", "") };
+    let Some(first) = letters.next() else { return invalid("trailing backslash at end of expression", "") };
     let after = letters.as_str();
     let octal = |digits: &str| digits.bytes().take_while(|byte| (b'0'..=b'7').contains(byte)).count();
-    let letter = |code: u32| char::from_u32(code).ok_or(Fault::Unsupported);
+    let letter = |code: u32| char::from_u32(code).ok_or(GoRegexpError::Unsupported);
     let simple = match first {
         'a' => '\u{7}',
         'f' => '\u{c}',
@@ -147,16 +147,16 @@ pub(super) fn escaped_letter(text: &str) -> Result<(char, &str), Fault> {
         }
         'x' => return hexadecimal(text),
         other if other.is_ascii() && !other.is_ascii_alphanumeric() => other,
-        _ => return refused("invalid escape sequence", &text[..text.len() - after.len()]),
+        _ => return invalid("invalid escape sequence", &text[..text.len() - after.len()]),
     };
     Ok((simple, after))
 }
 
-/// `\x41` or `\x{41}`.
-fn hexadecimal(text: &str) -> Result<(char, &str), Fault> {
+/// Parses `\x41` or `\x{41}`.
+fn hexadecimal(text: &str) -> Result<(char, &str), GoRegexpError> {
     let digits = &text[2..];
-    let wrong = |bytes: usize| refused("invalid escape sequence", text.get(..bytes).unwrap_or(text));
-    let letter = |code: u32| char::from_u32(code).ok_or(Fault::Unsupported);
+    let wrong = |bytes: usize| invalid("invalid escape sequence", text.get(..bytes).unwrap_or(text));
+    let letter = |code: u32| char::from_u32(code).ok_or(GoRegexpError::Unsupported);
     let Some(inner) = digits.strip_prefix('{') else {
         let mut all = digits.chars();
         let (high, low) = (all.next(), all.next());

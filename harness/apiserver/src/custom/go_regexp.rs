@@ -1,90 +1,95 @@
-//! Regular expressions of Go: what Go refuses is refused in its words, and what means the same in
-//! Rust's dialect is translated to it.
+//! Translates Go's regular expressions to Rust's, and rejects invalid ones with Go's messages.
 //!
 //! Upstream: Go's `regexp/syntax`, with the flags that `regexp.Compile` sets.
 
 use regex::{Regex, RegexBuilder};
 
-use super::go_classes::{self, Class};
+use super::go_classes::{self, CharacterClass};
 
-/// The memory that a compiled expression may take.
+/// The size limit of a compiled expression.
 const LARGEST: usize = 2 << 20;
 
-/// Why an expression cannot be used.
+/// Why a pattern cannot be used.
 #[derive(Debug, PartialEq)]
-pub(super) enum Fault {
-    /// Go refuses it, with this message.
-    Refused(String),
+pub(super) enum GoRegexpError {
+    /// Go rejects it with this message.
+    Invalid(String),
     /// This server cannot evaluate it as Go does.
     Unsupported,
 }
 
-/// Compiles an expression of Go.
-pub(super) fn compile(text: &str) -> Result<Regex, Fault> {
-    let translated = Parser::new(text).parse()?;
-    RegexBuilder::new(&translated).size_limit(LARGEST).build().map_err(|_| Fault::Unsupported)
+/// Compiles a Go expression.
+pub(super) fn compile(text: &str) -> Result<Regex, GoRegexpError> {
+    let translated = GoRegexParser::new(text).parse()?;
+    RegexBuilder::new(&translated).size_limit(LARGEST).build().map_err(|_| GoRegexpError::Unsupported)
 }
 
-/// Go's message for an expression that is none.
-fn refused<T>(what: &str, part: &str) -> Result<T, Fault> {
-    Err(Fault::Refused(format!("error parsing regexp: {what}: `{part}`")))
+/// Go's error for an invalid expression.
+fn invalid<T>(reason: &str, part: &str) -> Result<T, GoRegexpError> {
+    Err(GoRegexpError::Invalid(format!("error parsing regexp: {reason}: `{part}`")))
 }
 
-/// The flags that change what follows, up to the end of a group.
+/// The flags in effect until the end of a group.
 #[derive(Debug, Clone, Copy, Default)]
-struct Flags {
+struct RegexFlags {
     fold: bool,
     multi_line: bool,
     dot_all: bool,
 }
 
 /// A part of a translated expression.
-struct Part {
+struct TranslatedPart {
     text: String,
-    /// The product of the repetitions that are nested in it.
+    /// The product of nested repetition counts.
     repeats: u64,
 }
 
-/// A group that is open, or the whole expression.
+/// An open group, or the whole expression.
 #[derive(Default)]
-struct Group {
-    /// The flags that hold after it.
-    flags: Flags,
-    alternatives: Vec<Part>,
-    parts: Vec<Part>,
+struct RegexGroup {
+    /// The flags in effect after the group.
+    flags: RegexFlags,
+    alternatives: Vec<TranslatedPart>,
+    parts: Vec<TranslatedPart>,
 }
 
-impl Group {
+impl RegexGroup {
     /// Ends an alternative.
     fn bar(&mut self) {
         let parts = std::mem::take(&mut self.parts);
         let repeats = parts.iter().map(|part| part.repeats).max().unwrap_or(1);
-        self.alternatives.push(Part { text: parts.into_iter().map(|part| part.text).collect(), repeats });
+        self.alternatives.push(TranslatedPart { text: parts.into_iter().map(|part| part.text).collect(), repeats });
     }
 
-    fn close(mut self) -> Part {
+    fn close(mut self) -> TranslatedPart {
         self.bar();
         let repeats = self.alternatives.iter().map(|part| part.repeats).max().unwrap_or(1);
         let texts: Vec<String> = self.alternatives.into_iter().map(|part| part.text).collect();
-        Part { text: format!("(?:{})", texts.join("|")), repeats }
+        TranslatedPart { text: format!("(?:{})", texts.join("|")), repeats }
     }
 }
 
-struct Parser<'a> {
-    whole: &'a str,
+struct GoRegexParser<'a> {
+    expression: &'a str,
     rest: &'a str,
-    flags: Flags,
-    open: Vec<Group>,
-    top: Group,
+    flags: RegexFlags,
+    open: Vec<RegexGroup>,
+    top: RegexGroup,
 }
 
-impl<'a> Parser<'a> {
-    fn new(whole: &'a str) -> Self {
-        Self { whole, rest: whole, flags: Flags::default(), open: Vec::new(), top: Group::default() }
+impl<'a> GoRegexParser<'a> {
+    fn new(expression: &'a str) -> Self {
+        Self {
+            expression,
+            rest: expression,
+            flags: RegexFlags::default(),
+            open: Vec::new(),
+            top: RegexGroup::default(),
+        }
     }
 
-    fn parse(mut self) -> Result<String, Fault> {
-        // Where the last part was repeated, what began with its operator.
+    fn parse(mut self) -> Result<String, GoRegexpError> {
+        // The text from the previous repetition operator on, if the last part was repeated.
         let mut last_repeat = "";
         while let Some(first) = self.rest.chars().next() {
             let before = self.rest;
@@ -118,7 +123,7 @@ impl<'a> Parser<'a> {
                         let text = &before[..before.len() - after.len()];
                         let wrong = |number: i64| !(0..=1000).contains(&number);
                         if wrong(least) || most.is_some_and(|most| wrong(most) || least > most) {
-                            return refused("invalid repeat count", text);
+                            return invalid("invalid repeat count", text);
                         }
                         self.repeat(before, after, text, Some((least, most)), last_repeat)?;
                         repeat = before;
@@ -130,14 +135,14 @@ impl<'a> Parser<'a> {
             last_repeat = repeat;
         }
         if !self.open.is_empty() {
-            return refused("missing closing )", self.whole);
+            return invalid("missing closing )", self.expression);
         }
         Ok(self.top.close().text)
     }
 
-    /// Adds a part, and goes on behind so many bytes.
+    /// Appends a part and skips this many bytes.
     fn push(&mut self, text: &str, bytes: usize) {
-        self.top.parts.push(Part { text: text.to_owned(), repeats: 1 });
+        self.top.parts.push(TranslatedPart { text: text.to_owned(), repeats: 1 });
         self.rest = &self.rest[bytes..];
     }
 
@@ -147,18 +152,18 @@ impl<'a> Parser<'a> {
         self.push(&text, bytes);
     }
 
-    fn push_class(&mut self, class: &Class) {
+    fn push_class(&mut self, class: &CharacterClass) {
         let text = if self.flags.fold { format!("(?i:{})", class.text) } else { class.text.clone() };
         self.push(&text, 0);
     }
 
     fn open_group(&mut self) {
-        let group = Group { flags: self.flags, ..Group::default() };
+        let group = RegexGroup { flags: self.flags, ..RegexGroup::default() };
         self.open.push(std::mem::replace(&mut self.top, group));
     }
 
-    fn close_group(&mut self) -> Result<(), Fault> {
-        let Some(outer) = self.open.pop() else { return refused("unexpected )", self.whole) };
+    fn close_group(&mut self) -> Result<(), GoRegexpError> {
+        let Some(outer) = self.open.pop() else { return invalid("unexpected )", self.expression) };
         let group = std::mem::replace(&mut self.top, outer);
         self.flags = group.flags;
         self.top.parts.push(group.close());
@@ -166,7 +171,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Repeats the last part.
+    /// Applies a repetition operator to the last part.
     fn repeat(
         &mut self,
         before: &str,
@@ -174,14 +179,14 @@ impl<'a> Parser<'a> {
         operator: &str,
         bounds: Option<(i64, Option<i64>)>,
         last_repeat: &str,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), GoRegexpError> {
         let after = after.strip_prefix('?').unwrap_or(after);
         let text = &before[..before.len() - after.len()];
         if !last_repeat.is_empty() {
-            return refused("invalid nested repetition operator", &last_repeat[..last_repeat.len() - after.len()]);
+            return invalid("invalid nested repetition operator", &last_repeat[..last_repeat.len() - after.len()]);
         }
         let Some(part) = self.top.parts.pop() else {
-            return refused("missing argument to repetition operator", text);
+            return invalid("missing argument to repetition operator", text);
         };
         let mut repeats = part.repeats;
         if let Some((least, most)) = bounds {
@@ -191,23 +196,23 @@ impl<'a> Parser<'a> {
                 (_, times) => repeats * times.max(1),
             };
             if times >= 2 && repeats > 1000 {
-                return refused("invalid repeat count", text);
+                return invalid("invalid repeat count", text);
             }
         }
-        self.top.parts.push(Part { text: format!("(?:{}){operator}", part.text), repeats });
+        self.top.parts.push(TranslatedPart { text: format!("(?:{}){operator}", part.text), repeats });
         self.rest = after;
         Ok(())
     }
 
-    /// `(?i)`, `(?i:`, `(?P<name>` and their like.
-    fn perl_group(&mut self) -> Result<(), Fault> {
+    /// Parses `(?i)`, `(?i:`, `(?P<name>` and similar groups.
+    fn perl_group(&mut self) -> Result<(), GoRegexpError> {
         let text = self.rest;
         let named = ["(?P<", "(?<"].into_iter().find(|start| text.len() > start.len() && text.starts_with(start));
         if let Some(start) = named {
-            let Some(end) = text.find('>') else { return refused("invalid named capture", text) };
+            let Some(end) = text.find('>') else { return invalid("invalid named capture", text) };
             let name = text.get(start.len()..end).unwrap_or_default();
             if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-                return refused("invalid named capture", &text[..=end]);
+                return invalid("invalid named capture", &text[..=end]);
             }
             self.open_group();
             self.rest = &text[end + 1..];
@@ -233,22 +238,22 @@ impl<'a> Parser<'a> {
                     self.rest = &text[after..];
                     return Ok(());
                 }
-                _ => return refused("invalid or unsupported Perl syntax", &text[..after]),
+                _ => return invalid("invalid or unsupported Perl syntax", &text[..after]),
             }
             any = true;
         }
-        refused("invalid or unsupported Perl syntax", text)
+        invalid("invalid or unsupported Perl syntax", text)
     }
 
-    fn escape(&mut self) -> Result<(), Fault> {
+    fn escape(&mut self) -> Result<(), GoRegexpError> {
         let text = self.rest;
         match text[1..].chars().next() {
             Some('A') => self.push(r"\A", 2),
             Some('z') => self.push(r"\z", 2),
             Some('b') => self.push(r"(?-u:\b)", 2),
-            // It could match within a letter here.
-            Some('B') => return Err(Fault::Unsupported),
-            Some('C') => return refused("invalid escape sequence", &text[..2]),
+            // In Rust it could match within a letter.
+            Some('B') => return Err(GoRegexpError::Unsupported),
+            Some('C') => return invalid("invalid escape sequence", &text[..2]),
             Some('Q') => {
                 let (literal, rest) = text[2..].split_once("\\E").unwrap_or((&text[2..], ""));
                 literal.chars().for_each(|letter| self.push_literal(letter, 0));
@@ -268,7 +273,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The bounds of `{2,3}` and what follows; numbers too large are -1. None if it is no repetition.
+/// The bounds of `{2,3}` and the rest of the text; a number that is too large is -1. `None` if the
+/// text is not a repetition.
 fn bounds(text: &str) -> Option<(i64, Option<i64>, &str)> {
     let (least, rest) = number(text.strip_prefix('{')?)?;
     if let Some(after) = rest.strip_prefix('}') {
@@ -295,7 +301,7 @@ fn number(text: &str) -> Option<(i64, &str)> {
 mod tests {
     use rstest::rstest;
 
-    use super::{Fault, compile};
+    use super::{GoRegexpError, compile};
 
     #[rstest]
     #[case("^a{0,1001}$", "invalid repeat count: `{0,1001}`")]
@@ -319,9 +325,9 @@ mod tests {
     #[case("(?<=a)", "invalid named capture: `(?<=a)`")]
     #[case("(?P<a-b>x)", "invalid named capture: `(?P<a-b>`")]
     #[case("(?x)a", "invalid or unsupported Perl syntax: `(?x`")]
-    fn refuses_what_go_refuses_in_its_words(#[case] text: &str, #[case] why: &str) {
+    fn rejects_pattern_with_the_message_of_go(#[case] text: &str, #[case] why: &str) {
         let why = format!("error parsing regexp: {why}");
-        assert_eq!(compile(text).map(|_| ()), Err(Fault::Refused(why)));
+        assert_eq!(compile(text).map(|_| ()), Err(GoRegexpError::Invalid(why)));
     }
 
     #[rstest]
@@ -355,7 +361,7 @@ mod tests {
     #[case(r"\p{C}")]
     #[case(r"[\x{d800}]")]
     #[case(r"\p{Nonsense}")]
-    fn refuses_what_has_no_equal_in_rust(#[case] text: &str) {
-        assert_eq!(compile(text).map(|_| ()), Err(Fault::Unsupported));
+    fn reports_untranslatable_pattern_as_unsupported(#[case] text: &str) {
+        assert_eq!(compile(text).map(|_| ()), Err(GoRegexpError::Unsupported));
     }
 }

@@ -1,5 +1,5 @@
-//! Lists of the types `set` and `map` have no two equal items; embedded resources say what they
-//! are. Upstream: `apiserver/schema/listtype` and `apiserver/schema/objectmeta`.
+//! Validates lists of the types `set` and `map`, which have no equal items, and the types of
+//! embedded resources. Upstream: `apiserver/schema/listtype` and `apiserver/schema/objectmeta`.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::schema::Schema;
 use super::values::keys_of;
-use crate::field::FieldError;
-use crate::validate::{meta, words};
+use crate::field_error::FieldError;
+use crate::validate::{meta, names};
 
 /// The path of a member.
-pub(super) fn within(schema: &Schema, path: &str, name: &str) -> String {
+pub(super) fn child_path(schema: &Schema, path: &str, name: &str) -> String {
     match (schema.properties.contains_key(name), path) {
         (true, "") => name.to_owned(),
         (true, path) => format!("{path}.{name}"),
@@ -19,20 +19,20 @@ pub(super) fn within(schema: &Schema, path: &str, name: &str) -> String {
     }
 }
 
-/// Items that come again.
-pub(super) fn repeated(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
+/// Reports duplicate items of sets and maps.
+pub(super) fn duplicate_items(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
                 if let Some(of) = schema.property(name) {
-                    errors.extend(repeated(of, value, &within(schema, path, name)));
+                    errors.extend(duplicate_items(of, value, &child_path(schema, path, name)));
                 }
             }
         }
         Value::Array(items) => {
             match schema.list_type.as_str() {
-                "set" => errors.extend(twice(items.iter().cloned(), path)),
+                "set" => errors.extend(duplicates(items.iter().cloned(), path)),
                 "map" => {
                     let wrong = items.iter().enumerate().find(|(_, item)| !item.is_object() && !item.is_null());
                     match wrong {
@@ -40,14 +40,14 @@ pub(super) fn repeated(schema: &Schema, value: &Value, path: &str) -> Vec<FieldE
                             let why = "must be an object for an array of list-type map";
                             errors.push(FieldError::invalid(&format!("{path}[{at}]"), item.clone(), why));
                         }
-                        None => errors.extend(twice(items.iter().map(|item| keys_of(schema, item)), path)),
+                        None => errors.extend(duplicates(items.iter().map(|item| keys_of(schema, item)), path)),
                     }
                 }
                 _ => {}
             }
             if let Some(of) = &schema.items {
                 for (at, item) in items.iter().enumerate() {
-                    errors.extend(repeated(of, item, &format!("{path}[{at}]")));
+                    errors.extend(duplicate_items(of, item, &format!("{path}[{at}]")));
                 }
             }
         }
@@ -56,8 +56,8 @@ pub(super) fn repeated(schema: &Schema, value: &Value, path: &str) -> Vec<FieldE
     errors
 }
 
-/// The second of each that comes more than once.
-fn twice(items: impl Iterator<Item = Value>, path: &str) -> Vec<FieldError> {
+/// Reports the second of equal items.
+fn duplicates(items: impl Iterator<Item = Value>, path: &str) -> Vec<FieldError> {
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     let mut errors = Vec::new();
     for (at, item) in items.enumerate() {
@@ -70,7 +70,7 @@ fn twice(items: impl Iterator<Item = Value>, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with embedded resources, and with the object itself if it is a `root`.
+/// Validates embedded resources, and the object itself if it is the `root`.
 pub(super) fn embedded(schema: &Schema, value: &Value, root: bool, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match value {
@@ -80,7 +80,7 @@ pub(super) fn embedded(schema: &Schema, value: &Value, root: bool, path: &str) -
             }
             for (name, value) in fields {
                 if let Some(of) = schema.property(name) {
-                    errors.extend(embedded(of, value, false, &within(schema, path, name)));
+                    errors.extend(embedded(of, value, false, &child_path(schema, path, name)));
                 }
             }
         }
@@ -107,7 +107,7 @@ fn resource(value: &Value, path: &str) -> Vec<FieldError> {
                 errors.push(FieldError::invalid(&path, "", "must not be empty"));
             }
             Some(Value::String(text)) if name == "kind" => {
-                let wrong = words::dns_1035_label(&text.to_lowercase());
+                let wrong = names::dns_1035_label(&text.to_lowercase());
                 if !wrong.is_empty() {
                     let why = format!("may have mixed case, but should otherwise match: {}", wrong.join(","));
                     errors.push(FieldError::invalid(&path, text.as_str(), why));
@@ -125,7 +125,7 @@ fn resource(value: &Value, path: &str) -> Vec<FieldError> {
         }
     }
     if let Some(meta) = value.get("metadata").filter(|meta| meta.is_object()) {
-        errors.extend(meta::of_embedded(meta, path));
+        errors.extend(meta::embedded_resource(meta, path));
     }
     errors
 }

@@ -1,13 +1,14 @@
-//! Custom resources: what a CustomResourceDefinition says of the objects of its kind.
+//! Custom resources: the kinds that CustomResourceDefinitions declare.
 //!
-//! A version of a definition becomes a [`Kind`] whose `custom` holds its structural schema. Kinds
-//! live as long as the program, as the built-in ones do; equal definitions share one, so that many
-//! servers in a program hold no more than there are definitions. Conversion is by renaming alone:
-//! all versions have one form, and each prunes and fills in defaults by its own schema.
+//! Each version of a definition becomes a [`ResourceKind`] whose `custom` holds its structural
+//! schema. Kinds are leaked and live as long as the program, like the built-in ones; equal versions
+//! share one, so memory is bounded by the number of different definitions. Conversion only changes
+//! the apiVersion: all versions have the same fields, and each prunes and defaults by its own
+//! schema.
 //!
-//! `coerce` reads an object, `values` validates it, `typed` tells server-side apply how its fields
-//! merge; `definition` serves the definitions themselves, which `checks` validates. Rules in CEL
-//! are not evaluated.
+//! `coerce` decodes an object, `values` validates it, and `typed` describes its fields for
+//! server-side apply; `definition` serves the definitions, which `checks` validates. CEL rules are
+//! not evaluated.
 
 mod addresses;
 mod checks;
@@ -28,12 +29,12 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::api::{Decoded, Type};
-use crate::field::FieldError;
-use crate::kinds::{Definition, Kind};
-use crate::problem::{Outcome, Problem};
-use crate::validate::{meta, words};
-pub(crate) use scale::Scale;
+use crate::api::{DecodedValue, TypeDeclaration};
+use crate::field_error::FieldError;
+use crate::kinds::{DefinitionVersions, ResourceKind};
+use crate::status_error::{ApiResult, StatusError};
+use crate::validate::{meta, names};
+pub(crate) use scale::ScalePaths;
 use schema::{Purpose, Schema};
 
 pub(super) use checks::{
@@ -41,20 +42,20 @@ pub(super) use checks::{
 };
 pub(super) use definition::{refuse_definition, refuse_invalid_before};
 
-/// What a definition says of one version.
+/// One version of a definition.
 #[derive(Debug)]
-pub(crate) struct Custom {
+pub(crate) struct CustomKind {
     api_version: String,
     kind: String,
     pub(crate) singular: String,
     pub(crate) list_kind: String,
     schema: Schema,
-    /// The same as server-side apply sees it.
-    pub(crate) typed: &'static Type,
+    /// The schema as server-side apply uses it.
+    pub(crate) typed: &'static TypeDeclaration,
     /// Whether its status is a subresource.
     pub(crate) status: bool,
-    pub(crate) scale: Option<Scale>,
-    /// The fields that can be selected by, as a query names them.
+    pub(crate) scale: Option<ScalePaths>,
+    /// The selectable fields, as a query names them.
     pub(crate) selectable: Vec<String>,
     /// The schema as the definition has it.
     pub(crate) document: Value,
@@ -64,39 +65,39 @@ pub(crate) struct Custom {
     pub(crate) names: Value,
 }
 
-/// Kinds by the JSON text of what makes them.
-static KNOWN: Mutex<BTreeMap<String, &'static Kind>> = Mutex::new(BTreeMap::new());
+/// All kinds, by the JSON of the parts of the definition that determine them.
+static KIND_CACHE: Mutex<BTreeMap<String, &'static ResourceKind>> = Mutex::new(BTreeMap::new());
 
 /// The kind of one version of a definition.
 ///
 /// # Errors
-/// What of it is not supported.
-fn kind_of(spec: &Value, version: &Value) -> Result<&'static Kind, String> {
+/// The unsupported feature.
+fn kind_of(spec: &Value, version: &Value) -> Result<&'static ResourceKind, String> {
     let key = json!([spec["group"], spec["names"], spec["scope"], version]).to_string();
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(kind) = known.get(&key) {
+    let mut cache = KIND_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(kind) = cache.get(&key) {
         return Ok(kind);
     }
-    let kind: &'static Kind = Box::leak(Box::new(read(spec, version)?));
-    known.insert(key, kind);
+    let kind: &'static ResourceKind = Box::leak(Box::new(read_version(spec, version)?));
+    cache.insert(key, kind);
     Ok(kind)
 }
 
-fn read(spec: &Value, version: &Value) -> Result<Kind, String> {
+fn read_version(spec: &Value, version: &Value) -> Result<ResourceKind, String> {
     let leak = |text: &Value| -> &'static str { text.as_str().unwrap_or_default().to_owned().leak() };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let schema = Schema::read(&version["schema"]["openAPIV3Schema"], Purpose::Objects)?;
     let status = version["subresources"].get("status").is_some();
-    let scale = version["subresources"].get("scale").map(Scale::read).transpose()?;
+    let scale = version["subresources"].get("scale").map(ScalePaths::read).transpose()?;
     let subresources = [("status", status), ("scale", scale.is_some())];
     let subresources: Vec<&'static str> = subresources.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
     let selectable = version["selectableFields"].as_array().into_iter().flatten();
-    let custom = Custom {
+    let custom = CustomKind {
         api_version: format!("{}/{}", text(&spec["group"]), text(&version["name"])),
         kind: text(&spec["names"]["kind"]),
         singular: text(&spec["names"]["singular"]),
         list_kind: text(&spec["names"]["listKind"]),
-        typed: typed::of_resource(&schema),
+        typed: typed::by_resource(&schema),
         schema,
         status,
         scale,
@@ -105,7 +106,7 @@ fn read(spec: &Value, version: &Value) -> Result<Kind, String> {
         columns: version["additionalPrinterColumns"].clone(),
         names: spec["names"].clone(),
     };
-    Ok(Kind {
+    Ok(ResourceKind {
         group: leak(&spec["group"]),
         version: leak(&version["name"]),
         plural: leak(&spec["names"]["plural"]),
@@ -122,8 +123,8 @@ fn read(spec: &Value, version: &Value) -> Result<Kind, String> {
 /// The kinds of a definition.
 ///
 /// # Errors
-/// What of it is not supported.
-pub(super) fn kinds_of(spec: &Value) -> Result<Definition, String> {
+/// The unsupported feature.
+pub(super) fn kinds_of(spec: &Value) -> Result<DefinitionVersions, String> {
     if !matches!(spec["conversion"]["strategy"].as_str(), None | Some("None")) {
         return Err("conversion of custom resources by a webhook".to_owned());
     }
@@ -131,15 +132,15 @@ pub(super) fn kinds_of(spec: &Value) -> Result<Definition, String> {
     let served = versions().filter(|version| version["served"] == true).map(|version| kind_of(spec, version));
     let stored = versions().find(|version| version["storage"] == true);
     let storage = stored.ok_or("a CustomResourceDefinition without a storage version")?;
-    Ok(Definition { served: served.collect::<Result<_, _>>()?, storage: kind_of(spec, storage)? })
+    Ok(DefinitionVersions { served: served.collect::<Result<_, _>>()?, storage: kind_of(spec, storage)? })
 }
 
-impl Custom {
-    /// Reads an object: its metadata typed, without unknown fields.
+impl CustomKind {
+    /// Decodes an object: types its metadata and drops unknown fields.
     ///
     /// # Errors
-    /// The decoder's message for metadata of the wrong type.
-    pub(crate) fn decode(&self, value: &Value) -> Result<Decoded, String> {
+    /// The decoding error for metadata of the wrong type.
+    pub(crate) fn decode(&self, value: &Value) -> Result<DecodedValue, String> {
         coerce::coerce(&self.schema, value)
     }
 
@@ -148,7 +149,7 @@ impl Custom {
         coerce::fill(&self.schema, body);
     }
 
-    /// The warnings for a valid object: finalizers that no domain owns. Upstream:
+    /// The warnings for a valid object: finalizers without a domain. Upstream:
     /// `validateKubeFinalizerName`.
     pub(crate) fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
         const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
@@ -160,7 +161,7 @@ impl Custom {
         let mut warnings = Vec::new();
         for name in of(new).difference(&before) {
             let say = |why: &str| format!("metadata.finalizers: {name:?}: {why}");
-            warnings.extend(words::key(name).iter().map(|why| say(why)));
+            warnings.extend(names::key(name).iter().map(|why| say(why)));
             if !name.contains('/') && !STANDARD.contains(&name.as_str()) {
                 let path = if name.contains('.') { " including a path (/)" } else { "" };
                 warnings.push(say(&format!(
@@ -171,54 +172,54 @@ impl Custom {
         warnings
     }
 
-    /// Validates an object; `old` is that before an update.
-    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>) -> Outcome<Vec<FieldError>> {
+    /// Validates an object; `old` is the object before an update.
+    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>) -> ApiResult<Vec<FieldError>> {
         let mut errors = match old {
-            None => meta::of_custom(&new["metadata"]),
-            Some(old) => meta::of_custom_update(&new["metadata"], &old["metadata"]),
+            None => meta::custom_resource(&new["metadata"]),
+            Some(old) => meta::custom_resource_update(&new["metadata"], &old["metadata"]),
         };
-        let old_value = old.map(|old| self.plain(old));
-        let found = values::check(&self.schema, &self.plain(new), old_value.as_ref(), "", "");
-        errors.extend(found.map_err(Problem::unsupported)?);
+        let old_value = old.map(|old| self.schema_input(old));
+        let found = values::check(&self.schema, &self.schema_input(new), old_value.as_ref(), "", "");
+        errors.extend(found.map_err(StatusError::unsupported)?);
         if let Some(scale) = &self.scale {
             errors.extend(scale.check_spec(new));
             errors.extend(scale.check_status(new));
         }
         errors.extend(lists::embedded(&self.schema, &self.with_type(new), false, ""));
         errors.extend(self.lists(new, old));
-        Ok(self.with_left_out(errors))
+        Ok(self.with_skipped_rules(errors))
     }
 
-    /// Validates a change of the status.
-    pub(crate) fn validate_status(&self, new: &Value, old: &Value) -> Outcome<Vec<FieldError>> {
-        let mut errors = meta::of_custom_update(&new["metadata"], &old["metadata"]);
+    /// Validates an updated status.
+    pub(crate) fn validate_status(&self, new: &Value, old: &Value) -> ApiResult<Vec<FieldError>> {
+        let mut errors = meta::custom_resource_update(&new["metadata"], &old["metadata"]);
         if let (Some(status), Some(schema)) = (new.get("status"), self.schema.properties.get("status")) {
             let found = values::check(schema, status, old.get("status"), "status", "");
-            errors.extend(found.map_err(Problem::unsupported)?);
+            errors.extend(found.map_err(StatusError::unsupported)?);
         }
         errors.extend(self.scale.iter().flat_map(|scale| scale.check_status(new)));
         errors.extend(self.lists(new, Some(old)));
-        Ok(self.with_left_out(errors))
+        Ok(self.with_skipped_rules(errors))
     }
 
-    /// Lists with items that are equal, unless there were some before.
+    /// Reports duplicate list items, unless the old object had some.
     fn lists(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        if old.is_some_and(|old| !lists::repeated(&self.schema, old, "").is_empty()) {
+        if old.is_some_and(|old| !lists::duplicate_items(&self.schema, old, "").is_empty()) {
             return Vec::new();
         }
-        lists::repeated(&self.schema, new, "")
+        lists::duplicate_items(&self.schema, new, "")
     }
 
-    /// Adds what upstream says of the rules of an object that is too wrong for them.
-    fn with_left_out(&self, mut errors: Vec<FieldError>) -> Vec<FieldError> {
-        const LEFT_OUT: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+    /// Adds upstream's note that CEL rules were skipped because the object is invalid.
+    fn with_skipped_rules(&self, mut errors: Vec<FieldError>) -> Vec<FieldError> {
+        const RULES_SKIPPED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
         if self.schema.has_rules && errors.iter().any(FieldError::prevents_rules) {
-            errors.push(FieldError::invalid("<nil>", Value::Null, LEFT_OUT));
+            errors.push(FieldError::invalid("<nil>", Value::Null, RULES_SKIPPED));
         }
         errors
     }
 
-    /// An object with what says its kind.
+    /// The object with its apiVersion and kind.
     fn with_type(&self, object: &Value) -> Value {
         let mut object = object.clone();
         if let Some(fields) = object.as_object_mut() {
@@ -228,8 +229,8 @@ impl Custom {
         object
     }
 
-    /// An object without its metadata, which its schema does not judge but for its name.
-    fn plain(&self, object: &Value) -> Value {
+    /// The object as the schema validates it: with its type, and only the names of its metadata.
+    fn schema_input(&self, object: &Value) -> Value {
         let mut object = self.with_type(object);
         if object["metadata"].is_null() {
             object["metadata"] = json!({});

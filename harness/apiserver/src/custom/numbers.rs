@@ -1,15 +1,15 @@
-//! Validation of numbers. Bounds are floats also for integers, and are converted as Go does it.
+//! Validates numbers. Bounds are floats even for integers, and are converted as in Go.
 //!
 //! Upstream: `numberValidator` and `swag`.
 
 use serde_json::{Number, Value};
 
 use super::schema::Schema;
-use super::values::{Found, Location};
+use super::values::{Location, ValidationResult};
 use crate::go_format::float;
 
-/// What is wrong with a number.
-pub(super) fn check(schema: &Schema, number: &Number, at: &Location<'_>, found: &mut Found) {
+/// Validates a number.
+pub(super) fn check(schema: &Schema, number: &Number, at: &Location<'_>, result: &mut ValidationResult) {
     let of_type = match schema.types.as_slice() {
         [one] if one == "integer" || one == "number" => one.as_str(),
         _ => "",
@@ -32,19 +32,19 @@ pub(super) fn check(schema: &Schema, number: &Number, at: &Location<'_>, found: 
         _ => fits(value),
     };
     if !whole_fits {
-        found.push(range("Checked"));
+        result.push(range("Checked"));
     }
     let bounds = &schema.numbers;
     if let Some(factor) = bounds.multiple_of {
         if !fits(factor) {
-            found.push(range("MultipleOf"));
+            result.push(range("MultipleOf"));
         }
-        multiple(number, factor, fits(factor), at, found);
+        multiple(number, factor, fits(factor), at, result);
     }
     let mut bound = |bound: Option<f64>, name: &str, exclusive: bool, above: bool| {
         let Some(bound) = bound else { return };
         if !fits(bound) {
-            found.push(range(name));
+            result.push(range(name));
         }
         let (breaks, bound, shown) = match number.as_i64().filter(|_| fits(bound)) {
             Some(number) => {
@@ -65,14 +65,14 @@ pub(super) fn check(schema: &Schema, number: &Number, at: &Location<'_>, found: 
                 (false, true) => "less than",
                 (false, false) => "less than or equal to",
             };
-            found.push(at.invalid(shown, &format!("should be {than} {bound}")));
+            result.push(at.invalid(shown, &format!("should be {than} {bound}")));
         }
     };
     bound(bounds.minimum, "Minimum boundary", bounds.above, true);
     bound(bounds.maximum, "Maximum boundary", bounds.below, false);
 }
 
-fn multiple(number: &Number, factor: f64, native: bool, at: &Location<'_>, found: &mut Found) {
+fn multiple(number: &Number, factor: f64, native: bool, at: &Location<'_>, result: &mut ValidationResult) {
     let (positive, fits, factor, shown) = match number.as_i64().filter(|_| native) {
         Some(number) => {
             let factor = to_i64(factor);
@@ -87,9 +87,9 @@ fn multiple(number: &Number, factor: f64, native: bool, at: &Location<'_>, found
     if !positive {
         let why = format!("factor MultipleOf declared for {} must be positive: {factor}", at.path);
         let factor = factor.parse::<f64>().unwrap_or_default();
-        found.push(at.worded(factor, why));
+        result.push(at.worded(factor, why));
     } else if !fits {
-        found.push(at.invalid(shown, &format!("should be a multiple of {factor}")));
+        result.push(at.invalid(shown, &format!("should be a multiple of {factor}")));
     }
 }
 
@@ -106,13 +106,13 @@ fn fits_range(value: f64, of_type: &str, format: &str) -> bool {
 
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
-/// A float as an integer, without its fraction; the least one where it is too large, as Go does it.
+/// Truncates a float to an integer; the minimum if it is out of range, as in Go.
 pub(super) fn to_i64(value: f64) -> i64 {
     if (-TWO_TO_63..TWO_TO_63).contains(&value) { value as i64 } else { i64::MIN }
 }
 
-/// Whether a float counts as an integer, which it does with a small error too.
-/// Upstream: `IsFloat64AJSONInteger`.
+/// Whether a float counts as an integer; a small error is tolerated. Upstream:
+/// `IsFloat64AJSONInteger`.
 pub(super) fn is_integer(value: f64) -> bool {
     const MOST: f64 = 9_007_199_254_740_991.0;
     if !(-MOST..=MOST).contains(&value) {
@@ -121,7 +121,7 @@ pub(super) fn is_integer(value: f64) -> bool {
     if value.fract() == 0.0 {
         return true;
     }
-    // Go drops the fraction of a positive number; a negative one becomes another number entirely.
+    // Go truncates positive numbers; a negative number becomes an unrelated one.
     let whole = value.trunc();
     whole > 0.0 && (value - whole) / (value + whole) < 1e-9
 }

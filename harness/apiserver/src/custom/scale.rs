@@ -1,21 +1,20 @@
-//! The scale of a custom resource: where its definition says that replicas and selector are.
+//! The scale of a custom resource: the paths of replicas and selector in its definition.
 
 use serde_json::{Value, json};
 
-use crate::field::FieldError;
+use crate::field_error::FieldError;
 
-/// The paths of a scale.
 #[derive(Debug)]
-pub(crate) struct Scale {
-    /// As the definition has it.
+pub(crate) struct ScalePaths {
+    /// The path as the definition has it.
     pub(crate) spec: String,
     status: String,
     selector: String,
-    /// The path of `spec`, by its fields.
+    /// The fields of the `spec` path.
     pub(crate) fields: &'static [&'static str],
 }
 
-impl Scale {
+impl ScalePaths {
     pub(super) fn read(value: &Value) -> Result<Self, String> {
         let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let spec = text("specReplicasPath");
@@ -32,7 +31,7 @@ impl Scale {
         })
     }
 
-    /// The replicas of `spec`, those of `status`, and the selector.
+    /// The replicas of `spec` and of `status`, and the selector.
     pub(crate) fn of(&self, object: &Value) -> (Option<i64>, i64, String) {
         let replicas = |path: &str| at(object, path).and_then(Value::as_i64);
         let selector = at(object, &self.selector).and_then(Value::as_str).unwrap_or_default();
@@ -67,8 +66,8 @@ impl Scale {
     }
 }
 
-/// What stands in the way of a path: something that has no fields.
-fn in_the_way<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+/// The value on a path that is not an object, if any.
+fn blocking_value<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     let mut at = object;
     for name in path.trim_start_matches('.').split('.') {
         if !at.is_object() {
@@ -83,9 +82,9 @@ fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.trim_start_matches('.').split('.').try_fold(object, |at, name| at.get(name))
 }
 
-/// What is wrong with a number of replicas.
+/// Validates a replica count.
 fn number(object: &Value, path: &str) -> Option<FieldError> {
-    if let Some(other) = in_the_way(object, path) {
+    if let Some(other) = blocking_value(object, path) {
         return Some(FieldError::invalid(path, 0, accessor(path, other, "map[string]interface{}")));
     }
     let found = at(object, path)?;
@@ -99,16 +98,16 @@ fn number(object: &Value, path: &str) -> Option<FieldError> {
     (replicas > most).then(|| FieldError::invalid(path, replicas, format!("should be less than or equal to {most}")))
 }
 
-/// Upstream's message for a value of another type, with Go's names.
-fn accessor(path: &str, found: &Value, wanted: &str) -> String {
-    let (shown, kind) = match found {
+/// Upstream's error for a value of the wrong type, with Go type names.
+fn accessor(path: &str, value: &Value, expected_type: &str) -> String {
+    let (shown, kind) = match value {
         Value::String(text) => (text.clone(), "string"),
         Value::Bool(truth) => (truth.to_string(), "bool"),
         Value::Number(number) if number.is_f64() => (number.to_string(), "float64"),
         Value::Number(number) => (number.to_string(), "int64"),
-        Value::Array(_) => (found.to_string(), "[]interface {}"),
-        Value::Object(_) => (found.to_string(), "map[string]interface {}"),
+        Value::Array(_) => (value.to_string(), "[]interface {}"),
+        Value::Object(_) => (value.to_string(), "map[string]interface {}"),
         Value::Null => ("<nil>".to_owned(), "<nil>"),
     };
-    format!("{path} accessor error: {shown} is of the type {kind}, expected {wanted}")
+    format!("{path} accessor error: {shown} is of the type {kind}, expected {expected_type}")
 }

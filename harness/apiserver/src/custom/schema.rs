@@ -1,8 +1,8 @@
-//! A structural schema: the `openAPIV3Schema` of a version, which has been validated.
+//! A structural schema: the validated `openAPIV3Schema` of a version.
 //!
-//! What this server cannot evaluate is an error here, so that a definition is refused and no object
-//! is accepted that the real server rejects. Rules in CEL are the exception: they are not
-//! evaluated.
+//! A feature that this server cannot evaluate is an error here, so that the definition is rejected
+//! instead of accepting objects that the real server rejects. CEL rules are the exception: they are
+//! not evaluated.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::formats::is_recognized;
-use super::go_regexp::{Fault, compile};
+use super::go_regexp::{GoRegexpError, compile};
 
-/// One node of a schema.
+/// A node of a schema.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
-    /// Empty where the schema does not say.
+    /// Empty if the schema has no type.
     pub(super) of_type: String,
-    /// The types that a value may have.
+    /// The allowed types of a value.
     pub(super) types: Vec<String>,
     pub(super) nullable: bool,
     pub(super) int_or_string: bool,
     pub(super) preserves: bool,
     pub(super) embedded: bool,
     pub(super) properties: BTreeMap<String, Schema>,
-    pub(super) additional: Additional,
+    pub(super) additional: AdditionalProperties,
     pub(super) items: Option<Box<Schema>>,
     pub(super) default: Option<Value>,
     /// `map`, `set`, `atomic`, or empty.
@@ -32,13 +32,13 @@ pub(crate) struct Schema {
     pub(super) keys: Vec<String>,
     /// `atomic`, `granular`, or empty.
     pub(super) map_type: String,
-    /// Whether it has rules in CEL, or something below it has.
+    /// Whether it or a schema within it has CEL rules.
     pub(super) has_rules: bool,
     pub(super) required: Vec<String>,
     pub(super) choices: Vec<Value>,
-    /// Empty where it means nothing.
+    /// Empty if it does not apply to the type.
     pub(super) format: String,
-    pub(super) numbers: Numbers,
+    pub(super) numbers: NumericBounds,
     pub(super) pattern: Option<(String, Regex)>,
     pub(super) all_of: Vec<Schema>,
     pub(super) any_of: Vec<Schema>,
@@ -46,10 +46,9 @@ pub(crate) struct Schema {
     pub(super) not: Option<Box<Schema>>,
 }
 
-/// What `additionalProperties` says.
+/// The value of `additionalProperties`.
 #[derive(Debug, Default)]
-pub(super) enum Additional {
-    /// Nothing.
+pub(super) enum AdditionalProperties {
     #[default]
     Absent,
     /// `true` or `false`.
@@ -57,9 +56,9 @@ pub(super) enum Additional {
     Each(Box<Schema>),
 }
 
-/// Bounds, each `None` where the schema has none.
+/// Bounds of values; `None` if the schema has none.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct NumericBounds {
     pub(super) minimum: Option<f64>,
     pub(super) maximum: Option<f64>,
     pub(super) above: bool,
@@ -73,20 +72,19 @@ pub(super) struct Numbers {
     pub(super) max_properties: Option<i64>,
 }
 
-/// What a schema is read for.
+/// The purpose for which a schema is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To validate objects, which ignores formats that are not known.
+    /// To validate objects; unknown formats are ignored.
     Objects,
-    /// To validate defaults, for which upstream takes the schema as it is.
+    /// To validate defaults; upstream uses the schema unchanged.
     Defaults,
 }
 
 impl Schema {
-    /// Reads a schema.
     ///
     /// # Errors
-    /// What of it is not supported.
+    /// The unsupported feature.
     pub(super) fn read(value: &Value, purpose: Purpose) -> Result<Self, String> {
         let read = |value: &Value| Self::read(value, purpose);
         let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
@@ -111,20 +109,20 @@ impl Schema {
         let pattern = text("pattern");
         let compiled = (!pattern.is_empty()).then(|| compile(&pattern)).transpose();
         let compiled = compiled.map_err(|fault| match fault {
-            Fault::Refused(why) => why,
-            Fault::Unsupported => format!("a schema with the pattern {pattern}"),
+            GoRegexpError::Invalid(why) => why,
+            GoRegexpError::Unsupported => format!("a schema with the pattern {pattern}"),
         })?;
         let fields = value["properties"].as_object().into_iter().flatten();
         let properties = fields.map(|(name, value)| Ok((name.clone(), read(value)?)));
         let properties: BTreeMap<String, Self> = properties.collect::<Result<_, String>>()?;
         let items = one("items")?;
         let additional = match value.get("additionalProperties") {
-            Some(Value::Bool(any)) => Additional::Any(*any),
-            Some(each @ Value::Object(_)) => Additional::Each(Box::new(read(each)?)),
-            _ => Additional::Absent,
+            Some(Value::Bool(any)) => AdditionalProperties::Any(*any),
+            Some(each @ Value::Object(_)) => AdditionalProperties::Each(Box::new(read(each)?)),
+            _ => AdditionalProperties::Absent,
         };
         let below = properties.values().chain(items.as_deref()).any(|one| one.has_rules)
-            || matches!(&additional, Additional::Each(each) if each.has_rules);
+            || matches!(&additional, AdditionalProperties::Each(each) if each.has_rules);
         Ok(Self {
             of_type,
             types,
@@ -143,7 +141,7 @@ impl Schema {
             required: texts("required"),
             choices: list("enum").cloned().collect(),
             format,
-            numbers: Numbers {
+            numbers: NumericBounds {
                 minimum: value["minimum"].as_f64(),
                 maximum: value["maximum"].as_f64(),
                 above: flag("exclusiveMinimum"),
@@ -165,15 +163,15 @@ impl Schema {
     }
 
     /// The schema of an additional property.
-    pub(super) fn each(&self) -> Option<&Self> {
+    pub(super) fn additional_schema(&self) -> Option<&Self> {
         match &self.additional {
-            Additional::Each(each) => Some(each),
+            AdditionalProperties::Each(each) => Some(each),
             _ => None,
         }
     }
 
-    /// The schema of a property, be it named or additional.
+    /// The schema of a declared or additional property.
     pub(super) fn property(&self, name: &str) -> Option<&Self> {
-        self.properties.get(name).or_else(|| self.each())
+        self.properties.get(name).or_else(|| self.additional_schema())
     }
 }

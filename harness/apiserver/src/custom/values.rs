@@ -1,7 +1,7 @@
-//! Validation of a custom resource by its schema, in the words of upstream's validators.
+//! Validates a custom resource by its schema, with the messages of upstream's validators.
 //!
-//! On an update what is wrong but unchanged is no error, as far as old and new values can be
-//! paired: fields by their name, items of a list of the type `map` by their keys.
+//! On an update, errors of unchanged values are ignored (ratcheting), as far as old and new values
+//! can be paired: fields by name, items of `map` lists by their keys.
 //!
 //! Upstream: `kube-openapi/pkg/validation/validate`, and the ratcheting of `apiserver/validation`.
 
@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::formats::{Verdict, is_checked, judge};
+use super::formats::{FormatMatch, check_format, is_checked};
 use super::numbers;
-use super::schema::{Additional, Schema};
-use crate::field::FieldError;
+use super::schema::{AdditionalProperties, Schema};
+use crate::field_error::FieldError;
 
-/// What is wrong with a value. `path` is the path in messages, `prefix` the part of the field's
-/// path that messages leave out; `old` is the value before an update.
+/// Validates a value. `path` is the path in messages, `prefix` the part of the field path that
+/// messages omit; `old` is the value before an update.
 ///
 /// # Errors
-/// What this server cannot decide.
+/// The feature by which this server cannot decide.
 pub(super) fn check(
     schema: &Schema,
     new: &Value,
@@ -26,91 +26,91 @@ pub(super) fn check(
     prefix: &str,
     path: &str,
 ) -> Result<Vec<FieldError>, String> {
-    let found = validate(schema, new, old, &Location { prefix, path });
-    match found.open {
-        Some(what) => Err(what),
-        None => Ok(found.errors),
+    let result = validate(schema, new, old, &Location { prefix, path });
+    match result.undecided {
+        Some(message) => Err(message),
+        None => Ok(result.errors),
     }
 }
 
-/// What a validation finds.
+/// The result of a validation.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ValidationResult {
     pub(super) errors: Vec<FieldError>,
-    /// The same as texts, so that no error is there twice.
-    known: BTreeSet<String>,
-    /// How many checks passed: of several schemas that do not fit, the errors of the one that fits
-    /// best are reported.
+    /// The errors as text, to avoid duplicates.
+    error_texts: BTreeSet<String>,
+    /// The number of passed checks: if no alternative fits, the errors of the one with the most
+    /// passed checks are reported.
     passed: usize,
-    /// What this server cannot decide.
-    open: Option<String>,
+    /// The feature by which this server cannot decide.
+    undecided: Option<String>,
 }
 
-impl Found {
-    /// Adds the findings of another validation, without what is there already.
-    fn merge(&mut self, other: Self) {
-        other.errors.into_iter().for_each(|error| self.push(error));
-        self.passed += other.passed;
-        self.open = self.open.take().or(other.open);
+impl ValidationResult {
+    /// Adds the result of another validation.
+    fn merge(&mut self, rhs: Self) {
+        rhs.errors.into_iter().for_each(|error| self.push(error));
+        self.passed += rhs.passed;
+        self.undecided = self.undecided.take().or(rhs.undecided);
     }
 
     pub(super) fn push(&mut self, error: FieldError) {
-        if self.known.insert(format!("{error:?}")) {
+        if self.error_texts.insert(format!("{error:?}")) {
             self.errors.push(error);
         }
     }
 
     fn of(error: Option<FieldError>) -> Self {
-        let mut found = Self::default();
-        error.into_iter().for_each(|error| found.push(error));
-        found
+        let mut result = Self::default();
+        error.into_iter().for_each(|error| result.push(error));
+        result
     }
 
-    /// Adds the findings of one of a schema's checks.
-    fn step(&mut self, other: Self) {
-        self.merge(other);
+    /// Adds the result of one check of the schema.
+    fn step(&mut self, rhs: Self) {
+        self.merge(rhs);
         self.passed += 1;
     }
 }
 
-fn validate(schema: &Schema, new: &Value, old: Option<&Value>, at: &Location<'_>) -> Found {
-    let mut found = Found::default();
+fn validate(schema: &Schema, new: &Value, old: Option<&Value>, at: &Location<'_>) -> ValidationResult {
+    let mut result = ValidationResult::default();
     let typed = !schema.types.is_empty() || !schema.format.is_empty();
     if new.is_null() {
-        found.merge(at.of_type(schema, new));
-        found.merge(Found::of(at.choice(schema, new)));
+        result.merge(at.of_type(schema, new));
+        result.merge(ValidationResult::of(at.choice(schema, new)));
     } else {
         if typed {
-            found.step(at.of_type(schema, new));
+            result.step(at.of_type(schema, new));
         }
-        found.step(at.combined(schema, new, old));
+        result.step(at.composition(schema, new, old));
         match new {
             Value::String(text) => {
-                found.step(Found::of(at.text(schema, text)));
+                result.step(ValidationResult::of(at.text(schema, text)));
                 if is_checked(&schema.format) {
-                    found.step(at.format(schema, text));
+                    result.step(at.format(schema, text));
                 }
             }
             Value::Number(number) => {
-                let mut inner = Found { passed: 1, ..Found::default() };
+                let mut inner = ValidationResult { passed: 1, ..ValidationResult::default() };
                 numbers::check(schema, number, at, &mut inner);
-                found.step(inner);
+                result.step(inner);
             }
-            Value::Array(items) => found.step(at.items(schema, items, old)),
+            Value::Array(items) => result.step(at.items(schema, items, old)),
             _ => {}
         }
-        found.step(Found::of(at.choice(schema, new)));
+        result.step(ValidationResult::of(at.choice(schema, new)));
         if let Value::Object(fields) = new {
-            found.step(at.fields(schema, fields, old));
+            result.step(at.fields(schema, fields, old));
         }
-        found.passed += 1;
+        result.passed += 1;
     }
-    // What has not changed may stay.
+    // An unchanged value may stay invalid.
     if old == Some(new) {
-        found.errors.clear();
-        found.known.clear();
+        result.errors.clear();
+        result.error_texts.clear();
     }
-    found
+    result
 }
 
 pub(super) struct Location<'a> {
@@ -119,7 +119,7 @@ pub(super) struct Location<'a> {
 }
 
 impl Location<'_> {
-    /// The path of a field's error.
+    /// The field path of an error.
     fn field(&self) -> String {
         self.below(self.path.trim_start_matches('.'))
     }
@@ -133,30 +133,30 @@ impl Location<'_> {
         }
     }
 
-    pub(super) fn invalid(&self, value: impl Into<Value>, what: &str) -> FieldError {
-        FieldError::invalid(&self.field(), value, format!("{} in body {what}", self.path))
+    pub(super) fn invalid(&self, value: impl Into<Value>, message: &str) -> FieldError {
+        FieldError::invalid(&self.field(), value, format!("{} in body {message}", self.path))
     }
 
     /// An error that upstream reports without a field.
-    pub(super) fn general(&self, what: String) -> FieldError {
-        FieldError::invalid(&self.below(""), "", what)
+    pub(super) fn general(&self, message: String) -> FieldError {
+        FieldError::invalid(&self.below(""), "", message)
     }
 
-    /// An error of the value itself, in these words.
-    pub(super) fn worded(&self, value: impl Into<Value>, what: String) -> FieldError {
-        FieldError::invalid(&self.field(), value, what)
+    /// An error about the value, with this message.
+    pub(super) fn worded(&self, value: impl Into<Value>, message: String) -> FieldError {
+        FieldError::invalid(&self.field(), value, message)
     }
 
-    fn wrong_type(&self, wanted: &str, found: &str) -> Found {
-        let why = format!("{} in body must be of type {wanted}: {}", self.path, crate::go_format::quote(found));
-        Found::of(Some(FieldError::wrong_type(&self.field(), found, why)))
+    fn wrong_type(&self, expected: &str, result: &str) -> ValidationResult {
+        let why = format!("{} in body must be of type {expected}: {}", self.path, crate::go_format::quote(result));
+        ValidationResult::of(Some(FieldError::wrong_type(&self.field(), result, why)))
     }
 
-    fn of_type(&self, schema: &Schema, value: &Value) -> Found {
+    fn of_type(&self, schema: &Schema, value: &Value) -> ValidationResult {
         let has = |name: &str| schema.types.iter().any(|one| one == name);
-        let passed = Found { passed: 1, ..Found::default() };
+        let passed = ValidationResult { passed: 1, ..ValidationResult::default() };
         let types = schema.types.join(",");
-        let (found, format) = match value {
+        let (result, format) = match value {
             Value::Null if schema.types.is_empty() || schema.nullable => return passed,
             Value::Null => return self.wrong_type(&types, "null"),
             Value::Bool(_) => ("boolean", ""),
@@ -166,18 +166,18 @@ impl Location<'_> {
             Value::Array(_) => ("array", ""),
             Value::Object(_) => ("object", ""),
         };
-        let float = (found == "number").then(|| value.as_f64()).flatten();
+        let float = (result == "number").then(|| value.as_f64()).flatten();
         let whole_float = float.is_some_and(numbers::is_integer) && has("integer");
-        let fits = has(found) || whole_float || found == "integer" && has("number");
+        let fits = has(result) || whole_float || result == "integer" && has("number");
         if matches!(value, Value::String(_) | Value::Array(_)) {
-            // A text of a format is the format's to judge.
+            // The format decides about a text with a format.
             if !schema.format.is_empty() && !has("number") && !has("integer") {
                 return passed;
             }
         } else if !schema.format.is_empty() && !fits && format != schema.format {
             return self.wrong_type(&schema.format, format);
         }
-        if fits { passed } else { self.wrong_type(&types, found) }
+        if fits { passed } else { self.wrong_type(&types, result) }
     }
 
     fn choice(&self, schema: &Schema, value: &Value) -> Option<FieldError> {
@@ -203,46 +203,47 @@ impl Location<'_> {
         Some(self.invalid(text, &format!("should match '{pattern}'")))
     }
 
-    fn format(&self, schema: &Schema, text: &str) -> Found {
-        match judge(&schema.format, text) {
-            Verdict::Fits => Found::default(),
-            Verdict::Fails => self.wrong_type(&schema.format, text),
-            Verdict::Open => {
-                Found { open: Some(format!("the value {text:?} of the format {}", schema.format)), ..Found::default() }
-            }
+    fn format(&self, schema: &Schema, text: &str) -> ValidationResult {
+        match check_format(&schema.format, text) {
+            FormatMatch::Fits => ValidationResult::default(),
+            FormatMatch::Fails => self.wrong_type(&schema.format, text),
+            FormatMatch::Unknown => ValidationResult {
+                undecided: Some(format!("the value {text:?} of the format {}", schema.format)),
+                ..ValidationResult::default()
+            },
         }
     }
 
-    fn items(&self, schema: &Schema, items: &[Value], old: Option<&Value>) -> Found {
-        let mut found = Found::default();
+    fn items(&self, schema: &Schema, items: &[Value], old: Option<&Value>) -> ValidationResult {
+        let mut result = ValidationResult::default();
         if let Some(of) = &schema.items {
             let pairs = pairs(schema, old);
             for (at, item) in items.iter().enumerate() {
                 let before =
                     if pairs.is_empty() { None } else { pairs.get(&keys_of(schema, item).to_string()).copied() };
                 let path = format!("{}[{at}]", self.path);
-                found.merge(validate(of, item, before, &Location { path: &path, ..*self }));
+                result.merge(validate(of, item, before, &Location { path: &path, ..*self }));
             }
         }
         let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
         if let Some(least) = schema.numbers.min_items.filter(|least| size < *least) {
-            found.push(self.invalid(size, &format!("should have at least {least} items")));
+            result.push(self.invalid(size, &format!("should have at least {least} items")));
         }
         if let Some(most) = schema.numbers.max_items.filter(|most| size > *most) {
-            found.push(FieldError::too_many(&self.field(), items.len(), most));
+            result.push(FieldError::too_many(&self.field(), items.len(), most));
         }
-        found.passed += 1;
-        found
+        result.passed += 1;
+        result
     }
 
-    fn fields(&self, schema: &Schema, fields: &Map<String, Value>, old: Option<&Value>) -> Found {
-        let mut found = Found::default();
+    fn fields(&self, schema: &Schema, fields: &Map<String, Value>, old: Option<&Value>) -> ValidationResult {
+        let mut result = ValidationResult::default();
         let size = i64::try_from(fields.len()).unwrap_or(i64::MAX);
         if let Some(least) = schema.numbers.min_properties.filter(|least| size < *least) {
-            found.push(self.invalid(size, &format!("should have at least {least} properties")));
+            result.push(self.invalid(size, &format!("should have at least {least} properties")));
         }
         if let Some(most) = schema.numbers.max_properties.filter(|most| size > *most) {
-            found.push(FieldError::too_many(&self.field(), fields.len(), most));
+            result.push(FieldError::too_many(&self.field(), fields.len(), most));
         }
         for (name, value) in fields {
             let before = old.and_then(|old| old.get(name));
@@ -251,86 +252,87 @@ impl Location<'_> {
                 (_, path) => format!("{path}.{name}"),
             };
             if let Some(of) = schema.property(name) {
-                found.merge(validate(of, value, before, &Location { path: &path, ..*self }));
-            } else if matches!(schema.additional, Additional::Any(false)) {
+                result.merge(validate(of, value, before, &Location { path: &path, ..*self }));
+            } else if matches!(schema.additional, AdditionalProperties::Any(false)) {
                 let why = format!("{}.{name} in body is a forbidden property", self.path);
-                found.push(FieldError::invalid(&self.field(), name.as_str(), why));
+                result.push(FieldError::invalid(&self.field(), name.as_str(), why));
             }
         }
         for name in schema.required.iter().filter(|name| !fields.contains_key(*name)) {
             let path = format!("{}.{name}", self.path);
-            found.push(FieldError::required(&self.below(path.trim_start_matches('.')), ""));
+            result.push(FieldError::required(&self.below(path.trim_start_matches('.')), ""));
         }
-        found
+        result
     }
 
     /// `allOf`, `anyOf`, `oneOf` and `not`.
-    fn combined(&self, schema: &Schema, new: &Value, old: Option<&Value>) -> Found {
-        let mut found = Found::default();
-        // Only what is below a value is compared with what was there before.
+    fn composition(&self, schema: &Schema, new: &Value, old: Option<&Value>) -> ValidationResult {
+        let mut result = ValidationResult::default();
+        // Ratcheting applies to nested values only.
         let old = old.filter(|old| *old != new);
-        let tried = |one: &Schema| validate(one, new, old, self);
+        let attempt = |one: &Schema| validate(one, new, old, self);
         let path = crate::go_format::quote(self.path);
         if !schema.any_of.is_empty() {
-            let (mut first, mut best): (Option<Found>, Option<Found>) = (None, None);
-            for result in schema.any_of.iter().map(tried) {
-                found.open = found.open.take().or_else(|| result.open.clone());
-                if result.errors.is_empty() {
-                    (first, best) = (Some(result), None);
+            let (mut first, mut best): (Option<ValidationResult>, Option<ValidationResult>) = (None, None);
+            for one in schema.any_of.iter().map(attempt) {
+                result.undecided = result.undecided.take().or_else(|| one.undecided.clone());
+                if one.errors.is_empty() {
+                    (first, best) = (Some(one), None);
                     break;
                 }
-                if best.as_ref().is_none_or(|best| result.passed > best.passed) {
-                    best = Some(result);
+                if best.as_ref().is_none_or(|best| one.passed > best.passed) {
+                    best = Some(one);
                 }
             }
             if first.is_none() {
-                found.push(self.general(format!("{path} must validate at least one schema (anyOf)")));
+                result.push(self.general(format!("{path} must validate at least one schema (anyOf)")));
             }
-            found.merge(best.or(first).unwrap_or_default());
+            result.merge(best.or(first).unwrap_or_default());
         }
         if !schema.one_of.is_empty() {
-            let (mut first, mut best, mut valid): (Option<Found>, Option<Found>, usize) = (None, None, 0);
-            for result in schema.one_of.iter().map(tried) {
-                found.open = found.open.take().or_else(|| result.open.clone());
-                if result.errors.is_empty() {
-                    (valid, best, first) = (valid + 1, None, first.or(Some(result)));
-                } else if valid == 0 && best.as_ref().is_none_or(|best| result.passed > best.passed) {
-                    best = Some(result);
+            let (mut first, mut best, mut valid): (Option<ValidationResult>, Option<ValidationResult>, usize) =
+                (None, None, 0);
+            for one in schema.one_of.iter().map(attempt) {
+                result.undecided = result.undecided.take().or_else(|| one.undecided.clone());
+                if one.errors.is_empty() {
+                    (valid, best, first) = (valid + 1, None, first.or(Some(one)));
+                } else if valid == 0 && best.as_ref().is_none_or(|best| one.passed > best.passed) {
+                    best = Some(one);
                 }
             }
-            let what = match valid {
+            let message = match valid {
                 0 => "Found none valid".to_owned(),
                 more => format!("Found {more} valid alternatives"),
             };
             if valid == 1 {
-                found.merge(first.unwrap_or_default());
+                result.merge(first.unwrap_or_default());
             } else {
-                found.push(self.general(format!("{path} must validate one and only one schema (oneOf). {what}")));
-                found.merge(best.unwrap_or_default());
+                result.push(self.general(format!("{path} must validate one and only one schema (oneOf). {message}")));
+                result.merge(best.unwrap_or_default());
             }
         }
         if !schema.all_of.is_empty() {
-            let all: Vec<Found> = schema.all_of.iter().map(tried).collect();
-            let valid = all.iter().filter(|result| result.errors.is_empty()).count();
+            let all: Vec<ValidationResult> = schema.all_of.iter().map(attempt).collect();
+            let valid = all.iter().filter(|one| one.errors.is_empty()).count();
             let (whole, none) = (valid == all.len(), if valid == 0 { ". None validated" } else { "" });
-            all.into_iter().for_each(|result| found.merge(result));
+            all.into_iter().for_each(|one| result.merge(one));
             if !whole {
-                found.push(self.general(format!("{path} must validate all the schemas (allOf){none}")));
+                result.push(self.general(format!("{path} must validate all the schemas (allOf){none}")));
             }
         }
-        if let Some(result) = schema.not.as_deref().map(tried) {
-            found.open = found.open.take().or(result.open);
-            if result.errors.is_empty() {
-                found.push(self.general(format!("{path} must not validate the schema (not)")));
+        if let Some(negated) = schema.not.as_deref().map(attempt) {
+            result.undecided = result.undecided.take().or(negated.undecided);
+            if negated.errors.is_empty() {
+                result.push(self.general(format!("{path} must not validate the schema (not)")));
             }
         }
-        found.passed += 1;
-        found
+        result.passed += 1;
+        result
     }
 }
 
-/// Whether a value is one of those that are allowed: Go converts it to the type of the choice
-/// before it compares. Null is never one.
+/// Whether a value equals an enum choice. Go converts the value to the type of the choice before
+/// comparing; null never matches.
 fn equals_choice(value: &Value, choice: &Value) -> bool {
     match (value, choice) {
         (Value::Null, _) | (_, Value::Null) => false,
@@ -349,7 +351,7 @@ fn equals_choice(value: &Value, choice: &Value) -> bool {
     }
 }
 
-/// The items of an old list of the type `map` by their keys; of equal ones the first.
+/// The items of an old `map` list by their keys; the first of equal ones.
 fn pairs<'a>(schema: &Schema, old: Option<&'a Value>) -> BTreeMap<String, &'a Value> {
     let mut pairs = BTreeMap::new();
     let old = old.filter(|_| schema.list_type == "map").and_then(Value::as_array);

@@ -1,14 +1,14 @@
-//! The paths of kinds, with what can be done at each. Upstream: `endpoints/installer.go`.
+//! The paths of kinds and their operations. Upstream: `endpoints/installer.go`.
 
 use serde_json::{Map, Value, json};
 
 use super::{path_of, schemas};
-use crate::kinds::Kind;
+use crate::kinds::ResourceKind;
 
-/// What a parameter is.
+/// The name and the type of a query parameter.
 type Parameter = (&'static str, &'static str);
 
-const LISTED: [Parameter; 11] = [
+const LIST_PARAMETERS: [Parameter; 11] = [
     ("allowWatchBookmarks", "boolean"),
     ("continue", "string"),
     ("fieldSelector", "string"),
@@ -21,9 +21,10 @@ const LISTED: [Parameter; 11] = [
     ("timeoutSeconds", "integer"),
     ("watch", "boolean"),
 ];
-const WRITTEN: [Parameter; 3] = [("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string")];
-const FORCED: Parameter = ("force", "boolean");
-const DELETED: [Parameter; 5] = [
+const WRITE_PARAMETERS: [Parameter; 3] =
+    [("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string")];
+const FORCE_PARAMETER: Parameter = ("force", "boolean");
+const DELETE_PARAMETERS: [Parameter; 5] = [
     ("dryRun", "string"),
     ("gracePeriodSeconds", "integer"),
     ("ignoreStoreReadErrorWithClusterBreakingPotential", "boolean"),
@@ -31,12 +32,12 @@ const DELETED: [Parameter; 5] = [
     ("propagationPolicy", "string"),
 ];
 
-/// The paths of the kinds of one version of a group.
-pub(super) fn of(kinds: &[&'static Kind]) -> Map<String, Value> {
+/// The paths of the kinds of one group version.
+pub(super) fn of(kinds: &[&'static ResourceKind]) -> Map<String, Value> {
     let mut paths = Map::new();
     if let Some(kind) = kinds.first() {
         let answer = schemas::full_name("APIResourceList");
-        let responses = json!({"200": answered(&answer, false, kind), "401": {}});
+        let responses = json!({"200": response_of(&answer, false, kind), "401": {}});
         let resources = json!({"tags": [tag(kind)], "operationId": format!("get{}APIResources", prefix(kind)), "responses": responses});
         paths.insert(format!("/{}/", path_of(kind)), json!({"get": resources}));
     }
@@ -46,21 +47,22 @@ pub(super) fn of(kinds: &[&'static Kind]) -> Map<String, Value> {
     paths
 }
 
-fn add(paths: &mut Map<String, Value>, kind: &Kind) {
+fn add(paths: &mut Map<String, Value>, kind: &ResourceKind) {
     let base = format!("/{}", path_of(kind));
     let all = format!("{base}/{}", kind.plural);
-    let own = Kinded { kind, suffix: "", of: (kind.group, kind.version, kind.kind), schema: schemas::name_of(kind) };
+    let own =
+        OpenApiTarget { kind, suffix: "", of: (kind.group, kind.version, kind.kind), schema: schemas::name_of(kind) };
     let within: &[&str] = if kind.namespaced { &["namespace"] } else { &[] };
     let collection =
         if kind.namespaced { format!("{base}/namespaces/{{namespace}}/{}", kind.plural) } else { all.clone() };
     if kind.namespaced {
-        let parameters = queries(&sorted(&[&LISTED, &[("pretty", "string")]]));
+        let parameters = queries(&sorted(&[&LIST_PARAMETERS, &[("pretty", "string")]]));
         let list = own.list(&format!("list{}{}ForAllNamespaces", prefix(kind), kind.kind), &[]);
         paths.insert(all, json!({"get": list, "parameters": parameters}));
     }
     let mut item = Map::new();
     let at = format!("{}{}{}", prefix(kind), if kind.namespaced { "Namespaced" } else { "" }, kind.kind);
-    item.insert("get".to_owned(), own.list(&format!("list{at}"), &LISTED));
+    item.insert("get".to_owned(), own.list(&format!("list{at}"), &LIST_PARAMETERS));
     item.insert("post".to_owned(), own.write("post", &format!("create{at}")));
     if kind.verbs().contains(&"deletecollection") {
         let of = format!("delete{}Collection{}", prefix(kind), &at[prefix(kind).len()..]);
@@ -87,13 +89,13 @@ fn add(paths: &mut Map<String, Value>, kind: &Kind) {
             _ => (own.of, &["get", "put", "patch"]),
         };
         let schema = if of == own.of { own.schema.clone() } else { schemas::full_name(of.2) };
-        let part = Kinded { kind, suffix: &suffix, of, schema };
+        let part = OpenApiTarget { kind, suffix: &suffix, of, schema };
         let mut item = part.read_and_write(&at, verbs);
         let mut all = parameters(&within);
         if let [only] = verbs {
-            // Where there is one operation its parameters stand beside the path's.
+            // A single operation shares its parameters with the path.
             item[*only].as_object_mut().and_then(|operation| operation.remove("parameters"));
-            let both = sorted(&[&WRITTEN, &[("pretty", "string")]]);
+            let both = sorted(&[&WRITE_PARAMETERS, &[("pretty", "string")]]);
             let queries = queries(&both);
             let names = all.as_array().into_iter().flatten().filter(|one| one["in"] == "path").cloned();
             let mut every: Vec<Value> = names.chain(queries.as_array().cloned().unwrap_or_default()).collect();
@@ -105,15 +107,15 @@ fn add(paths: &mut Map<String, Value>, kind: &Kind) {
     }
 }
 
-/// A resource or a subresource.
-struct Kinded<'a> {
-    kind: &'a Kind,
+/// The target of operations: a resource or a subresource.
+struct OpenApiTarget<'a> {
+    kind: &'a ResourceKind,
     suffix: &'a str,
     of: (&'a str, &'a str, &'a str),
     schema: String,
 }
 
-impl Kinded<'_> {
+impl OpenApiTarget<'_> {
     fn operation(&self, action: &str, id: &str, parameters: &[Parameter], responses: &Value) -> Value {
         let (group, version, kind) = self.of;
         let mut operation = json!({"tags": [tag(self.kind)], "operationId": format!("{id}{}", self.suffix),
@@ -126,14 +128,14 @@ impl Kinded<'_> {
     }
 
     fn list(&self, id: &str, parameters: &[Parameter]) -> Value {
-        let answer = answered(&schemas::list_name_of(self.kind), true, self.kind);
+        let answer = response_of(&schemas::list_name_of(self.kind), true, self.kind);
         self.operation("list", id, parameters, &json!({"200": answer, "401": {}}))
     }
 
     fn read_and_write(&self, at: &str, methods: &[&str]) -> Map<String, Value> {
         let operation = |method: &str| match method {
             "get" => {
-                let responses = json!({"200": answered(&self.schema, false, self.kind), "401": {}});
+                let responses = json!({"200": response_of(&self.schema, false, self.kind), "401": {}});
                 self.operation("get", &format!("read{at}"), &[], &responses)
             }
             "put" => self.write("put", &format!("replace{at}")),
@@ -144,14 +146,14 @@ impl Kinded<'_> {
     }
 
     fn write(&self, method: &str, id: &str) -> Value {
-        let answer = answered(&self.schema, false, self.kind);
+        let answer = response_of(&self.schema, false, self.kind);
         let mut responses = json!({"200": answer, "201": answer, "401": {}});
         if method == "post" {
             responses["202"] = answer;
         }
-        let mut parameters = WRITTEN.to_vec();
+        let mut parameters = WRITE_PARAMETERS.to_vec();
         let body = if method == "patch" {
-            parameters.push(FORCED);
+            parameters.push(FORCE_PARAMETER);
             let schema = reference(schemas::PATCH);
             let forms = ["apply-patch+yaml", "json-patch+json", "merge-patch+json", "strategic-merge-patch+json"];
             let forms = forms.iter().filter(|form| self.kind.custom.is_none() || !form.starts_with("strategic"));
@@ -168,17 +170,17 @@ impl Kinded<'_> {
 
     fn delete(&self, action: &str, id: &str) -> Value {
         let done = schemas::full_name("Status");
-        // Some kinds are answered as they were.
+        // Some kinds return the deleted object.
         let done = if self.kind.returns_deleted && action == "delete" { self.schema.clone() } else { done };
-        let answer = answered(&done, false, self.kind);
+        let answer = response_of(&done, false, self.kind);
         let mut responses = json!({"200": answer, "401": {}});
         let some: Vec<Parameter> =
-            LISTED.into_iter().filter(|(name, _)| !matches!(*name, "allowWatchBookmarks" | "watch")).collect();
+            LIST_PARAMETERS.into_iter().filter(|(name, _)| !matches!(*name, "allowWatchBookmarks" | "watch")).collect();
         let parameters = if action == "delete" {
             responses["202"] = answer;
-            DELETED.to_vec()
+            DELETE_PARAMETERS.to_vec()
         } else {
-            sorted(&[&some, &DELETED])
+            sorted(&[&some, &DELETE_PARAMETERS])
         };
         let mut operation = self.operation(action, id, &parameters, &responses);
         operation["requestBody"] =
@@ -191,8 +193,8 @@ fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// An answer of this type, in every form.
-fn answered(name: &str, streams: bool, kind: &Kind) -> Value {
+/// A response of this type, in every media type.
+fn response_of(name: &str, streams: bool, kind: &ResourceKind) -> Value {
     let forms: &[&str] = match (streams, kind.custom.is_some()) {
         (_, true) => &["application/json", "application/yaml"],
         (false, false) => &["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"],
@@ -221,27 +223,27 @@ fn queries(parameters: &[Parameter]) -> Value {
     parameters.iter().map(one).collect()
 }
 
-/// The parameters of a path, and the one that all have.
+/// The parameters of a path, and `pretty`, which all paths have.
 fn parameters(within: &[&str]) -> Value {
     let text = json!({"type": "string", "uniqueItems": true});
     let names = within.iter().map(|name| json!({"name": name, "in": "path", "required": true, "schema": text}));
     names.chain([json!({"name": "pretty", "in": "query", "schema": text})]).collect()
 }
 
-/// `apps_v1`, `core_v1`.
-fn tag(kind: &Kind) -> String {
+/// The tag of a kind, such as `apps_v1` or `core_v1`.
+fn tag(kind: &ResourceKind) -> String {
     format!("{}_{}", words(kind).join(""), kind.version)
 }
 
-/// `AppsV1`, `CoreV1`.
-fn prefix(kind: &Kind) -> String {
+/// The prefix of operation ids, such as `AppsV1` or `CoreV1`.
+fn prefix(kind: &ResourceKind) -> String {
     let capital = |word: &String| word[..1].to_uppercase() + &word[1..];
     let version = capital(&kind.version.to_owned());
     words(kind).iter().map(capital).collect::<String>() + &version
 }
 
-/// The group's words, without Kubernetes' own domain.
-fn words(kind: &Kind) -> Vec<String> {
+/// The segments of the group without Kubernetes' domain.
+fn words(kind: &ResourceKind) -> Vec<String> {
     match kind.group {
         "" => vec!["core".to_owned()],
         group => {

@@ -1,28 +1,28 @@
-//! Schemas of types. Upstream: the generated `GetOpenAPIDefinitions`.
+//! OpenAPI schemas of types. Upstream: the generated `GetOpenAPIDefinitions`.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::api::{Documented, Field, Merging, TYPES, bare};
-use crate::kinds::Kind;
+use crate::api::{FieldDeclaration, Merging, OpenApiHints, TYPES, bare};
+use crate::kinds::ResourceKind;
 
-/// Which version of OpenAPI schemas are of.
+/// The OpenAPI version of schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Draft {
+pub(super) enum OpenApiVersion {
     V2,
     V3,
 }
 
-/// Types that every group has, because its paths use them.
+/// Types that the paths of every group use.
 const EVERYWHERE: [&str; 3] = ["DeleteOptions", "Status", "WatchEvent"];
-/// The type of patches, which has no fields.
+/// The schema of patches, which has no fields.
 pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// The schemas of these kinds, of their lists and of what they are made of.
-pub(super) fn of(kinds: &[&'static Kind], draft: Draft) -> Map<String, Value> {
-    let mut schemas = Schemas { draft, done: BTreeSet::new(), schemas: Map::new() };
+/// The schemas of these kinds, of their lists, and of all types that they refer to.
+pub(super) fn of(kinds: &[&'static ResourceKind], draft: OpenApiVersion) -> Map<String, Value> {
+    let mut schemas = SchemaBuilder { draft, done: BTreeSet::new(), schemas: Map::new() };
     let mut groups: Vec<(&str, &str)> = kinds.iter().map(|kind| (kind.group, kind.version)).collect();
     groups.sort_unstable();
     groups.dedup();
@@ -30,7 +30,7 @@ pub(super) fn of(kinds: &[&'static Kind], draft: Draft) -> Map<String, Value> {
         schemas.add(name);
         let own = groups.iter().filter(|(group, _)| !group.is_empty());
         let known = std::iter::once(&("", "v1")).chain(own);
-        let known: Vec<Value> = known.map(|(group, version)| named(group, version, name)).collect();
+        let known: Vec<Value> = known.map(|(group, version)| group_version_kind(group, version, name)).collect();
         // A Status is the same in all groups.
         let known = if name == "Status" { &known[..1] } else { &known[..] };
         schemas.schemas[&full_name(name)]["x-kubernetes-group-version-kind"] = json!(known);
@@ -49,7 +49,8 @@ pub(super) fn of(kinds: &[&'static Kind], draft: Draft) -> Map<String, Value> {
         ] {
             if kind.subresources.contains(&name) {
                 schemas.add(of);
-                schemas.schemas[&full_name(of)]["x-kubernetes-group-version-kind"] = json!([named(group, version, of)]);
+                schemas.schemas[&full_name(of)]["x-kubernetes-group-version-kind"] =
+                    json!([group_version_kind(group, version, of)]);
             }
         }
     }
@@ -60,7 +61,7 @@ pub(super) fn of(kinds: &[&'static Kind], draft: Draft) -> Map<String, Value> {
 }
 
 /// The name of a kind's schema.
-pub(super) fn name_of(kind: &Kind) -> String {
+pub(super) fn name_of(kind: &ResourceKind) -> String {
     match kind.custom {
         None => full_name(kind.type_name()),
         Some(_) => format!("{}.{}.{}", reversed(kind.group), kind.version, kind.kind),
@@ -68,23 +69,23 @@ pub(super) fn name_of(kind: &Kind) -> String {
 }
 
 /// The name of the schema of a kind's list.
-pub(super) fn list_name_of(kind: &Kind) -> String {
+pub(super) fn list_name_of(kind: &ResourceKind) -> String {
     let name = name_of(kind);
     format!("{}{}", name.strip_suffix(kind.kind).unwrap_or_default(), kind.list_kind())
 }
 
-/// `com.example` of `example.com`.
+/// Reverses a domain: `com.example` of `example.com`.
 fn reversed(group: &str) -> String {
     group.rsplit('.').collect::<Vec<_>>().join(".")
 }
 
-fn named(group: &str, version: &str, kind: &str) -> Value {
+fn group_version_kind(group: &str, version: &str, kind: &str) -> Value {
     json!({"group": group, "kind": kind, "version": version})
 }
 
-/// `io.k8s.api.apps.v1.Deployment`.
+/// The schema name of a type, such as `io.k8s.api.apps.v1.Deployment`.
 pub(super) fn full_name(name: &str) -> String {
-    let package = TYPES.place(name).map_or("", |place| TYPES.get(place).package.as_str());
+    let package = TYPES.index_of(name).map_or("", |type_index| TYPES.get(type_index).package.as_str());
     let name = bare(name);
     match package {
         "meta.v1" => format!("{META}.{name}"),
@@ -93,40 +94,43 @@ pub(super) fn full_name(name: &str) -> String {
     }
 }
 
-struct Schemas {
-    draft: Draft,
+struct SchemaBuilder {
+    draft: OpenApiVersion,
     done: BTreeSet<String>,
     schemas: Map<String, Value>,
 }
 
-impl Schemas {
-    fn add_kind(&mut self, kind: &'static Kind) {
+impl SchemaBuilder {
+    fn add_kind(&mut self, kind: &'static ResourceKind) {
         self.add(kind.type_name());
         let name = full_name(kind.type_name());
-        self.schemas[&name]["x-kubernetes-group-version-kind"] = json!([named(kind.group, kind.version, kind.kind)]);
+        self.schemas[&name]["x-kubernetes-group-version-kind"] =
+            json!([group_version_kind(kind.group, kind.version, kind.kind)]);
         self.add_list(kind, &name);
     }
 
-    fn add_list(&mut self, kind: &Kind, name: &str) {
+    fn add_list(&mut self, kind: &ResourceKind, name: &str) {
         self.add("ListMeta");
-        let of =
-            |schema: Value| if self.draft == Draft::V3 { json!({"default": {}, "allOf": [schema]}) } else { schema };
+        let of = |schema: Value| {
+            if self.draft == OpenApiVersion::V3 { json!({"default": {}, "allOf": [schema]}) } else { schema }
+        };
         let item = if kind.custom.is_some() { self.reference(name) } else { of(self.reference(name)) };
         let text = json!({"type": "string"});
         let meta = self.reference(&full_name("ListMeta"));
-        let meta = if kind.custom.is_some() && self.draft == Draft::V3 { json!({"allOf": [meta]}) } else { of(meta) };
+        let meta =
+            if kind.custom.is_some() && self.draft == OpenApiVersion::V3 { json!({"allOf": [meta]}) } else { of(meta) };
         let list = json!({"type": "object", "required": ["items"],
             "properties": {"apiVersion": text, "kind": text, "items": {"type": "array", "items": item}, "metadata": meta},
-            "x-kubernetes-group-version-kind": [named(kind.group, kind.version, &kind.list_kind())]});
+            "x-kubernetes-group-version-kind": [group_version_kind(kind.group, kind.version, &kind.list_kind())]});
         self.schemas.insert(list_name_of(kind), list);
     }
 
-    /// The schema of a definition, with what every object has.
-    fn add_custom(&mut self, kind: &Kind) {
+    /// Adds the schema of a definition, with the fields of every object.
+    fn add_custom(&mut self, kind: &ResourceKind) {
         let Some(custom) = kind.custom else { return };
         self.add("ObjectMeta");
         let mut schema = custom.document.clone();
-        if self.draft == Draft::V2 {
+        if self.draft == OpenApiVersion::V2 {
             without_v3(&mut schema);
         }
         let meta = self.reference(&full_name("ObjectMeta"));
@@ -134,14 +138,15 @@ impl Schemas {
         schema["type"] = "object".into();
         schema["properties"]["apiVersion"] = text.clone();
         schema["properties"]["kind"] = text;
-        schema["properties"]["metadata"] = if self.draft == Draft::V3 { json!({"allOf": [meta]}) } else { meta };
-        schema["x-kubernetes-group-version-kind"] = json!([named(kind.group, kind.version, kind.kind)]);
+        schema["properties"]["metadata"] =
+            if self.draft == OpenApiVersion::V3 { json!({"allOf": [meta]}) } else { meta };
+        schema["x-kubernetes-group-version-kind"] = json!([group_version_kind(kind.group, kind.version, kind.kind)]);
         let name = name_of(kind);
         self.schemas.insert(name.clone(), schema);
         self.add_list(kind, &name);
     }
 
-    /// Types that are one of several things, which the table has no fields of.
+    /// Adds types with alternatives, for which the type table has no fields.
     fn add_schemas_of_schemas(&mut self) {
         for name in ["JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"] {
             let name = format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.{name}");
@@ -149,15 +154,15 @@ impl Schemas {
         }
     }
 
-    /// Adds a type and what it is made of.
+    /// Adds a type and the types that it refers to.
     fn add(&mut self, name: &str) {
         if !self.done.insert(name.to_owned()) {
             return;
         }
-        let Some(place) = TYPES.place(name) else { return };
-        let of = TYPES.get(place);
+        let Some(type_index) = TYPES.index_of(name) else { return };
+        let of = TYPES.get(type_index);
         let required: Vec<&String> =
-            of.fields.iter().filter(|(_, field)| field.documented.required).map(|(name, _)| name).collect();
+            of.fields.iter().filter(|(_, field)| field.openapi.required).map(|(name, _)| name).collect();
         let mut schema = json!({"type": "object"});
         if !required.is_empty() {
             schema["required"] = json!(required);
@@ -173,16 +178,16 @@ impl Schemas {
         self.schemas.insert(full_name(name), schema);
     }
 
-    fn property(&mut self, field: &Field) -> Value {
+    fn property(&mut self, field: &FieldDeclaration) -> Value {
         let mut schema = self.shape(&field.go, field.pointer);
-        // Beside a reference nothing else can stand.
-        if self.draft == Draft::V3 && !schema["$ref"].is_null() {
+        // OpenAPI allows nothing else beside a reference.
+        if self.draft == OpenApiVersion::V3 && !schema["$ref"].is_null() {
             schema = json!({"allOf": [schema]});
         }
-        if let Some(default) = field.default.as_ref().filter(|_| self.draft == Draft::V3) {
+        if let Some(default) = field.default.as_ref().filter(|_| self.draft == OpenApiVersion::V3) {
             schema["default"] = default.clone();
         }
-        let Documented { values, strategy, .. } = &field.documented;
+        let OpenApiHints { values, strategy, .. } = &field.openapi;
         if !values.is_empty() {
             let of = match field.go.as_str() {
                 go if go.starts_with("[]") => &mut schema["items"],
@@ -210,7 +215,7 @@ impl Schemas {
         schema
     }
 
-    /// The schema of a Go type; `pointer`: without the default of its zero value.
+    /// The schema of a Go type; a pointer has no default.
     fn shape(&mut self, go: &str, pointer: bool) -> Value {
         if let Some(item) = go.strip_prefix("[]") {
             return json!({"type": "array", "items": self.item(item)});
@@ -225,11 +230,11 @@ impl Schemas {
             "float64" => json!({"type": "number", "format": "double"}),
             "string" => json!({"type": "string"}),
             "bytes" => json!({"type": "string", "format": "byte"}),
-            other => self.referred(other, pointer),
+            other => self.reference_to(other, pointer),
         }
     }
 
-    /// An element of a list or a map, which has the default of its type.
+    /// The schema of an element of a list or a map, with the default of its type.
     fn item(&mut self, go: &str) -> Value {
         let mut schema = self.shape(go.trim_start_matches('*'), go.starts_with('*'));
         let default = match go {
@@ -238,18 +243,18 @@ impl Schemas {
             "int32" | "int64" | "int" | "float64" => json!(0),
             _ => return schema,
         };
-        if self.draft == Draft::V3 {
+        if self.draft == OpenApiVersion::V3 {
             schema["default"] = default;
         }
         schema
     }
 
-    /// A type by its name.
-    fn referred(&mut self, go: &str, pointer: bool) -> Value {
+    /// A reference to a type.
+    fn reference_to(&mut self, go: &str, pointer: bool) -> Value {
         const API: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
         const NUMBER: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
-        let v3 = self.draft == Draft::V3;
-        let either = |one: &str, other: &str| json!({"oneOf": [{"type": one}, {"type": other}]});
+        let v3 = self.draft == OpenApiVersion::V3;
+        let either = |first: &str, second: &str| json!({"oneOf": [{"type": first}, {"type": second}]});
         let (name, schema) = match go {
             "quantity" if v3 => (API.to_owned(), either("string", "number")),
             "quantity" => (API.to_owned(), json!({"type": "string"})),
@@ -269,9 +274,9 @@ impl Schemas {
                 self.add(name);
                 let reference = self.reference(&full_name(name));
                 return match (self.draft, pointer) {
-                    (Draft::V2, _) => reference,
-                    (Draft::V3, true) => json!({"allOf": [reference]}),
-                    (Draft::V3, false) => json!({"allOf": [reference], "default": {}}),
+                    (OpenApiVersion::V2, _) => reference,
+                    (OpenApiVersion::V3, true) => json!({"allOf": [reference]}),
+                    (OpenApiVersion::V3, false) => json!({"allOf": [reference], "default": {}}),
                 };
             }
         };
@@ -281,12 +286,12 @@ impl Schemas {
     }
 
     fn reference(&self, name: &str) -> Value {
-        let of = if self.draft == Draft::V3 { "components/schemas" } else { "definitions" };
+        let of = if self.draft == OpenApiVersion::V3 { "components/schemas" } else { "definitions" };
         json!({"$ref": format!("#/{of}/{name}")})
     }
 }
 
-/// Takes out of a schema what OpenAPI 2 does not have.
+/// Removes the keywords that OpenAPI 2 lacks.
 fn without_v3(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

@@ -1,14 +1,14 @@
-//! The documents of the built-in kinds are whole: what they refer to is there.
+//! The documents of the built-in kinds are complete.
 
 use super::*;
 
-fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+fn references<'a>(value: &'a Value, references_found: &mut Vec<&'a str>) {
     match value {
         Value::Object(fields) => {
-            found.extend(fields.get("$ref").and_then(Value::as_str));
-            fields.values().for_each(|value| references(value, found));
+            references_found.extend(fields.get("$ref").and_then(Value::as_str));
+            fields.values().for_each(|value| references(value, references_found));
         }
-        Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+        Value::Array(items) => items.iter().for_each(|value| references(value, references_found)),
         _ => {}
     }
 }
@@ -18,7 +18,7 @@ fn document(path: &str) -> Value {
 }
 
 #[test]
-fn every_reference_is_to_a_schema_that_is_there() {
+fn every_reference_resolves() {
     let mut all: Vec<Value> = BUILT_IN.keys().map(|path| document(path)).collect();
     all.push(v2::document(&KINDS.iter().collect::<Vec<_>>()));
     for document in all {
@@ -33,7 +33,7 @@ fn every_reference_is_to_a_schema_that_is_there() {
 }
 
 #[test]
-fn a_deployment_is_described_as_upstream_describes_it() {
+fn deployment_schema_matches_upstream() {
     let apps = document("apis/apps/v1");
     let schemas = &apps["components"]["schemas"];
     assert_eq!(
@@ -53,7 +53,7 @@ fn a_deployment_is_described_as_upstream_describes_it() {
 }
 
 #[test]
-fn the_second_version_is_a_message_of_gnostic() {
+fn encodes_openapi_v2_as_gnostic_message() {
     let encoded = v2::encode(&v2::document(&[&KINDS[0]]));
     let fields: Vec<u32> = crate::protobuf::wire::fields(&encoded).map(|field| field.unwrap().0).collect();
     assert_eq!(fields, [1, 2, 8, 9]);

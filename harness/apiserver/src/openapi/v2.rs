@@ -1,25 +1,25 @@
-//! OpenAPI 2: the definitions of all kinds, for clients that know no version 3.
+//! OpenAPI 2: the definitions of all kinds, for clients without support for version 3.
 //!
-//! client-go reads this document in protobuf only, as `gnostic` describes it. It has no paths:
-//! which parameters a path has is said by version 3.
+//! client-go reads this document only in protobuf, as `gnostic` defines it. It has no paths;
+//! version 3 has the parameters of each path.
 
 use serde_json::{Value, json};
 
 use super::{minor, schemas};
-use crate::kinds::Kind;
+use crate::kinds::ResourceKind;
 use crate::protobuf::wire;
 
-/// As clients ask for it, with an `@` or a dot before the version.
+/// The media type in `Accept` headers, with an `@` or a dot before the version.
 pub(super) const PROTOBUF_ACCEPTED: &str = "com.github.proto-openapi.spec.v2";
-/// As it is answered.
+/// The media type of the response.
 pub(super) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-pub(super) fn document(kinds: &[&'static Kind]) -> Value {
+pub(super) fn document(kinds: &[&'static ResourceKind]) -> Value {
     json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": minor()}, "paths": {},
-        "definitions": schemas::of(kinds, schemas::Draft::V2)})
+        "definitions": schemas::of(kinds, schemas::OpenApiVersion::V2)})
 }
 
-/// The document as protobuf; the numbers are those of `openapiv2/OpenAPIv2.proto`.
+/// Encodes the document as protobuf; the field numbers are those of `openapiv2/OpenAPIv2.proto`.
 pub(super) fn encode(document: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     wire::text(&mut out, 1, text(&document["swagger"]));
@@ -28,7 +28,7 @@ pub(super) fn encode(document: &Value) -> Vec<u8> {
     wire::text(&mut info, 2, text(&document["info"]["version"]));
     wire::bytes(&mut out, 2, &info);
     wire::bytes(&mut out, 8, &[]);
-    wire::bytes(&mut out, 9, &named(&document["definitions"]));
+    wire::bytes(&mut out, 9, &named_schemas(&document["definitions"]));
     out
 }
 
@@ -36,8 +36,8 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Schemas by name.
-fn named(schemas: &Value) -> Vec<u8> {
+/// Encodes schemas by name.
+fn named_schemas(schemas: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in schemas.as_object().into_iter().flatten() {
         let mut one = Vec::new();
@@ -68,14 +68,14 @@ fn schema(value: &Value) -> Vec<u8> {
             "additionalProperties" if value.is_object() => wire::bytes(&mut out, 21, &within(1, &schema(value))),
             "type" => wire::bytes(&mut out, 22, &within(1, text(value).as_bytes())),
             "items" => wire::bytes(&mut out, 23, &within(1, &schema(value))),
-            "properties" => wire::bytes(&mut out, 25, &named(value)),
+            "properties" => wire::bytes(&mut out, 25, &named_schemas(value)),
             name if name.starts_with("x-") => {
                 let mut extension = Vec::new();
                 wire::text(&mut extension, 1, name);
                 wire::bytes(&mut extension, 2, &any(value));
                 wire::bytes(&mut out, 31, &extension);
             }
-            // What a definition says beyond that is of no use to clients of version 2.
+            // Clients of version 2 do not use anything else.
             _ => {}
         }
     }
@@ -86,7 +86,7 @@ fn strings(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// A value in YAML, of which JSON is a part.
+/// Encodes a value as YAML, which includes JSON.
 fn any(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     wire::text(&mut out, 2, &value.to_string());

@@ -1,4 +1,4 @@
-//! From the wire to JSON.
+//! Decodes protobuf to JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,22 +7,22 @@ use serde_json::{Map, Value, json};
 
 use super::wire::{self, Value as Wire, fields};
 use super::{ProtobufError, list_shape, text};
-use crate::api::{Field, Shape, TYPES};
+use crate::api::{FieldDeclaration, TYPES, ValueType};
 
-/// How deep messages may stand in each other, so that no body exhausts the stack.
+/// The maximum nesting of messages, so that no body exhausts the stack.
 const DEEPEST: usize = 100;
 
-type Read<T> = Result<T, ProtobufError>;
+type DecodeResult<T> = Result<T, ProtobufError>;
 
-/// A message of a type.
-pub(super) fn message(place: usize, bytes: &[u8]) -> Read<Map<String, Value>> {
+/// Decodes a message of a type.
+pub(super) fn message(type_index: usize, bytes: &[u8]) -> DecodeResult<Map<String, Value>> {
     let mut object = Map::new();
-    fill(&mut object, place, &[], bytes, 0)?;
+    fill(&mut object, type_index, &[], bytes, 0)?;
     Ok(object)
 }
 
-/// A list of objects.
-pub(super) fn list(item: usize, bytes: &[u8]) -> Read<Map<String, Value>> {
+/// Decodes a list of objects.
+pub(super) fn list(item: usize, bytes: &[u8]) -> DecodeResult<Map<String, Value>> {
     let (meta, item) = list_shape(item);
     let (mut metadata, mut items) = (json!({}), Vec::new());
     for field in fields(bytes) {
@@ -35,12 +35,18 @@ pub(super) fn list(item: usize, bytes: &[u8]) -> Read<Map<String, Value>> {
     Ok(Map::from_iter([("metadata".to_owned(), metadata), ("items".to_owned(), items.into())]))
 }
 
-/// Reads the fields whose numbers begin with `above` into an object.
-fn fill(object: &mut Map<String, Value>, place: usize, above: &[u32], bytes: &[u8], depth: usize) -> Read<()> {
+/// Decodes the fields whose numbers begin with `above` into an object.
+fn fill(
+    object: &mut Map<String, Value>,
+    type_index: usize,
+    above: &[u32],
+    bytes: &[u8],
+    depth: usize,
+) -> DecodeResult<()> {
     if depth > DEEPEST {
         return Err(ProtobufError("the messages are nested too deeply".to_owned()));
     }
-    let of_type = &TYPES.get(place).fields;
+    let of_type = &TYPES.get(type_index).fields;
     for field in fields(bytes) {
         let (number, value) = field?;
         let path = [above, &[number]].concat();
@@ -49,19 +55,25 @@ fn fill(object: &mut Map<String, Value>, place: usize, above: &[u32], bytes: &[u
         } else if let Wire::Bytes(inner) = value
             && of_type.values().any(|field| field.number.len() > path.len() && field.number.starts_with(&path))
         {
-            fill(object, place, &path, inner, depth + 1)?;
+            fill(object, type_index, &path, inner, depth + 1)?;
         }
     }
     Ok(())
 }
 
-fn read_field(object: &mut Map<String, Value>, name: &str, field: &Field, value: Wire<'_>, depth: usize) -> Read<()> {
+fn read_field(
+    object: &mut Map<String, Value>,
+    name: &str,
+    field: &FieldDeclaration,
+    value: Wire<'_>,
+    depth: usize,
+) -> DecodeResult<()> {
     match &field.shape {
-        Shape::List(item) => {
+        ValueType::List(item) => {
             let list = object.entry(name).or_insert_with(|| json!([]));
             let Value::Array(list) = list else { return Ok(()) };
             match (item.as_ref(), value) {
-                (Shape::Int(..) | Shape::Bool, Wire::Bytes(mut packed)) => {
+                (ValueType::Int(..) | ValueType::Bool, Wire::Bytes(mut packed)) => {
                     while !packed.is_empty() {
                         list.push(single(item, Wire::Varint(wire::read_varint(&mut packed)?), depth)?);
                     }
@@ -69,22 +81,22 @@ fn read_field(object: &mut Map<String, Value>, name: &str, field: &Field, value:
                 _ => list.push(single(item, value, depth)?),
             }
         }
-        Shape::Map(of) => {
-            let Wire::Bytes(entry) = value else { return Err(wrong(name)) };
-            let (mut key, mut held) = (String::new(), None);
+        ValueType::Map(of) => {
+            let Wire::Bytes(entry) = value else { return Err(wire_type_error(name)) };
+            let (mut key, mut entry_value) = (String::new(), None);
             for field in fields(entry) {
                 match field? {
                     (1, Wire::Bytes(text_of)) => key = text(text_of)?,
-                    (2, value) => held = Some(single(of, value, depth)?),
+                    (2, value) => entry_value = Some(single(of, value, depth)?),
                     _ => {}
                 }
             }
             let map = object.entry(name).or_insert_with(|| json!({}));
-            map[key] = held.unwrap_or_else(|| zero(of));
+            map[key] = entry_value.unwrap_or_else(|| zero(of));
         }
         shape => {
             let value = single(shape, value, depth)?;
-            // A time that is not set is an empty message.
+            // An empty message is an absent time.
             if !value.is_null() {
                 object.insert(name.to_owned(), value);
             }
@@ -93,73 +105,73 @@ fn read_field(object: &mut Map<String, Value>, name: &str, field: &Field, value:
     Ok(())
 }
 
-/// A value that stands alone.
-fn single(shape: &Shape, value: Wire<'_>, depth: usize) -> Read<Value> {
+/// Decodes a single value.
+fn single(shape: &ValueType, value: Wire<'_>, depth: usize) -> DecodeResult<Value> {
     Ok(match (shape, value) {
-        (Shape::Bool, Wire::Varint(number)) => json!(number != 0),
-        // Negative numbers have 64 bits, also those of 32.
-        (Shape::Int(least, _), Wire::Varint(number)) => match *least == i64::from(i32::MIN) {
+        (ValueType::Bool, Wire::Varint(number)) => json!(number != 0),
+        // Negative numbers have 64 bits, even for 32-bit fields.
+        (ValueType::Int(least, _), Wire::Varint(number)) => match *least == i64::from(i32::MIN) {
             true => json!(number as i32),
             false => json!(number as i64),
         },
-        (Shape::Float, Wire::Fixed64(bits)) => json!(f64::from_bits(bits)),
-        (Shape::Float, Wire::Fixed32(bits)) => json!(f32::from_bits(bits)),
-        (Shape::Text, Wire::Bytes(bytes)) => json!(text(bytes)?),
-        (Shape::Bytes, Wire::Bytes(bytes)) => json!(STANDARD.encode(bytes)),
-        (Shape::Struct(place), Wire::Bytes(bytes)) => {
+        (ValueType::Float, Wire::Fixed64(bits)) => json!(f64::from_bits(bits)),
+        (ValueType::Float, Wire::Fixed32(bits)) => json!(f32::from_bits(bits)),
+        (ValueType::Text, Wire::Bytes(bytes)) => json!(text(bytes)?),
+        (ValueType::Bytes, Wire::Bytes(bytes)) => json!(STANDARD.encode(bytes)),
+        (ValueType::Struct(type_index), Wire::Bytes(bytes)) => {
             let mut object = Map::new();
-            fill(&mut object, *place, &[], bytes, depth + 1)?;
+            fill(&mut object, *type_index, &[], bytes, depth + 1)?;
             Value::Object(object)
         }
-        (Shape::Quantity, Wire::Bytes(bytes)) => {
+        (ValueType::Quantity, Wire::Bytes(bytes)) => {
             let found = first(bytes, 1)?;
             json!(found.map_or(Ok("0".to_owned()), |value| of_bytes(value).and_then(text))?)
         }
-        (Shape::IntOrString, Wire::Bytes(bytes)) => match first(bytes, 1)? {
+        (ValueType::IntOrString, Wire::Bytes(bytes)) => match first(bytes, 1)? {
             Some(Wire::Varint(1)) => {
                 json!(first(bytes, 3)?.map_or(Ok(String::new()), |text_of| of_bytes(text_of).and_then(text))?)
             }
             _ => json!(varint(first(bytes, 2)?) as i32),
         },
-        (Shape::Time | Shape::MicroTime, Wire::Bytes(bytes)) => {
+        (ValueType::Time | ValueType::MicroTime, Wire::Bytes(bytes)) => {
             if bytes.is_empty() {
                 return Ok(Value::Null);
             }
             let (seconds, nanos) = (varint(first(bytes, 1)?) as i64, varint(first(bytes, 2)?) as i32);
             let time = Timestamp::new(seconds, nanos).map_err(|error| ProtobufError(error.to_string()))?;
             match shape {
-                Shape::Time => json!(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+                ValueType::Time => json!(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
                 _ => json!(time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()),
             }
         }
-        (Shape::Duration, Wire::Bytes(bytes)) => json!(varint(first(bytes, 1)?) as i64),
-        (Shape::Raw, Wire::Bytes(bytes)) => match first(bytes, 1)? {
+        (ValueType::Duration, Wire::Bytes(bytes)) => json!(varint(first(bytes, 1)?) as i64),
+        (ValueType::Raw, Wire::Bytes(bytes)) => match first(bytes, 1)? {
             Some(Wire::Bytes(raw)) if !raw.is_empty() => {
                 serde_json::from_slice(raw).map_err(|error| ProtobufError(error.to_string()))?
             }
             _ => Value::Null,
         },
-        _ => return Err(wrong("a field")),
+        _ => return Err(wire_type_error("a field")),
     })
 }
 
-/// What an entry of a map holds that says nothing.
-fn zero(shape: &Shape) -> Value {
+/// The value of a map entry that omits it.
+fn zero(shape: &ValueType) -> Value {
     match shape {
-        Shape::Quantity => json!("0"),
-        Shape::Int(..) => json!(0),
-        Shape::Bool => json!(false),
-        Shape::Struct(_) => json!({}),
+        ValueType::Quantity => json!("0"),
+        ValueType::Int(..) => json!(0),
+        ValueType::Bool => json!(false),
+        ValueType::Struct(_) => json!({}),
         _ => json!(""),
     }
 }
 
-/// The last field of a number, which is the one that counts.
-fn first(message: &[u8], wanted: u32) -> Read<Option<Wire<'_>>> {
+/// The last field with a number, which is the one that counts.
+fn first(message: &[u8], field_number: u32) -> DecodeResult<Option<Wire<'_>>> {
     let mut found = None;
     for field in fields(message) {
         let (number, value) = field?;
-        if number == wanted {
+        if number == field_number {
             found = Some(value);
         }
     }
@@ -173,13 +185,13 @@ fn varint(value: Option<Wire<'_>>) -> u64 {
     }
 }
 
-fn of_bytes(value: Wire<'_>) -> Read<&[u8]> {
+fn of_bytes(value: Wire<'_>) -> DecodeResult<&[u8]> {
     match value {
         Wire::Bytes(bytes) => Ok(bytes),
-        _ => Err(wrong("a string")),
+        _ => Err(wire_type_error("a string")),
     }
 }
 
-fn wrong(what: &str) -> ProtobufError {
-    ProtobufError(format!("{what} has the wrong wireType"))
+fn wire_type_error(value_name: &str) -> ProtobufError {
+    ProtobufError(format!("{value_name} has the wrong wireType"))
 }

@@ -1,4 +1,4 @@
-//! From JSON to the wire, as upstream's generated code writes it.
+//! Encodes JSON as protobuf, like upstream's generated code.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{ProtobufError, list_shape, wire};
-use crate::api::{Field, Shape, TYPES};
+use crate::api::{FieldDeclaration, TYPES, ValueType};
 
-type Written<T = ()> = Result<T, ProtobufError>;
+type EncodeResult<T = ()> = Result<T, ProtobufError>;
 
-/// A message of a type.
-pub(super) fn message(place: usize, object: &Value) -> Written<Vec<u8>> {
-    let none = Map::new();
+/// Encodes a message of a type.
+pub(super) fn message(type_index: usize, object: &Value) -> EncodeResult<Vec<u8>> {
+    let empty = Map::new();
     let mut out = Vec::new();
-    group(&mut out, place, &[], object.as_object().unwrap_or(&none))?;
+    group(&mut out, type_index, &[], object.as_object().unwrap_or(&empty))?;
     Ok(out)
 }
 
-/// A list of objects.
-pub(super) fn list(item: usize, list: &Value) -> Written<Vec<u8>> {
+/// Encodes a list of objects.
+pub(super) fn list(item: usize, list: &Value) -> EncodeResult<Vec<u8>> {
     let (meta, item) = list_shape(item);
     let mut out = Vec::new();
     single(&mut out, 1, &meta, list.get("metadata").unwrap_or(&Value::Null))?;
@@ -31,10 +31,10 @@ pub(super) fn list(item: usize, list: &Value) -> Written<Vec<u8>> {
     Ok(out)
 }
 
-/// The fields whose numbers begin with `above`, in the order of their numbers.
-fn group(out: &mut Vec<u8>, place: usize, above: &[u32], object: &Map<String, Value>) -> Written {
-    let mut by_number: BTreeMap<u32, Option<(&String, &Field)>> = BTreeMap::new();
-    for (name, field) in &TYPES.get(place).fields {
+/// Encodes the fields whose numbers begin with `above`, ordered by number.
+fn group(out: &mut Vec<u8>, type_index: usize, above: &[u32], object: &Map<String, Value>) -> EncodeResult {
+    let mut by_number: BTreeMap<u32, Option<(&String, &FieldDeclaration)>> = BTreeMap::new();
+    for (name, field) in &TYPES.get(type_index).fields {
         match field.number.strip_prefix(above) {
             Some([number]) => by_number.insert(*number, Some((name, field))),
             Some([number, ..]) => by_number.insert(*number, None),
@@ -45,10 +45,10 @@ fn group(out: &mut Vec<u8>, place: usize, above: &[u32], object: &Map<String, Va
         match field {
             Some((name, field)) => write_field(out, number, field, object.get(name).filter(|value| !value.is_null()))
                 .map_err(|ProtobufError(why)| ProtobufError(format!("{name}: {why}")))?,
-            // A struct that JSON flattens is never a pointer, so it is always there.
+            // A struct that JSON inlines is never a pointer, so it is always present.
             None => {
                 let mut inner = Vec::new();
-                group(&mut inner, place, &[above, &[number]].concat(), object)?;
+                group(&mut inner, type_index, &[above, &[number]].concat(), object)?;
                 wire::bytes(out, number, &inner);
             }
         }
@@ -56,12 +56,12 @@ fn group(out: &mut Vec<u8>, place: usize, above: &[u32], object: &Map<String, Va
     Ok(())
 }
 
-fn write_field(out: &mut Vec<u8>, number: u32, field: &Field, value: Option<&Value>) -> Written {
+fn write_field(out: &mut Vec<u8>, number: u32, field: &FieldDeclaration, value: Option<&Value>) -> EncodeResult {
     match (&field.shape, value) {
-        (Shape::List(item), Some(Value::Array(values))) => {
+        (ValueType::List(item), Some(Value::Array(values))) => {
             values.iter().try_for_each(|value| single(out, number, item, value))
         }
-        (Shape::Map(of), Some(Value::Object(map))) => {
+        (ValueType::Map(of), Some(Value::Object(map))) => {
             let sorted: BTreeMap<&String, &Value> = map.iter().collect();
             for (key, value) in sorted {
                 let mut entry = Vec::new();
@@ -71,64 +71,66 @@ fn write_field(out: &mut Vec<u8>, number: u32, field: &Field, value: Option<&Val
             }
             Ok(())
         }
-        (Shape::List(_) | Shape::Map(_) | Shape::Bytes, None) => Ok(()),
+        (ValueType::List(_) | ValueType::Map(_) | ValueType::Bytes, None) => Ok(()),
         (_, None) if field.pointer => Ok(()),
         (shape, None) => single(out, number, shape, &Value::Null),
         (shape, Some(value)) => single(out, number, shape, value),
     }
 }
 
-/// A value that stands alone; nothing stands for zero.
-fn single(out: &mut Vec<u8>, number: u32, shape: &Shape, value: &Value) -> Written {
+/// Encodes a single value; null counts as zero.
+fn single(out: &mut Vec<u8>, number: u32, shape: &ValueType, value: &Value) -> EncodeResult {
     let wrong = |what: &str| ProtobufError(format!("{value} is not {what}"));
     match shape {
-        Shape::Bool => wire::varint(out, number, u64::from(value.as_bool().unwrap_or_default())),
-        Shape::Int(..) => wire::varint(out, number, integer(value).ok_or_else(|| wrong("a whole number"))? as u64),
-        Shape::Float => wire::fixed64(out, number, value.as_f64().unwrap_or_default().to_bits()),
-        Shape::Text => wire::text(out, number, value.as_str().unwrap_or_default()),
-        Shape::Bytes => {
+        ValueType::Bool => wire::varint(out, number, u64::from(value.as_bool().unwrap_or_default())),
+        ValueType::Int(..) => wire::varint(out, number, integer(value).ok_or_else(|| wrong("a whole number"))? as u64),
+        ValueType::Float => wire::fixed64(out, number, value.as_f64().unwrap_or_default().to_bits()),
+        ValueType::Text => wire::text(out, number, value.as_str().unwrap_or_default()),
+        ValueType::Bytes => {
             let bytes = STANDARD.decode(value.as_str().unwrap_or_default()).map_err(|_| wrong("base64"))?;
             wire::bytes(out, number, &bytes);
         }
-        Shape::Struct(place) => {
-            let inner = message(*place, value)?;
+        ValueType::Struct(type_index) => {
+            let inner = message(*type_index, value)?;
             wire::bytes(out, number, &inner);
         }
-        Shape::Quantity => {
+        ValueType::Quantity => {
             let mut inner = Vec::new();
             let quantity = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             wire::text(&mut inner, 1, if value.is_null() { "0" } else { &quantity });
             wire::bytes(out, number, &inner);
         }
-        Shape::IntOrString => {
+        ValueType::IntOrString => {
             let mut inner = Vec::new();
             wire::varint(&mut inner, 1, u64::from(value.is_string()));
             wire::varint(&mut inner, 2, integer(value).unwrap_or_default() as u64);
             wire::text(&mut inner, 3, value.as_str().unwrap_or_default());
             wire::bytes(out, number, &inner);
         }
-        Shape::Time | Shape::MicroTime => {
+        ValueType::Time | ValueType::MicroTime => {
             let mut inner = Vec::new();
             if let Some(text) = value.as_str() {
                 let time: Timestamp = text.parse().map_err(|_| wrong("a time"))?;
                 wire::varint(&mut inner, 1, time.as_second() as u64);
-                let nanos = if matches!(shape, Shape::MicroTime) { time.subsec_nanosecond() } else { 0 };
+                let nanos = if matches!(shape, ValueType::MicroTime) { time.subsec_nanosecond() } else { 0 };
                 wire::varint(&mut inner, 2, i64::from(nanos) as u64);
             }
             wire::bytes(out, number, &inner);
         }
-        Shape::Duration => {
+        ValueType::Duration => {
             let mut inner = Vec::new();
             wire::varint(&mut inner, 1, integer(value).unwrap_or_default() as u64);
             wire::bytes(out, number, &inner);
         }
-        Shape::Raw => {
+        ValueType::Raw => {
             let mut inner = Vec::new();
             wire::text(&mut inner, 1, &value.to_string());
             wire::bytes(out, number, &inner);
         }
-        Shape::List(_) | Shape::Map(_) => return Err(wrong("a value that a list or a map can hold")),
-        Shape::Own(_) | Shape::Free | Shape::Either(_) => return Err(wrong("a value that has a form in protobuf")),
+        ValueType::List(_) | ValueType::Map(_) => return Err(wrong("a value that a list or a map can hold")),
+        ValueType::CustomStruct(_) | ValueType::Untyped | ValueType::StructOrOther(_) => {
+            return Err(wrong("a value that has a form in protobuf"));
+        }
     }
     Ok(())
 }

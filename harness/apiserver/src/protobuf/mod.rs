@@ -1,14 +1,13 @@
-//! Kubernetes' protobuf: an object as JSON, and as the messages that client-go's typed clients
-//! write and read by default.
+//! Kubernetes' protobuf encoding, which client-go's typed clients use by default: converts objects
+//! from and to JSON.
 //!
-//! The numbers of the fields come from the table of types (`api`). What is written equals
-//! upstream's encoder byte for byte: fields in the order of their numbers, a field that is no
-//! pointer even when it is zero. A field that the table does not know is skipped, as upstream's
-//! decoder does.
+//! Field numbers come from the type table (`api`). The encoding equals upstream's byte for byte:
+//! fields ordered by number, and fields that are not pointers even if zero. Unknown fields are
+//! skipped, as in upstream's decoder.
 //!
-//! Written here: a crate for protobuf reads messages of types that are known when it is compiled,
-//! or of a description of types that is published with its comments. Quantities, times, maps and
-//! fields that JSON flattens are Kubernetes' own in each case.
+//! Crates for protobuf need types that are known at compile time, or a published description of the
+//! types. Quantities, times, maps and inlined fields are encoded in Kubernetes' own way in either
+//! case.
 //!
 //! Upstream: `k8s.io/apimachinery/pkg/runtime/serializer/protobuf`.
 
@@ -18,19 +17,19 @@ pub(crate) mod wire;
 
 use serde_json::{Map, Value, json};
 
-use crate::api::{Shape, TYPES};
-use crate::autoscalers::FIRST;
+use crate::api::{TYPES, ValueType};
+use crate::autoscalers::V1_TYPE;
 use crate::kinds::EVENTS;
 
-/// What stands before each object.
+/// The prefix of each object.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// The media type.
+/// The media type of an object.
 pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 /// The media type of a watch.
 pub const WATCH_MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf;stream=watch";
 
-/// Why bytes are not an object, or an object has no form in protobuf. Lower-case fragments.
+/// Why bytes cannot be decoded, or an object cannot be encoded. Messages are lower-case fragments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtobufError(pub(crate) String);
 
@@ -42,17 +41,17 @@ impl std::fmt::Display for ProtobufError {
 
 impl std::error::Error for ProtobufError {}
 
-/// What upstream calls `runtime.Unknown`.
+/// Upstream: `runtime.Unknown`.
 struct Envelope<'a> {
     api_version: String,
     kind: String,
     raw: &'a [u8],
 }
 
-/// Reads an object, `kind` and `apiVersion` included.
+/// Decodes an object, including `kind` and `apiVersion`.
 ///
 /// # Errors
-/// Other bytes than a message with Kubernetes' prefix; a kind that is not in the table of types.
+/// The bytes lack Kubernetes' prefix, or the kind is not in the type table.
 pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
     let envelope = open(bytes)?;
     let head = [("kind", &envelope.kind), ("apiVersion", &envelope.api_version)];
@@ -63,26 +62,26 @@ pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
         .collect();
     let body = match item_of_list(&envelope.api_version, &envelope.kind) {
         Some(item) => decode::list(item, envelope.raw)?,
-        None => decode::message(known(&envelope.api_version, &envelope.kind)?, envelope.raw)?,
+        None => decode::message(known_type(&envelope.api_version, &envelope.kind)?, envelope.raw)?,
     };
     object.extend(body);
     Ok(Value::Object(object))
 }
 
-/// The `apiVersion` and `kind` of an object, which is not read.
+/// The `apiVersion` and `kind` of an object, without decoding it.
 ///
 /// # Errors
-/// Other bytes than a message with Kubernetes' prefix.
+/// The bytes lack Kubernetes' prefix.
 pub fn type_of(bytes: &[u8]) -> Result<(String, String), ProtobufError> {
     open(bytes).map(|envelope| (envelope.api_version, envelope.kind))
 }
 
-/// The namespace and the resourceVersion of an object of whatever kind, which is not read further:
-/// metadata stands first in each, and these two in metadata have the same numbers in each.
+/// The namespace and the resourceVersion of an object of any kind, without decoding the rest:
+/// metadata is the first field of each kind, and these two have the same numbers in all.
 ///
 /// # Errors
-/// Other bytes than a message with Kubernetes' prefix.
-pub fn place(bytes: &[u8]) -> Result<(String, Option<u64>), ProtobufError> {
+/// The bytes lack Kubernetes' prefix.
+pub fn namespace_and_version(bytes: &[u8]) -> Result<(String, Option<u64>), ProtobufError> {
     let envelope = open(bytes)?;
     let (mut namespace, mut version) = (String::new(), None);
     if envelope.kind == "Status" {
@@ -101,16 +100,16 @@ pub fn place(bytes: &[u8]) -> Result<(String, Option<u64>), ProtobufError> {
     Ok((namespace, version))
 }
 
-/// Writes an object, by its `kind` and `apiVersion`.
+/// Encodes an object by its `kind` and `apiVersion`.
 ///
 /// # Errors
-/// A kind that is not in the table of types; a value of another type than its field's.
+/// The kind is not in the type table, or a value has the wrong type.
 pub fn encode(object: &Value) -> Result<Vec<u8>, ProtobufError> {
     let head = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (head("apiVersion"), head("kind"));
     let raw = match item_of_list(api_version, kind) {
         Some(item) => encode::list(item, object)?,
-        None => encode::message(known(api_version, kind)?, object)?,
+        None => encode::message(known_type(api_version, kind)?, object)?,
     };
     let mut type_meta = Vec::new();
     wire::text(&mut type_meta, 1, api_version);
@@ -123,17 +122,17 @@ pub fn encode(object: &Value) -> Result<Vec<u8>, ProtobufError> {
     Ok(out)
 }
 
-/// One event of a watch: its type, and the object with Kubernetes' prefix.
+/// An encoded watch event: its type, and the object with Kubernetes' prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct WireEvent {
     /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
     pub kind: String,
-    /// The object, as [`decode`] takes it.
+    /// The object, to be decoded by [`decode`].
     pub object: Vec<u8>,
 }
 
-impl Event {
-    /// As it stands in a stream: its length in four bytes, the highest first, and the message.
+impl WireEvent {
+    /// The event as a frame of a stream: the length in four bytes, big-endian, and the message.
     #[must_use]
     pub fn frame(&self) -> Vec<u8> {
         let (mut object, mut message) = (Vec::new(), Vec::new());
@@ -144,10 +143,10 @@ impl Event {
         [length.to_be_bytes().as_slice(), &message].concat()
     }
 
-    /// Takes the first frame from a stream; `None` while it is not whole.
+    /// Takes the first frame from a stream; `None` while it is incomplete.
     ///
     /// # Errors
-    /// A frame that holds something else than an event.
+    /// The frame does not contain an event.
     pub fn take(stream: &mut Vec<u8>) -> Result<Option<Self>, ProtobufError> {
         let Some(length) = stream.first_chunk::<4>().map(|length| u32::from_be_bytes(*length) as usize) else {
             return Ok(None);
@@ -210,20 +209,19 @@ fn text(bytes: &[u8]) -> Result<String, ProtobufError> {
 /// The type of a kind. Two groups have Events, and one has autoscalers in two versions.
 fn type_named(api_version: &str, kind: &str) -> Option<usize> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    TYPES.place(match kind {
+    TYPES.index_of(match kind {
         "Event" if group == EVENTS => "events.Event",
-        "HorizontalPodAutoscaler" if api_version == "autoscaling/v1" => FIRST,
+        "HorizontalPodAutoscaler" if api_version == "autoscaling/v1" => V1_TYPE,
         kind => kind,
     })
 }
 
-fn known(api_version: &str, kind: &str) -> Result<usize, ProtobufError> {
+fn known_type(api_version: &str, kind: &str) -> Result<usize, ProtobufError> {
     let found = type_named(api_version, kind);
     found.ok_or_else(|| ProtobufError(format!("no kind \"{kind}\" is known in protobuf")))
 }
 
-/// The items' type, where a kind is a list of another and has no type of its own, as those of
-/// discovery have.
+/// The item type of a list kind that has no type of its own, unlike those of discovery.
 fn item_of_list(api_version: &str, kind: &str) -> Option<usize> {
     if type_named(api_version, kind).is_some() {
         return None;
@@ -231,10 +229,10 @@ fn item_of_list(api_version: &str, kind: &str) -> Option<usize> {
     kind.strip_suffix("List").and_then(|item| type_named(api_version, item))
 }
 
-/// A list: its metadata and its items.
-fn list_shape(item: usize) -> (Shape, Shape) {
-    let meta = TYPES.place("ListMeta").expect("the table has ListMeta");
-    (Shape::Struct(meta), Shape::Struct(item))
+/// The types of the metadata and of the items of a list.
+fn list_shape(item: usize) -> (ValueType, ValueType) {
+    let meta = TYPES.index_of("ListMeta").expect("the table has ListMeta");
+    (ValueType::Struct(meta), ValueType::Struct(item))
 }
 
 #[cfg(test)]

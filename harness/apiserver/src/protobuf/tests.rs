@@ -1,10 +1,10 @@
-//! Objects and their bytes as `k8s.io/apimachinery` v0.36.3 writes them (`examples/`).
+//! Compares objects with their encoding by `k8s.io/apimachinery` v0.36.3 (`examples/`).
 
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{Event, decode, encode, type_of, wire};
+use super::{WireEvent, decode, encode, type_of, wire};
 use crate::api::{TYPES, decode as as_type};
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -13,16 +13,16 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// Without the zeros that protobuf writes and JSON leaves out.
+/// Omits the zeros that protobuf encodes and JSON does not.
 fn normal(object: &Value) -> Value {
     let kind = object["kind"].as_str().unwrap_or_default();
     let Some(item) = kind.strip_suffix("List") else {
-        return as_type(TYPES.place(kind).unwrap(), object.clone()).unwrap().value;
+        return as_type(TYPES.index_of(kind).unwrap(), object.clone()).unwrap().value;
     };
     let items = object["items"].as_array().unwrap();
     let items: Vec<Value> =
-        items.iter().map(|one| as_type(TYPES.place(item).unwrap(), one.clone()).unwrap().value).collect();
-    json!({"metadata": as_type(TYPES.place("ListMeta").unwrap(), object["metadata"].clone()).unwrap().value, "items": items})
+        items.iter().map(|one| as_type(TYPES.index_of(item).unwrap(), one.clone()).unwrap().value).collect();
+    json!({"metadata": as_type(TYPES.index_of("ListMeta").unwrap(), object["metadata"].clone()).unwrap().value, "items": items})
 }
 
 #[rstest]
@@ -30,7 +30,7 @@ fn normal(object: &Value) -> Value {
 #[case::bytes_and_a_time_before_1970(include_str!("examples/secret.json"), include_str!("examples/secret.hex"))]
 #[case::a_list_and_negative_numbers(include_str!("examples/pods.json"), include_str!("examples/pods.hex"))]
 #[case::an_error(include_str!("examples/status.json"), include_str!("examples/status.hex"))]
-fn the_bytes_are_upstreams(#[case] text: &str, #[case] hex: &str) {
+fn encoding_matches_upstream_bytes(#[case] text: &str, #[case] hex: &str) {
     let (object, upstream): (Value, _) = (serde_json::from_str(text).unwrap(), bytes(hex));
     assert_eq!(encode(&object).unwrap(), upstream);
     let read = decode(&upstream).unwrap();
@@ -40,9 +40,9 @@ fn the_bytes_are_upstreams(#[case] text: &str, #[case] hex: &str) {
 }
 
 #[test]
-fn a_field_that_is_not_known_is_skipped() {
+fn skips_unknown_field() {
     let object = json!({"kind": "ConfigMap", "apiVersion": "v1", "data": {"a": "b"}});
-    let mut raw = encode::message(TYPES.place("ConfigMap").unwrap(), &object).unwrap();
+    let mut raw = encode::message(TYPES.index_of("ConfigMap").unwrap(), &object).unwrap();
     wire::text(&mut raw, 200, "x");
     let (mut kind, mut config) = (Vec::new(), super::MAGIC.to_vec());
     wire::text(&mut kind, 2, "ConfigMap");
@@ -56,34 +56,34 @@ fn a_field_that_is_not_known_is_skipped() {
 #[case::cut_off(b"k8s\0\x0a\x08".as_slice(), "unexpected EOF")]
 #[case::endless_number(b"k8s\0\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff".as_slice(), "integer overflow")]
 #[case::no_kind(b"k8s\0".as_slice(), "no kind \"\" is known")]
-fn other_bytes_are_refused(#[case] bytes: &[u8], #[case] why: &str) {
+fn rejects_malformed_bytes(#[case] bytes: &[u8], #[case] why: &str) {
     let error = decode(bytes).unwrap_err().to_string();
     assert!(error.contains(why), "{error}");
 }
 
 #[test]
-fn events_come_one_by_one() {
-    let event = |name: &str| Event {
+fn takes_events_from_a_stream_one_by_one() {
+    let event = |name: &str| WireEvent {
         kind: "ADDED".to_owned(),
         object: encode(&json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name}})).unwrap(),
     };
     let mut stream = [event("a").frame(), event("b").frame()].concat();
     let rest = stream.split_off(stream.len() - 3);
-    assert_eq!(Event::take(&mut stream).unwrap(), Some(event("a")));
-    assert_eq!(Event::take(&mut stream).unwrap(), None);
+    assert_eq!(WireEvent::take(&mut stream).unwrap(), Some(event("a")));
+    assert_eq!(WireEvent::take(&mut stream).unwrap(), None);
     stream.extend(rest);
-    assert_eq!(Event::take(&mut stream).unwrap(), Some(event("b")));
+    assert_eq!(WireEvent::take(&mut stream).unwrap(), Some(event("b")));
     assert!(stream.is_empty());
 }
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 0_usize..500) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 0_usize..500) {
         let _ = decode(&[b"k8s\0".as_slice(), &bytes].concat());
         let mut upstream = super::tests::bytes(include_str!("examples/deployment.hex"));
         upstream.truncate(cut);
         upstream.extend(&bytes);
         let _ = decode(&upstream);
-        let _ = Event::take(&mut upstream);
+        let _ = WireEvent::take(&mut upstream);
     }
 }

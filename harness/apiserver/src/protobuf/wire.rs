@@ -1,11 +1,11 @@
-//! The wire format: numbers, lengths and keys.
+//! The wire format of protobuf: varints, lengths and tags.
 
 use super::ProtobufError;
 
-/// The value of a field, as the wire has it.
+/// The value of a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Value<'a> {
-    /// Also of negative numbers, as their 64 bits.
+    /// Negative numbers are in two's complement with 64 bits.
     Varint(u64),
     Fixed64(u64),
     Fixed32(u32),
@@ -17,17 +17,17 @@ const FIXED64: u64 = 1;
 const LENGTH: u64 = 2;
 const FIXED32: u64 = 5;
 
-/// The fields of a message, in the order of the wire. Ends after the first error.
-pub(crate) fn fields(message: &[u8]) -> Fields<'_> {
-    Fields { rest: message }
+/// The fields of a message, in order. Ends after the first error.
+pub(crate) fn fields(message: &[u8]) -> MessageFields<'_> {
+    MessageFields { rest: message }
 }
 
-/// See [`fields`].
-pub(crate) struct Fields<'a> {
+/// The iterator of [`fields`].
+pub(crate) struct MessageFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for MessageFields<'a> {
     type Item = Result<(u32, Value<'a>), ProtobufError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -42,7 +42,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-impl<'a> Fields<'a> {
+impl<'a> MessageFields<'a> {
     fn field(&mut self) -> Result<(u32, Value<'a>), ProtobufError> {
         let key = read_varint(&mut self.rest)?;
         let number = u32::try_from(key >> 3).ok().filter(|number| *number > 0);
@@ -61,9 +61,9 @@ impl<'a> Fields<'a> {
     }
 
     fn take(&mut self, length: usize) -> Result<&'a [u8], ProtobufError> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(cut_off)?;
+        let (bytes, rest) = self.rest.split_at_checked(length).ok_or_else(cut_off)?;
         self.rest = rest;
-        Ok(taken)
+        Ok(bytes)
     }
 
     fn chunk<const N: usize>(&mut self) -> Result<[u8; N], ProtobufError> {
@@ -71,7 +71,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Takes a number from the front.
+/// Reads a varint from the front.
 pub(crate) fn read_varint(from: &mut &[u8]) -> Result<u64, ProtobufError> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {

@@ -1,9 +1,9 @@
-//! ResourceQuotas: what a write may use, and what is in use.
+//! ResourceQuotas: admission of writes, and the usage of namespaces.
 //!
 //! [`admit`] is upstream's admission plugin: it compares a write with each quota of the namespace,
-//! and adds what it uses to their status. [`recount`] is the controller, which counts again what
-//! may have become free. Both know all scopes, and all resources of the kinds that are served; a
-//! quota that counts objects of another kind is refused ([`refuse`]).
+//! and adds the used resources to their status. [`recount`] is the controller, which recounts after
+//! resources may have become free. Both support all scopes, and all resources of the served kinds;
+//! a quota for objects of another kind is unsupported ([`refuse`]).
 
 mod recount;
 mod scopes;
@@ -12,34 +12,35 @@ mod usage;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::amounts::{Amounts, add, amounts};
 use super::api::Quantity;
-use super::kinds::{Kind, built_in};
-use super::problem::{Outcome, Problem};
+use super::kinds::{ResourceKind, built_in};
+use super::resource_list::{ResourceList, add, amounts};
 use super::server::Server;
-pub(super) use recount::Progress;
-use recount::written;
+use super::status_error::{ApiResult, StatusError};
+pub(super) use recount::RecountProgress;
+use recount::to_json;
 use usage::is_tracked;
 
-/// A create, or a change of an object, that admission compares with quotas.
-pub(super) struct Charge<'a> {
-    pub(super) kind: &'static Kind,
+/// A create or an update, for comparison with quotas.
+pub(super) struct QuotaRequest<'a> {
+    pub(super) kind: &'static ResourceKind,
     pub(super) namespace: &'a str,
     pub(super) name: &'a str,
     pub(super) new: &'a Value,
-    /// Before a change.
+    /// The object before an update.
     pub(super) old: Option<&'a Value>,
     pub(super) now: Timestamp,
 }
 
-/// Compares a write with all quotas, and charges them if it fits. Upstream: `CheckRequest` and
-/// `checkQuotas`. Where several quotas refuse it, upstream names one by chance and this the first.
-pub(super) fn admit(server: &mut Server, charge: &Charge<'_>) -> Outcome<()> {
+/// Compares a write with all quotas, and adds its usage if it fits. Upstream: `CheckRequest` and
+/// `checkQuotas`. If several quotas refuse it, upstream reports a random one and this server the
+/// first.
+pub(super) fn admit(server: &mut Server, charge: &QuotaRequest<'_>) -> ApiResult<()> {
     if !charge.is_counted() {
         return Ok(());
     }
-    let Charge { kind, namespace, name, new, old, now } = *charge;
-    let forbidden = |why: String| Err(Problem::forbidden(kind, name, &why));
+    let QuotaRequest { kind, namespace, name, new, old, now } = *charge;
+    let forbidden = |why: String| Err(StatusError::forbidden(kind, name, &why));
     let quotas = quota_kind();
     let mut interesting = Vec::new();
     for quota in server.store.list(quotas, namespace) {
@@ -50,7 +51,7 @@ pub(super) fn admit(server: &mut Server, charge: &Charge<'_>) -> Outcome<()> {
             continue;
         }
         if kind.built_in() == "Pod"
-            && let Some(why) = usage::unsaid(new, tracked())
+            && let Some(why) = usage::missing_amounts(new, tracked())
         {
             return forbidden(format!("failed quota: {}: {why}", quota.meta("name")));
         }
@@ -78,7 +79,7 @@ pub(super) fn admit(server: &mut Server, charge: &Charge<'_>) -> Outcome<()> {
         add(&mut then_used, &requested);
         let exceeded: Vec<&String> = requested.keys().filter(|name| then_used.get(*name) > hard.get(*name)).collect();
         if !exceeded.is_empty() {
-            let shown = |of: &Amounts| {
+            let shown = |of: &ResourceList| {
                 let all = exceeded.iter().filter_map(|name| of.get(*name).map(|amount| format!("{name}={amount}")));
                 all.collect::<Vec<_>>().join(",")
             };
@@ -96,14 +97,14 @@ pub(super) fn admit(server: &mut Server, charge: &Charge<'_>) -> Outcome<()> {
     }
     for (quota, used) in charged {
         let mut body = quota.body.clone();
-        body["status"]["used"] = written(&used);
-        server.keep(quotas, quota.key(), body, quota.managers.clone());
+        body["status"]["used"] = to_json(&used);
+        server.put_object(quotas, quota.key(), body, quota.managers.clone());
     }
     Ok(())
 }
 
-impl Charge<'_> {
-    /// Upstream: `Handles`.
+impl QuotaRequest<'_> {
+    /// Whether quotas apply to the write. Upstream: `Handles`.
     fn is_counted(&self) -> bool {
         match (self.kind.built_in(), self.old) {
             ("Event", _) => false,
@@ -114,30 +115,28 @@ impl Charge<'_> {
     }
 }
 
-/// What is used more than before, of each resource that was or is used. Upstream:
-/// `SubtractWithNonNegativeResult`.
-fn difference(after: &Amounts, before: &Amounts) -> Amounts {
+/// The increase of each used resource. Upstream: `SubtractWithNonNegativeResult`.
+fn difference(after: &ResourceList, before: &ResourceList) -> ResourceList {
     let less = |name: &String, amount: &Quantity| match before.get(name) {
-        Some(there) => amount.less(there),
+        Some(old_amount) => amount.saturating_sub(old_amount),
         None => amount.clone(),
     };
     after.iter().map(|(name, amount)| (name.clone(), less(name, amount))).collect()
 }
 
-/// Refuses a quota that counts objects of a kind of which it is not known here whether upstream has
-/// it.
-pub(super) fn refuse(server: &Server, kind: &Kind, body: &Value) -> Outcome<()> {
+/// Rejects a quota for objects of a kind that upstream may or may not have.
+pub(super) fn refuse(server: &Server, kind: &ResourceKind, body: &Value) -> ApiResult<()> {
     let names = body["spec"]["hard"].as_object().into_iter().flatten().map(|(name, _)| name);
-    for name in names.filter(|name| kind.built_in() == "ResourceQuota" && !usage::is_unserved(name)) {
+    for name in names.filter(|name| kind.built_in() == "ResourceQuota" && !usage::counts_unserved_kind(name)) {
         let Some(counted) = name.strip_prefix("count/") else { continue };
         let (plural, group) = counted.split_once('.').unwrap_or((counted, ""));
-        if server.kinds.of_group(group, plural).is_none() {
-            return Err(Problem::unsupported(format!("a quota of {name}")));
+        if server.kinds.in_group(group, plural).is_none() {
+            return Err(StatusError::unsupported(format!("a quota of {name}")));
         }
     }
     Ok(())
 }
 
-fn quota_kind() -> &'static Kind {
+fn quota_kind() -> &'static ResourceKind {
     built_in("", "resourcequotas").expect("quotas are served")
 }

@@ -1,12 +1,12 @@
-//! Which pods a quota's scopes select. Upstream: `podMatchesScopeFunc`.
+//! Matches pods with the scopes of quotas. Upstream: `podMatchesScopeFunc`.
 
 use serde_json::{Value, json};
 
-use crate::kinds::Kind;
+use crate::kinds::ResourceKind;
 
-/// Whether a quota's scopes select an object: all of them must. Without scopes a quota is about all
-/// objects; scopes select nothing but pods.
-pub(super) fn select(spec: &Value, kind: &Kind, body: &Value) -> bool {
+/// Whether all scopes of a quota match an object. Without scopes a quota applies to all objects;
+/// scopes match only pods.
+pub(super) fn select(spec: &Value, kind: &ResourceKind, body: &Value) -> bool {
     let scopes = spec["scopes"].as_array().into_iter().flatten();
     let mut all: Vec<Value> = scopes.map(|scope| json!({"scopeName": scope, "operator": "Exists"})).collect();
     all.extend(spec["scopeSelector"]["matchExpressions"].as_array().into_iter().flatten().cloned());
@@ -32,8 +32,8 @@ fn selects(scope: &Value, pod: &Value) -> bool {
                 _ => false,
             }
         }
-        "CrossNamespacePodAffinity" => ["podAffinity", "podAntiAffinity"].iter().any(|which| {
-            let affinity = &spec["affinity"][which];
+        "CrossNamespacePodAffinity" => ["podAffinity", "podAntiAffinity"].iter().any(|field| {
+            let affinity = &spec["affinity"][field];
             let terms = |list: &str| affinity[list].as_array().into_iter().flatten();
             terms("requiredDuringSchedulingIgnoredDuringExecution").any(leaves_namespace)
                 || terms("preferredDuringSchedulingIgnoredDuringExecution")
@@ -43,7 +43,7 @@ fn selects(scope: &Value, pod: &Value) -> bool {
     }
 }
 
-/// Whether a pod's time is limited. Upstream: `IsTerminating`.
+/// Whether a pod has a deadline. Upstream: `IsTerminating`.
 pub(super) fn has_deadline(pod: &Value) -> bool {
     pod["spec"]["activeDeadlineSeconds"].as_i64().is_some_and(|seconds| seconds >= 0)
 }

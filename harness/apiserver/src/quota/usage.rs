@@ -1,16 +1,15 @@
-//! What an object uses of a quota. Upstream: the evaluators of pods, of services and of counts of
-//! objects.
+//! The quota usage of objects. Upstream: the evaluators of pods, of services and of object counts.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::amounts::{Amounts, HUGE_PAGES, amounts, is_native, of_pod, says_resources};
 use crate::api::Quantity;
-use crate::kinds::Kind;
+use crate::kinds::ResourceKind;
+use crate::resource_list::{HUGE_PAGES, ResourceList, amounts, has_pod_level_resources, is_native, pod_resources};
 
-/// What a quota can limit of pods besides resources that have a prefix.
+/// The limits of a quota on pods, besides resources with a prefix.
 const OF_PODS: [&str; 11] = [
     "count/pods",
     "cpu",
@@ -25,16 +24,15 @@ const OF_PODS: [&str; 11] = [
     "pods",
 ];
 const OF_SERVICES: [&str; 4] = ["count/services", "services", "services.nodeports", "services.loadbalancers"];
-/// A quota of these wants each container of a pod to name an amount.
+/// A quota of these requires each container of a pod to specify an amount.
 const NEEDED: [&str; 6] = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
-/// Resources of which a pod names both requests and limits.
+/// Resources with both requests and limits.
 const COMPUTE: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const REQUESTS: &str = "requests.";
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
-/// Whether a quota with this name in its limits counts objects of a kind. Upstream:
-/// `MatchingResources`.
-pub(super) fn is_tracked(kind: &Kind, name: &str) -> bool {
+/// Whether a limit of a quota applies to a kind. Upstream: `MatchingResources`.
+pub(super) fn is_tracked(kind: &ResourceKind, name: &str) -> bool {
     match kind.built_in() {
         // Upstream: `ignoredResources`.
         "Event" => false,
@@ -45,13 +43,13 @@ pub(super) fn is_tracked(kind: &Kind, name: &str) -> bool {
                 || requested.is_some_and(|requested| !is_native(name) || requested.starts_with(DEVICE_CLASS))
         }
         "Service" => OF_SERVICES.contains(&name),
-        _ => kind.namespaced && counts_of(kind).iter().any(|count| count == name),
+        _ => kind.namespaced && count_names(kind).iter().any(|count| count == name),
     }
 }
 
-/// Whether a quota with this name in its limits counts objects of kinds that are not served, so
-/// that none of it is ever used: claims of volumes and devices, and ReplicationControllers.
-pub(super) fn is_unserved(name: &str) -> bool {
+/// Whether a limit applies to kinds that are not served, so that its usage stays zero: volume and
+/// device claims, and ReplicationControllers.
+pub(super) fn counts_unserved_kind(name: &str) -> bool {
     const NAMES: [&str; 6] = [
         "persistentvolumeclaims",
         "count/persistentvolumeclaims",
@@ -68,8 +66,8 @@ pub(super) fn is_unserved(name: &str) -> bool {
     NAMES.contains(&name) || ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// The names under which objects of a kind are counted.
-fn counts_of(kind: &Kind) -> Vec<String> {
+/// The names of the object counts of a kind.
+fn count_names(kind: &ResourceKind) -> Vec<String> {
     let mut names = vec![format!("count/{}", kind.resource())];
     // Upstream: `legacyObjectCountAliases`.
     if matches!(kind.built_in(), "ConfigMap" | "Secret" | "ResourceQuota") {
@@ -78,18 +76,18 @@ fn counts_of(kind: &Kind) -> Vec<String> {
     names
 }
 
-/// What an object uses.
-pub(super) fn usage(kind: &Kind, body: &Value, now: Timestamp) -> Amounts {
+/// The usage of an object.
+pub(super) fn usage(kind: &ResourceKind, body: &Value, now: Timestamp) -> ResourceList {
     match kind.built_in() {
-        "Pod" => usage_of_pod(body, now),
-        "Service" => of_service(&body["spec"]),
-        _ => counts_of(kind).into_iter().map(|name| (name, Quantity::of(1))).collect(),
+        "Pod" => pod_usage(body, now),
+        "Service" => service_usage(&body["spec"]),
+        _ => count_names(kind).into_iter().map(|name| (name, Quantity::from_count(1))).collect(),
     }
 }
 
-/// Whether a pod counts for more than its being there: until it ends, or is overdue after a
-/// deletion. Upstream: `QuotaV1Pod`, which adds the grace period to the time at which it is over.
-pub(super) fn is_charged(pod: &Value, now: Timestamp) -> bool {
+/// Whether the resources of a pod count, not only its existence: until it ends, or is overdue after
+/// a deletion. Upstream: `QuotaV1Pod`, which adds the grace period to the deletion time.
+pub(super) fn is_fully_charged(pod: &Value, now: Timestamp) -> bool {
     if matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded")) {
         return false;
     }
@@ -102,15 +100,15 @@ pub(super) fn is_charged(pod: &Value, now: Timestamp) -> bool {
     }
 }
 
-fn usage_of_pod(pod: &Value, now: Timestamp) -> Amounts {
-    let mut used = Amounts::from([("count/pods".to_owned(), Quantity::of(1))]);
-    if is_charged(pod, now) {
-        used.extend(by_quota_names(&of_pod(pod, "requests"), &of_pod(pod, "limits")));
+fn pod_usage(pod: &Value, now: Timestamp) -> ResourceList {
+    let mut used = ResourceList::from([("count/pods".to_owned(), Quantity::from_count(1))]);
+    if is_fully_charged(pod, now) {
+        used.extend(by_quota_names(&pod_resources(pod, "requests"), &pod_resources(pod, "limits")));
     }
     used
 }
 
-fn of_service(spec: &Value) -> Amounts {
+fn service_usage(spec: &Value) -> ResourceList {
     let ports = || spec["ports"].as_array().into_iter().flatten();
     let is_balanced = spec["type"] == "LoadBalancer";
     let node_ports = match spec["type"].as_str() {
@@ -121,13 +119,12 @@ fn of_service(spec: &Value) -> Amounts {
         _ => 0,
     };
     let numbers = [1, 1, node_ports, usize::from(is_balanced)];
-    OF_SERVICES.into_iter().zip(numbers).map(|(name, number)| (name.to_owned(), Quantity::of(number))).collect()
+    OF_SERVICES.into_iter().zip(numbers).map(|(name, number)| (name.to_owned(), Quantity::from_count(number))).collect()
 }
 
-/// Requests and limits under the names that quotas have for them. Upstream:
-/// `podComputeUsageHelper`.
-fn by_quota_names(requests: &Amounts, limits: &Amounts) -> Amounts {
-    let mut used = Amounts::from([("pods".to_owned(), Quantity::of(1))]);
+/// Requests and limits by the names that quotas use. Upstream: `podComputeUsageHelper`.
+fn by_quota_names(requests: &ResourceList, limits: &ResourceList) -> ResourceList {
+    let mut used = ResourceList::from([("pods".to_owned(), Quantity::from_count(1))]);
     for name in COMPUTE {
         if let Some(request) = requests.get(name) {
             used.insert(name.to_owned(), request.clone());
@@ -149,11 +146,11 @@ fn by_quota_names(requests: &Amounts, limits: &Amounts) -> Amounts {
     used
 }
 
-/// What a pod's containers do not say although a quota limits it; `None` if they say all.
-/// Upstream: `Constraints`.
-pub(super) fn unsaid<'a>(pod: &Value, limited: impl Iterator<Item = &'a str>) -> Option<String> {
+/// The error for containers that omit limited resources; `None` if they specify all. Upstream:
+/// `Constraints`.
+pub(super) fn missing_amounts<'a>(pod: &Value, limited: impl Iterator<Item = &'a str>) -> Option<String> {
     let spec = &pod["spec"];
-    if ["requests", "limits"].iter().any(|which| says_resources(spec, which)) {
+    if ["requests", "limits"].iter().any(|field| has_pod_level_resources(spec, field)) {
         return None;
     }
     let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -161,8 +158,8 @@ pub(super) fn unsaid<'a>(pod: &Value, limited: impl Iterator<Item = &'a str>) ->
     for list in ["containers", "initContainers"] {
         for container in spec[list].as_array().into_iter().flatten() {
             let resources = &container["resources"];
-            let said = by_quota_names(&amounts(&resources["requests"]), &amounts(&resources["limits"]));
-            for name in limited.iter().filter(|name| !said.contains_key(**name)) {
+            let named_amounts = by_quota_names(&amounts(&resources["requests"]), &amounts(&resources["limits"]));
+            for name in limited.iter().filter(|name| !named_amounts.contains_key(**name)) {
                 missing.entry(name).or_default().push(container["name"].as_str().unwrap_or_default());
             }
         }

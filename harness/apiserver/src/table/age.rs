@@ -1,9 +1,9 @@
-//! How long ago something was, in the two or three figures that people read.
+//! Formats ages in two or three figures, as kubectl shows them.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-/// How long ago a time was. Upstream: `translateTimestampSince`.
+/// The age of a time. Upstream: `translateTimestampSince`.
 pub(super) fn since(time: &Value, now: Timestamp) -> String {
     match parsed(time) {
         None => "<unknown>".to_owned(),
@@ -11,7 +11,7 @@ pub(super) fn since(time: &Value, now: Timestamp) -> String {
     }
 }
 
-/// A time of metadata or a status.
+/// Parses a time of metadata or a status.
 pub(super) fn parsed(time: &Value) -> Option<Timestamp> {
     time.as_str()?.parse().ok()
 }

@@ -1,40 +1,40 @@
-//! The columns of each kind: name, type, and whether only `-o wide` shows them.
+//! The table columns of each kind: name, type, and whether only `-o wide` shows them.
 
 use serde_json::{Value, json};
 
-/// What a column's cells are.
+/// The type of the cells of a column.
 #[derive(Debug, Clone, Copy)]
-enum Type {
+enum CellType {
     Text,
     Integer,
     Boolean,
     Date,
 }
 
-use Type::{Boolean, Date, Integer, Text};
+use CellType::{Boolean, Date, Integer, Text};
 
-type Column = (&'static str, Type, bool);
+type BuiltInColumn = (&'static str, CellType, bool);
 
-const fn shown(name: &'static str, cells: Type) -> Column {
+const fn narrow(name: &'static str, cells: CellType) -> BuiltInColumn {
     (name, cells, false)
 }
 
-/// A column that `-o wide` adds.
-const fn wide(name: &'static str) -> Column {
+/// A column that only `-o wide` shows.
+const fn wide(name: &'static str) -> BuiltInColumn {
     (name, Text, true)
 }
 
-const NAME: Column = shown("Name", Text);
-const AGE: Column = shown("Age", Text);
-const CONTAINERS: [Column; 2] = [wide("Containers"), wide("Images")];
+const NAME: BuiltInColumn = narrow("Name", Text);
+const AGE: BuiltInColumn = narrow("Age", Text);
+const CONTAINERS: [BuiltInColumn; 2] = [wide("Containers"), wide("Images")];
 
 /// The columns of a kind. Upstream: `AddHandlers` of `pkg/printers/internalversion`.
-fn columns(kind: &str) -> Vec<Column> {
-    let own: &[Column] = match kind {
+fn columns(kind: &str) -> Vec<BuiltInColumn> {
+    let own: &[BuiltInColumn] = match kind {
         "Pod" => &[
-            shown("Ready", Text),
-            shown("Status", Text),
-            shown("Restarts", Text),
+            narrow("Ready", Text),
+            narrow("Status", Text),
+            narrow("Restarts", Text),
             AGE,
             wide("IP"),
             wide("Node"),
@@ -42,124 +42,129 @@ fn columns(kind: &str) -> Vec<Column> {
             wide("Readiness Gates"),
         ],
         "Node" => &[
-            shown("Status", Text),
-            shown("Roles", Text),
+            narrow("Status", Text),
+            narrow("Roles", Text),
             AGE,
-            shown("Version", Text),
+            narrow("Version", Text),
             wide("Internal-IP"),
             wide("External-IP"),
             wide("OS-Image"),
             wide("Kernel-Version"),
             wide("Container-Runtime"),
         ],
-        "Namespace" => &[shown("Status", Text), AGE],
-        // Its name stands last.
+        "Namespace" => &[narrow("Status", Text), AGE],
+        // The name is the last column.
         "Event" => {
             return vec![
-                shown("Last Seen", Text),
-                shown("Type", Text),
-                shown("Reason", Text),
-                shown("Object", Text),
+                narrow("Last Seen", Text),
+                narrow("Type", Text),
+                narrow("Reason", Text),
+                narrow("Object", Text),
                 wide("Subobject"),
                 wide("Source"),
-                shown("Message", Text),
+                narrow("Message", Text),
                 wide("First Seen"),
                 wide("Count"),
                 wide("Name"),
             ];
         }
-        "ConfigMap" => &[shown("Data", Text), AGE],
-        "Secret" => &[shown("Type", Text), shown("Data", Text), AGE],
+        "ConfigMap" => &[narrow("Data", Text), AGE],
+        "Secret" => &[narrow("Type", Text), narrow("Data", Text), AGE],
         "ServiceAccount" => &[AGE],
-        "ResourceQuota" => &[shown("Request", Text), shown("Limit", Text), AGE],
-        "Lease" => &[shown("Holder", Text), AGE],
+        "ResourceQuota" => &[narrow("Request", Text), narrow("Limit", Text), AGE],
+        "Lease" => &[narrow("Holder", Text), AGE],
         "Deployment" => &[
-            shown("Ready", Text),
-            shown("Up-to-date", Text),
-            shown("Available", Text),
+            narrow("Ready", Text),
+            narrow("Up-to-date", Text),
+            narrow("Available", Text),
             AGE,
             CONTAINERS[0],
             CONTAINERS[1],
             wide("Selector"),
         ],
         "ReplicaSet" => &[
-            shown("Desired", Integer),
-            shown("Current", Integer),
-            shown("Ready", Integer),
+            narrow("Desired", Integer),
+            narrow("Current", Integer),
+            narrow("Ready", Integer),
             AGE,
             CONTAINERS[0],
             CONTAINERS[1],
             wide("Selector"),
         ],
-        "StatefulSet" => &[shown("Ready", Text), AGE, CONTAINERS[0], CONTAINERS[1]],
+        "StatefulSet" => &[narrow("Ready", Text), AGE, CONTAINERS[0], CONTAINERS[1]],
         "DaemonSet" => &[
-            shown("Desired", Integer),
-            shown("Current", Integer),
-            shown("Ready", Integer),
-            shown("Up-to-date", Integer),
-            shown("Available", Integer),
-            shown("Node Selector", Text),
+            narrow("Desired", Integer),
+            narrow("Current", Integer),
+            narrow("Ready", Integer),
+            narrow("Up-to-date", Integer),
+            narrow("Available", Integer),
+            narrow("Node Selector", Text),
             AGE,
             CONTAINERS[0],
             CONTAINERS[1],
             wide("Selector"),
         ],
-        "Scale" => &[shown("Desired", Integer), shown("Available", Integer), AGE],
-        "ControllerRevision" => &[shown("Controller", Text), shown("Revision", Text), AGE],
+        "Scale" => &[narrow("Desired", Integer), narrow("Available", Integer), AGE],
+        "ControllerRevision" => &[narrow("Controller", Text), narrow("Revision", Text), AGE],
         "Job" => &[
-            shown("Status", Text),
-            shown("Completions", Text),
-            shown("Duration", Text),
+            narrow("Status", Text),
+            narrow("Completions", Text),
+            narrow("Duration", Text),
             AGE,
             CONTAINERS[0],
             CONTAINERS[1],
             wide("Selector"),
         ],
         "CronJob" => &[
-            shown("Schedule", Text),
-            shown("Timezone", Text),
-            shown("Suspend", Boolean),
-            shown("Active", Integer),
-            shown("Last Schedule", Text),
+            narrow("Schedule", Text),
+            narrow("Timezone", Text),
+            narrow("Suspend", Boolean),
+            narrow("Active", Integer),
+            narrow("Last Schedule", Text),
             AGE,
             CONTAINERS[0],
             CONTAINERS[1],
             wide("Selector"),
         ],
-        "PodDisruptionBudget" => {
-            &[shown("Min Available", Text), shown("Max Unavailable", Text), shown("Allowed Disruptions", Integer), AGE]
-        }
+        "PodDisruptionBudget" => &[
+            narrow("Min Available", Text),
+            narrow("Max Unavailable", Text),
+            narrow("Allowed Disruptions", Integer),
+            AGE,
+        ],
         "HorizontalPodAutoscaler" => &[
-            shown("Reference", Text),
-            shown("Targets", Text),
-            shown("MinPods", Text),
-            shown("MaxPods", Text),
-            shown("Replicas", Text),
+            narrow("Reference", Text),
+            narrow("Targets", Text),
+            narrow("MinPods", Text),
+            narrow("MaxPods", Text),
+            narrow("Replicas", Text),
             AGE,
         ],
         "Service" => &[
-            shown("Type", Text),
-            shown("Cluster-IP", Text),
-            shown("External-IP", Text),
-            shown("Port(s)", Text),
+            narrow("Type", Text),
+            narrow("Cluster-IP", Text),
+            narrow("External-IP", Text),
+            narrow("Port(s)", Text),
             AGE,
             wide("Selector"),
         ],
-        "Ingress" => &[shown("Class", Text), shown("Hosts", Text), shown("Address", Text), shown("Ports", Text), AGE],
-        "EndpointSlice" => &[shown("AddressType", Text), shown("Ports", Text), shown("Endpoints", Text), AGE],
-        _ => &[shown("Created At", Date)],
+        "Ingress" => {
+            &[narrow("Class", Text), narrow("Hosts", Text), narrow("Address", Text), narrow("Ports", Text), AGE]
+        }
+        "EndpointSlice" => &[narrow("AddressType", Text), narrow("Ports", Text), narrow("Endpoints", Text), AGE],
+        _ => &[narrow("Created At", Date)],
     };
     [&[NAME], own].concat()
 }
 
-/// Whether a kind has no columns of its own.
+/// Whether a kind has only the default columns.
 pub(super) fn is_default(kind: &str) -> bool {
     columns(kind).last().is_some_and(|(name, ..)| *name == "Created At")
 }
 
-/// The columns of a kind, as a table says them.
+/// The column definitions of a table.
 pub(super) fn of(kind: &str) -> Value {
-    let column = |(name, cells, wide): Column| {
+    let column = |(name, cells, wide): BuiltInColumn| {
         let cells = match cells {
             Text => "string",
             Integer => "integer",

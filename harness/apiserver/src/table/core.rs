@@ -1,4 +1,4 @@
-//! Cells of what holds data: ConfigMaps, Secrets, quotas, Events and Leases.
+//! Table cells of ConfigMaps, Secrets, quotas, Events and Leases.
 
 use jiff::Timestamp;
 use serde_json::Value;

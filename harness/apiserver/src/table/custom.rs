@@ -1,6 +1,6 @@
-//! Tables of custom resources: the columns that their definition names.
+//! Tables of custom resources, with the columns of their definition.
 //!
-//! A column's path is of the simple kind: fields, indices and one field compared with a text, as in
+//! Supports simple JSON paths: fields, indices, and comparing one field with a text, as in
 //! `.status.conditions[?(@.type=="Ready")].status`. Upstream: `tableconvertor` of
 //! `apiextensions-apiserver`.
 
@@ -9,52 +9,52 @@ use serde_json::{Value, json};
 
 use super::age;
 
-/// One column.
+/// A column of a definition.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(super) struct CustomColumn {
     name: String,
     kind: String,
     format: String,
     priority: i64,
-    path: Vec<Part>,
+    path: Vec<PathStep>,
 }
 
-/// A part of a path.
+/// A step of a JSON path.
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum PathStep {
     Field(String),
     Index(usize),
-    /// The elements whose field has this text.
+    /// The list items whose field has this text.
     Where(String, String),
 }
 
-/// The columns after the name. Without any there is the age.
-pub(super) fn columns(given: &Value) -> Vec<Column> {
+/// The columns after the name; the age if the definition has none.
+pub(super) fn columns(given: &Value) -> Vec<CustomColumn> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let column = |one: &Value| Column {
+    let column = |one: &Value| CustomColumn {
         name: text(&one["name"]),
         kind: text(&one["type"]),
         format: text(&one["format"]),
         priority: one["priority"].as_i64().unwrap_or(0),
         path: path(one["jsonPath"].as_str().unwrap_or_default()),
     };
-    let all: Vec<Column> = given.as_array().into_iter().flatten().map(column).collect();
+    let all: Vec<CustomColumn> = given.as_array().into_iter().flatten().map(column).collect();
     if all.is_empty() {
         return vec![column(&json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}))];
     }
     all
 }
 
-/// The columns as a table says them.
-pub(super) fn headers(columns: &[Column]) -> Value {
+/// The column definitions of a table.
+pub(super) fn headers(columns: &[CustomColumn]) -> Value {
     let header = |name: &str, kind: &str, format: &str, priority: i64| json!({"name": name, "type": kind, "format": format, "description": "", "priority": priority});
     let own = columns.iter().map(|one| header(&one.name, &one.kind, &one.format, one.priority));
     std::iter::once(header("Name", "string", "name", 0)).chain(own).collect()
 }
 
 /// The cells of an object.
-pub(super) fn cells(columns: &[Column], object: &Value, now: Timestamp) -> Vec<Value> {
-    let cell = |column: &Column| {
+pub(super) fn cells(columns: &[CustomColumn], object: &Value, now: Timestamp) -> Vec<Value> {
+    let cell = |column: &CustomColumn| {
         let mut found = vec![object];
         for part in &column.path {
             found = found.into_iter().flat_map(|value| part.of(value)).collect();
@@ -74,7 +74,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-impl Part {
+impl PathStep {
     fn of<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         match self {
             Self::Field(name) => value.get(name).into_iter().collect(),
@@ -86,8 +86,8 @@ impl Part {
     }
 }
 
-/// Reads a path.
-fn path(text: &str) -> Vec<Part> {
+/// Parses a JSON path.
+fn path(text: &str) -> Vec<PathStep> {
     let mut parts = Vec::new();
     let mut rest = text.trim_start_matches('$');
     while !rest.is_empty() {
@@ -97,9 +97,9 @@ fn path(text: &str) -> Vec<Part> {
             let compared = inside.strip_prefix("?(@.").and_then(|one| one.strip_suffix(')')?.split_once("=="));
             let quoted = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
             parts.push(match (compared, inside.parse()) {
-                (Some((field, text)), _) => Part::Where(field.trim().to_owned(), quoted(text)),
-                (None, Ok(index)) => Part::Index(index),
-                (None, Err(_)) => Part::Field(quoted(inside)),
+                (Some((field, text)), _) => PathStep::Where(field.trim().to_owned(), quoted(text)),
+                (None, Ok(index)) => PathStep::Index(index),
+                (None, Err(_)) => PathStep::Field(quoted(inside)),
             });
             continue;
         }
@@ -116,7 +116,7 @@ fn path(text: &str) -> Vec<Part> {
         let (name, left) = after.split_at(end);
         rest = left;
         if !name.is_empty() {
-            parts.push(Part::Field(name.replace("\\.", ".")));
+            parts.push(PathStep::Field(name.replace("\\.", ".")));
         }
     }
     parts
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_follow_the_paths_of_the_definition() {
+    fn custom_columns_follow_their_json_paths() {
         let given = json!([
             {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
             {"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"},
@@ -139,8 +139,8 @@ mod tests {
         let object = json!({"metadata": {"name": "a", "creationTimestamp": "1970-01-01T00:00:00Z", "labels": {"example.com/team": "x"}},
             "spec": {"size": 3, "list": ["one", "two"]}, "status": {"conditions": [{"type": "A", "status": "1"}, {"type": "Ready", "status": "True"}]}});
         let columns = columns(&given);
-        let wanted = json!(["a", 3, "True", "one", "x", null, "5s"]);
-        assert_eq!(Value::from(cells(&columns, &object, Timestamp::from_second(5).unwrap())), wanted);
+        let expected = json!(["a", 3, "True", "one", "x", null, "5s"]);
+        assert_eq!(Value::from(cells(&columns, &object, Timestamp::from_second(5).unwrap())), expected);
         assert_eq!(headers(&columns)[3]["priority"], 1);
     }
 }

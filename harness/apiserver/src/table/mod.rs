@@ -1,9 +1,9 @@
-//! Tables: the answers that `kubectl get` prints.
+//! Tables: the responses that `kubectl get` prints.
 //!
-//! A client that accepts `as=Table` gets columns and one row for each object instead of the
-//! objects. Columns, their order and what their cells say equal upstream's; the descriptions of
-//! columns, which kubectl does not print, are this project's own. A kind without columns of its own
-//! has a name and a creation time.
+//! A client that accepts `as=Table` gets columns and one row per object instead of the objects.
+//! Columns, their order and their cells equal upstream's; the descriptions of columns, which
+//! kubectl does not print, are this project's own. A kind without columns of its own has a name and
+//! a creation time.
 //!
 //! Upstream: `pkg/printers/internalversion` and `asTable` of `endpoints/handlers`.
 
@@ -21,12 +21,12 @@ use serde_json::{Value, json};
 
 use super::autoscalers;
 use super::events;
-use super::field::FieldError;
-use super::kinds::Kind;
-use super::media::own;
-use super::problem::{Outcome, Problem};
+use super::field_error::FieldError;
+use super::kinds::ResourceKind;
+use super::media::partial_metadata;
+use super::status_error::{ApiResult, StatusError};
 
-/// What of its object a row has.
+/// The part of its object that a row includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Include {
     Nothing,
@@ -34,20 +34,20 @@ pub(super) enum Include {
     Object,
 }
 
-/// How a table is written.
+/// The options of a table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Style<'a> {
-    /// `meta.k8s.io/v1`, or an older version.
+pub(super) struct TableOptions<'a> {
+    /// `meta.k8s.io/v1` or an older version.
     pub(super) api_version: &'a str,
     pub(super) include: Include,
-    /// Whether it says its columns; only the first table of a watch does.
+    /// Whether it has column definitions; only the first table of a watch does.
     pub(super) headers: bool,
     pub(super) now: Timestamp,
 }
 
 impl Include {
-    /// From the parameter `includeObject`.
-    pub(super) fn of(parameter: &str) -> Outcome<Self> {
+    /// Parses the parameter `includeObject`.
+    pub(super) fn of(parameter: &str) -> ApiResult<Self> {
         match parameter {
             "" | "Metadata" => Ok(Self::Metadata),
             "Object" => Ok(Self::Object),
@@ -55,25 +55,25 @@ impl Include {
             other => {
                 let why = "must be 'Metadata', 'Object', 'None', or empty";
                 let error = FieldError::invalid("includeObject", other, why);
-                Err(Problem::bad_request(format!("Unable to convert to Table as requested: {error}")))
+                Err(StatusError::bad_request(format!("Unable to convert to Table as requested: {error}")))
             }
         }
     }
 }
 
-/// An object or a list as a table. What is of no kind that is served is a scale.
-pub(super) fn table(value: &Value, kind: Option<&'static Kind>, style: Style<'_>) -> Value {
+/// Converts an object or a list to a table. An object of no served kind is a scale.
+pub(super) fn table(value: &Value, kind: Option<&'static ResourceKind>, options: TableOptions<'_>) -> Value {
     let objects = match value["items"].as_array() {
         Some(items) => items.iter().collect(),
         None => vec![value],
     };
-    let of = Printed {
+    let of = TablePrinter {
         kind: kind.map_or("Scale", |kind| kind.kind),
         api_version: value["apiVersion"].as_str().unwrap_or_default(),
         columns: kind.and_then(|kind| kind.custom).map(|custom| custom::columns(&custom.columns)),
     };
-    let rows: Vec<Value> = objects.iter().map(|object| row(&of, object, style)).collect();
-    // The default printer leaves a table of nothing without a list of rows.
+    let rows: Vec<Value> = objects.iter().map(|object| row(&of, object, options)).collect();
+    // The default printer encodes an empty list of rows as null.
     let none = rows.is_empty() && of.columns.is_none() && columns::is_default(of.kind);
     let rows = if none { Value::Null } else { rows.into() };
     let mut meta = json!({"resourceVersion": value["metadata"]["resourceVersion"].as_str().unwrap_or_default()});
@@ -83,11 +83,12 @@ pub(super) fn table(value: &Value, kind: Option<&'static Kind>, style: Style<'_>
             meta[name] = value["metadata"][name].clone();
         }
     }
-    let headers = if style.headers { of.headers() } else { Value::Null };
-    json!({"kind": "Table", "apiVersion": style.api_version, "metadata": meta, "columnDefinitions": headers, "rows": rows})
+    let headers = if options.headers { of.headers() } else { Value::Null };
+    json!({"kind": "Table", "apiVersion": options.api_version, "metadata": meta, "columnDefinitions": headers, "rows": rows})
 }
 
-/// What the columns of a custom resource's scale say besides: upstream has two tables of scales.
+/// Adds the column attributes that only the scales of custom resources have: upstream has two
+/// tables of scales.
 pub(super) fn as_of_custom_scale(table: &mut Value) {
     for column in table["columnDefinitions"].as_array_mut().into_iter().flatten() {
         let (field, value) = match column["name"].as_str() {
@@ -99,15 +100,15 @@ pub(super) fn as_of_custom_scale(table: &mut Value) {
     }
 }
 
-/// What is printed.
-struct Printed<'a> {
+/// Prints the rows of one kind.
+struct TablePrinter<'a> {
     kind: &'a str,
     api_version: &'a str,
-    /// Of a custom resource.
-    columns: Option<Vec<custom::Column>>,
+    /// The columns of a custom resource.
+    columns: Option<Vec<custom::CustomColumn>>,
 }
 
-impl Printed<'_> {
+impl TablePrinter<'_> {
     fn headers(&self) -> Value {
         self.columns.as_ref().map_or_else(|| columns::of(self.kind), |columns| custom::headers(columns))
     }
@@ -119,24 +120,25 @@ impl Printed<'_> {
                 cells(self.kind, &events::to_core(object.clone()), now)
             }
             None if self.kind == "HorizontalPodAutoscaler" && self.api_version.ends_with("/v1") => {
-                cells(self.kind, &autoscalers::from_first(object), now)
+                cells(self.kind, &autoscalers::from_v1(object), now)
             }
             None => cells(self.kind, object, now),
         }
     }
 }
 
-fn row(of: &Printed<'_>, object: &Value, style: Style<'_>) -> Value {
-    let mut row = json!({"cells": of.cells(object, style.now)});
+fn row(of: &TablePrinter<'_>, object: &Value, options: TableOptions<'_>) -> Value {
+    let mut row = json!({"cells": of.cells(object, options.now)});
     if of.kind == "Pod"
         && of.columns.is_none()
         && let Some(conditions) = pods::completed(object)
     {
         row["conditions"] = conditions;
     }
-    // Where the initial events of a watch end is said in the object, so that it is always there.
+    // The end of the initial events of a watch is an annotation of the object, so the object is
+    // always included.
     let ends = !object["metadata"]["annotations"]["k8s.io/initial-events-end"].is_null();
-    row["object"] = match style.include {
+    row["object"] = match options.include {
         Include::Object => {
             let mut object = object.clone();
             object["kind"] = of.kind.into();
@@ -144,12 +146,14 @@ fn row(of: &Printed<'_>, object: &Value, style: Style<'_>) -> Value {
             object
         }
         Include::Nothing if !ends => Value::Null,
-        _ => json!({"kind": "PartialObjectMetadata", "apiVersion": style.api_version, "metadata": own(object)}),
+        _ => {
+            json!({"kind": "PartialObjectMetadata", "apiVersion": options.api_version, "metadata": partial_metadata(object)})
+        }
     };
     row
 }
 
-/// The cells of an object, those of wide columns included.
+/// The cells of an object, including those of wide columns.
 fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let age = age::since(&object["metadata"]["creationTimestamp"], now);
@@ -158,7 +162,7 @@ fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
         "Pod" => cells.extend(pods::cells(object, &age, now)),
         "Node" => cells.extend(nodes::node(object, &age)),
         "Namespace" => cells.extend(nodes::namespace(object, &age)),
-        // The name stands last.
+        // The name is the last cell.
         "Event" => return core::event(object, now),
         "ConfigMap" => cells.extend(core::config_map(object, &age)),
         "Secret" => cells.extend(core::secret(object, &age)),
@@ -183,7 +187,7 @@ fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     cells
 }
 
-/// A string, or this in its place where it is empty or absent.
+/// A string, or `absent` if it is empty or absent.
 fn or<'a>(value: &'a Value, absent: &'a str) -> &'a str {
     value.as_str().filter(|text| !text.is_empty()).unwrap_or(absent)
 }
@@ -198,14 +202,14 @@ fn items(value: &Value) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIt
     value.as_array().map(Vec::as_slice).unwrap_or_default().iter()
 }
 
-/// `a=1,b=2`. Upstream: `FormatLabels`.
+/// Formats labels as `a=1,b=2`. Upstream: `FormatLabels`.
 fn labels(value: &Value) -> String {
     let all = value.as_object().into_iter().flatten();
     let all: Vec<String> = all.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
     if all.is_empty() { "<none>".to_owned() } else { all.join(",") }
 }
 
-/// The names and the images of containers, each in one cell.
+/// The names and the images of containers, as two cells.
 fn containers(template: &Value) -> [Value; 2] {
     let all = |name: &str| -> Value {
         let all: Vec<&str> = items(&template["spec"]["containers"]).map(|one| or(&one[name], "")).collect();

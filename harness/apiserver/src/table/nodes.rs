@@ -1,4 +1,4 @@
-//! Cells of nodes and namespaces.
+//! Table cells of nodes and namespaces.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{items, or};
 
-/// The label of a role is this and the role's name.
+/// The prefix of the label of a role.
 const ROLE: &str = "node-role.kubernetes.io/";
 
 /// Upstream: `printNode`.

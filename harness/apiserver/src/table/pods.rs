@@ -1,16 +1,17 @@
-//! Cells of pods: what `kubectl get pods` calls ready and status. Upstream: `printPod`.
+//! Table cells of pods, such as `kubectl get pods` shows for ready and status. Upstream:
+//! `printPod`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{age, items, number, or};
 
-/// What the containers come to.
+/// The summary of all containers.
 struct Summary {
     ready: usize,
     reason: String,
     restarts: i64,
-    /// When a container last ended before a restart.
+    /// The time at which a container last ended before a restart.
     last_restart: Option<Timestamp>,
 }
 
@@ -38,13 +39,13 @@ pub(super) fn cells(pod: &Value, age: &str, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The row's condition of a pod that has ended. The message is this project's own.
+/// The row condition of a pod that has ended. The message is this project's own.
 pub(super) fn completed(pod: &Value) -> Option<Value> {
     let phase = pod["status"]["phase"].as_str().filter(|phase| matches!(*phase, "Succeeded" | "Failed"))?;
     Some(json!([{"type": "Completed", "status": "True", "reason": phase, "message": "All containers have ended."}]))
 }
 
-/// A container that is started before the others and goes on beside them.
+/// Whether an init container keeps running beside the containers.
 fn is_sidecar(container: &Value) -> bool {
     container["restartPolicy"] == "Always"
 }
@@ -57,7 +58,7 @@ fn is_true(pod: &Value, kind: &str) -> bool {
     condition(pod, kind).is_some_and(|one| one["status"] == "True")
 }
 
-/// How many of the pod's readiness gates are open.
+/// The number of a pod's open readiness gates.
 fn gates(pod: &Value) -> String {
     let gates = items(&pod["spec"]["readinessGates"]);
     let (all, open) = (gates.len(), gates.filter(|gate| is_true(pod, or(&gate["conditionType"], ""))).count());
@@ -87,7 +88,7 @@ fn summary(pod: &Value) -> Summary {
     summary
 }
 
-/// Why a container ended: its reason, or how.
+/// The reason of a terminated container, or its signal or exit code.
 fn ended(terminated: &Value, before: &str) -> String {
     match or(&terminated["reason"], "") {
         "" if number(&terminated["signal"]) != 0 => format!("{before}Signal:{}", number(&terminated["signal"])),
@@ -103,7 +104,7 @@ impl Summary {
         self.last_restart = self.last_restart.max(ended);
     }
 
-    /// Whether the pod is still initializing.
+    /// Adds the init containers; returns whether the pod is still initializing.
     fn add_init_containers(&mut self, pod: &Value, sidecars: &mut Self) -> bool {
         let declared = &pod["spec"]["initContainers"];
         for (index, container) in items(&pod["status"]["initContainerStatuses"]).enumerate() {

@@ -1,4 +1,4 @@
-//! Cells of Services and EndpointSlices.
+//! Table cells of Services, EndpointSlices and Ingresses.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{items, labels, number, or};
 
-/// How many ports or addresses a cell names.
+/// The maximum number of ports or addresses in a cell.
 const MOST: usize = 3;
 
 /// Upstream: `printService`.
@@ -33,7 +33,7 @@ fn port(port: &Value) -> String {
     }
 }
 
-/// Upstream: `getServiceExternalIP`, in its wide form: tables are always made wide.
+/// Upstream: `getServiceExternalIP`, in its wide form, which tables always use.
 fn external(service: &Value) -> String {
     let given: Vec<&str> = items(&service["spec"]["externalIPs"]).filter_map(Value::as_str).collect();
     let joined = |ips: Vec<&str>, none: &str| if ips.is_empty() { none.to_owned() } else { ips.join(",") };
@@ -65,7 +65,7 @@ pub(super) fn ingress(ingress: &Value, age: &str) -> Vec<Value> {
     let spec = &ingress["spec"];
     let hosts: Vec<&str> =
         items(&spec["rules"]).take(MOST).map(|rule| or(&rule["host"], "")).filter(|host| !host.is_empty()).collect();
-    // Upstream counts the rules that follow only once three hosts are shown.
+    // Upstream counts the remaining rules only once three hosts are shown.
     let more = items(&spec["rules"]).len().saturating_sub(MOST);
     let hosts = match hosts.join(",") {
         none if none.is_empty() => "*".to_owned(),
@@ -80,7 +80,7 @@ pub(super) fn ingress(ingress: &Value, age: &str) -> Vec<Value> {
     vec![or(&spec["ingressClassName"], "<none>").into(), hosts.into(), addresses.into(), ports.into(), age.into()]
 }
 
-/// The first few, and how many there are beside them.
+/// The first few values, and the number of the rest.
 fn some(all: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = all.collect();
     let shown = all[..all.len().min(MOST)].join(",");

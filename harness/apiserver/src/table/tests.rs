@@ -1,4 +1,4 @@
-//! Cells that the comparison with a real server does not reach, with upstream's values.
+//! Checks cells that the comparison with a real server does not reach, against upstream's values.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -29,8 +29,8 @@ fn row_of(kind: &str, object: &Value) -> Vec<String> {
 #[case(63_072_000, "2y")]
 #[case(63_158_400, "2y1d")]
 #[case(252_288_000, "8y")]
-fn ages(#[case] seconds: i64, #[case] wanted: &str) {
-    assert_eq!(age::human(jiff::SignedDuration::from_secs(seconds)), wanted);
+fn formats_ages_as_kubectl_does(#[case] seconds: i64, #[case] expected: &str) {
+    assert_eq!(age::human(jiff::SignedDuration::from_secs(seconds)), expected);
 }
 
 #[test]
@@ -70,14 +70,14 @@ fn pod(status: &Value) -> Value {
 #[case::sidecar(json!({"phase": "Running", "initContainerStatuses": [
     {"name": "i", "restartCount": 4, "state": {"terminated": {"exitCode": 0}}},
     {"name": "s", "started": true, "ready": true, "restartCount": 2, "state": {"running": {}}}]}), "1/3 Running 2")]
-fn pods_say_what_their_containers_come_to(#[case] status: Value, #[case] wanted: &str) {
+fn pod_cells_summarize_container_states(#[case] status: Value, #[case] expected: &str) {
     let cells = row_of("Pod", &pod(&status));
-    assert_eq!(format!("{} {} {}", cells[1], cells[2], cells[3]), wanted);
+    assert_eq!(format!("{} {} {}", cells[1], cells[2], cells[3]), expected);
     assert_eq!(cells[4], "10m");
 }
 
 #[test]
-fn a_deleted_pod_terminates() {
+fn deleted_pod_shows_terminating() {
     let mut pod = pod(&json!({"phase": "Running"}));
     pod["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z".into();
     assert_eq!(row_of("Pod", &pod)[2], "Terminating");
@@ -88,7 +88,7 @@ fn a_deleted_pod_terminates() {
 }
 
 #[test]
-fn autoscalers_show_two_metrics() {
+fn autoscaler_cell_shows_two_metrics() {
     let resource =
         |name: &str| json!({"type": "Resource", "resource": {"name": name, "target": {"averageUtilization": 80}}});
     let object = json!({"metadata": {"name": "a"}, "spec": {"maxReplicas": 5, "scaleTargetRef": {"kind": "Deployment", "name": "web"},
@@ -99,11 +99,11 @@ fn autoscalers_show_two_metrics() {
 }
 
 #[test]
-fn what_a_row_has_of_its_object_is_the_clients_choice() {
+fn row_object_follows_include_object_parameter() {
     let list = json!({"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "7", "continue": "c"},
         "items": [{"metadata": {"name": "a"}, "data": {"x": "1"}}]});
     let style =
-        |include, headers| Style { api_version: "meta.k8s.io/v1", include, headers, now: Timestamp::UNIX_EPOCH };
+        |include, headers| TableOptions { api_version: "meta.k8s.io/v1", include, headers, now: Timestamp::UNIX_EPOCH };
     let kind = crate::kinds::built_in("", "configmaps");
     let with = |include| table(&list, kind, style(include, true));
     assert_eq!(with(Include::Nothing)["rows"][0]["object"], Value::Null);

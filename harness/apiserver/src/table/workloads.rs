@@ -1,23 +1,23 @@
-//! Cells of workloads, and of what scales and protects them.
+//! Table cells of workloads, scales, disruption budgets and autoscalers.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{age, containers, items, labels, number, or};
-use crate::select;
+use crate::selector;
 
-/// A selector as a cell. Upstream: `FormatLabelSelector`.
+/// A selector cell. Upstream: `FormatLabelSelector`.
 fn selector(selector: &Value) -> Value {
-    let text = select::text(selector);
+    let text = selector::text(selector);
     if text.is_empty() { "<none>".into() } else { text.into() }
 }
 
-/// `1/3`.
+/// A cell such as `1/3`.
 fn of(part: &Value, all: &Value) -> Value {
     format!("{}/{}", number(part), number(all)).into()
 }
 
-/// Adds the wide cells of a template.
+/// Adds the wide cells of a pod template.
 fn with_containers(mut cells: Vec<Value>, template: &Value) -> Vec<Value> {
     cells.extend(containers(template));
     cells
@@ -29,7 +29,7 @@ pub(super) fn deployment(object: &Value, age: &str) -> Vec<Value> {
     let ready = of(&status["readyReplicas"], &spec["replicas"]);
     let (updated, available) = (number(&status["updatedReplicas"]), number(&status["availableReplicas"]));
     let mut cells = with_containers(vec![ready, updated.into(), available.into(), age.into()], &spec["template"]);
-    cells.push(select::text(&spec["selector"]).into());
+    cells.push(selector::text(&spec["selector"]).into());
     cells
 }
 
@@ -105,7 +105,7 @@ pub(super) fn job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> {
     };
     let succeeded = number(&status["succeeded"]);
     let completions = match (spec["completions"].as_i64(), number(&spec["parallelism"])) {
-        (Some(wanted), _) => format!("{succeeded}/{wanted}"),
+        (Some(target), _) => format!("{succeeded}/{target}"),
         (None, parallel) if parallel > 1 => format!("{succeeded}/1 of {parallel}"),
         (None, _) => format!("{succeeded}/1"),
     };
@@ -179,27 +179,27 @@ fn metrics(spec: &Value, status: &Value) -> String {
     let all = items(&spec["metrics"]).enumerate().map(|(index, metric)| {
         let kind = or(&metric["type"], "");
         let field = format!("{}{}", kind[..kind.len().min(1)].to_lowercase(), kind.get(1..).unwrap_or_default());
-        let (wanted, now) = (&metric[&field]["target"], &status["currentMetrics"][index][&field]["current"]);
+        let (target, now) = (&metric[&field]["target"], &status["currentMetrics"][index][&field]["current"]);
         let text = |value: &'_ Value, absent: &str| or(value, absent).to_owned();
-        let average = wanted["averageValue"].is_string();
+        let average = target["averageValue"].is_string();
         match kind {
             "External" | "Object" if average => {
                 let now = text(&now["averageValue"], "<unknown>");
-                format!("{now}/{} (avg)", or(&wanted["averageValue"], ""))
+                format!("{now}/{} (avg)", or(&target["averageValue"], ""))
             }
-            "External" | "Object" => format!("{}/{}", text(&now["value"], "<unknown>"), or(&wanted["value"], "")),
-            "Pods" => format!("{}/{}", text(&now["averageValue"], "<unknown>"), or(&wanted["averageValue"], "")),
+            "External" | "Object" => format!("{}/{}", text(&now["value"], "<unknown>"), or(&target["value"], "")),
+            "Pods" => format!("{}/{}", text(&now["averageValue"], "<unknown>"), or(&target["averageValue"], "")),
             "Resource" | "ContainerResource" => {
                 let name = or(&metric[&field]["name"], "");
                 if average {
                     let now = text(&now["averageValue"], "<unknown>");
-                    return format!("{name}: {now}/{}", or(&wanted["averageValue"], ""));
+                    return format!("{name}: {now}/{}", or(&target["averageValue"], ""));
                 }
                 let percent = |value: &Value, absent: &str| {
                     value.as_i64().map_or(absent.to_owned(), |percent| format!("{percent}%"))
                 };
                 let now = percent(&now["averageUtilization"], "<unknown>");
-                format!("{name}: {now}/{}", percent(&wanted["averageUtilization"], "<auto>"))
+                format!("{name}: {now}/{}", percent(&target["averageUtilization"], "<auto>"))
             }
             _ => "<unknown type>".to_owned(),
         }

@@ -1,4 +1,4 @@
-//! The server as its clients see it: requests in, answers out, at the time that a test sets.
+//! Tests the server through requests and responses, at a time that the test sets.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,37 +12,37 @@ use serde_json::{Value, json};
 
 mod deletion;
 
-use super::call::Call;
 use super::kinds::KINDS;
-use super::object::ManagedFields;
-use super::server::{Answer, Server};
-use super::store::{Key, LOGGED};
-use super::{ApiServer, Controllers};
+use super::object::ManagedFieldsPolicy;
+use super::request::ApiRequest;
+use super::server::{ApiResponse, Server};
+use super::store::{LOGGED, StoreKey};
+use super::{ApiServer, ControllerMode};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-struct World {
+struct Fixture {
     server: Server,
     now: Timestamp,
 }
 
-fn world() -> World {
+fn fixture() -> Fixture {
     let now = Timestamp::from_second(1_767_571_200).unwrap();
     let mut server = Server::new(1, now, Vec::new());
     while server.step_controllers(now, true) {}
-    World { server, now }
+    Fixture { server, now }
 }
 
-impl World {
-    fn raw(&mut self, method: Method, path: &str, form: &str, body: &str) -> Answer {
+impl Fixture {
+    fn raw(&mut self, method: Method, path: &str, content_type: &str, body: &str) -> ApiResponse {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let query = query.split('&').filter_map(|pair| pair.split_once('='));
         let query: BTreeMap<String, String> = query.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-        let (path, content_type, body) = (path.to_owned(), form.to_owned(), body.as_bytes().to_vec().into());
-        let call = Call {
+        let (path, content_type, body) = (path.to_owned(), content_type.to_owned(), body.as_bytes().to_vec().into());
+        let request = ApiRequest {
             method,
             path,
             query,
@@ -50,23 +50,26 @@ impl World {
             accept: String::new(),
             user_agent: "test/1".to_owned(),
             body,
-            written: None,
-            managed: ManagedFields::Shown,
+            yaml_body: None,
+            managed_fields: ManagedFieldsPolicy::Include,
         };
-        self.server.answer(&call, self.now)
+        self.server.respond(&request, self.now)
     }
 
-    fn ask(&mut self, method: Method, path: &str, body: &Value) -> (u16, Value) {
-        let form = if method == Method::PATCH { "application/strategic-merge-patch+json" } else { "application/json" };
+    fn request(&mut self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+        let content_type =
+            if method == Method::PATCH { "application/strategic-merge-patch+json" } else { "application/json" };
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        match self.raw(method, path, form, &body) {
-            Answer::Whole { code, body, .. } => (code.as_u16(), serde_json::from_slice(&body).unwrap_or_default()),
-            Answer::Watch(_) => panic!("a watch"),
+        match self.raw(method, path, content_type, &body) {
+            ApiResponse::Complete { code, body, .. } => {
+                (code.as_u16(), serde_json::from_slice(&body).unwrap_or_default())
+            }
+            ApiResponse::Watch(_) => panic!("a watch"),
         }
     }
 
     fn get(&mut self, path: &str) -> (u16, Value) {
-        self.ask(Method::GET, path, &Value::Null)
+        self.request(Method::GET, path, &Value::Null)
     }
 
     fn step_controllers(&mut self) {
@@ -88,51 +91,51 @@ fn pod(name: &str) -> Value {
 }
 
 #[test]
-fn a_new_deployment_gets_its_defaults() {
-    let mut world = world();
-    let (code, made) = world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
+fn create_sets_defaults_of_a_deployment() {
+    let mut fixture = fixture();
+    let (code, created) = fixture.request(Method::POST, DEPLOYMENTS, &deployment("web"));
     assert_eq!(code, 201);
-    assert_eq!(made["spec"]["replicas"], 1);
+    assert_eq!(created["spec"]["replicas"], 1);
     assert_eq!(
-        made["spec"]["strategy"],
+        created["spec"]["strategy"],
         json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}})
     );
-    assert_eq!(made["spec"]["template"]["spec"]["terminationGracePeriodSeconds"], 30);
-    assert_eq!((&made["metadata"]["generation"], &made["status"]), (&json!(1), &json!({})));
-    let (code, again) = world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
+    assert_eq!(created["spec"]["template"]["spec"]["terminationGracePeriodSeconds"], 30);
+    assert_eq!((&created["metadata"]["generation"], &created["status"]), (&json!(1), &json!({})));
+    let (code, again) = fixture.request(Method::POST, DEPLOYMENTS, &deployment("web"));
     assert_eq!((code, &again["reason"]), (409, &json!("AlreadyExists")));
     assert_eq!(again["message"], "deployments.apps \"web\" already exists");
 }
 
 #[test]
-fn generations_count_specs_and_a_deployments_annotations() {
-    let mut world = world();
-    world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
+fn generation_counts_spec_and_annotation_changes() {
+    let mut fixture = fixture();
+    fixture.request(Method::POST, DEPLOYMENTS, &deployment("web"));
     let path = format!("{DEPLOYMENTS}/web");
     let generation = |answer: (u16, Value)| answer.1["metadata"]["generation"].clone();
-    assert_eq!(generation(world.ask(Method::PATCH, &path, &json!({"spec": {"replicas": 3}}))), 2);
-    assert_eq!(generation(world.ask(Method::PATCH, &path, &json!({"metadata": {"labels": {"a": "1"}}}))), 2);
-    assert_eq!(generation(world.ask(Method::PATCH, &path, &json!({"metadata": {"annotations": {"a": "1"}}}))), 3);
-    let (_, before) = world.get(&path);
-    let (_, same) = world.ask(Method::PATCH, &path, &json!({"spec": {"replicas": 3}}));
+    assert_eq!(generation(fixture.request(Method::PATCH, &path, &json!({"spec": {"replicas": 3}}))), 2);
+    assert_eq!(generation(fixture.request(Method::PATCH, &path, &json!({"metadata": {"labels": {"a": "1"}}}))), 2);
+    assert_eq!(generation(fixture.request(Method::PATCH, &path, &json!({"metadata": {"annotations": {"a": "1"}}}))), 3);
+    let (_, before) = fixture.get(&path);
+    let (_, same) = fixture.request(Method::PATCH, &path, &json!({"spec": {"replicas": 3}}));
     assert_eq!(same["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"], "nothing changed");
 }
 
 #[test]
-fn a_status_takes_annotations_along_and_leaves_labels_and_spec() {
-    let mut world = world();
-    let (_, mut web) = world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
+fn status_update_writes_annotations_but_not_labels_and_spec() {
+    let mut fixture = fixture();
+    let (_, mut web) = fixture.request(Method::POST, DEPLOYMENTS, &deployment("web"));
     web["metadata"]["annotations"] = json!({"deployment.kubernetes.io/revision": "1"});
     web["metadata"]["labels"] = json!({"a": "1"});
     web["spec"]["replicas"] = 9.into();
     web["status"] = json!({"replicas": 1, "observedGeneration": 1, "readyReplicas": 0});
-    let (code, written) = world.ask(Method::PUT, &format!("{DEPLOYMENTS}/web/status"), &web);
+    let (code, updated) = fixture.request(Method::PUT, &format!("{DEPLOYMENTS}/web/status"), &web);
     assert_eq!(code, 200);
-    assert_eq!(written["metadata"]["annotations"], json!({"deployment.kubernetes.io/revision": "1"}));
-    assert_eq!((&written["metadata"]["labels"], &written["spec"]["replicas"]), (&Value::Null, &json!(1)));
-    assert_eq!(written["status"], json!({"replicas": 1, "observedGeneration": 1}));
-    assert_eq!(written["metadata"]["generation"], 1);
-    let (code, stale) = world.ask(Method::PUT, &format!("{DEPLOYMENTS}/web/status"), &web);
+    assert_eq!(updated["metadata"]["annotations"], json!({"deployment.kubernetes.io/revision": "1"}));
+    assert_eq!((&updated["metadata"]["labels"], &updated["spec"]["replicas"]), (&Value::Null, &json!(1)));
+    assert_eq!(updated["status"], json!({"replicas": 1, "observedGeneration": 1}));
+    assert_eq!(updated["metadata"]["generation"], 1);
+    let (code, stale) = fixture.request(Method::PUT, &format!("{DEPLOYMENTS}/web/status"), &web);
     assert_eq!((code, &stale["reason"]), (409, &json!("Conflict")));
 }
 
@@ -149,42 +152,42 @@ fn a_status_takes_annotations_along_and_leaves_labels_and_spec() {
 #[case(json!({"spec": {"template": {"metadata": {"labels": {"app": "other"}}}}}), "spec.template.metadata.labels", "does not match template")]
 #[case(json!({"spec": {"strategy": {"type": "Recreate"}}}), "spec.strategy.rollingUpdate", "Forbidden: may not be specified")]
 #[case(json!({"spec": {"template": {"spec": {"containers": [{"name": "b"}]}}}}), "spec.template.spec.containers[0].image", "Required value")]
-fn what_breaks_a_rule_is_refused_by_field(#[case] patch: Value, #[case] field: &str, #[case] says: &str) {
-    let mut world = world();
-    world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
-    let (code, status) = world.ask(Method::PATCH, &format!("{DEPLOYMENTS}/web"), &patch);
+fn rejects_invalid_deployment_naming_the_field(#[case] patch: Value, #[case] field: &str, #[case] message: &str) {
+    let mut fixture = fixture();
+    fixture.request(Method::POST, DEPLOYMENTS, &deployment("web"));
+    let (code, status) = fixture.request(Method::PATCH, &format!("{DEPLOYMENTS}/web"), &patch);
     assert_eq!((code, &status["reason"]), (422, &json!("Invalid")), "{status}");
     assert_eq!(status["details"]["causes"][0]["field"], field, "{status}");
-    assert!(status["message"].as_str().unwrap().contains(says), "{status}");
+    assert!(status["message"].as_str().unwrap().contains(message), "{status}");
 }
 
 #[test]
-fn unknown_fields_go_with_a_warning_or_are_refused() {
-    let mut world = world();
-    let mut odd = deployment("web");
-    odd["spec"]["replica"] = 2.into();
-    let (code, status) = world.ask(Method::POST, &format!("{DEPLOYMENTS}?fieldValidation=Strict"), &odd);
+fn unknown_fields_cause_a_warning_or_a_strict_error() {
+    let mut fixture = fixture();
+    let mut misspelled = deployment("web");
+    misspelled["spec"]["replica"] = 2.into();
+    let (code, status) = fixture.request(Method::POST, &format!("{DEPLOYMENTS}?fieldValidation=Strict"), &misspelled);
     assert_eq!(code, 400);
     assert_eq!(
         status["message"],
         "Deployment in version \"v1\" cannot be handled as a Deployment: strict decoding error: unknown field \"spec.replica\""
     );
-    let Answer::Whole { code, warnings, .. } =
-        world.raw(Method::POST, DEPLOYMENTS, "application/json", &odd.to_string())
+    let ApiResponse::Complete { code, warnings, .. } =
+        fixture.raw(Method::POST, DEPLOYMENTS, "application/json", &misspelled.to_string())
     else {
         panic!("no answer")
     };
     assert_eq!((code.as_u16(), warnings), (201, vec!["unknown field \"spec.replica\"".to_owned()]));
-    assert_eq!(world.get(&format!("{DEPLOYMENTS}/web")).1["spec"]["replica"], Value::Null);
+    assert_eq!(fixture.get(&format!("{DEPLOYMENTS}/web")).1["spec"]["replica"], Value::Null);
 }
 
 #[test]
-fn a_scale_is_a_part_of_its_object() {
-    let mut world = world();
-    world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
+fn patching_the_scale_changes_replicas() {
+    let mut fixture = fixture();
+    fixture.request(Method::POST, DEPLOYMENTS, &deployment("web"));
     let path = format!("{DEPLOYMENTS}/web/scale");
-    let Answer::Whole { body, .. } =
-        world.raw(Method::PATCH, &path, "application/merge-patch+json", "{\"spec\":{\"replicas\":4}}")
+    let ApiResponse::Complete { body, .. } =
+        fixture.raw(Method::PATCH, &path, "application/merge-patch+json", "{\"spec\":{\"replicas\":4}}")
     else {
         panic!("no answer")
     };
@@ -193,161 +196,165 @@ fn a_scale_is_a_part_of_its_object() {
         (&scale["kind"], &scale["spec"], &scale["status"]["selector"]),
         (&json!("Scale"), &json!({"replicas": 4}), &json!("app=web"))
     );
-    let (_, web) = world.get(&format!("{DEPLOYMENTS}/web"));
+    let (_, web) = fixture.get(&format!("{DEPLOYMENTS}/web"));
     assert_eq!((&web["spec"]["replicas"], &web["metadata"]["generation"]), (&json!(4), &json!(2)));
 }
 
 #[test]
-fn long_lists_come_in_parts_of_one_version() {
-    let mut world = world();
+fn paged_list_stays_at_one_version() {
+    let mut fixture = fixture();
     for name in ["a", "b", "c"] {
-        world.ask(Method::POST, PODS, &pod(name));
+        fixture.request(Method::POST, PODS, &pod(name));
     }
-    let (_, first) = world.get(&format!("{PODS}?limit=2"));
+    let (_, first) = fixture.get(&format!("{PODS}?limit=2"));
     assert_eq!((first["items"].as_array().unwrap().len(), &first["metadata"]["remainingItemCount"]), (2, &json!(1)));
-    world.ask(Method::POST, PODS, &pod("d"));
+    fixture.request(Method::POST, PODS, &pod("d"));
     let next = first["metadata"]["continue"].as_str().unwrap();
-    let (_, rest) = world.get(&format!("{PODS}?limit=2&continue={next}"));
+    let (_, rest) = fixture.get(&format!("{PODS}?limit=2&continue={next}"));
     let names: Vec<_> = rest["items"].as_array().unwrap().iter().map(|pod| &pod["metadata"]["name"]).collect();
     assert_eq!(names, ["c"]);
     assert_eq!(rest["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
 }
 
 #[test]
-fn a_watch_goes_on_where_it_was_and_shows_what_it_selects() {
-    let mut world = world();
-    world.ask(Method::POST, PODS, &pod("a"));
-    let (_, list) = world.get(PODS);
+fn watch_resumes_at_its_version_and_applies_its_selector() {
+    let mut fixture = fixture();
+    fixture.request(Method::POST, PODS, &pod("a"));
+    let (_, list) = fixture.get(PODS);
     let version = list["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
     let path = format!("{PODS}?watch=true&labelSelector=x=1&resourceVersion={version}");
-    let Answer::Watch(mut watch) = world.raw(Method::GET, &path, "", "") else { panic!("no watch") };
+    let ApiResponse::Watch(mut watch) = fixture.raw(Method::GET, &path, "", "") else { panic!("no watch") };
     for label in ["1", "2"] {
-        world.ask(Method::PATCH, &format!("{PODS}/a"), &json!({"metadata": {"labels": {"x": label}}}));
+        fixture.request(Method::PATCH, &format!("{PODS}/a"), &json!({"metadata": {"labels": {"x": label}}}));
     }
-    let unseen = world.server.unseen(&mut watch, u64::MAX);
-    let lines = unseen.into_iter().map(|event| watch.line(event));
-    let seen: Vec<Value> = lines.map(|line| serde_json::from_slice(&line).unwrap()).collect();
-    let shown: Vec<_> =
-        seen.iter().map(|event| (&event["type"], &event["object"]["metadata"]["labels"]["x"])).collect();
-    assert_eq!(shown, [(&json!("ADDED"), &json!("1")), (&json!("DELETED"), &json!("1"))]);
-    assert!(world.server.unseen(&mut watch, u64::MAX).is_empty());
+    let pending = fixture.server.pending_events(&mut watch, u64::MAX);
+    let lines = pending.into_iter().map(|event| watch.encode(event));
+    let events: Vec<Value> = lines.map(|line| serde_json::from_slice(&line).unwrap()).collect();
+    let types_and_values: Vec<_> =
+        events.iter().map(|event| (&event["type"], &event["object"]["metadata"]["labels"]["x"])).collect();
+    assert_eq!(types_and_values, [(&json!("ADDED"), &json!("1")), (&json!("DELETED"), &json!("1"))]);
+    assert!(fixture.server.pending_events(&mut watch, u64::MAX).is_empty());
 }
 
 #[test]
-fn a_forgotten_past_is_gone() {
-    let mut world = world();
-    world.ask(Method::POST, PODS, &pod("a"));
-    world.ask(Method::POST, PODS, &pod("b"));
-    let latest = world.server.store.version();
-    world.server.store.forget(latest);
-    let Answer::Watch(mut watch) = world.raw(Method::GET, &format!("{PODS}?watch=true&resourceVersion=1"), "", "")
+fn watch_from_forgotten_version_gets_410() {
+    let mut fixture = fixture();
+    fixture.request(Method::POST, PODS, &pod("a"));
+    fixture.request(Method::POST, PODS, &pod("b"));
+    let latest = fixture.server.store.version();
+    fixture.server.store.forget(latest);
+    let ApiResponse::Watch(mut watch) =
+        fixture.raw(Method::GET, &format!("{PODS}?watch=true&resourceVersion=1"), "", "")
     else {
         panic!("no watch")
     };
-    let first = watch.first.remove(0);
-    let event: Value = serde_json::from_slice(&watch.line(first)).unwrap();
+    let first = watch.initial_events.remove(0);
+    let event: Value = serde_json::from_slice(&watch.encode(first)).unwrap();
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
 }
 
 #[test]
-fn a_watch_that_falls_behind_the_log_ends_with_an_error() {
-    let mut world = world();
-    world.ask(Method::POST, PODS, &pod("a"));
-    let path = format!("{PODS}?watch=true&resourceVersion={}", world.server.store.version());
-    let Answer::Watch(mut watch) = world.raw(Method::GET, &path, "", "") else { panic!("no watch") };
-    let path = format!("{MAPS}?watch=true&resourceVersion={}", world.server.store.version());
-    let Answer::Watch(mut idle) = world.raw(Method::GET, &path, "", "") else { panic!("no watch") };
+fn watch_behind_the_log_ends_with_410() {
+    let mut fixture = fixture();
+    fixture.request(Method::POST, PODS, &pod("a"));
+    let path = format!("{PODS}?watch=true&resourceVersion={}", fixture.server.store.version());
+    let ApiResponse::Watch(mut watch) = fixture.raw(Method::GET, &path, "", "") else { panic!("no watch") };
+    let path = format!("{MAPS}?watch=true&resourceVersion={}", fixture.server.store.version());
+    let ApiResponse::Watch(mut idle) = fixture.raw(Method::GET, &path, "", "") else { panic!("no watch") };
     let (kind, mut body) = (&KINDS[2], pod("a"));
     for number in 0..2 * LOGGED {
         body["metadata"]["labels"] = json!({"number": number.to_string()});
-        world.server.store.put(kind, Key::new(kind, "default", "a"), body.clone(), None);
+        fixture.server.store.put(kind, StoreKey::new(kind, "default", "a"), body.clone(), None);
     }
-    let unseen = world.server.unseen(&mut watch, u64::MAX);
-    let lines = unseen.into_iter().map(|event| watch.line(event));
-    let seen: Vec<Value> = lines.map(|line| serde_json::from_slice(&line).unwrap()).collect();
-    let shown: Vec<_> = seen.iter().map(|event| (&event["type"], &event["object"]["code"])).collect();
-    assert_eq!((shown, watch.gone), (vec![(&json!("ERROR"), &json!(410))], true));
+    let pending = fixture.server.pending_events(&mut watch, u64::MAX);
+    let lines = pending.into_iter().map(|event| watch.encode(event));
+    let events: Vec<Value> = lines.map(|line| serde_json::from_slice(&line).unwrap()).collect();
+    let types_and_values: Vec<_> = events.iter().map(|event| (&event["type"], &event["object"]["code"])).collect();
+    assert_eq!((types_and_values, watch.is_finished), (vec![(&json!("ERROR"), &json!(410))], true));
 
-    // One of a kind that did not change stands where it began, and misses nothing.
-    world.ask(Method::POST, MAPS, &json!({"metadata": {"name": "a"}}));
-    let unseen = world.server.unseen(&mut idle, u64::MAX);
-    assert_eq!((unseen.len(), idle.gone), (1, false));
+    // A watch of a kind that did not change keeps its position and misses nothing.
+    fixture.request(Method::POST, MAPS, &json!({"metadata": {"name": "a"}}));
+    let pending = fixture.server.pending_events(&mut idle, u64::MAX);
+    assert_eq!((pending.len(), idle.is_finished), (1, false));
 }
 
 #[test]
-fn an_unsupported_request_is_refused_and_recorded() {
-    let mut world = world();
-    let (code, status) = world.get("/api/v1/namespaces/default/endpoints");
+fn records_unsupported_request() {
+    let mut fixture = fixture();
+    let (code, status) = fixture.get("/api/v1/namespaces/default/endpoints");
     assert_eq!(code, 501, "{status}");
-    assert_eq!(world.server.unsupported.len(), 1);
+    assert_eq!(fixture.server.unsupported.len(), 1);
     assert_eq!(
-        world.get("/apis/example.com/v1/namespaces/default/things").0,
+        fixture.get("/apis/example.com/v1/namespaces/default/things").0,
         404,
         "the real server does not serve it either"
     );
-    assert_eq!(world.server.unsupported.len(), 1);
+    assert_eq!(fixture.server.unsupported.len(), 1);
 }
 
 #[test]
-fn a_dry_run_is_answered_and_leaves_nothing() {
-    let mut world = world();
-    let version = world.server.store.version();
-    let (code, made) = world.ask(Method::POST, &format!("{DEPLOYMENTS}?dryRun=All"), &deployment("web"));
-    assert_eq!((code, &made["spec"]["replicas"], &made["metadata"]["resourceVersion"]), (201, &json!(1), &Value::Null));
-    assert_eq!((world.get(&format!("{DEPLOYMENTS}/web")).0, world.server.store.version()), (404, version));
-    let (_, made) = world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
+fn dry_run_responds_and_stores_nothing() {
+    let mut fixture = fixture();
+    let version = fixture.server.store.version();
+    let (code, created) = fixture.request(Method::POST, &format!("{DEPLOYMENTS}?dryRun=All"), &deployment("web"));
+    assert_eq!(
+        (code, &created["spec"]["replicas"], &created["metadata"]["resourceVersion"]),
+        (201, &json!(1), &Value::Null)
+    );
+    assert_eq!((fixture.get(&format!("{DEPLOYMENTS}/web")).0, fixture.server.store.version()), (404, version));
+    let (_, created) = fixture.request(Method::POST, DEPLOYMENTS, &deployment("web"));
     let patch = json!({"spec": {"replicas": 7}});
-    let (code, patched) = world.ask(Method::PATCH, &format!("{DEPLOYMENTS}/web?dryRun=All"), &patch);
+    let (code, patched) = fixture.request(Method::PATCH, &format!("{DEPLOYMENTS}/web?dryRun=All"), &patch);
     assert_eq!((code, &patched["spec"]["replicas"], &patched["metadata"]["generation"]), (200, &json!(7), &json!(2)));
-    assert_eq!(patched["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
-    let deleted = world.ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"dryRun": ["All"]}));
+    assert_eq!(patched["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
+    let deleted = fixture.request(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"dryRun": ["All"]}));
     assert_eq!((deleted.0, &deleted.1["status"]), (200, &json!("Success")));
-    assert_eq!(world.get(&format!("{DEPLOYMENTS}/web")).1, made);
-    // What the cluster's own controllers do afterwards is meant.
-    world.ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"propagationPolicy": "Foreground"}));
-    world.ask(Method::POST, &format!("{DEPLOYMENTS}?dryRun=All"), &deployment("other"));
-    world.step_controllers();
-    assert_eq!(world.get(&format!("{DEPLOYMENTS}/web")).0, 404);
-    let (code, refused) = world.ask(Method::POST, &format!("{DEPLOYMENTS}?dryRun=Some"), &deployment("x"));
+    assert_eq!(fixture.get(&format!("{DEPLOYMENTS}/web")).1, created);
+    // The controllers that run after a dry run do write.
+    fixture.request(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"propagationPolicy": "Foreground"}));
+    fixture.request(Method::POST, &format!("{DEPLOYMENTS}?dryRun=All"), &deployment("other"));
+    fixture.step_controllers();
+    assert_eq!(fixture.get(&format!("{DEPLOYMENTS}/web")).0, 404);
+    let (code, refused) = fixture.request(Method::POST, &format!("{DEPLOYMENTS}?dryRun=Some"), &deployment("x"));
     assert_eq!((code, &refused["details"]["causes"][0]["field"]), (422, &json!("dryRun")));
 }
 
 #[test]
-fn a_body_in_yaml_is_read_and_one_in_cbor_refused() {
-    let mut world = world();
+fn accepts_yaml_body_and_rejects_cbor() {
+    let mut fixture = fixture();
     let body = "metadata:\n  name: a\ndata:\n  x: \"1\"\n";
-    let post = |world: &mut World, form: &str, body: &str| match world.raw(
+    let post = |fixture: &mut Fixture, content_type: &str, body: &str| match fixture.raw(
         Method::POST,
         "/api/v1/namespaces/default/configmaps",
-        form,
+        content_type,
         body,
     ) {
-        Answer::Whole { code, body, .. } => (code.as_u16(), serde_json::from_slice::<Value>(&body).unwrap()),
-        Answer::Watch(_) => panic!("a watch"),
+        ApiResponse::Complete { code, body, .. } => (code.as_u16(), serde_json::from_slice::<Value>(&body).unwrap()),
+        ApiResponse::Watch(_) => panic!("a watch"),
     };
-    let (code, made) = post(&mut world, "application/yaml", body);
-    assert_eq!((code, &made["data"]), (201, &json!({"x": "1"})));
-    let (code, status) = post(&mut world, "application/yaml", "hello");
+    let (code, created) = post(&mut fixture, "application/yaml", body);
+    assert_eq!((code, &created["data"]), (201, &json!({"x": "1"})));
+    let (code, status) = post(&mut fixture, "application/yaml", "hello");
     let message = status["message"].as_str().unwrap();
     assert!(code == 400 && message.ends_with("(68656c6c6f)"), "{message}");
-    assert_eq!(post(&mut world, "application/cbor", "").0, 415);
-    assert_eq!(world.server.unsupported.len(), 0, "the real server refuses these too");
-    let version = world.server.store.version();
-    assert_eq!(post(&mut world, "application/yaml", "metadata: {name: yes}").0, 501);
-    assert_eq!((world.server.unsupported.len(), world.server.store.version()), (1, version), "it wrote nothing");
+    assert_eq!(post(&mut fixture, "application/cbor", "").0, 415);
+    assert_eq!(fixture.server.unsupported.len(), 0, "the real server refuses these too");
+    let version = fixture.server.store.version();
+    assert_eq!(post(&mut fixture, "application/yaml", "metadata: {name: yes}").0, 501);
+    assert_eq!((fixture.server.unsupported.len(), fixture.server.store.version()), (1, version), "it wrote nothing");
 }
 
 #[test]
-fn what_is_created_after_a_time_was_announced_carries_at_least_that_time() {
-    let mut world = world();
-    let later = Timestamp::from_second(world.now.as_second() + 1).unwrap();
-    world.server.not_before.insert("default".to_owned(), later);
-    let created = |world: &mut World| {
-        let (_, made) =
-            world.ask(Method::POST, PODS, &json!({"metadata": {"generateName": "p-"}, "spec": pod("p")["spec"]}));
-        made["metadata"]["creationTimestamp"].as_str().unwrap().parse::<Timestamp>().unwrap()
+fn not_before_sets_minimum_creation_time() {
+    let mut fixture = fixture();
+    let later = Timestamp::from_second(fixture.now.as_second() + 1).unwrap();
+    fixture.server.not_before.insert("default".to_owned(), later);
+    let created = |fixture: &mut Fixture| {
+        let (_, created) =
+            fixture.request(Method::POST, PODS, &json!({"metadata": {"generateName": "p-"}, "spec": pod("p")["spec"]}));
+        created["metadata"]["creationTimestamp"].as_str().unwrap().parse::<Timestamp>().unwrap()
     };
-    assert_eq!(created(&mut world), later);
-    world.now = Timestamp::from_second(later.as_second() + 5).unwrap();
-    assert_eq!(created(&mut world), world.now, "the server's own clock is ahead again");
+    assert_eq!(created(&mut fixture), later);
+    fixture.now = Timestamp::from_second(later.as_second() + 5).unwrap();
+    assert_eq!(created(&mut fixture), fixture.now, "the server's own clock is ahead again");
 }

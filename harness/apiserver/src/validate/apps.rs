@@ -1,11 +1,11 @@
-//! Specs of apps/v1. Upstream: `ValidateDeploymentSpec`, `ValidateReplicaSetSpec`,
+//! Validates the specs of apps/v1. Upstream: `ValidateDeploymentSpec`, `ValidateReplicaSetSpec`,
 //! `ValidateStatefulSetSpec`, `ValidateDaemonSetSpec`.
 
 use serde_json::Value;
 
-use super::{meta, nonnegative, pod, strategies, words};
-use crate::field::FieldError;
-use crate::select::Selector;
+use super::{meta, names, nonnegative, pod, strategies};
+use crate::field_error::FieldError;
+use crate::selector::Selector;
 
 pub(super) fn deployment(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -15,7 +15,7 @@ pub(super) fn deployment(spec: &Value) -> Vec<FieldError> {
     errors.extend(strategies::deployment(&spec["strategy"]));
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
     nonnegative(&mut errors, spec, "spec", "revisionHistoryLimit");
-    // The deprecated field that an annotation carries.
+    // A deprecated field, which is set by an annotation.
     if let Some(version) = spec["rollbackTo"]["revision"].as_i64().filter(|version| *version < 0) {
         errors.push(FieldError::invalid("spec.rollback.version", version, "must be greater than or equal to 0"));
     }
@@ -44,9 +44,9 @@ pub(super) fn stateful_set(spec: &Value, is_new: bool) -> Vec<FieldError> {
     nonnegative(&mut errors, spec, "spec", "replicas");
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
     nonnegative(&mut errors, &spec["ordinals"], "spec.ordinals", "start");
-    // It is immutable, so only creation checks it.
+    // The field is immutable, so only creation validates it.
     if let Some(service) = spec["serviceName"].as_str().filter(|service| is_new && !service.is_empty()) {
-        let wrong = words::dns_label(service);
+        let wrong = names::dns_label(service);
         errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("spec.serviceName", service, wrong)));
     }
     errors.extend(selector(spec, "statefulset"));
@@ -83,25 +83,25 @@ pub(super) fn daemon_set(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if !spec["selector"].is_null() {
         let mut wrong = selector(spec, "daemonset");
-        // An empty selector is reported after the labels.
+        // Upstream reports an empty selector after the labels.
         let empty = wrong.iter().position(FieldError::is_of_selector).map(|at| wrong.remove(at));
         errors.extend(wrong);
-        errors.extend(mismatch(spec));
+        errors.extend(selector_mismatch(spec));
         errors.extend(empty);
     } else {
-        errors.extend(mismatch(spec));
+        errors.extend(selector_mismatch(spec));
     }
     errors.extend(pod_template(&spec["template"]));
-    errors.extend(restarts(spec, "DaemonSet"));
+    errors.extend(restart_policy(spec, "DaemonSet"));
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
     errors.extend(strategies::daemon_set(&spec["updateStrategy"]));
     nonnegative(&mut errors, spec, "spec", "revisionHistoryLimit");
     errors
 }
 
-pub(super) fn same_selector(new: &Value, old: &Value) -> Option<FieldError> {
+pub(super) fn selector_change(new: &Value, old: &Value) -> Option<FieldError> {
     let (new, old) = (&new["spec"]["selector"], &old["spec"]["selector"]);
-    (new != old).then(|| FieldError::invalid_shown("spec.selector", shown(new), "field is immutable"))
+    (new != old).then(|| FieldError::invalid_printed("spec.selector", selector_text(new), "field is immutable"))
 }
 
 /// Validates a scale.
@@ -134,11 +134,11 @@ pub(super) fn selector_of(selector: &Value, at: &str) -> Vec<FieldError> {
         }
         let key = one["key"].as_str().unwrap_or_default();
         let path = format!("{path}.key");
-        errors.extend(words::key(key).into_iter().map(|wrong| FieldError::invalid(&path, key, wrong)));
+        errors.extend(names::key(key).into_iter().map(|wrong| FieldError::invalid(&path, key, wrong)));
         for (place, value) in one["values"].as_array().into_iter().flatten().enumerate() {
             let (path, value) =
                 (format!("{at}.matchExpressions[{index}].values[{place}]"), value.as_str().unwrap_or_default());
-            errors.extend(words::label_value(value).into_iter().map(|wrong| FieldError::invalid(&path, value, wrong)));
+            errors.extend(names::label_value(value).into_iter().map(|wrong| FieldError::invalid(&path, value, wrong)));
         }
     }
     errors
@@ -156,13 +156,17 @@ fn selector(spec: &Value, of: &str) -> Vec<FieldError> {
             && selector[name].as_array().is_none_or(Vec::is_empty)
     };
     if is_empty("matchLabels") && is_empty("matchExpressions") {
-        errors.push(FieldError::invalid_shown(PATH, shown(selector), format!("empty selector is invalid for {of}")));
+        errors.push(FieldError::invalid_printed(
+            PATH,
+            selector_text(selector),
+            format!("empty selector is invalid for {of}"),
+        ));
     }
     errors
 }
 
-/// A selector as upstream prints it.
-pub(super) fn shown(selector: &Value) -> String {
+/// Prints a selector as upstream does.
+pub(super) fn selector_text(selector: &Value) -> String {
     if selector.is_null() {
         return "null".to_owned();
     }
@@ -171,10 +175,10 @@ pub(super) fn shown(selector: &Value) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-/// Whether upstream can convert it to a selector.
+/// Whether upstream can convert a label selector.
 fn is_selector(selector: &Value) -> bool {
-    let key = |key: &str| words::key(key).is_empty();
-    let label = |value: &Value| words::label_value(value.as_str().unwrap_or_default()).is_empty();
+    let key = |key: &str| names::key(key).is_empty();
+    let label = |value: &Value| names::label_value(value.as_str().unwrap_or_default()).is_empty();
     let labels = selector["matchLabels"].as_object().into_iter().flatten();
     let one = |one: &Value| {
         let values = one["values"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -192,9 +196,9 @@ fn is_selector(selector: &Value) -> bool {
 fn template(spec: &Value, of: &str) -> Vec<FieldError> {
     if !is_selector(&spec["selector"]) {
         let why = if of == "StatefulSet" { "" } else { "invalid label selector" };
-        return vec![FieldError::invalid_shown("spec.selector", shown(&spec["selector"]), why)];
+        return vec![FieldError::invalid_printed("spec.selector", selector_text(&spec["selector"]), why)];
     }
-    let mut errors = mismatch(spec);
+    let mut errors = selector_mismatch(spec);
     errors.extend(pod_template(&spec["template"]));
     if of == "StatefulSet" {
         let meta = &spec["template"]["metadata"];
@@ -202,13 +206,13 @@ fn template(spec: &Value, of: &str) -> Vec<FieldError> {
         errors.extend(meta::annotations(&meta["annotations"], "spec.template.annotations"));
         errors.extend(pod::annotations(meta, "spec.template.annotations"));
     }
-    errors.extend(restarts(spec, of));
+    errors.extend(restart_policy(spec, of));
     errors
 }
 
-/// The selector must match the template; an absent one matches nothing, an empty one is not
-/// checked.
-fn mismatch(spec: &Value) -> Vec<FieldError> {
+/// The selector must match the template. An absent selector matches nothing, and an empty one is
+/// not checked.
+fn selector_mismatch(spec: &Value) -> Vec<FieldError> {
     if !is_selector(&spec["selector"]) {
         return Vec::new();
     }
@@ -235,12 +239,12 @@ pub(super) fn pod_template_at(template: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// A Job's selector must match its template; an absent one matches nothing.
-pub(super) fn mismatch_of_job(spec: &Value) -> Vec<FieldError> {
-    mismatch(spec)
+/// The selector of a Job must match its template; an absent selector matches nothing.
+pub(super) fn job_selector_mismatch(spec: &Value) -> Vec<FieldError> {
+    selector_mismatch(spec)
 }
 
-fn restarts(spec: &Value, of: &str) -> Vec<FieldError> {
+fn restart_policy(spec: &Value, of: &str) -> Vec<FieldError> {
     const PATH: &str = "spec.template.spec";
     let mut errors = Vec::new();
     let template = &spec["template"]["spec"];

@@ -1,16 +1,16 @@
-//! HorizontalPodAutoscalers, in the form of v2. Upstream: `ValidateHorizontalPodAutoscaler`.
+//! Validates HorizontalPodAutoscalers of v2. Upstream: `ValidateHorizontalPodAutoscaler`.
 
 use serde_json::Value;
 
-use super::{quantity, words};
-use crate::field::FieldError;
+use super::{names, quantity};
+use crate::field_error::FieldError;
 
-/// The longest period of a policy, in seconds.
+/// The maximum period of a policy, in seconds.
 const LONGEST_PERIOD: i64 = 1800;
-/// The longest time in which recommendations count, in seconds.
+/// The maximum stabilization window, in seconds.
 const LONGEST_WINDOW: i64 = 3600;
 
-/// A spec; `old` is that before an update.
+/// Validates a spec; `old` is the spec before an update.
 pub(super) fn spec(spec: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let lowest = i64::from(old.is_none_or(|old| old["minReplicas"] != 0));
@@ -30,19 +30,19 @@ pub(super) fn spec(spec: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let target = &spec["scaleTargetRef"];
     let before = old.map(|old| &old["scaleTargetRef"]);
     let version = match before {
-        // What it was it may stay.
+        // An unchanged reference may stay invalid.
         Some(before) if before["apiVersion"] == target["apiVersion"] && before["kind"] == target["kind"] => {
-            Version::Any
+            VersionRule::Any
         }
-        _ if target["kind"] == "ReplicationController" => Version::Parsed,
-        _ => Version::WithGroup,
+        _ if target["kind"] == "ReplicationController" => VersionRule::Parsed,
+        _ => VersionRule::WithGroup,
     };
     errors.extend(reference(target, "spec.scaleTargetRef", version));
     let metrics = || spec["metrics"].as_array().into_iter().flatten();
     let before = old.and_then(|old| old["metrics"].as_array()).into_iter().flatten();
     let mut described = before.filter(|one| one["type"] == "Object").map(|one| &one["object"]["describedObject"]);
-    let wrong = described.any(|one| one.is_object() && version_error(one, Version::Parsed).is_some());
-    let version = if wrong { Version::Any } else { Version::Parsed };
+    let wrong = described.any(|one| one.is_object() && version_error(one, VersionRule::Parsed).is_some());
+    let version = if wrong { VersionRule::Any } else { VersionRule::Parsed };
     for (at, one) in metrics().enumerate() {
         errors.extend(metric(one, &format!("spec.metrics[{at}]"), version));
     }
@@ -59,49 +59,49 @@ pub(super) fn spec(spec: &Value, old: Option<&Value>) -> Vec<FieldError> {
     errors
 }
 
-/// What the version of a reference must be.
+/// The rule for the apiVersion of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+enum VersionRule {
     Any,
     Parsed,
     WithGroup,
 }
 
-fn version_error(target: &Value, wanted: Version) -> Option<String> {
+fn version_error(target: &Value, rule: VersionRule) -> Option<String> {
     let version = target["apiVersion"].as_str().unwrap_or_default();
-    match (wanted, version.matches('/').count()) {
-        (Version::Any, _) => None,
+    match (rule, version.matches('/').count()) {
+        (VersionRule::Any, _) => None,
         (_, 2..) => Some(format!("unexpected GroupVersion string: {version}")),
-        (Version::WithGroup, 0) => Some("apiVersion must specify API group".to_owned()),
-        (Version::WithGroup, _) if version.starts_with('/') => Some("apiVersion must specify API group".to_owned()),
+        (VersionRule::WithGroup, 0) => Some("apiVersion must specify API group".to_owned()),
+        (VersionRule::WithGroup, _) if version.starts_with('/') => Some("apiVersion must specify API group".to_owned()),
         _ => None,
     }
 }
 
-fn reference(target: &Value, path: &str, version: Version) -> Vec<FieldError> {
+fn reference(target: &Value, path: &str, version: VersionRule) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in ["kind", "name"] {
         errors.extend(segment(&target[name], &format!("{path}.{name}"), ""));
     }
     if let Some(why) = version_error(target, version) {
-        let said = target["apiVersion"].as_str().unwrap_or_default();
-        errors.push(FieldError::invalid(&format!("{path}.apiVersion"), said, why));
+        let stated = target["apiVersion"].as_str().unwrap_or_default();
+        errors.push(FieldError::invalid(&format!("{path}.apiVersion"), stated, why));
     }
     errors
 }
 
-/// A name that must be there, and fit into a path.
+/// Validates a required name that must be a path segment.
 fn segment(name: &Value, path: &str, absent: &str) -> Vec<FieldError> {
     match name.as_str().unwrap_or_default() {
         "" => vec![FieldError::required(path, absent)],
         text => {
-            let wrong = words::path_segment(text).into_iter();
+            let wrong = names::path_segment(text).into_iter();
             wrong.map(|wrong| FieldError::invalid(path, text, wrong)).collect()
         }
     }
 }
 
-/// The sources of a metric by its type, in the order in which they are judged.
+/// The sources of a metric by its type, in the order in which they are validated.
 const SOURCES: [(&str, &str); 5] = [
     ("Object", "object"),
     ("External", "external"),
@@ -110,7 +110,7 @@ const SOURCES: [(&str, &str); 5] = [
     ("ContainerResource", "containerResource"),
 ];
 
-fn metric(metric: &Value, path: &str, version: Version) -> Vec<FieldError> {
+fn metric(metric: &Value, path: &str, version: VersionRule) -> Vec<FieldError> {
     const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
     let mut errors = Vec::new();
     let kind = metric["type"].as_str().unwrap_or_default();
@@ -124,8 +124,8 @@ fn metric(metric: &Value, path: &str, version: Version) -> Vec<FieldError> {
     if let Some(first) = given.first() {
         errors.extend(source(first, &metric[*first], &format!("{path}.{first}"), version));
     }
-    let wanted = SOURCES.iter().find(|(name, _)| *name == kind).map(|(_, field)| *field);
-    match wanted {
+    let rule = SOURCES.iter().find(|(name, _)| *name == kind).map(|(_, field)| *field);
+    match rule {
         Some(field) if !metric[field].is_object() => {
             let why = "must populate information for the given metric source";
             errors.push(FieldError::required(&format!("{path}.{field}"), why));
@@ -134,7 +134,7 @@ fn metric(metric: &Value, path: &str, version: Version) -> Vec<FieldError> {
         None => errors.push(FieldError::unsupported(&format!("{path}.type"), kind, &TYPES)),
     }
     if given.len() != 1 {
-        for other in given.into_iter().filter(|name| Some(*name) != wanted) {
+        for other in given.into_iter().filter(|name| Some(*name) != rule) {
             let why = "must populate the given metric source only";
             errors.push(FieldError::forbidden(&format!("{path}.{other}"), why));
         }
@@ -142,14 +142,14 @@ fn metric(metric: &Value, path: &str, version: Version) -> Vec<FieldError> {
     errors
 }
 
-/// How many sources of a metric are not those of its type. Upstream reports several in the order of
-/// a Go map.
-pub(super) fn surplus(metric: &Value) -> usize {
+/// The number of sources that do not belong to the type of a metric. Upstream reports several in
+/// the order of a Go map.
+pub(super) fn extra_sources(metric: &Value) -> usize {
     let kind = metric["type"].as_str().unwrap_or_default();
     SOURCES.iter().filter(|(name, field)| *name != kind && metric[*field].is_object()).count()
 }
 
-fn source(name: &str, source: &Value, path: &str, version: Version) -> Vec<FieldError> {
+fn source(name: &str, source: &Value, path: &str, version: VersionRule) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let of_target = &source["target"];
     let at = |name: &str| format!("{path}.{name}");
@@ -165,7 +165,7 @@ fn source(name: &str, source: &Value, path: &str, version: Version) -> Vec<Field
         match source["container"].as_str().unwrap_or_default() {
             "" => errors.push(FieldError::required(&at("container"), "must specify a container")),
             text => {
-                let wrong = words::dns_label(text).into_iter();
+                let wrong = names::dns_label(text).into_iter();
                 errors.extend(wrong.map(|wrong| FieldError::invalid(&at("container"), text, wrong)));
             }
         }

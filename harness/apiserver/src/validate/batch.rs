@@ -1,12 +1,13 @@
-//! Jobs and CronJobs. Upstream: `ValidateJob`, `ValidateJobUpdate`, `ValidateCronJob…`.
+//! Validates Jobs and CronJobs. Upstream: `ValidateJob`, `ValidateJobUpdate`, `ValidateCronJob…`.
 
 use serde_json::Value;
 
-use super::{apps, nonnegative, words};
-use crate::field::FieldError;
-use crate::select::Selector;
+use super::{apps, names, nonnegative};
+use crate::field_error::FieldError;
+use crate::selector::Selector;
 
-/// The labels that a Job's pods carry, and what they say: the older two have no prefix.
+/// The labels of a Job's pods, and the metadata fields that they contain; the older two have no
+/// prefix.
 pub(in super::super) const LABELS: [(&str, &str); 4] = [
     ("controller-uid", "uid"),
     ("job-name", "name"),
@@ -21,27 +22,27 @@ pub(super) fn job(job: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// The spec with its selector.
+/// Validates a spec with its selector.
 fn selecting_spec(spec: &Value) -> Vec<FieldError> {
     let mut errors = job_spec(spec, "spec");
     if spec["selector"].is_null() {
         errors.push(FieldError::required("spec.selector", ""));
     }
     errors.extend(apps::selector_of(&spec["selector"], "spec.selector"));
-    errors.extend(apps::mismatch_of_job(spec));
+    errors.extend(apps::job_selector_mismatch(spec));
     errors
 }
 
-/// The pods of an Indexed Job have its name and their index as hostnames.
+/// The pods of an indexed Job have its name and their index as hostnames.
 fn indexed_name(job: &Value) -> Option<FieldError> {
     let (spec, name) = (&job["spec"], job["metadata"]["name"].as_str().unwrap_or_default());
     let completions = spec["completions"].as_i64().filter(|count| *count > 0 && spec["completionMode"] == "Indexed")?;
     let longest = format!("{name}-{}", completions - 1);
     let why = format!("will not able to create pod with invalid DNS label: {longest}");
-    (!words::dns_label(&longest).is_empty()).then(|| FieldError::invalid("metadata.name", name, why))
+    (!names::dns_label(&longest).is_empty()).then(|| FieldError::invalid("metadata.name", name, why))
 }
 
-/// What upstream asks of a change, besides what it asks of a new Job: the spec is validated twice.
+/// Validates an update, besides the rules for new Jobs: upstream validates the spec twice.
 pub(super) fn job_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let (new, old) = (&new["spec"], &old["spec"]);
     let mut errors = selecting_spec(new);
@@ -67,7 +68,7 @@ pub(super) fn job_update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What the server itself puts into a selector and the template's labels.
+/// Validates the generated labels and selector.
 fn generated(job: &Value) -> Vec<FieldError> {
     let (spec, meta) = (&job["spec"], &job["metadata"]);
     if spec["manualSelector"] == true || spec["selector"].is_null() {
@@ -75,22 +76,22 @@ fn generated(job: &Value) -> Vec<FieldError> {
     }
     let mut errors = Vec::new();
     let labels = &spec["template"]["metadata"]["labels"];
-    let mut wanted = serde_json::Map::new();
+    let mut expected = serde_json::Map::new();
     for (label, of) in LABELS {
-        let said = &meta[of];
-        if labels[label] != *said {
-            let why = format!("must be '{}'", said.as_str().unwrap_or_default());
+        let generated_value = &meta[of];
+        if labels[label] != *generated_value {
+            let why = format!("must be '{}'", generated_value.as_str().unwrap_or_default());
             let path = "spec.template.metadata.labels";
             errors.push(match labels.get(label) {
                 None => FieldError::required(&format!("{path}[{label}]"), &why),
                 Some(_) => FieldError::invalid(&format!("{path}[{label}]"), labels.clone(), why),
             });
         }
-        wanted.insert(label.to_owned(), said.clone());
+        expected.insert(label.to_owned(), generated_value.clone());
     }
-    if !Selector::of_object(&spec["selector"]).matches_labels(&Value::Object(wanted)) {
-        let shown = apps::shown(&spec["selector"]);
-        errors.push(FieldError::invalid_shown("spec.selector", shown, "`selector` not auto-generated"));
+    if !Selector::of_object(&spec["selector"]).matches_labels(&Value::Object(expected)) {
+        let shown = apps::selector_text(&spec["selector"]);
+        errors.push(FieldError::invalid_printed("spec.selector", shown, "`selector` not auto-generated"));
     }
     errors
 }
@@ -126,7 +127,7 @@ fn job_spec(spec: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// A CronJob; `is_new`: its name must leave room for those of its Jobs.
+/// Validates a CronJob. `is_new`: the name must leave room for the names of its Jobs.
 pub(super) fn cron_job(object: &Value, is_new: bool) -> Vec<FieldError> {
     const LONGEST: usize = 52;
     let spec = &object["spec"];
@@ -153,8 +154,8 @@ pub(super) fn cron_job(object: &Value, is_new: bool) -> Vec<FieldError> {
     errors
 }
 
-/// Whether each field of a schedule is one that this server can judge: numbers within their bounds,
-/// with `*`, `/`, `-` and commas.
+/// Whether this server can validate each field of a schedule: numbers within their bounds, with
+/// `*`, `/`, `-` and commas.
 pub(super) fn is_plain_schedule(schedule: &str) -> bool {
     const BOUNDS: [(u32, u32); 5] = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
     if schedule.starts_with('@') {
@@ -177,7 +178,7 @@ pub(super) fn is_plain_schedule(schedule: &str) -> bool {
         || fields.iter().zip(BOUNDS).all(|(field, bounds)| field.split(',').all(|text| part(text, bounds)))
 }
 
-/// A Job's status: no count is below zero.
+/// Validates the status of a Job: counts must not be negative.
 pub(super) fn job_status(status: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in ["active", "succeeded", "failed", "ready", "terminating"] {
@@ -186,9 +187,9 @@ pub(super) fn job_status(status: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Names that become parts of pods' hostnames.
+/// The warning for a name that hostnames of pods cannot contain.
 pub(super) fn name_warning(name: &str) -> Option<String> {
-    let wrong = words::dns_label(name);
+    let wrong = names::dns_label(name);
     (!wrong.is_empty()).then(|| {
         format!(
             "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [{}]",

@@ -1,14 +1,15 @@
-//! Containers. Upstream: `validateContainerCommon`, `validateContainers`, `validateProbe`.
+//! Validates containers. Upstream: `validateContainerCommon`, `validateContainers`,
+//! `validateProbe`.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{choice, nonnegative, quantity, quota, words};
-use crate::amounts::{HUGE_PAGES, is_native};
-use crate::field::FieldError;
+use super::{choice, names, nonnegative, quantity, quota};
+use crate::field_error::FieldError;
+use crate::resource_list::{HUGE_PAGES, is_native};
 
-/// Validates a list of containers; `names` are those in use.
+/// Validates a list of containers; `names` are the names in use.
 pub(super) fn list(
     spec: &Value,
     path: &str,
@@ -45,7 +46,7 @@ fn common(errors: &mut Vec<FieldError>, container: &Value, path: &str, volumes: 
         "" => errors.push(FieldError::required(&format!("{path}.name"), "")),
         name => {
             let path = format!("{path}.name");
-            errors.extend(words::dns_label(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
+            errors.extend(names::dns_label(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
         }
     }
     if container["image"].as_str().unwrap_or_default().is_empty() {
@@ -113,21 +114,21 @@ fn port_number(number: i64, path: &str) -> Option<FieldError> {
 fn resources(errors: &mut Vec<FieldError>, resources: &Value, path: &str) {
     let is_huge = |name: &str| name.starts_with(HUGE_PAGES);
     let mut names = Vec::new();
-    for which in ["limits", "requests"] {
-        for (name, amount) in resources[which].as_object().into_iter().flatten() {
+    for list in ["limits", "requests"] {
+        for (name, amount) in resources[list].as_object().into_iter().flatten() {
             names.push(name.as_str());
-            let at = format!("{path}.{which}[{name}]");
+            let at = format!("{path}.{list}[{name}]");
             errors.extend(resource_name(name, &at));
             errors.extend(quantity::nonnegative(amount, &at));
-            if quota::is_whole(name) {
-                errors.extend(quantity::whole(amount, &at));
+            if quota::is_integer(name) {
+                errors.extend(quantity::integer(amount, &at));
             }
             let text = amount.as_str().unwrap_or_default();
             let limit = resources["limits"].get(name);
-            if which == "requests" {
+            if list == "requests" {
                 let can_exceed = is_native(name) && !is_huge(name);
                 let order = limit.map(|limit| quantity::compare(amount, limit));
-                let told = |how: &str| {
+                let limit_error = |how: &str| {
                     let limit = limit.and_then(Value::as_str).unwrap_or_default();
                     FieldError::invalid(
                         &format!("{path}.requests"),
@@ -140,8 +141,8 @@ fn resources(errors: &mut Vec<FieldError>, resources: &Value, path: &str) {
                         let why = "Limit must be set for non overcommitable resources";
                         errors.push(FieldError::required(&format!("{path}.limits"), why));
                     }
-                    Some(order) if !can_exceed && order.is_ne() => errors.push(told("equal to")),
-                    Some(order) if order.is_gt() => errors.push(told("less than or equal to")),
+                    Some(order) if !can_exceed && order.is_ne() => errors.push(limit_error("equal to")),
+                    Some(order) if order.is_gt() => errors.push(limit_error("less than or equal to")),
                     _ => {}
                 }
             }
@@ -156,7 +157,7 @@ fn resources(errors: &mut Vec<FieldError>, resources: &Value, path: &str) {
     }
 }
 
-/// The name of a resource of containers. Upstream: `validateContainerResourceName`.
+/// Validates the name of a resource of containers. Upstream: `validateContainerResourceName`.
 pub(super) fn resource_name(name: &str, path: &str) -> Vec<FieldError> {
     let mut errors = quota::resource_name(name, path);
     let known = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with(HUGE_PAGES);
@@ -196,11 +197,11 @@ fn probe(errors: &mut Vec<FieldError>, probe: &Value, path: &str) {
     }
 }
 
-/// Where a variable has its value from. Upstream: `validateEnvVarValueFrom`.
+/// Validates the source of a variable. Upstream: `validateEnvVarValueFrom`.
 fn source(variable: &Value, path: &str) -> Option<FieldError> {
-    const KNOWN: [&str; 5] = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
+    const SOURCES: [&str; 5] = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
     let from = variable.get("valueFrom").filter(|from| !from.is_null())?;
-    let sources = KNOWN.iter().filter(|known| !from[**known].is_null()).count();
+    let sources = SOURCES.iter().filter(|known| !from[**known].is_null()).count();
     let has_value = variable["value"].as_str().is_some_and(|value| !value.is_empty());
     let why = match sources {
         0 => "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",

@@ -1,17 +1,18 @@
-//! The kinds of core/v1 except pods and quotas, and Leases. Upstream: `ValidateConfigMap`,
-//! `ValidateSecret`, `ValidateNode`, `ValidateNamespaceStatusUpdate`, `ValidateLease`.
+//! Validates the kinds of core/v1 except pods and quotas, and Leases. Upstream:
+//! `ValidateConfigMap`, `ValidateSecret`, `ValidateNode`, `ValidateNamespaceStatusUpdate`,
+//! `ValidateLease`.
 
 use serde_json::Value;
 
-use super::{meta, nonnegative, pod, quantity, words};
-use crate::field::FieldError;
-use crate::kinds::Kind;
+use super::{meta, names, nonnegative, pod, quantity};
+use crate::field_error::FieldError;
+use crate::kinds::ResourceKind;
 
-/// The limit for all data of a ConfigMap or Secret.
+/// The size limit of the data of a ConfigMap or Secret.
 const DATA: usize = 1 << 20;
 
-/// A ConfigMap or Secret.
-pub(super) fn data(kind: &Kind, object: &Value) -> Vec<FieldError> {
+/// Validates a ConfigMap or Secret.
+pub(super) fn data(kind: &ResourceKind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut size = 0;
     for field in ["data", "binaryData"] {
@@ -19,7 +20,7 @@ pub(super) fn data(kind: &Kind, object: &Value) -> Vec<FieldError> {
             size += value.as_str().unwrap_or_default().len();
             let path = format!("{field}[{key}]");
             errors
-                .extend(words::config_key(key).into_iter().map(|wrong| FieldError::invalid(&path, key.clone(), wrong)));
+                .extend(names::config_key(key).into_iter().map(|wrong| FieldError::invalid(&path, key.clone(), wrong)));
             if field == "data" && object["binaryData"].get(key).is_some() {
                 errors.push(FieldError::invalid(&path, key.clone(), "duplicate of key present in binaryData"));
             }
@@ -39,8 +40,8 @@ pub(super) fn data(kind: &Kind, object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// A change of a ConfigMap or Secret.
-pub(super) fn data_update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
+/// Validates an update of a ConfigMap or Secret.
+pub(super) fn data_update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if kind.built_in() == "Secret" && new["type"] != old["type"] {
         errors.push(FieldError::invalid("type", new["type"].clone(), "field is immutable"));
@@ -94,39 +95,39 @@ pub(super) fn node_update(new: &Value, old: &Value) -> Vec<FieldError> {
 
 fn taints(taints: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let mut known: Vec<(&str, &str)> = Vec::new();
     for (index, taint) in taints.as_array().into_iter().flatten().enumerate() {
-        // Upstream compares metadata.
+        // Upstream's path is that of metadata.
         let path = format!("metadata.taints[{index}]");
         let text = |name: &str| taint[name].as_str().unwrap_or_default();
         let (key, value) = (text("key"), text("value"));
         let at = format!("{path}.key");
-        errors.extend(words::key(key).into_iter().map(|wrong| FieldError::invalid(&at, key, wrong)));
-        let wrong = words::label_value(value);
+        errors.extend(names::key(key).into_iter().map(|wrong| FieldError::invalid(&at, key, wrong)));
+        let wrong = names::label_value(value);
         if !wrong.is_empty() {
             errors.push(FieldError::invalid(&format!("{path}.value"), value, wrong.join(";")));
         }
         errors.extend(pod::effect(text("effect"), &format!("{path}.effect")));
-        if seen.contains(&(text("effect"), key)) {
+        if known.contains(&(text("effect"), key)) {
             let shown = format!(
                 "{{\"Key\":\"{key}\",\"Value\":\"{value}\",\"Effect\":\"{}\",\"TimeAdded\":null}}",
                 text("effect")
             );
-            errors.push(FieldError::duplicate_shown(&path, shown, "taints must be unique by key and effect pair"));
+            errors.push(FieldError::duplicate_printed(&path, shown, "taints must be unique by key and effect pair"));
         }
-        seen.push((text("effect"), key));
+        known.push((text("effect"), key));
     }
     errors
 }
 
 pub(super) fn namespace_status(new: &Value) -> Option<FieldError> {
     let phase = new["status"]["phase"].as_str().unwrap_or_default();
-    let (wanted, state) = match new["metadata"]["deletionTimestamp"].is_null() {
+    let (expected, state) = match new["metadata"]["deletionTimestamp"].is_null() {
         true => ("Active", "empty"),
         false => ("Terminating", "not empty"),
     };
-    (phase != wanted).then(|| {
-        let why = format!("may only be '{wanted}' if `deletionTimestamp` is {state}");
+    (phase != expected).then(|| {
+        let why = format!("may only be '{expected}' if `deletionTimestamp` is {state}");
         FieldError::invalid("status.Phase", phase, why)
     })
 }

@@ -1,26 +1,25 @@
-//! Events, by the rules of both groups. Upstream: `pkg/apis/core/validation/events.go`.
+//! Validates Events by the rules of both groups. Upstream: `pkg/apis/core/validation/events.go`.
 
 use serde_json::Value;
 
-use super::{meta, words};
+use super::{meta, names};
 use crate::events::to_core;
-use crate::field::FieldError;
-use crate::kinds::Kind;
+use crate::field_error::FieldError;
+use crate::kinds::ResourceKind;
 
-/// The longest reporting instance, action and reason.
+/// The maximum length of reporting instance, action and reason.
 const LONGEST: usize = 128;
-/// The longest note.
+/// The maximum length of a note.
 const LONGEST_NOTE: usize = 1024;
 
-/// A new Event. Core's group has rules for Events without a time, which are all that is asked of
-/// them.
-pub(super) fn create(kind: &Kind, object: &Value) -> Vec<FieldError> {
-    if !kind.is_new_event() {
-        return legacy(object, "reportingComponent");
+/// Validates a new Event. In core, Events without a time have fewer rules.
+pub(super) fn create(kind: &ResourceKind, object: &Value) -> Vec<FieldError> {
+    if !kind.is_events_v1() {
+        return common_rules(object, "reportingComponent");
     }
     let event = to_core(object.clone());
-    let mut errors = legacy(&event, "reportingController");
-    errors.extend(meta::of_new_event(&event["metadata"], None));
+    let mut errors = common_rules(&event, "reportingController");
+    errors.extend(meta::events_v1(&event["metadata"], None));
     errors.extend(series(&event["series"]));
     if event["eventTime"].is_null() {
         errors.push(FieldError::required("eventTime", ""));
@@ -43,49 +42,49 @@ pub(super) fn create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// A change of an Event: through `events.k8s.io` only the series can change.
-pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
-    if !kind.is_new_event() {
-        return legacy(new, "reportingComponent");
+/// Validates an update: through `events.k8s.io` only the series can change.
+pub(super) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
+    if !kind.is_events_v1() {
+        return common_rules(new, "reportingComponent");
     }
     let (new, old) = (to_core(new.clone()), to_core(old.clone()));
-    let mut errors = legacy(&new, "reportingController");
-    errors.extend(meta::of_new_event(&new["metadata"], Some(&old["metadata"])));
+    let mut errors = common_rules(&new, "reportingController");
+    errors.extend(meta::events_v1(&new["metadata"], Some(&old["metadata"])));
     if new["series"] != old["series"] {
         errors.extend(series(&new["series"]));
     }
-    let same = |name: &str, said: &str, shown: Option<String>| {
+    let immutable = |name: &str, path: &str, printed: Option<String>| {
         let why = "field is immutable";
-        (new[name] != old[name]).then(|| match shown {
-            Some(shown) => FieldError::invalid_shown(said, shown, why),
-            None if name == "count" => FieldError::invalid(said, new[name].as_i64().unwrap_or(0), why),
-            None => FieldError::invalid(said, text(&new, name), why),
+        (new[name] != old[name]).then(|| match printed {
+            Some(printed) => FieldError::invalid_printed(path, printed, why),
+            None if name == "count" => FieldError::invalid(path, new[name].as_i64().unwrap_or(0), why),
+            None => FieldError::invalid(path, text(&new, name), why),
         })
     };
-    errors.extend(same("involvedObject", "involvedObject", Some(reference(&new["involvedObject"]))));
-    errors.extend(same("reason", "reason", None));
-    errors.extend(same("message", "message", None));
+    errors.extend(immutable("involvedObject", "involvedObject", Some(reference(&new["involvedObject"]))));
+    errors.extend(immutable("reason", "reason", None));
+    errors.extend(immutable("message", "message", None));
     let source = fields(&new["source"], &[("Component", "component"), ("Host", "host")]);
-    errors.extend(same("source", "source", Some(source)));
-    let time = |name: &str| same(name, name, Some(new[name].to_string()));
+    errors.extend(immutable("source", "source", Some(source)));
+    let time = |name: &str| immutable(name, name, Some(new[name].to_string()));
     errors.extend(time("firstTimestamp"));
     errors.extend(time("lastTimestamp"));
-    errors.extend(same("count", "count", None));
-    // Upstream asks for the reason twice.
-    errors.extend(same("reason", "reason", None));
-    errors.extend(same("type", "type", None));
+    errors.extend(immutable("count", "count", None));
+    // Upstream checks the reason twice.
+    errors.extend(immutable("reason", "reason", None));
+    errors.extend(immutable("type", "type", None));
     errors.extend(time("eventTime"));
-    errors.extend(same("action", "action", None));
+    errors.extend(immutable("action", "action", None));
     let related = if new["related"].is_null() { "null".to_owned() } else { reference(&new["related"]) };
-    errors.extend(same("related", "related", Some(related)));
-    errors.extend(same("reportingComponent", "reportingController", None));
-    errors.extend(same("reportingInstance", "reportingInstance", None));
+    errors.extend(immutable("related", "related", Some(related)));
+    errors.extend(immutable("reportingComponent", "reportingController", None));
+    errors.extend(immutable("reportingInstance", "reportingInstance", None));
     errors
 }
 
-/// What is asked of every Event, in the form of core; `controller` is what its group calls who
-/// reports.
-fn legacy(event: &Value, controller: &str) -> Vec<FieldError> {
+/// Validates the rules of both groups on an Event in core form; `controller` is the name of the
+/// reporting controller in its group.
+fn common_rules(event: &Value, controller: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (about, own) = (text(&event["involvedObject"], "namespace"), text(&event["metadata"], "namespace"));
     let elsewhere = || FieldError::invalid("involvedObject.namespace", about, "does not match event.namespace");
@@ -102,7 +101,7 @@ fn legacy(event: &Value, controller: &str) -> Vec<FieldError> {
     if reporter.is_empty() {
         errors.push(FieldError::required(controller, ""));
     }
-    errors.extend(words::key(reporter).into_iter().map(|wrong| FieldError::invalid(controller, reporter, wrong)));
+    errors.extend(names::key(reporter).into_iter().map(|wrong| FieldError::invalid(controller, reporter, wrong)));
     for name in ["reportingInstance", "action", "reason"] {
         let value = text(event, name);
         if value.is_empty() {
@@ -131,7 +130,7 @@ fn series(series: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// An object's reference as upstream prints its internal type.
+/// Prints an object reference as upstream's internal type.
 fn reference(value: &Value) -> String {
     let names = [
         ("Kind", "kind"),

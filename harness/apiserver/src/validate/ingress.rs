@@ -1,17 +1,17 @@
-//! Ingresses. Upstream: `pkg/apis/networking/validation`.
+//! Validates Ingresses. Upstream: `pkg/apis/networking/validation`.
 
 use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::words;
-use crate::field::FieldError;
+use super::names;
+use crate::field_error::FieldError;
 
-/// The annotation that named the class before the field did.
+/// The deprecated annotation for the class.
 const CLASS: &str = "kubernetes.io/ingress.class";
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
 
-/// A new Ingress.
+/// Validates a new Ingress.
 pub(super) fn create(ingress: &Value) -> Vec<FieldError> {
     let mut errors = spec(&ingress["spec"], true);
     let class = ingress["spec"]["ingressClassName"].as_str();
@@ -24,20 +24,20 @@ pub(super) fn create(ingress: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// A change of one. What the old one has already may stay wrong.
+/// Validates an update. An invalid secret name that existed before is tolerated.
 pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut all = old["spec"]["tls"].as_array().into_iter().flatten();
     let wrong_secret = all.any(|tls| !secret_name(tls).is_empty());
     spec(&new["spec"], !wrong_secret)
 }
 
-/// The warning for a new Ingress that names its class in the annotation alone.
+/// The warning for a new Ingress that names its class only in the annotation.
 pub(super) fn class_warning(ingress: &Value) -> Option<String> {
     let deprecated = annotation(ingress).is_some() && ingress["spec"]["ingressClassName"].is_null();
     deprecated.then(|| format!("annotation \"{CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"))
 }
 
-/// The status: the addresses of load balancers.
+/// Validates the status: the addresses of load balancers.
 pub(super) fn status(balancer: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (at, one) in items(&balancer["ingress"]).enumerate() {
@@ -61,7 +61,7 @@ fn spec(spec: &Value, secrets: bool) -> Vec<FieldError> {
     if items(&spec["rules"]).len() == 0 && spec["defaultBackend"].is_null() {
         let shown = if spec["rules"].is_array() { "[]" } else { "null" };
         let why = "either `defaultBackend` or `rules` must be specified";
-        errors.push(FieldError::invalid_shown("spec", shown.to_owned(), why));
+        errors.push(FieldError::invalid_printed("spec", shown.to_owned(), why));
     }
     if spec["defaultBackend"].is_object() {
         errors.extend(backend(&spec["defaultBackend"], "spec.defaultBackend"));
@@ -88,13 +88,13 @@ fn spec(spec: &Value, secrets: bool) -> Vec<FieldError> {
 fn secret_name(tls: &Value) -> Vec<String> {
     match text(tls, "secretName") {
         "" => Vec::new(),
-        name => words::dns_subdomain(name),
+        name => names::dns_subdomain(name),
     }
 }
 
 fn host(host: &str, path: &str) -> Vec<FieldError> {
     if host.contains('*') {
-        return words::wildcard(host).into_iter().map(|wrong| FieldError::invalid(path, host, wrong)).collect();
+        return names::wildcard(host).into_iter().map(|wrong| FieldError::invalid(path, host, wrong)).collect();
     }
     subdomain(host, path)
 }
@@ -161,7 +161,7 @@ fn service(service: &Value, path: &str) -> Vec<FieldError> {
     match text(service, "name") {
         "" => errors.push(FieldError::required(&at, "")),
         name => {
-            errors.extend(words::dns_label(name).into_iter().map(|wrong| FieldError::invalid(&at, name, wrong)));
+            errors.extend(names::dns_label(name).into_iter().map(|wrong| FieldError::invalid(&at, name, wrong)));
         }
     }
     let (name, number) = (text(&service["port"], "name"), service["port"]["number"].as_i64().unwrap_or(0));
@@ -174,7 +174,7 @@ fn service(service: &Value, path: &str) -> Vec<FieldError> {
         }
         (name, 0) => {
             let at = format!("{path}.service.port.name");
-            errors.extend(words::port_name(name).into_iter().map(|wrong| FieldError::invalid(&at, name, wrong)));
+            errors.extend(names::port_name(name).into_iter().map(|wrong| FieldError::invalid(&at, name, wrong)));
         }
         _ => errors.push(FieldError::invalid(path, "", "cannot set both port name & port number")),
     }
@@ -191,7 +191,7 @@ fn resource_reference(resource: &Value, path: &str) -> Vec<FieldError> {
         if value.is_empty() {
             errors.push(FieldError::required(&at, ""));
         } else {
-            let wrong = words::path_segment(value).into_iter();
+            let wrong = names::path_segment(value).into_iter();
             errors.extend(wrong.map(|wrong| FieldError::invalid(&at, value, wrong)));
         }
     }
@@ -199,7 +199,7 @@ fn resource_reference(resource: &Value, path: &str) -> Vec<FieldError> {
 }
 
 fn subdomain(value: &str, path: &str) -> Vec<FieldError> {
-    words::dns_subdomain(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)).collect()
+    names::dns_subdomain(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)).collect()
 }
 
 fn items(value: &Value) -> std::slice::Iter<'_, Value> {

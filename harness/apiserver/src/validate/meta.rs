@@ -1,36 +1,36 @@
-//! Metadata: names, labels, annotations, owners, finalizers, and what an update may not change.
+//! Validates metadata: names, labels, annotations, owners, finalizers, and immutable fields.
 //! Upstream: `ValidateObjectMeta…`.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::words;
-use crate::field::FieldError;
-use crate::kinds::Kind;
+use super::names;
+use crate::field_error::FieldError;
+use crate::kinds::ResourceKind;
 
-/// The limit for all annotations of an object.
+/// The size limit of all annotations of an object.
 const ANNOTATIONS: usize = 256 << 10;
 /// The finalizers that need no domain.
 const FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
-pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
+pub(super) fn create(kind: &ResourceKind, meta: &Value) -> Vec<FieldError> {
     let mut errors = match kind.built_in() {
-        "Namespace" | "StatefulSet" | "Service" => of_all(meta, words::dns_label),
-        // Events are only checked for this.
-        "Event" | "PodDisruptionBudget" => of_all(meta, words::path_segment),
-        _ => of_all(meta, words::dns_subdomain),
+        "Namespace" | "StatefulSet" | "Service" => object_meta(meta, names::dns_label),
+        // Only this rule applies to Events.
+        "Event" | "PodDisruptionBudget" => object_meta(meta, names::path_segment),
+        _ => object_meta(meta, names::dns_subdomain),
     };
     errors.extend(own_finalizers(kind, meta));
     errors
 }
 
-/// Validates metadata, with these rules for names.
-fn of_all(meta: &Value, name: fn(&str) -> Vec<String>) -> Vec<FieldError> {
+/// Validates metadata with a rule for names.
+fn object_meta(meta: &Value, name: fn(&str) -> Vec<String>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let base = meta["generateName"].as_str().unwrap_or_default();
     if !base.is_empty() {
-        // A suffix follows, so it may end in a dash.
+        // A suffix is appended, so the prefix may end in a dash.
         let prefix = match base.strip_suffix('-') {
             Some(rest) if !rest.is_empty() => format!("{}a", &base[..base.len() - 2]),
             _ => base.to_owned(),
@@ -48,7 +48,7 @@ fn of_all(meta: &Value, name: fn(&str) -> Vec<String>) -> Vec<FieldError> {
     errors.extend(annotations(&meta["annotations"], "metadata.annotations"));
     errors.extend(owners(&meta["ownerReferences"]));
     for finalizer in texts(&meta["finalizers"]) {
-        let wrong = words::key(finalizer);
+        let wrong = names::key(finalizer);
         errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("metadata.finalizers", finalizer, wrong)));
     }
     let both = ["orphan", "foregroundDeletion"].iter().all(|name| texts(&meta["finalizers"]).any(|one| one == *name));
@@ -60,34 +60,34 @@ fn of_all(meta: &Value, name: fn(&str) -> Vec<String>) -> Vec<FieldError> {
 }
 
 /// Validates the metadata of a new custom resource.
-pub(crate) fn of_custom(meta: &Value) -> Vec<FieldError> {
-    of_all(meta, words::dns_subdomain)
+pub(crate) fn custom_resource(meta: &Value) -> Vec<FieldError> {
+    object_meta(meta, names::dns_subdomain)
 }
 
-/// Validates a change of a custom resource's metadata, which upstream does twice.
-pub(crate) fn of_custom_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    both_updates(new, old).concat()
+/// Validates an update of a custom resource's metadata, which upstream does twice.
+pub(crate) fn custom_resource_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    metadata_updates(new, old).concat()
 }
 
-/// Validates the metadata of a resource that is embedded in another one at a path.
-pub(crate) fn of_embedded(meta: &Value, path: &str) -> Vec<FieldError> {
+/// Validates the metadata of a resource embedded at a path.
+pub(crate) fn embedded_resource(meta: &Value, path: &str) -> Vec<FieldError> {
     let mut meta = meta.clone();
     if meta["name"].as_str().unwrap_or_default().is_empty() {
         meta["name"] = "unnamed".into();
     }
-    let mut errors = of_all(&meta, words::path_segment);
+    let mut errors = object_meta(&meta, names::path_segment);
     if let Some(namespace) = meta["namespace"].as_str().filter(|namespace| !namespace.is_empty()) {
-        let wrong = words::dns_label(namespace).into_iter();
+        let wrong = names::dns_label(namespace).into_iter();
         errors.extend(wrong.map(|wrong| FieldError::invalid("metadata.namespace", namespace, wrong)));
     }
     if path.is_empty() { errors } else { errors.into_iter().map(|error| error.below(path)).collect() }
 }
 
-/// Validates the metadata of a new definition, whose name follows from what it says.
-pub(crate) fn of_definition(meta: &Value, name: &str) -> Vec<FieldError> {
+/// Validates the metadata of a new definition, whose name is derived from its spec.
+pub(crate) fn definition(meta: &Value, name: &str) -> Vec<FieldError> {
     const WHY: &str = "must be spec.names.plural+\".\"+spec.group";
     let mut errors = Vec::new();
-    let common = of_all(meta, words::dns_subdomain);
+    let common = object_meta(meta, names::dns_subdomain);
     let is_name = |error: &FieldError| error.is_at("metadata.generateName") || error.is_at("metadata.name");
     let (names, others): (Vec<_>, Vec<_>) = common.into_iter().partition(is_name);
     let base = meta["generateName"].as_str().unwrap_or_default();
@@ -106,18 +106,18 @@ pub(crate) fn of_definition(meta: &Value, name: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Validates the metadata of an Event of `events.k8s.io`; `old` is that before an update.
-pub(super) fn of_new_event(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+/// Validates the metadata of an Event of `events.k8s.io`; `old` is the metadata before an update.
+pub(super) fn events_v1(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = match old {
-        Some(old) => update_of_all(new, old),
-        None => of_all(new, words::dns_subdomain),
+        Some(old) => object_meta_update(new, old),
+        None => object_meta(new, names::dns_subdomain),
     };
     errors.extend(standard_finalizers(new));
     errors
 }
 
-/// The rules of core and apps for finalizers.
-fn own_finalizers(kind: &Kind, meta: &Value) -> Vec<FieldError> {
+/// The finalizer rules of core and apps.
+fn own_finalizers(kind: &ResourceKind, meta: &Value) -> Vec<FieldError> {
     match kind.built_in() {
         "Lease" | "Event" | "PodDisruptionBudget" | "CustomResourceDefinition" => Vec::new(),
         _ => standard_finalizers(meta),
@@ -135,23 +135,23 @@ fn standard_finalizers(meta: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// The errors of a change by the rules of all kinds, and those by the rules of its kind. Upstream
-/// reports both.
-pub(super) fn updates(kind: &Kind, new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
-    let [common, mut own] = both_updates(new, old);
+/// The errors of an update by the rules of all kinds, and by those of its kind. Upstream reports
+/// both.
+pub(super) fn updates(kind: &ResourceKind, new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
+    let [common, mut own] = metadata_updates(new, old);
     own.extend(own_finalizers(kind, new));
     [common, own]
 }
 
-/// The same without what the kind adds; the rules for changes are part of both.
-fn both_updates(new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
-    let own = update_of_all(new, old);
-    let mut common = of_all(new, words::path_segment);
+/// As [`updates`], without the rules of the kind; the rules for updates are part of both.
+fn metadata_updates(new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
+    let own = object_meta_update(new, old);
+    let mut common = object_meta(new, names::path_segment);
     common.extend(own.clone());
     [common, own]
 }
 
-fn update_of_all(new: &Value, old: &Value) -> Vec<FieldError> {
+fn object_meta_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if old.get("deletionTimestamp").is_some() {
         let had: BTreeSet<&str> = texts(&old["finalizers"]).collect();
@@ -179,9 +179,9 @@ fn update_of_all(new: &Value, old: &Value) -> Vec<FieldError> {
 pub(super) fn labels(labels: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in labels.as_object().into_iter().flatten() {
-        errors.extend(words::key(key).into_iter().map(|wrong| FieldError::invalid(path, key.clone(), wrong)));
+        errors.extend(names::key(key).into_iter().map(|wrong| FieldError::invalid(path, key.clone(), wrong)));
         let value = value.as_str().unwrap_or_default();
-        errors.extend(words::label_value(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)));
+        errors.extend(names::label_value(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)));
     }
     errors
 }
@@ -191,7 +191,7 @@ pub(super) fn annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
     let mut size = 0;
     for (key, value) in annotations.as_object().into_iter().flatten() {
         size += key.len() + value.as_str().unwrap_or_default().len();
-        let wrong = words::key(&key.to_lowercase());
+        let wrong = names::key(&key.to_lowercase());
         errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(path, key.clone(), wrong)));
     }
     if size > ANNOTATIONS {
@@ -217,9 +217,9 @@ fn owners(references: &Value) -> Vec<FieldError> {
             }
         }
         if text("kind") == "Event" && text("apiVersion") == "v1" {
-            errors.push(FieldError::invalid_shown(
+            errors.push(FieldError::invalid_printed(
                 PATH,
-                shown(owner),
+                owner_text(owner),
                 "/v1, Kind=Event is disallowed from being an owner",
             ));
         }
@@ -230,8 +230,8 @@ fn owners(references: &Value) -> Vec<FieldError> {
                     let why = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
                     );
-                    let all: Vec<String> = references.as_array().into_iter().flatten().map(shown).collect();
-                    errors.push(FieldError::invalid_shown(PATH, format!("[{}]", all.join(",")), why));
+                    let all: Vec<String> = references.as_array().into_iter().flatten().map(owner_text).collect();
+                    errors.push(FieldError::invalid_printed(PATH, format!("[{}]", all.join(",")), why));
                 }
                 None => controller = Some(this),
             }
@@ -240,8 +240,8 @@ fn owners(references: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// An owner as upstream prints it.
-fn shown(owner: &Value) -> String {
+/// Prints an owner as upstream does.
+fn owner_text(owner: &Value) -> String {
     let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
     let fields = fields.iter().filter_map(|name| Some(format!("\"{name}\":{}", owner.get(*name)?)));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))

@@ -1,17 +1,17 @@
-//! Validation: what the server rejects, field by field, in upstream's words.
+//! Validates objects field by field, with upstream's messages.
 //!
-//! It covers what the parity tests reach. A rule of upstream's that is missing here accepts an
-//! object that the real server rejects.
+//! Covers what the parity tests reach. If a rule of upstream is missing, an object is accepted that
+//! the real server rejects.
 
 mod apps;
 mod autoscaler;
 pub(super) mod batch;
-mod beyond;
 mod container;
 mod core;
 mod event;
 mod ingress;
 pub(super) mod meta;
+pub(super) mod names;
 mod network;
 mod pod;
 mod policy;
@@ -19,23 +19,23 @@ mod quantity;
 mod quota;
 mod statuses;
 mod strategies;
-pub(super) mod words;
+mod unsupported;
 
 use serde_json::Value;
 
 use super::custom::{definition_warnings, validate_definition, validate_definition_status, validate_definition_update};
-use super::field::FieldError;
-use super::kinds::Kind;
-use crate::pointer::At;
+use super::field_error::FieldError;
+use super::kinds::ResourceKind;
+use crate::pointer::JsonPointer;
 
 /// Validates a new object.
-pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
+pub(super) fn create(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
     if kind.built_in() == "Event" {
         let own = event::create(kind, new);
         return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
     }
     if kind.built_in() == "PodDisruptionBudget" {
-        // As of an Event, its metadata is validated by the rules of all kinds, and last.
+        // As for Events, metadata is validated last, by the rules of all kinds.
         let own = policy::budget(&new["spec"]);
         return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
     }
@@ -48,7 +48,7 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
         "ReplicaSet" => errors.extend(apps::replica_set(&new["spec"])),
         "StatefulSet" => errors.extend(apps::stateful_set(&new["spec"], true)),
         "DaemonSet" => errors.extend(apps::daemon_set(&new["spec"])),
-        "Pod" => errors.extend(whole_pod(new)),
+        "Pod" => errors.extend(validate_pod(new)),
         "ConfigMap" | "Secret" => errors.extend(core::data(kind, new)),
         "Node" => errors.extend(core::node(new, true)),
         "ResourceQuota" => errors.extend(quota::spec(&new["spec"])),
@@ -65,16 +65,16 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
     errors
 }
 
-fn whole_pod(pod: &Value) -> Vec<FieldError> {
+fn validate_pod(pod: &Value) -> Vec<FieldError> {
     let mut errors: Vec<FieldError> = pod::annotations(&pod["metadata"], "metadata.annotations").into_iter().collect();
     errors.extend(pod::spec(&pod["spec"], "spec"));
-    errors.extend(pod::only_pods(&pod["spec"]));
+    errors.extend(pod::pod_only_rules(&pod["spec"]));
     errors
 }
 
-/// Validates a change.
-pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
-    // Upstream validates metadata twice: for all kinds, and by each kind's rules.
+/// Validates an update.
+pub(super) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
+    // Upstream validates metadata twice: for all kinds, and by the rules of each kind.
     let [mut errors, own] = meta::updates(kind, &new["metadata"], &old["metadata"]);
     if kind.built_in() == "Event" {
         errors.extend(event::update(kind, new, old));
@@ -88,7 +88,7 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
         errors.extend(meta::create(kind, &new["metadata"]));
         errors.extend(batch::job(new));
     }
-    // These are validated as new objects are.
+    // These are validated like new objects.
     if !matches!(kind.built_in(), "PodDisruptionBudget" | "EndpointSlice" | "LimitRange") {
         errors.extend(own);
     }
@@ -96,23 +96,23 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
         "Job" => errors.extend(batch::job_update(new, old)),
         "Deployment" => {
             errors.extend(apps::deployment(&new["spec"]));
-            errors.extend(apps::same_selector(new, old));
+            errors.extend(apps::selector_change(new, old));
         }
         "ReplicaSet" => {
             errors.extend(apps::replica_set(&new["spec"]));
-            errors.extend(apps::same_selector(new, old));
+            errors.extend(apps::selector_change(new, old));
         }
         "StatefulSet" => {
             errors.extend(apps::stateful_set(&new["spec"], false));
             errors.extend(apps::stateful_set_update(&new["spec"], &old["spec"]));
         }
         "DaemonSet" => {
-            errors.extend(apps::same_selector(new, old));
+            errors.extend(apps::selector_change(new, old));
             errors.extend(apps::daemon_set(&new["spec"]));
         }
         "Pod" => {
             errors.extend(meta::create(kind, &new["metadata"]));
-            errors.extend(whole_pod(new));
+            errors.extend(validate_pod(new));
             if new["metadata"]["annotations"] != old["metadata"]["annotations"] {
                 errors.extend(pod::annotations(&new["metadata"], "metadata.annotations"));
             }
@@ -148,10 +148,11 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Validates a change of the status.
-pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
+/// Validates a status update.
+pub(super) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
     let [mut errors, own] = meta::updates(kind, &new["metadata"], &old["metadata"]);
-    // A StatefulSet's status comes before its metadata; of these only the status is validated.
+    // The status of a StatefulSet is validated before its metadata; for the others only the status
+    // is.
     if !matches!(kind.built_in(), "StatefulSet" | "PodDisruptionBudget" | "CronJob") {
         errors.extend(own.clone());
     }
@@ -192,11 +193,11 @@ pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
 }
 
 /// The warnings for a valid object.
-pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<String> {
+pub(super) fn warnings(kind: &ResourceKind, new: &Value, old: Option<&Value>) -> Vec<String> {
     let name = new["metadata"]["name"].as_str().unwrap_or_default();
     let mut all = Vec::new();
     if old.is_none() && matches!(kind.built_in(), "Deployment" | "ReplicaSet" | "Pod") {
-        let wrong = words::dns_label(name);
+        let wrong = names::dns_label(name);
         if !wrong.is_empty() {
             let what = if kind.built_in() == "Pod" { "the Pod's hostname" } else { "Pod names and hostnames" };
             all.push(format!(
@@ -244,7 +245,7 @@ pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
     all
 }
 
-/// A number that must not be below zero.
+/// Validates a number that must not be negative.
 fn nonnegative(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &str) {
     if let Some(number) = object[name].as_i64().filter(|number| *number < 0) {
         let path = format!("{path}.{name}");
@@ -252,7 +253,7 @@ fn nonnegative(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &
     }
 }
 
-/// A string that must be one of these.
+/// Validates a required string with a fixed set of values.
 fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &str, among: &[&str]) {
     let path = format!("{path}.{name}");
     match object[name].as_str().unwrap_or_default() {
@@ -263,5 +264,5 @@ fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &str, 
 }
 
 pub(super) use apps::scale;
-pub(super) use beyond::{beyond, beyond_status, unordered};
 pub(super) use quantity::compare;
+pub(super) use unsupported::{unsupported_before_validation, unsupported_feature, unsupported_status};

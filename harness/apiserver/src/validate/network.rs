@@ -1,11 +1,11 @@
-//! Services and EndpointSlices. Upstream: `ValidateService`, `ValidateEndpointSlice`.
+//! Validates Services and EndpointSlices. Upstream: `ValidateService`, `ValidateEndpointSlice`.
 
 use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use super::words;
-use crate::field::FieldError;
+use super::names;
+use crate::field_error::FieldError;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -17,10 +17,10 @@ fn number(value: &Value, path: &str) -> Option<FieldError> {
 }
 
 fn label(value: &str, path: &str) -> Vec<FieldError> {
-    words::dns_label(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)).collect()
+    names::dns_label(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)).collect()
 }
 
-/// What a client is warned of in a Service's spec. Upstream: `GetWarningsForService`.
+/// The warnings for the spec of a Service. Upstream: `GetWarningsForService`.
 pub(super) fn warnings(spec: &Value) -> Vec<String> {
     let is = |name: &str| spec[name].as_str().is_some_and(|text| !text.is_empty());
     let kind = spec["type"].as_str().unwrap_or_default();
@@ -45,7 +45,7 @@ pub(super) fn warnings(spec: &Value) -> Vec<String> {
     all.into_iter().filter(|(holds, _)| *holds).map(|(_, warning)| warning.to_owned()).collect()
 }
 
-/// A load balancer's addresses in the status of a Service that has none. Upstream:
+/// Rejects load balancer addresses in the status of a Service of another type. Upstream:
 /// `ValidateLoadBalancerStatus`.
 pub(super) fn service_status(service: &Value) -> Option<FieldError> {
     let ingress = service["status"]["loadBalancer"]["ingress"].as_array()?;
@@ -54,8 +54,7 @@ pub(super) fn service_status(service: &Value) -> Option<FieldError> {
     is_wrong.then(|| FieldError::forbidden("status.loadBalancer.ingress", why))
 }
 
-/// What of a Service cannot change: the cluster IP that it has. Upstream:
-/// `validateUpgradeDowngradeClusterIPs`.
+/// Rejects changes of the cluster IP of a Service. Upstream: `validateUpgradeDowngradeClusterIPs`.
 pub(super) fn service_update(new: &Value, old: &Value) -> Option<FieldError> {
     let headless = |spec: &Value| spec["clusterIP"] == "None";
     let external = |spec: &Value| spec["type"] == "ExternalName";
@@ -99,7 +98,7 @@ pub(super) fn service(service: &Value) -> Vec<FieldError> {
         if name.is_empty() {
             errors.push(FieldError::required("spec.externalName", ""));
         } else {
-            let wrong = words::dns_subdomain(name);
+            let wrong = names::dns_subdomain(name);
             errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("spec.externalName", name, wrong)));
         }
     }
@@ -124,7 +123,7 @@ pub(super) fn service(service: &Value) -> Vec<FieldError> {
         let target = format!("{path}.targetPort");
         match &port["targetPort"] {
             Value::String(name) => {
-                let wrong = words::port_name(name);
+                let wrong = names::port_name(name);
                 errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(&target, name.as_str(), wrong)));
             }
             port => errors.extend(number(port, &target)),

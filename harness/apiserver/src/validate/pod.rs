@@ -1,17 +1,17 @@
-//! Pods and pod templates. Upstream: `ValidatePodTemplateSpec`, `ValidatePodSpec`,
+//! Validates pods and pod templates. Upstream: `ValidatePodTemplateSpec`, `ValidatePodSpec`,
 //! `ValidatePodUpdate`, `ValidatePodStatusUpdate`.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{choice, container, words};
-use crate::field::FieldError;
+use super::{choice, container, names};
+use crate::field_error::FieldError;
 
-/// The cost of deleting a pod, which ReplicaSets read.
+/// The annotation with the deletion cost of a pod, which ReplicaSets read.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
-/// Validates annotations of pods.
+/// Validates the annotations of a pod.
 pub(super) fn annotations(meta: &Value, path: &str) -> Option<FieldError> {
     let cost = meta["annotations"][DELETION_COST].as_str()?;
     let plain = |text: &str| text == "0" || !(text.starts_with('0') || text.starts_with('+') || text.starts_with("-0"));
@@ -36,14 +36,14 @@ pub(super) fn spec(spec: &Value, path: &str) -> Vec<FieldError> {
             format!("{path}.readinessGates[{index}].conditionType"),
             gate["conditionType"].as_str().unwrap_or_default(),
         );
-        errors.extend(words::key(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
+        errors.extend(names::key(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
     }
     for name in ["serviceAccountName", "nodeName"] {
         let path = format!("{path}.{name}");
         let value = spec[name].as_str().unwrap_or_default();
         if !value.is_empty() {
             errors
-                .extend(words::dns_subdomain(value).into_iter().map(|wrong| FieldError::invalid(&path, value, wrong)));
+                .extend(names::dns_subdomain(value).into_iter().map(|wrong| FieldError::invalid(&path, value, wrong)));
         }
     }
     if let Some(deadline) =
@@ -56,8 +56,8 @@ pub(super) fn spec(spec: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Validates what templates are not checked for.
-pub(super) fn only_pods(spec: &Value) -> Vec<FieldError> {
+/// Validates the rules that do not apply to templates.
+pub(super) fn pod_only_rules(spec: &Value) -> Vec<FieldError> {
     images(spec, "spec.containers").into_iter().chain(images(spec, "spec.initContainers")).collect()
 }
 
@@ -74,7 +74,7 @@ fn images(spec: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// A pod's spec is immutable, except for few fields.
+/// Validates an update of a pod's spec, which is immutable except for few fields.
 pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for list in ["containers", "initContainers"] {
@@ -108,7 +108,7 @@ pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
         _ => {}
     }
     errors.extend(added_tolerations(new, old));
-    if !same_but_for_a_few(new, old) {
+    if !is_allowed_change(new, old) {
         let why = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,\
                    `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
                    `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -133,7 +133,7 @@ fn added_tolerations(new: &Value, old: &Value) -> Vec<FieldError> {
     tolerations(&new["tolerations"], PATH)
 }
 
-fn same_but_for_a_few(new: &Value, old: &Value) -> bool {
+fn is_allowed_change(new: &Value, old: &Value) -> bool {
     let bare = |spec: &Value| {
         let mut spec = spec.clone();
         for list in ["containers", "initContainers"] {
@@ -154,12 +154,12 @@ fn same_but_for_a_few(new: &Value, old: &Value) -> bool {
     new == bare(old)
 }
 
-/// A pod's status.
+/// Validates the status of a pod.
 pub(super) fn status(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, condition) in new["conditions"].as_array().into_iter().flatten().enumerate() {
         let (path, name) = (format!("status.conditions[{index}].type"), condition["type"].as_str().unwrap_or_default());
-        errors.extend(words::key(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
+        errors.extend(names::key(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
     }
     if new["qosClass"] != old["qosClass"] {
         errors.push(FieldError::invalid("status.qosClass", new["qosClass"].clone(), "field is immutable"));
@@ -175,7 +175,7 @@ fn tolerations(list: &Value, path: &str) -> Vec<FieldError> {
         let (key, operator) = (text("key"), text("operator"));
         let at = |name: &str| format!("{path}.{name}");
         if !key.is_empty() {
-            errors.extend(words::key(key).into_iter().map(|wrong| FieldError::invalid(&at("key"), key, wrong)));
+            errors.extend(names::key(key).into_iter().map(|wrong| FieldError::invalid(&at("key"), key, wrong)));
         }
         if key.is_empty() && operator != "Exists" {
             let why = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
@@ -187,7 +187,7 @@ fn tolerations(list: &Value, path: &str) -> Vec<FieldError> {
         }
         match operator {
             "" | "Equal" => {
-                let wrong = words::label_value(text("value"));
+                let wrong = names::label_value(text("value"));
                 if !wrong.is_empty() {
                     errors.push(FieldError::invalid(&at("operator"), text("value"), wrong.join(";")));
                 }
@@ -209,17 +209,17 @@ fn tolerations(list: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// The effects of taints.
+/// Validates the effect of a taint or toleration.
 pub(super) fn effect(effect: &str, path: &str) -> Option<FieldError> {
-    const KNOWN: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+    const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
     match effect {
         "" => Some(FieldError::required(path, "")),
-        effect if KNOWN.contains(&effect) => None,
-        other => Some(FieldError::unsupported(path, other, &KNOWN)),
+        effect if EFFECTS.contains(&effect) => None,
+        other => Some(FieldError::unsupported(path, other, &EFFECTS)),
     }
 }
 
-/// The volumes that can be mounted.
+/// Validates volumes; returns the names of the valid ones.
 fn volumes(errors: &mut Vec<FieldError>, spec: &Value, path: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (index, volume) in spec["volumes"].as_array().into_iter().flatten().enumerate() {
@@ -230,7 +230,7 @@ fn volumes(errors: &mut Vec<FieldError>, spec: &Value, path: &str) -> BTreeSet<S
         if name.is_empty() {
             wrong.push(FieldError::required(&at, ""));
         } else {
-            wrong.extend(words::dns_label(name).into_iter().map(|why| FieldError::invalid(&at, name, why)));
+            wrong.extend(names::dns_label(name).into_iter().map(|why| FieldError::invalid(&at, name, why)));
         }
         if names.contains(name) {
             wrong.push(FieldError::duplicate(&at, name));

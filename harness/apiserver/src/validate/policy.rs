@@ -1,26 +1,26 @@
-//! PodDisruptionBudgets and LimitRanges. Upstream: `ValidatePodDisruptionBudget`,
+//! Validates PodDisruptionBudgets and LimitRanges. Upstream: `ValidatePodDisruptionBudget`,
 //! `ValidateLimitRange`.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{apps, container, nonnegative, quantity, strategies, words};
-use crate::field::FieldError;
+use super::{apps, container, names, nonnegative, quantity, strategies};
+use crate::field_error::FieldError;
 
 pub(super) fn budget(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
     if !least.is_null() && !most.is_null() {
-        let selector = apps::shown(&spec["selector"]);
+        let selector = apps::selector_text(&spec["selector"]);
         let policy = &spec["unhealthyPodEvictionPolicy"];
         let shown = format!(
             "{{\"MinAvailable\":{least},\"Selector\":{selector},\"MaxUnavailable\":{most},\"UnhealthyPodEvictionPolicy\":{policy}}}"
         );
-        errors.push(FieldError::invalid_shown("spec", shown, "minAvailable and maxUnavailable cannot be both set"));
+        errors.push(FieldError::invalid_printed("spec", shown, "minAvailable and maxUnavailable cannot be both set"));
     }
     for (name, value) in [("minAvailable", least), ("maxUnavailable", most)] {
-        errors.extend(strategies::share(value, &format!("spec.{name}")));
+        errors.extend(strategies::int_or_percent(value, &format!("spec.{name}")));
     }
     if !spec["selector"].is_null() {
         errors.extend(apps::selector_of(&spec["selector"], "spec.selector"));
@@ -40,7 +40,7 @@ pub(super) fn counts(status: &Value, names: &[&str]) -> Vec<FieldError> {
     errors
 }
 
-/// A LimitRange whose items are all about containers.
+/// Validates a LimitRange with items for containers only.
 pub(super) fn limit_range(spec: &Value) -> Vec<FieldError> {
     const STANDARD: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
     let mut errors = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn limit_range(spec: &Value) -> Vec<FieldError> {
     for (at, limit) in spec["limits"].as_array().into_iter().flatten().enumerate() {
         let path = format!("spec.limits[{at}]");
         let kind = limit["type"].as_str().unwrap_or_default();
-        let wrong = words::key(kind);
+        let wrong = names::key(kind);
         if wrong.is_empty() && !kind.contains('/') && !STANDARD.contains(&kind) {
             let why = "must be a standard limit type or fully qualified";
             errors.push(FieldError::invalid(&format!("{path}.type"), kind, why));
@@ -69,13 +69,13 @@ pub(super) fn limit_range(spec: &Value) -> Vec<FieldError> {
         names.dedup();
         for name in names {
             let value = |list: &str| limit[list].get(name);
-            let mut above = |one: &str, other: &str, at: &str, shown: &str, words: (&str, &str)| {
-                if let (Some(less), Some(more), Some(told)) = (value(one), value(other), value(shown))
+            let mut above = |lower: &str, upper: &str, field: &str, reported: &str, names: (&str, &str)| {
+                if let (Some(less), Some(more), Some(printed)) = (value(lower), value(upper), value(reported))
                     && quantity::compare(less, more) == Ordering::Greater
                 {
                     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                    let why = format!("{} {} is greater than {} {}", words.0, text(less), words.1, text(more));
-                    errors.push(FieldError::invalid(&format!("{path}.{at}[{name}]"), text(told), why));
+                    let why = format!("{} {} is greater than {} {}", names.0, text(less), names.1, text(more));
+                    errors.push(FieldError::invalid(&format!("{path}.{field}[{name}]"), text(printed), why));
                 }
             };
             above("min", "max", "min", "min", ("min value", "max value"));

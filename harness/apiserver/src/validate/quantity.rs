@@ -1,25 +1,25 @@
-//! Rules about quantities.
+//! Validates quantities.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
 use crate::api::Quantity;
-use crate::field::FieldError;
+use crate::field_error::FieldError;
 
-/// A quantity that must not be below zero.
+/// Validates a quantity that must not be negative.
 pub(super) fn nonnegative(amount: &Value, path: &str) -> Option<FieldError> {
     let below = read(amount) < Quantity::zero();
     below.then(|| FieldError::invalid(path, amount.clone(), "must be greater than or equal to 0"))
 }
 
-/// Whether a quantity is above zero.
+/// Whether a quantity is positive.
 pub(super) fn is_positive(amount: &Value) -> bool {
     read(amount).is_positive()
 }
 
-/// A quantity that must be whole, as a count is.
-pub(super) fn whole(amount: &Value, path: &str) -> Option<FieldError> {
+/// Validates a quantity that must be an integer, such as a count.
+pub(super) fn integer(amount: &Value, path: &str) -> Option<FieldError> {
     let thousandths = read(amount).thousandths();
     // Upstream prints fractions in thousandths.
     (thousandths % 1000 != 0).then(|| FieldError::invalid(path, format!("{thousandths}m"), "must be an integer"))
@@ -27,15 +27,15 @@ pub(super) fn whole(amount: &Value, path: &str) -> Option<FieldError> {
 
 /// Whether an amount is a multiple of a size. Upstream: `IsHugePageResourceValueDivisible`.
 pub(super) fn is_multiple(amount: &str, size: &str) -> bool {
-    let (amount, size) = (Quantity::read(amount), Quantity::read(size));
+    let (amount, size) = (Quantity::parse_stored(amount), Quantity::parse_stored(size));
     size.is_positive() && amount.thousandths() % size.thousandths() == 0
 }
 
 /// Compares two quantities.
-pub(in super::super) fn compare(one: &Value, other: &Value) -> Ordering {
-    read(one).cmp(&read(other))
+pub(in super::super) fn compare(first: &Value, second: &Value) -> Ordering {
+    read(first).cmp(&read(second))
 }
 
 fn read(amount: &Value) -> Quantity {
-    Quantity::read(amount.as_str().unwrap_or_default())
+    Quantity::parse_stored(amount.as_str().unwrap_or_default())
 }

@@ -1,12 +1,12 @@
-//! ResourceQuotas. Upstream: `ValidateResourceQuotaSpec`, `ValidateResourceQuotaUpdate`.
+//! Validates ResourceQuotas. Upstream: `ValidateResourceQuotaSpec`, `ValidateResourceQuotaUpdate`.
 
 use serde_json::Value;
 
-use super::{quantity, words};
-use crate::amounts::is_native;
-use crate::field::FieldError;
+use super::{names, quantity};
+use crate::field_error::FieldError;
+use crate::resource_list::is_native;
 
-/// What is counted, one by one.
+/// Resources that are counted one by one.
 const COUNTS: [&str; 9] = [
     "pods",
     "services",
@@ -18,7 +18,7 @@ const COUNTS: [&str; 9] = [
     "services.nodeports",
     "services.loadbalancers",
 ];
-/// What else has a name without a domain, of pods.
+/// Resources of pods without a domain.
 const COMPUTE: [&str; 6] = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 const STORAGE: [&str; 4] =
     ["ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage", "requests.storage"];
@@ -32,7 +32,7 @@ const SCOPES: [&str; 7] = [
     "CrossNamespacePodAffinity",
 ];
 
-/// A quota's spec.
+/// Validates the spec of a quota.
 pub(super) fn spec(spec: &Value) -> Vec<FieldError> {
     let mut errors = amounts(&spec["hard"], "spec.hard");
     let scopes: Vec<&str> = texts(&spec["scopes"]);
@@ -40,7 +40,7 @@ pub(super) fn spec(spec: &Value) -> Vec<FieldError> {
         if !SCOPES.contains(scope) {
             errors.push(FieldError::invalid("spec.scopes", scopes.clone(), "unsupported scope"));
         }
-        for _ in unfit(spec, scope) {
+        for _ in unfit_limits(spec, scope) {
             errors.push(FieldError::invalid("spec.scopes", scopes.clone(), "unsupported scope applied to resource"));
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn spec(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// A change of a quota's spec.
+/// Validates an update of the spec of a quota.
 pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = spec(new);
     let set = |spec: &Value| {
@@ -66,7 +66,7 @@ pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What a quota allows, or has counted.
+/// Validates the limits or the usage of a quota.
 pub(super) fn amounts(amounts: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (name, amount) in amounts.as_object().into_iter().flatten() {
@@ -76,24 +76,24 @@ pub(super) fn amounts(amounts: &Value, path: &str) -> Vec<FieldError> {
             errors.push(FieldError::invalid(&path, name.clone(), "must be a standard resource for quota"));
         }
         errors.extend(quantity::nonnegative(amount, &path));
-        if is_whole(name) {
-            errors.extend(quantity::whole(amount, &path));
+        if is_integer(name) {
+            errors.extend(quantity::integer(amount, &path));
         }
     }
     errors
 }
 
-/// The name of a resource. Upstream: `validateResourceName`.
+/// Validates the name of a resource. Upstream: `validateResourceName`.
 pub(super) fn resource_name(name: &str, path: &str) -> Vec<FieldError> {
-    let wrong = words::key(name);
+    let wrong = names::key(name);
     if wrong.is_empty() && !name.contains('/') && !is_standard(name) && name != "storage" {
         return vec![FieldError::invalid(path, name, "must be a standard resource type or fully qualified")];
     }
     wrong.into_iter().map(|wrong| FieldError::invalid(path, name, wrong)).collect()
 }
 
-/// Whether there are no fractions of a resource. Upstream: `IsIntegerResourceName`.
-pub(super) fn is_whole(name: &str) -> bool {
+/// Whether a resource has no fractions. Upstream: `IsIntegerResourceName`.
+pub(super) fn is_integer(name: &str) -> bool {
     COUNTS.contains(&name) || !is_native(name) && !name.starts_with("requests.")
 }
 
@@ -105,12 +105,12 @@ pub(super) fn warnings(hard: &Value) -> Vec<String> {
         let requests = [format!("requests.{name}"), name.to_owned()];
         let names = &requests[..if matches!(name, "cpu" | "memory") { 2 } else { 1 }];
         let Some(request) = names.iter().find(|name| !hard[name.as_str()].is_null()) else { continue };
-        let (wanted, allowed) = (&hard[request], &hard[&limit]);
-        if !allowed.is_null() && quantity::compare(wanted, allowed).is_gt() {
+        let (requested, allowed) = (&hard[request], &hard[&limit]);
+        if !allowed.is_null() && quantity::compare(requested, allowed).is_gt() {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             all.push(format!(
                 "ResourceQuota {request} ({}) should be less than {limit} ({})",
-                text(wanted),
+                text(requested),
                 text(allowed)
             ));
         }
@@ -131,9 +131,9 @@ fn selector(spec: &Value) -> Vec<FieldError> {
         if !SCOPES.contains(&scope.as_str()) {
             errors.push(FieldError::invalid(&format!("{PATH}.scopeName"), scope.clone(), "unsupported scope"));
         }
-        for _ in unfit(spec, &scope) {
+        for _ in unfit_limits(spec, &scope) {
             let why = "unsupported scope applied to resource";
-            errors.push(FieldError::invalid_shown(PATH, shown(all()), why));
+            errors.push(FieldError::invalid_printed(PATH, selector_text(all()), why));
         }
         if !matches!(scope.as_str(), "PriorityClass" | "VolumeAttributesClass")
             && SCOPES.contains(&scope.as_str())
@@ -160,14 +160,14 @@ fn selector(spec: &Value) -> Vec<FieldError> {
     }
     let scopes: Vec<&str> = all().filter_map(|one| one["scopeName"].as_str()).collect();
     if conflict(&scopes) {
-        // Upstream shows the other list of scopes.
+        // Upstream shows the wrong list of scopes.
         errors.push(FieldError::invalid(PATH, spec["scopes"].clone(), "conflicting scopes"));
     }
     errors
 }
 
-/// A scope selector as upstream prints it.
-fn shown<'a>(all: impl Iterator<Item = &'a Value>) -> String {
+/// Prints a scope selector as upstream does.
+fn selector_text<'a>(all: impl Iterator<Item = &'a Value>) -> String {
     let one = |one: &Value| {
         let (scope, operator, values) = (&one["scopeName"], &one["operator"], &one["values"]);
         format!("{{\"ScopeName\":{scope},\"Operator\":{operator},\"Values\":{values}}}")
@@ -175,15 +175,15 @@ fn shown<'a>(all: impl Iterator<Item = &'a Value>) -> String {
     format!("{{\"MatchExpressions\":[{}]}}", all.map(one).collect::<Vec<_>>().join(","))
 }
 
-/// Whether no object can be in all of these scopes.
+/// Whether scopes contradict each other.
 fn conflict(scopes: &[&str]) -> bool {
     let both = |one, other| scopes.contains(&one) && scopes.contains(&other);
     both("BestEffort", "NotBestEffort") || both("Terminating", "NotTerminating")
 }
 
-/// The limits of a quota that a scope is not about. Upstream:
+/// The limits of a quota to which a scope does not apply. Upstream:
 /// `IsResourceQuotaScopeValidForResource`.
-fn unfit<'a>(spec: &'a Value, scope: &'a str) -> impl Iterator<Item = &'a str> {
+fn unfit_limits<'a>(spec: &'a Value, scope: &'a str) -> impl Iterator<Item = &'a str> {
     let names = spec["hard"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     names.filter(|name| is_standard(name)).filter(move |name| match scope {
         "BestEffort" => *name != "pods",

@@ -1,9 +1,9 @@
-//! Statuses of apps/v1. Upstream: `Validate…Status`, `Validate…StatusUpdate`.
+//! Validates the statuses of apps/v1. Upstream: `Validate…Status`, `Validate…StatusUpdate`.
 
 use serde_json::Value;
 
 use super::nonnegative;
-use crate::field::FieldError;
+use crate::field_error::FieldError;
 
 pub(super) fn deployment(status: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();

@@ -1,10 +1,10 @@
-//! Update strategies. Upstream: `ValidateDeploymentStrategy`, `ValidateDaemonSetUpdateStrategy`,
-//! and those of StatefulSets.
+//! Validates update strategies. Upstream: `ValidateDeploymentStrategy`,
+//! `ValidateDaemonSetUpdateStrategy`, and those of StatefulSets.
 
 use serde_json::Value;
 
-use super::{nonnegative, words};
-use crate::field::FieldError;
+use super::{names, nonnegative};
+use crate::field_error::FieldError;
 
 /// Upstream: `ValidateDeploymentStrategy`.
 pub(super) fn deployment(strategy: &Value) -> Vec<FieldError> {
@@ -18,8 +18,8 @@ pub(super) fn deployment(strategy: &Value) -> Vec<FieldError> {
         }
         "RollingUpdate" => rolling_update(rolling, &format!("{PATH}.rollingUpdate")),
         other => {
-            let shown = shown(other, rolling, &["maxUnavailable", "maxSurge"]);
-            vec![FieldError::unsupported_shown(PATH, shown, &["Recreate", "RollingUpdate"])]
+            let strategy_text = strategy_text(other, rolling, &["maxUnavailable", "maxSurge"]);
+            vec![FieldError::unsupported_printed(PATH, strategy_text, &["Recreate", "RollingUpdate"])]
         }
     }
 }
@@ -38,23 +38,23 @@ pub(super) fn stateful_set(spec: &Value) -> Vec<FieldError> {
     match strategy["type"].as_str().unwrap_or_default() {
         "OnDelete" if rolling.is_null() => {}
         "OnDelete" => {
-            errors.push(FieldError::invalid_shown(
+            errors.push(FieldError::invalid_printed(
                 &path,
-                partitioned(rolling),
+                rolling_update_text(rolling),
                 "only allowed for updateStrategy 'RollingUpdate'",
             ));
         }
         "RollingUpdate" => nonnegative(&mut errors, rolling, &path, "partition"),
         other => {
-            let shown = if rolling.is_null() { "null".to_owned() } else { partitioned(rolling) };
-            let shown = format!("{{\"Type\":{},\"RollingUpdate\":{shown}}}", Value::from(other));
-            errors.push(FieldError::invalid_shown(PATH, shown, "must be 'RollingUpdate' or 'OnDelete'"));
+            let strategy_text = if rolling.is_null() { "null".to_owned() } else { rolling_update_text(rolling) };
+            let strategy_text = format!("{{\"Type\":{},\"RollingUpdate\":{strategy_text}}}", Value::from(other));
+            errors.push(FieldError::invalid_printed(PATH, strategy_text, "must be 'RollingUpdate' or 'OnDelete'"));
         }
     }
     errors
 }
 
-fn partitioned(rolling: &Value) -> String {
+fn rolling_update_text(rolling: &Value) -> String {
     let partition = rolling["partition"].as_i64().unwrap_or(0);
     format!("{{\"Partition\":{partition},\"MaxUnavailable\":{}}}", rolling["maxUnavailable"])
 }
@@ -70,7 +70,7 @@ pub(super) fn daemon_set(strategy: &Value) -> Vec<FieldError> {
             let names = ["maxUnavailable", "maxSurge"];
             let mut errors: Vec<FieldError> =
                 names.iter().flat_map(|name| number_or_percent(&rolling[name], &of(name))).collect();
-            errors.extend(names.iter().filter_map(|name| above_all(&rolling[name], &of(name))));
+            errors.extend(names.iter().filter_map(|name| above_100_percent(&rolling[name], &of(name))));
             match (amount(&rolling["maxUnavailable"]) != 0, amount(&rolling["maxSurge"]) != 0) {
                 (true, true) => {
                     let why = "may not be set when maxUnavailable is non-zero";
@@ -84,14 +84,14 @@ pub(super) fn daemon_set(strategy: &Value) -> Vec<FieldError> {
             errors
         }
         other => {
-            let shown = shown(other, rolling, &["maxUnavailable", "maxSurge"]);
-            vec![FieldError::unsupported_shown(PATH, shown, &["RollingUpdate", "OnDelete"])]
+            let strategy_text = strategy_text(other, rolling, &["maxUnavailable", "maxSurge"]);
+            vec![FieldError::unsupported_printed(PATH, strategy_text, &["RollingUpdate", "OnDelete"])]
         }
     }
 }
 
-/// A strategy as upstream prints its internal type, with other names and no pointers.
-fn shown(kind: &str, rolling: &Value, fields: &[&str]) -> String {
+/// Prints a strategy as upstream's internal type, with its names and without pointers.
+fn strategy_text(kind: &str, rolling: &Value, fields: &[&str]) -> String {
     let rolling = if rolling.is_null() {
         "null".to_owned()
     } else {
@@ -113,19 +113,19 @@ fn rolling_update(rolling: &Value, path: &str) -> Vec<FieldError> {
         let why = "may not be 0 when `maxSurge` is 0";
         errors.push(FieldError::invalid(&of("maxUnavailable"), unavailable.clone(), why));
     }
-    errors.extend(above_all(unavailable, &of("maxUnavailable")));
+    errors.extend(above_100_percent(unavailable, &of("maxUnavailable")));
     errors
 }
 
 /// Upstream: `ValidatePositiveIntOrPercent` and `IsNotMoreThan100Percent`.
-pub(super) fn share(value: &Value, path: &str) -> Vec<FieldError> {
-    number_or_percent(value, path).into_iter().chain(above_all(value, path)).collect()
+pub(super) fn int_or_percent(value: &Value, path: &str) -> Vec<FieldError> {
+    number_or_percent(value, path).into_iter().chain(above_100_percent(value, path)).collect()
 }
 
 /// Upstream: `ValidatePositiveIntOrPercent`.
 fn number_or_percent(value: &Value, path: &str) -> Option<FieldError> {
     match value {
-        Value::String(text) => words::percent(text).map(|why| FieldError::invalid(path, text.clone(), why)),
+        Value::String(text) => names::percent(text).map(|why| FieldError::invalid(path, text.clone(), why)),
         Value::Number(number) if number.as_i64().is_some_and(|number| number < 0) => {
             Some(FieldError::invalid(path, value.clone(), "must be greater than or equal to 0"))
         }
@@ -134,12 +134,12 @@ fn number_or_percent(value: &Value, path: &str) -> Option<FieldError> {
 }
 
 /// Upstream: `IsNotMoreThan100Percent`.
-fn above_all(value: &Value, path: &str) -> Option<FieldError> {
-    let above = value.as_str().is_some_and(|text| words::percent(text).is_none()) && amount(value) > 100;
+fn above_100_percent(value: &Value, path: &str) -> Option<FieldError> {
+    let above = value.as_str().is_some_and(|text| names::percent(text).is_none()) && amount(value) > 100;
     above.then(|| FieldError::invalid(path, value.clone(), "must not be greater than 100%"))
 }
 
-/// The number of an int-or-percent, 0 if it is neither.
+/// The number of an int-or-percent; 0 if it is invalid.
 fn amount(value: &Value) -> i64 {
     match value {
         Value::String(text) => text.strip_suffix('%').unwrap_or(text).parse().unwrap_or(0),

@@ -1,9 +1,8 @@
-//! Definitions and objects that a seed decides: valid ones, and ones with something changed at
-//! random.
+//! Generates definitions and objects from a seed: valid ones, and ones with random changes.
 
 use serde_json::{Value, json};
 
-/// A source of choices (SplitMix64).
+/// A random number generator (SplitMix64).
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
@@ -167,7 +166,7 @@ fn values() -> Value {
     all
 }
 
-/// A schema that is valid, but for what its values make of it.
+/// A schema that is valid except perhaps for its values.
 fn schema(rng: &mut Rng, depth: usize) -> Value {
     let leaf = depth == 0;
     let mut node = match rng.below(if leaf { 5 } else { 9 }) {
@@ -257,7 +256,7 @@ fn object(rng: &mut Rng, depth: usize) -> Value {
     node
 }
 
-/// A definition that is valid, but for its schema's values.
+/// A definition that is valid except perhaps for the values of its schema.
 pub(crate) fn definition(rng: &mut Rng) -> Value {
     let mut root = json!({"type": "object", "properties": {"spec": object(rng, 3)}});
     if rng.one_in(3) {
@@ -270,7 +269,7 @@ pub(crate) fn definition(rng: &mut Rng) -> Value {
             "versions": [version]}})
 }
 
-/// All schemas in a schema, by their JSON pointers.
+/// Collects the JSON pointers of all schemas in a schema.
 fn schemas(schema: &Value, at: &str, all: &mut Vec<String>) {
     all.push(at.to_owned());
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
@@ -288,7 +287,7 @@ fn schemas(schema: &Value, at: &str, all: &mut Vec<String>) {
     }
 }
 
-/// Changes something of a schema.
+/// Changes a schema at random.
 fn change_schema(rng: &mut Rng, definition: &mut Value) {
     const ROOT: &str = "/spec/versions/0/schema/openAPIV3Schema";
     let mut all = Vec::new();
@@ -365,7 +364,7 @@ fn change_schema(rng: &mut Rng, definition: &mut Value) {
     }
 }
 
-/// Changes something beside the schema.
+/// Changes the rest of a definition at random.
 fn change_rest(rng: &mut Rng, definition: &mut Value) {
     let words = json!([
         "",
@@ -474,7 +473,7 @@ fn change_rest(rng: &mut Rng, definition: &mut Value) {
     }
 }
 
-/// A definition of which something may be wrong, and some of the time one that it replaces.
+/// A definition that may be invalid, sometimes with an old one that it replaces.
 pub(crate) fn changed(rng: &mut Rng) -> (Value, Value) {
     let mut definition = definition(rng);
     let old = if rng.one_in(5) { definition.clone() } else { Value::Null };
@@ -501,7 +500,7 @@ pub(crate) fn changed(rng: &mut Rng) -> (Value, Value) {
     (definition, old)
 }
 
-/// A value for a schema, which fits it more or less.
+/// A value that more or less fits a schema.
 fn value(rng: &mut Rng, schema: &Value, depth: usize) -> Value {
     if depth == 0 || rng.one_in(6) {
         return rng.pick(&values());

@@ -1,32 +1,33 @@
-//! Ways to spoil a value or its text.
+//! Random changes of a value or of its text.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
-/// One change of a value at a random place.
+/// A change of a value at a random position.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// Another value takes its place.
+    /// Another value replaces it.
     Replace(Index, Index),
     Remove(Index),
-    /// A copy of another part takes its place.
+    /// A copy of another part replaces it.
     Copy(Index, Index),
     /// A member of this name is added, with this value.
     Insert(Index, Index, Index),
-    /// A list's first item comes so many times more, or a member comes again under another name.
+    /// The first item of a list is repeated this many times, or a member is repeated under another
+    /// name.
     Repeat(Index, usize),
-    /// It becomes the innermost of so many lists or objects.
+    /// It is nested in this many lists or objects.
     Nest(Index, usize, bool),
 }
 
-/// One change of a text.
+/// A change of a text.
 #[derive(Debug, Clone)]
 pub(crate) enum Cut {
     Truncate(Index),
     Flip(Index, u8),
     Insert(Index, &'static [u8]),
-    /// The text comes twice.
+    /// The text is repeated.
     Twice,
 }
 
@@ -65,7 +66,7 @@ pub(crate) fn cut() -> impl Strategy<Value = Cut> {
     ]
 }
 
-/// Values that have the wrong type or a limit's value somewhere.
+/// Values with a wrong type or at a limit.
 fn odd_values() -> Vec<Value> {
     let texts = [
         "",
@@ -163,7 +164,7 @@ fn odd_values() -> Vec<Value> {
     texts.iter().map(|text| json!(text)).chain(numbers).chain(others).collect()
 }
 
-/// Names that mean something somewhere.
+/// Field names with a meaning in some type.
 const NAMES: [&str; 44] = [
     "metadata",
     "spec",
@@ -212,18 +213,18 @@ const NAMES: [&str; 44] = [
 ];
 
 /// The pointers of all parts of a value.
-fn places(value: &Value) -> Vec<String> {
-    fn walk(value: &Value, at: &str, found: &mut Vec<String>) {
-        found.push(at.to_owned());
+fn pointers(value: &Value) -> Vec<String> {
+    fn walk(value: &Value, at: &str, pointers: &mut Vec<String>) {
+        pointers.push(at.to_owned());
         match value {
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    walk(value, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), found);
+                    walk(value, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), pointers);
                 }
             }
             Value::Array(items) => {
                 for (index, value) in items.iter().enumerate() {
-                    walk(value, &format!("{at}/{index}"), found);
+                    walk(value, &format!("{at}/{index}"), pointers);
                 }
             }
             _ => {}
@@ -234,18 +235,18 @@ fn places(value: &Value) -> Vec<String> {
     found
 }
 
-/// Changes a value at one place.
+/// Changes a value at one position.
 pub(crate) fn apply(value: &mut Value, change: &Change) {
-    let places = places(value);
+    let pointers = pointers(value);
     let (Change::Replace(at, ..)
     | Change::Remove(at)
     | Change::Copy(at, ..)
     | Change::Insert(at, ..)
     | Change::Repeat(at, ..)
     | Change::Nest(at, ..)) = change;
-    let place = at.get(&places).clone();
+    let place = at.get(&pointers).clone();
     let copy = match change {
-        Change::Copy(_, from) => value.pointer(from.get(places.as_slice()).as_str()).cloned().unwrap_or_default(),
+        Change::Copy(_, from) => value.pointer(from.get(pointers.as_slice()).as_str()).cloned().unwrap_or_default(),
         _ => Value::Null,
     };
     if let Change::Remove(_) = change {

@@ -1,8 +1,9 @@
-//! The objects that random requests begin with: one of each kind, with fields of every shape.
+//! The valid objects from which random requests are derived: one of each kind, with fields of every
+//! type.
 
 use serde_json::{Value, json};
 
-/// A kind that is served: the path of its collection, its subresources, and an object.
+/// A served kind: the path of its collection, its subresources, and an object.
 pub(crate) struct Sample {
     pub(crate) path: &'static str,
     pub(crate) subresources: &'static [&'static str],
@@ -322,7 +323,7 @@ pub(crate) fn samples() -> Vec<Sample> {
     ]
 }
 
-/// Bodies that are no objects of a collection.
+/// Bodies of other types than the objects of a collection.
 pub(crate) fn other_bodies() -> Vec<Value> {
     let review = json!({"resourceAttributes": {"namespace": "default", "verb": "get", "resource": "pods"}});
     vec![

@@ -1,4 +1,4 @@
-//! What one step does, once it is read.
+//! The behaviour of an operation, once it is read.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -7,158 +7,158 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Form;
-use super::advance::Advance;
-use super::drive::{Drive, Performing};
-use crate::case::model::{Count, Life, PatchKind, PodOperation, Pods, Step, Target};
+use super::OperationSpec;
+use super::advance::AdvanceStep;
+use super::drive::{Drive, PerformFuture};
+use crate::case::model::{CountSpec, PatchKind, PodOperation, PodSelection, ProcessAction, Step, Target};
 
-/// What one step does. Everything but the first three has an answer that fits most operations.
-pub trait Action: Debug + Send + Sync + Same {
-    /// Its form in the table; the form's name is what a filter calls it.
-    fn form(&self) -> &'static Form;
+/// The behaviour of one operation. Only the first three methods are required; the defaults of the
+/// others suit most operations.
+pub trait StepAction: Debug + Send + Sync + DynEq {
+    /// The operation's entry in the table, whose name is also a label for filters.
+    fn spec(&self) -> &'static OperationSpec;
 
-    /// In the words of its case, as timelines, marks and messages show it.
-    fn label(&self, names: Names) -> String;
+    /// The operation in the words of its case, for timelines, marks and messages.
+    fn label(&self, names: LabelStyle) -> String;
 
-    /// Do it.
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a>;
+    /// Performs the operation.
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a>;
 
-    /// More words by which a filter finds it.
-    fn words(&self, _add: &mut dyn FnMut(&str)) {}
+    /// Adds further labels by which filters select the case.
+    fn add_filter_labels(&self, _add: &mut dyn FnMut(&str)) {}
 
-    /// What it makes of the case's objects, as far as the case alone says.
-    fn change(&self) -> Change<'_> {
-        Change::Nothing
+    /// The operation's effect on the case's objects, as far as the case alone determines it.
+    fn change(&self) -> DeclaredChange<'_> {
+        DeclaredChange::Unchanged
     }
 
-    /// The pods that it moves and how, if that is what it does.
-    fn moves(&self) -> Option<(PodOperation, &Pods)> {
+    /// The pods that the operation moves, and how, if it moves pods.
+    fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {
         None
     }
 
     /// The same operation on other pods.
-    fn on(&self, _pods: Pods) -> Option<Operation> {
+    fn with_pods(&self, _pods: PodSelection) -> Option<Operation> {
         None
     }
 
-    /// The steps that it is made of.
-    fn inner(&self) -> &[Step] {
+    /// The steps that the operation consists of.
+    fn nested_steps(&self) -> &[Step] {
         &[]
     }
 
-    /// The time that it lets pass.
-    fn advance(&self) -> Option<&Advance> {
+    /// The time that the operation waits, if it waits.
+    fn advance(&self) -> Option<&AdvanceStep> {
         None
     }
 
-    /// What becomes of the subject's process.
-    fn life(&self) -> Option<Life> {
+    /// The effect on the subject's process, if there is one.
+    fn process_action(&self) -> Option<ProcessAction> {
         None
     }
 
-    /// What of it only pods without a kubelet can do, and why.
-    fn only_held(&self) -> Option<(&'static str, &'static str)> {
-        self.form().only_held.map(|why| (self.form().name, why))
+    /// What of the operation requires pods without a kubelet, and why.
+    fn requires_held_pods(&self) -> Option<(&'static str, &'static str)> {
+        self.spec().requires_held_pods.map(|why| (self.spec().name, why))
     }
 
-    /// Whether a user does it, not the nodes, the clock or the harness.
-    fn by_user(&self) -> bool {
+    /// Whether a user performs it, rather than nodes, the clock or the harness.
+    fn is_by_user(&self) -> bool {
         true
     }
 
-    /// Whether what the subject did before decides if it is refused.
-    fn depends_on_the_subject(&self) -> bool {
+    /// Whether earlier actions of the subject determine if the server refuses it.
+    fn depends_on_subject(&self) -> bool {
         false
     }
 }
 
-/// What an operation makes of the case's objects.
+/// An operation's effect on the case's objects.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Change<'a> {
-    /// Nothing that the case alone could say.
-    Nothing,
-    /// This object is there from now on.
+pub enum DeclaredChange<'a> {
+    /// The case alone does not determine one.
+    Unchanged,
+    /// This object exists from now on.
     Object(&'a Value),
     /// An object is patched.
     Patch(&'a Target, PatchKind, &'a Value),
-    /// An object wants so many pods.
+    /// The number of desired replicas changes.
     Scale(&'a Target, i32),
     /// A Deployment gets another template.
-    Template(&'a str),
-    /// A Deployment is paused, or not any more.
+    NewTemplate(&'a str),
+    /// A Deployment is paused or resumed.
     Paused(&'a str, bool),
-    /// What an object owned is left behind.
+    /// Dependents of an object are orphaned.
     Orphans,
 }
 
-/// Which names a label needs: those of Deployments are left out where the case has only one.
+/// Which names a label includes: the Deployment's name is left out if the case has only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Names {
+pub struct LabelStyle {
     /// Whether the case has at most one Deployment.
-    pub(super) only: bool,
+    pub(super) has_single_deployment: bool,
 }
 
-impl Names {
-    /// ` web`, or nothing.
+impl LabelStyle {
+    /// ` web`, or an empty string.
     pub(super) fn deployment(self, name: &str) -> String {
-        if self.only { String::new() } else { format!(" {name}") }
+        if self.has_single_deployment { String::new() } else { format!(" {name}") }
     }
 }
 
-/// Equality of actions whose types are not known.
-pub trait Same: Any {
-    /// Whether the other is of this type, and equal.
-    fn same(&self, other: &dyn Any) -> bool;
+/// Equality of trait objects.
+pub trait DynEq: Any {
+    /// Whether the other value has this type and is equal.
+    fn dyn_eq(&self, value: &dyn Any) -> bool;
 }
 
-impl<T: PartialEq + Any> Same for T {
-    fn same(&self, other: &dyn Any) -> bool {
+impl<T: PartialEq + Any> DynEq for T {
+    fn dyn_eq(&self, other: &dyn Any) -> bool {
         other.downcast_ref::<T>() == Some(self)
     }
 }
 
-/// What the world does in one step. Operations that name no Deployment mean the case's only one;
-/// the reader fills the name in.
+/// The operation of one step. If a case names no Deployment, the reader fills in the only one.
 #[derive(Debug, Clone)]
-pub struct Operation(Arc<dyn Action>);
+pub struct Operation(Arc<dyn StepAction>);
 
 impl Operation {
-    /// Of an action.
-    pub fn new(action: impl Action) -> Self {
+    /// Wraps an action.
+    pub fn new(action: impl StepAction) -> Self {
         Self(Arc::new(action))
     }
 
-    /// The action, if it is of this type.
+    /// Returns the action if it has this type.
     #[cfg(test)]
-    pub(crate) fn get<T: Action>(&self) -> Option<&T> {
+    pub(crate) fn downcast<T: StepAction>(&self) -> Option<&T> {
         let action: &dyn Any = &*self.0;
         action.downcast_ref()
     }
 
-    /// The operation as one pod's, of pods by name the one of this number; one that moves no pods
-    /// as it is.
+    /// The operation for one sub-step's pod; of pods by name, the one with this number. An
+    /// operation that moves no pods stays as it is.
     #[must_use]
-    pub fn part(&self, part: u32) -> Self {
-        let one = self.moves().and_then(|(_, pods)| {
+    pub fn for_pod(&self, part: u32) -> Self {
+        let one = self.pod_operation().and_then(|(_, pods)| {
             let at = usize::try_from(part).unwrap_or(usize::MAX).saturating_sub(1);
             let names = pods.names.get(at).cloned().into_iter().collect();
-            self.on(Pods { count: Count::Exactly(1), names, ..pods.clone() })
+            self.with_pods(PodSelection { count: CountSpec::Exactly(1), names, ..pods.clone() })
         });
         one.unwrap_or_else(|| self.clone())
     }
 
-    /// The operation on so many pods at once; one that moves no pods as it is.
+    /// The operation for this many pods at once. An operation that moves no pods stays as it is.
     #[must_use]
-    pub fn batch(&self, pods: u32) -> Self {
-        let batch = self
-            .moves()
-            .and_then(|(_, all)| self.on(Pods { count: Count::Exactly(pods), atomic: true, ..all.clone() }));
+    pub fn for_batch(&self, pods: u32) -> Self {
+        let batch = self.pod_operation().and_then(|(_, all)| {
+            self.with_pods(PodSelection { count: CountSpec::Exactly(pods), atomic: true, ..all.clone() })
+        });
         batch.unwrap_or_else(|| self.clone())
     }
 }
 
 impl Deref for Operation {
-    type Target = dyn Action;
+    type Target = dyn StepAction;
 
     fn deref(&self) -> &Self::Target {
         &*self.0
@@ -167,6 +167,6 @@ impl Deref for Operation {
 
 impl PartialEq for Operation {
     fn eq(&self, other: &Self) -> bool {
-        self.0.as_ref().same(other.0.as_ref())
+        self.0.as_ref().dyn_eq(other.0.as_ref())
     }
 }

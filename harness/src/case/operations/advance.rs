@@ -1,68 +1,68 @@
-//! `advance: 10s`, `advance: {to: 6s, since: changed}`: time passes.
+//! `advance: 10s`, `advance: {to: 6s, since: changed}`: waits.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::form::nothing;
-use super::{Action, By, Drive, DriveError, Form, Names, Operation, Performing, Written};
-use crate::case::field::{DURATION, Field, NAME, names};
-use crate::case::read::{self, Fields};
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use crate::case::field::{DURATION, FieldSpec, NAME, names};
+use crate::case::read::{self, MappingFields};
 use crate::case::schema::{any_of, object, reference};
-use crate::case::step::Reader;
-use crate::case::tree::Kind;
+use crate::case::step::StepReader;
+use crate::case::yaml::YamlKind;
 
-static FIELDS: [Field; 2] = [
-    Field::required("to", DURATION, "How long after that moment."),
-    Field::required("since", NAME, "The `label` of an earlier step: the moment at which it began."),
+static FIELDS: [FieldSpec; 2] = [
+    FieldSpec::required("to", DURATION, "How long after that moment."),
+    FieldSpec::required("since", NAME, "The `label` of an earlier step: the moment at which it began."),
 ];
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "advance",
-    says: "Time passes: so much of it, or until so long after the step with a label.",
-    by: By::Harness,
-    short: "a length of time, such as `90s` or `1h 30m`",
+    description: "Time passes: so much of it, or until so long after the step with a label.",
+    actor: Actor::Harness,
+    shorthand: "a length of time, such as `90s` or `1h 30m`",
     fields: &FIELDS,
     schema,
     read,
-    announce: nothing,
-    refusable: false,
-    inner: false,
-    only_held: None,
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: false,
+    requires_held_pods: None,
     examples: &["- advance: 10m", "- scale: 4\n  label: scaled\n- advance: {to: 6s, since: scaled}"],
 };
 
-/// Time passes.
+/// A wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Advance {
-    /// So much of it.
+pub enum AdvanceStep {
+    /// For this long.
     For(Duration),
-    /// Until so long after the step with a label began.
-    To {
-        /// How long after it.
+    /// Until this long after the labelled step began.
+    Until {
+        /// How long after that step began.
         to: Duration,
         /// The label.
         since: String,
     },
 }
 
-impl Advance {
-    /// How much time passes from now on.
+impl AdvanceStep {
+    /// How long to wait from now.
     ///
     /// # Errors
-    /// It is to last until a moment that is gone.
-    pub fn time(&self, driver: &dyn Drive) -> Result<Duration, DriveError> {
+    /// The moment has passed already.
+    pub fn duration(&self, driver: &dyn Drive) -> Result<Duration, DriveError> {
         match self {
             Self::For(time) => Ok(*time),
-            Self::To { to, since } => driver.until(*to, since),
+            Self::Until { to, since } => driver.time_until(*to, since),
         }
     }
 
-    /// How much at most, as far as the case alone says.
-    pub(in crate::case) fn most(&self) -> Duration {
+    /// The longest possible wait, as far as the case alone determines it.
+    pub(in crate::case) fn max_duration(&self) -> Duration {
         match self {
-            // Counted from an earlier step: no more than this.
-            Self::For(time) | Self::To { to: time, .. } => *time,
+            // It is counted from an earlier step, so the wait is at most this long.
+            Self::For(time) | Self::Until { to: time, .. } => *time,
         }
     }
 }
@@ -71,16 +71,16 @@ fn schema(refused: bool) -> Value {
     any_of([reference("duration"), object(&FIELDS, refused)])
 }
 
-fn read(reader: &mut Reader<'_>, Written { value, .. }: &Written<'_>) -> Option<Operation> {
-    let Kind::Map(_) = value.kind else {
-        return reader.duration(value).map(|time| Operation::new(Advance::For(time)));
+fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode<'_>) -> Option<Operation> {
+    let YamlKind::Map(_) = value.kind else {
+        return reader.read_duration(value).map(|time| Operation::new(AdvanceStep::For(time)));
     };
-    let fields = Fields::of(value, "`advance`", &names(&FIELDS), reader.report)?;
+    let fields = MappingFields::of(value, "`advance`", &names(&FIELDS), reader.report)?;
     let (Some(to), Some(since)) = (fields.get("to"), fields.get("since")) else {
         reader.report.add(value, "`advance` needs both `to` and `since`", "or give a duration: `10m`");
         return None;
     };
-    let (to, label) = (reader.duration(to)?, read::text(since, "a label", reader.report)?);
+    let (to, label) = (reader.read_duration(to)?, read::text(since, "a label", reader.report)?);
     if !reader.scope.labels.contains(label) {
         reader.report.add(
             since,
@@ -89,30 +89,30 @@ fn read(reader: &mut Reader<'_>, Written { value, .. }: &Written<'_>) -> Option<
         );
         return None;
     }
-    Some(Operation::new(Advance::To { to, since: label.to_owned() }))
+    Some(Operation::new(AdvanceStep::Until { to, since: label.to_owned() }))
 }
 
-impl Action for Advance {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for AdvanceStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, _: Names) -> String {
+    fn label(&self, _: LabelStyle) -> String {
         match self {
             Self::For(time) => format!("advance {}", humantime::format_duration(*time)),
-            Self::To { to, since } => format!("advance to {} since {since}", humantime::format_duration(*to)),
+            Self::Until { to, since } => format!("advance to {} since {since}", humantime::format_duration(*to)),
         }
     }
 
-    fn advance(&self) -> Option<&Advance> {
+    fn advance(&self) -> Option<&AdvanceStep> {
         Some(self)
     }
 
-    fn by_user(&self) -> bool {
+    fn is_by_user(&self) -> bool {
         false
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
-        Box::pin(async move { driver.wait(self.time(driver)?).await })
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
+        Box::pin(async move { driver.wait(self.duration(driver)?).await })
     }
 }

@@ -1,88 +1,90 @@
-//! `apply: {apiVersion: …}`: any object, as `kubectl apply` makes it. What `deployment` and
-//! `replicaset` stand for, too.
+//! `apply: {apiVersion: …}`: applies any object, as `kubectl apply` does. `deployment` and
+//! `replicaset` are short forms of it.
 
 use serde_json::{Value, json};
 
-use super::{Action, By, Change, Drive, Form, Names, Operation, Performing, Written};
-use crate::case::field::{BOOLEAN, Field, TEXT, Type};
+use super::{
+    Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
+};
+use crate::case::field::{BOOLEAN, FieldSpec, FieldType, TEXT};
+use crate::case::names_in_scope::NamesInScope;
 use crate::case::read;
 use crate::case::schema::text;
-use crate::case::scope::Scope;
-use crate::case::step::Reader;
-use crate::case::tree::{Kind, Node};
+use crate::case::step::StepReader;
 use crate::case::unknown_fields;
-use crate::pointer::At;
+use crate::case::yaml::{YamlKind, YamlNode};
+use crate::pointer::JsonPointer;
 
-/// What every object has; all else is as the API server takes it.
-static FIELDS: [Field; 4] = [
-    Field::required("apiVersion", TEXT, "The API's group and version."),
-    Field::required("kind", TEXT, "The kind."),
-    Field::required(
+/// The fields that every object has; the API server checks all others.
+static FIELDS: [FieldSpec; 4] = [
+    FieldSpec::required("apiVersion", TEXT, "The API's group and version."),
+    FieldSpec::required("kind", TEXT, "The kind."),
+    FieldSpec::required(
         "metadata",
-        Type::Is(
+        FieldType::Is(
             |_| json!({"type": "object", "required": ["name"], "properties": {"name": text(), "namespace": false}}),
             "a mapping with `name` and without `namespace`",
         ),
         "Its name, labels, annotations and owners; an owner needs no `uid`.",
     ),
-    Field::new(
+    FieldSpec::new(
         SERVER_SIDE,
         BOOLEAN,
         "Not of the manifest: whether it is `kubectl apply --server-side`, which conflicts refuse.",
     ),
 ];
 
-/// Stands among the fields of the manifest and is none.
+/// A field of the step among the fields of the manifest.
 const SERVER_SIDE: &str = "serverSide";
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "apply",
-    says: "`kubectl apply` of any object: creates it, or sets what the manifest says and removes what an earlier one said and this one does not. What others set stays. Unknown fields are errors. `$(NAMESPACE)` in it is the case's namespace.",
-    by: By::User,
-    short: "",
+    description: "`kubectl apply` of any object: creates it, or sets what the manifest says and removes what an earlier one said and this one does not. What others set stays. Unknown fields are errors. `$(NAMESPACE)` in it is the case's namespace.",
+    actor: Actor::User,
+    shorthand: "",
     fields: &FIELDS,
     schema,
     read,
-    announce,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    declare,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &[
         "- apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: debug}}",
         "- apply: {serverSide: true, apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}",
     ],
 };
 
-/// A manifest is applied.
+/// Applies a manifest.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Apply {
+pub(in crate::case) struct ApplyStep {
     /// The manifest.
     pub(in crate::case) manifest: Value,
     /// `--server-side`.
     pub(in crate::case) server_side: bool,
 }
 
-impl Apply {
-    /// On the client's side.
+impl ApplyStep {
+    /// A client-side apply.
     pub(super) const fn of(manifest: Value) -> Self {
         Self { manifest, server_side: false }
     }
 }
 
 fn schema(_: bool) -> Value {
-    let fields = FIELDS.iter().map(|field| (field.name.to_owned(), field.takes.schema(false)));
+    let fields = FIELDS.iter().map(|field| (field.name.to_owned(), field.field_type.schema(false)));
     let required: Vec<_> = FIELDS.iter().filter(|field| field.required).map(|field| field.name).collect();
     json!({"type": "object", "required": required, "properties": Value::Object(fields.collect())})
 }
 
-fn announce(scope: &mut Scope, node: &Node) {
-    let kind = node.get("kind").and_then(Node::as_text);
-    let name = node.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Node::as_text);
-    scope.announce(kind, name);
+fn declare(scope: &mut NamesInScope, node: &YamlNode) {
+    let kind = node.get("kind").and_then(YamlNode::as_text);
+    let name = node.get("metadata").and_then(|metadata| metadata.get("name")).and_then(YamlNode::as_text);
+    scope.declare(kind, name);
 }
 
-fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -> Option<Operation> {
-    let Kind::Map(_) = value.kind else {
+fn read(reader: &mut StepReader<'_>, OperationNode { value, refused, .. }: &OperationNode<'_>) -> Option<Operation> {
+    let YamlKind::Map(_) = value.kind else {
         reader.report.add(value, "`apply` takes a manifest", format!("this is {}", value.describe()));
         return None;
     };
@@ -104,9 +106,9 @@ fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -
         reader.report.add(namespace, "a case cannot choose its namespace", "leave this out");
         complete = false;
     }
-    let name = metadata.and_then(|it| it.get("name")).and_then(Node::as_text);
-    if value.get("kind").and_then(Node::as_text) == Some("Deployment") && !refused {
-        name.into_iter().for_each(|name| reader.scope.enter(name));
+    let name = metadata.and_then(|it| it.get("name")).and_then(YamlNode::as_text);
+    if value.get("kind").and_then(YamlNode::as_text) == Some("Deployment") && !refused {
+        name.into_iter().for_each(|name| reader.scope.mark_created(name));
     }
     let server_side = match value.get(SERVER_SIDE) {
         Some(node) => read::boolean(node, SERVER_SIDE, reader.report)?,
@@ -114,17 +116,17 @@ fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -
     };
     let manifest = value.without(SERVER_SIDE);
     if complete && !refused {
-        unknown_fields::of_manifest(&manifest, reader.report);
+        unknown_fields::check_manifest(&manifest, reader.report);
     }
-    complete.then(|| Operation::new(Apply { manifest: manifest.to_json(), server_side }))
+    complete.then(|| Operation::new(ApplyStep { manifest: manifest.to_json(), server_side }))
 }
 
-impl Action for Apply {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for ApplyStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, _: Names) -> String {
+    fn label(&self, _: LabelStyle) -> String {
         let Self { manifest, server_side } = self;
         let text = |pointer: &str| manifest.at(pointer).and_then(|value| value.as_str()).unwrap_or("?");
         let mut label = format!("{}/{}", text("/kind").to_lowercase(), text("/metadata/name"));
@@ -148,7 +150,7 @@ impl Action for Apply {
         label
     }
 
-    fn words(&self, add: &mut dyn FnMut(&str)) {
+    fn add_filter_labels(&self, add: &mut dyn FnMut(&str)) {
         let Self { manifest, .. } = self;
         let spec = &manifest["spec"];
         spec.as_object().into_iter().flatten().for_each(|(field, _)| add(field));
@@ -157,11 +159,11 @@ impl Action for Apply {
         manifest["kind"].as_str().into_iter().for_each(&mut *add);
     }
 
-    fn change(&self) -> Change<'_> {
-        Change::Object(&self.manifest)
+    fn change(&self) -> DeclaredChange<'_> {
+        DeclaredChange::Object(&self.manifest)
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.apply(&self.manifest, self.server_side)
     }
 }

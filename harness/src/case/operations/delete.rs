@@ -1,68 +1,70 @@
-//! `delete: deployment/web`: an object goes, and what it owns with it or not.
+//! `delete: deployment/web`: deletes an object, with or without its dependents.
 
-use super::form::nothing;
-use super::{Action, By, Change, Drive, Form, Names, Operation, Performing, Written};
-use crate::case::field::{Field, Type, names};
+use super::operation_spec::declare_nothing;
+use super::{
+    Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
+};
+use crate::case::field::{FieldSpec, FieldType, names};
 use crate::case::model::{Cascade, Target};
-use crate::case::read::{self, Fields};
+use crate::case::read::{self, MappingFields};
 use crate::case::schema::{any_of, object, reference};
-use crate::case::step::Reader;
+use crate::case::step::StepReader;
 use crate::case::target::TARGET;
 
-static FIELDS: [Field; 2] = [
-    Field::required("target", TARGET, "What goes."),
-    Field::new(
+static FIELDS: [FieldSpec; 2] = [
+    FieldSpec::required("target", TARGET, "What goes."),
+    FieldSpec::new(
         "cascade",
-        Type::Words(&["background", "foreground", "orphan"]),
+        FieldType::Words(&["background", "foreground", "orphan"]),
         "What becomes of what it owns: deleted after it (the default), before it, or left behind.",
     ),
 ];
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "delete",
-    says: "Deletes an object.",
-    by: By::User,
-    short: "`kind/name`",
+    description: "Deletes an object.",
+    actor: Actor::User,
+    shorthand: "`kind/name`",
     fields: &FIELDS,
     schema: |refused| any_of([reference("target"), object(&FIELDS, refused)]),
     read,
-    announce: nothing,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    declare: declare_nothing,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &["- delete: deployment/web", "- delete: {target: deployment/web, cascade: orphan}", "- delete: pod/a"],
 };
 
-/// An object is deleted.
+/// Deletes an object.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Delete {
-    /// Which object.
+pub(in crate::case) struct DeleteStep {
+    /// The object.
     pub(in crate::case) target: Target,
-    /// What happens to what it owns.
+    /// What happens to its dependents.
     pub(in crate::case) cascade: Cascade,
 }
 
-fn read(reader: &mut Reader<'_>, Written { value, .. }: &Written<'_>) -> Option<Operation> {
+fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode<'_>) -> Option<Operation> {
     if value.as_text().is_some() {
-        let target = reader.target(Some(value), value)?;
-        return Some(Operation::new(Delete { target, cascade: Cascade::default() }));
+        let target = reader.read_target(Some(value), value)?;
+        return Some(Operation::new(DeleteStep { target, cascade: Cascade::default() }));
     }
-    let fields = Fields::of(value, "`delete`", &names(&FIELDS), reader.report)?;
+    let fields = MappingFields::of(value, "`delete`", &names(&FIELDS), reader.report)?;
     let words = [("background", Cascade::Background), ("foreground", Cascade::Foreground), ("orphan", Cascade::Orphan)];
-    let target = reader.target(fields.get("target"), value);
+    let target = reader.read_target(fields.get("target"), value);
     let cascade = match fields.get("cascade") {
         Some(cascade) => read::word(cascade, "the cascade", &words, reader.report)?,
         None => Cascade::default(),
     };
-    Some(Operation::new(Delete { target: target?, cascade }))
+    Some(Operation::new(DeleteStep { target: target?, cascade }))
 }
 
-impl Action for Delete {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for DeleteStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, _: Names) -> String {
+    fn label(&self, _: LabelStyle) -> String {
         let Target { kind, name } = &self.target;
         let cascade = match self.cascade {
             Cascade::Background => "",
@@ -72,11 +74,11 @@ impl Action for Delete {
         format!("delete {kind}/{name}{cascade}")
     }
 
-    fn change(&self) -> Change<'_> {
-        if self.cascade == Cascade::Orphan { Change::Orphans } else { Change::Nothing }
+    fn change(&self) -> DeclaredChange<'_> {
+        if self.cascade == Cascade::Orphan { DeclaredChange::Orphans } else { DeclaredChange::Unchanged }
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.delete(&self.target, self.cascade)
     }
 }

@@ -1,63 +1,62 @@
-//! `deployment: {name: web, replicas: 10, image: "app:1"}`: the short form of a Deployment, and the
-//! manifest that it stands for. What it does is `apply`'s.
+//! `deployment: {name: web, replicas: 10, image: "app:1"}`: the short form of a Deployment's
+//! manifest, which is applied as by `apply`.
 
 use serde_json::{Map, Value, json};
 
-use super::apply::Apply;
-use super::{By, Form, Operation, Written};
-use crate::case::field::{BOOLEAN, Field, NAME, TEXT, TEXTS, Type, names};
-use crate::case::finding::Report;
-use crate::case::read::{self, Fields, MOST_PODS};
+use super::apply::ApplyStep;
+use super::{Actor, Operation, OperationNode, OperationSpec};
+use crate::case::diagnostics::DiagnosticCollector;
+use crate::case::field::{BOOLEAN, FieldSpec, FieldType, NAME, TEXT, TEXTS, names};
+use crate::case::names_in_scope::NamesInScope;
+use crate::case::read::{self, MOST_PODS, MappingFields};
 use crate::case::schema::{any_of, integer, object};
-use crate::case::scope::Scope;
-use crate::case::short::name_and_image;
-use crate::case::step::Reader;
-use crate::case::tree::Node;
+use crate::case::shorthand::name_and_image;
+use crate::case::step::StepReader;
+use crate::case::yaml::YamlNode;
 
 /// A number of pods, or a percentage.
-const SHARE: Type = Type::Is(share, "a number, or a percentage such as `25%`");
-const SECONDS: Type = Type::Count { most: i32::MAX as i64 };
+const SHARE: FieldType = FieldType::Is(share, "a number, or a percentage such as `25%`");
+const SECONDS: FieldType = FieldType::Count { most: i32::MAX as i64 };
 
-/// Where a container's environment comes from: as a case writes the kind, and as a container has
-/// it.
+/// Sources of a container's environment: the kind in a case, and the field of the container.
 const SOURCES: [(&str, &str); 2] = [("configmap", "configMapRef"), ("secret", "secretRef")];
-const ENV_FROM: Type = Type::Is(
+const ENV_FROM: FieldType = FieldType::Is(
     |_| json!({"type": "array", "items": {"type": "string", "pattern": "^(configmap|secret)/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"}}),
     "a list of `configmap/NAME` and `secret/NAME`",
 );
 
-static FIELDS: [Field; 13] = [
-    Field::required("name", NAME, "Its name; its pods are labelled `app: NAME`."),
-    Field::new("replicas", Type::Count { most: MOST_PODS }, "How many pods it wants."),
-    Field::required("image", TEXT, "The image of its only container, `app`. Changing it starts a rollout."),
-    Field::new("maxSurge", SHARE, "How many pods more than it wants there may be; percentages are rounded up."),
-    Field::new("maxUnavailable", SHARE, "How many pods fewer may be available; percentages are rounded down."),
-    Field::new("strategy", Type::Words(&["RollingUpdate", "Recreate"]), "How it replaces pods."),
-    Field::new("minReadySeconds", SECONDS, "How long a pod must be ready before it counts as available."),
-    Field::new("progressDeadlineSeconds", SECONDS, "How long a rollout may stand still."),
-    Field::new(
+static FIELDS: [FieldSpec; 13] = [
+    FieldSpec::required("name", NAME, "Its name; its pods are labelled `app: NAME`."),
+    FieldSpec::new("replicas", FieldType::Count { most: MOST_PODS }, "How many pods it wants."),
+    FieldSpec::required("image", TEXT, "The image of its only container, `app`. Changing it starts a rollout."),
+    FieldSpec::new("maxSurge", SHARE, "How many pods more than it wants there may be; percentages are rounded up."),
+    FieldSpec::new("maxUnavailable", SHARE, "How many pods fewer may be available; percentages are rounded down."),
+    FieldSpec::new("strategy", FieldType::Words(&["RollingUpdate", "Recreate"]), "How it replaces pods."),
+    FieldSpec::new("minReadySeconds", SECONDS, "How long a pod must be ready before it counts as available."),
+    FieldSpec::new("progressDeadlineSeconds", SECONDS, "How long a rollout may stand still."),
+    FieldSpec::new(
         "revisionHistoryLimit",
-        Type::Count { most: MOST_PODS },
+        FieldType::Count { most: MOST_PODS },
         "How many old ReplicaSets without pods are kept.",
     ),
-    Field::new("paused", BOOLEAN, "Whether it starts no rollout."),
-    Field::new("annotations", TEXTS, "Annotations."),
-    Field::new("labels", TEXTS, "Labels of its own; not of its pods."),
-    Field::new("envFrom", ENV_FROM, "ConfigMaps and Secrets that its container's environment comes from."),
+    FieldSpec::new("paused", BOOLEAN, "Whether it starts no rollout."),
+    FieldSpec::new("annotations", TEXTS, "Annotations."),
+    FieldSpec::new("labels", TEXTS, "Labels of its own; not of its pods."),
+    FieldSpec::new("envFrom", ENV_FROM, "ConfigMaps and Secrets that its container's environment comes from."),
 ];
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "deployment",
-    says: "`kubectl apply` of a Deployment: what an earlier manifest set and this one leaves out goes; what only others set stays.",
-    by: By::User,
-    short: "",
+    description: "`kubectl apply` of a Deployment: what an earlier manifest set and this one leaves out goes; what only others set stays.",
+    actor: Actor::User,
+    shorthand: "",
     fields: &FIELDS,
     schema,
-    read: |reader, written| deployment(reader, written).map(|manifest| Operation::new(Apply::of(manifest))),
-    announce,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    read: |reader, written| read_deployment(reader, written).map(|manifest| Operation::new(ApplyStep::of(manifest))),
+    declare,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &[
         "- deployment: {name: api, replicas: 4, image: \"app:1\", maxSurge: 25%, maxUnavailable: 0}",
         "- deployment: {name: web, image: \"app:2\", strategy: Recreate}",
@@ -90,26 +89,30 @@ fn schema(refused: bool) -> Value {
     schema
 }
 
-fn announce(scope: &mut Scope, node: &Node) {
-    scope.announce_deployment(node.get("name").and_then(Node::as_text));
+fn declare(scope: &mut NamesInScope, node: &YamlNode) {
+    scope.declare_deployment(node.get("name").and_then(YamlNode::as_text));
 }
 
-/// The manifest; refused steps may hold what the server will not take. `None` after a finding.
-fn deployment(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -> Option<Value> {
+/// Reads the manifest; refused steps may have values that the server does not accept. Returns
+/// `None` after a problem.
+fn read_deployment(
+    reader: &mut StepReader<'_>,
+    OperationNode { value, refused, .. }: &OperationNode<'_>,
+) -> Option<Value> {
     let manifest = manifest(value, *refused, reader.report);
-    let name = value.get("name").and_then(Node::as_text).filter(|_| !refused);
-    // Even if it is wrong, so that later steps may name it.
-    name.into_iter().for_each(|name| reader.scope.enter(name));
+    let name = value.get("name").and_then(YamlNode::as_text).filter(|_| !refused);
+    // Even if the manifest has problems, so that later steps can name the Deployment.
+    name.into_iter().for_each(|name| reader.scope.mark_created(name));
     manifest
 }
 
-fn manifest(node: &Node, refused: bool, report: &mut Report) -> Option<Value> {
-    let fields = Fields::of(node, "a deployment", &names(&FIELDS), report)?;
+fn manifest(node: &YamlNode, refused: bool, report: &mut DiagnosticCollector) -> Option<Value> {
+    let fields = MappingFields::of(node, "a deployment", &names(&FIELDS), report)?;
     let (name, image) = name_and_image(node, "deployment", &fields, report)?;
 
     let mut metadata = Map::from_iter([("name".to_owned(), Value::from(name.as_str()))]);
     for key in ["labels", "annotations"] {
-        if let Some(map) = fields.get(key).and_then(|node| read::texts(node, key, report)) {
+        if let Some(map) = fields.get(key).and_then(|node| read::string_map(node, key, report)) {
             metadata.insert(key.to_owned(), json!(map));
         }
     }
@@ -121,7 +124,7 @@ fn manifest(node: &Node, refused: bool, report: &mut Report) -> Option<Value> {
         spec["template"]["spec"]["containers"][0]["envFrom"] = sources;
     }
     for field in &FIELDS {
-        let Type::Count { most } = field.takes else { continue };
+        let FieldType::Count { most } = field.field_type else { continue };
         let range = if refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=most };
         if let Some(number) = fields.get(field.name).and_then(|node| read::integer(node, field.name, range, report)) {
             spec[field.name] = number.into();
@@ -136,13 +139,13 @@ fn manifest(node: &Node, refused: bool, report: &mut Report) -> Option<Value> {
     Some(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}))
 }
 
-/// `[configmap/c, secret/s]` as a container has it.
-fn env_from(node: &Node, report: &mut Report) -> Value {
+/// Converts `[configmap/c, secret/s]` to a container's `envFrom`.
+fn env_from(node: &YamlNode, report: &mut DiagnosticCollector) -> Value {
     let items = read::items(node, "`envFrom`", report).unwrap_or_default();
     items.iter().filter_map(|item| source(item, report)).collect()
 }
 
-fn source(node: &Node, report: &mut Report) -> Option<Value> {
+fn source(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Value> {
     let text = read::text(node, "a ConfigMap or Secret", report)?;
     let found = text.split_once('/').and_then(|(kind, name)| {
         let (_, field) = SOURCES.into_iter().find(|(known, _)| *known == kind)?;
@@ -158,8 +161,8 @@ fn source(node: &Node, report: &mut Report) -> Option<Value> {
     Some(json!({ (field): {"name": name} }))
 }
 
-/// The strategy, if any of its fields is there; combinations that the server refuses are findings.
-fn strategy(fields: &Fields<'_>, refused: bool, report: &mut Report) -> Option<Value> {
+/// Reads the strategy, if any of its fields is set; reports combinations that the server refuses.
+fn strategy(fields: &MappingFields<'_>, refused: bool, report: &mut DiagnosticCollector) -> Option<Value> {
     let kinds = [("RollingUpdate", false), ("Recreate", true)];
     let recreate = fields.get("strategy").and_then(|node| read::word(node, "the strategy", &kinds, report));
     let mut rolling = Map::new();

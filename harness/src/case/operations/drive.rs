@@ -1,65 +1,64 @@
-//! What an operation may ask of the driver that performs it.
+//! What an operation may request from the driver that performs it.
 
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::case::model::{Cascade, Naming, PatchKind, PodOperation, Pods, Target};
+use crate::case::model::{Cascade, PatchKind, PodNaming, PodOperation, PodSelection, Target};
 
-/// An operation on its way.
-pub type Performing<'a> = BoxFuture<'a, Result<(), DriveError>>;
+/// The future of an operation that is being performed.
+pub type PerformFuture<'a> = BoxFuture<'a, Result<(), DriveError>>;
 
-/// Why a step could not be made.
+/// Why an operation could not be performed.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
-    /// The API server or kubectl's own rules refused the operation.
+    /// The API server, or a check of kubectl's, refused the operation.
     #[error("{0}")]
     Refused(String),
-    /// There is nothing to do it to: no such pod, no such revision.
+    /// The target does not exist: no such pod, no such revision.
     #[error("{0}")]
     Impossible(String),
-    /// The cluster's node cannot do it.
+    /// The cluster's node does not support the operation.
     #[error("{0}")]
     Environment(String),
-    /// The API server did not answer as a server does.
+    /// The API server failed.
     #[error("the API server failed: {0}")]
     Server(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// The requests and waits that operations are made of. The driver implements it for the namespace
-/// of one case; this side knows no client and no clock, which is what keeps an operation's file
-/// pure.
+/// The requests and waits that operations consist of. The driver implements it for the namespace of
+/// one case; operations know no client and no clock, so they stay pure.
 pub trait Drive: Send + Sync {
-    /// Apply a manifest as `kubectl apply` does, with or without `--server-side`.
-    fn apply<'a>(&'a self, manifest: &'a Value, server_side: bool) -> Performing<'a>;
-    /// Patch an object, as this field manager.
+    /// Applies a manifest as `kubectl apply` does, with or without `--server-side`.
+    fn apply<'a>(&'a self, manifest: &'a Value, server_side: bool) -> PerformFuture<'a>;
+    /// Patches an object as this field manager.
     fn patch<'a>(
         &'a self,
         target: &'a Target,
         kind: PatchKind,
         patch: &'a Value,
         manager: &'static str,
-    ) -> Performing<'a>;
-    /// Delete an object.
-    fn delete<'a>(&'a self, target: &'a Target, cascade: Cascade) -> Performing<'a>;
-    /// Patch an object's scale subresource.
-    fn scale<'a>(&'a self, target: &'a Target, replicas: i32) -> Performing<'a>;
-    /// A Deployment as it is on the server now.
+    ) -> PerformFuture<'a>;
+    /// Deletes an object.
+    fn delete<'a>(&'a self, target: &'a Target, cascade: Cascade) -> PerformFuture<'a>;
+    /// Patches the scale subresource of an object.
+    fn scale<'a>(&'a self, target: &'a Target, replicas: i32) -> PerformFuture<'a>;
+    /// Reads the current Deployment from the server.
     fn deployment<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Value, DriveError>>;
-    /// The ReplicaSets that a Deployment selects and controls, as they are on the server now.
+    /// Reads the current ReplicaSets that a Deployment selects and controls.
     fn replica_sets<'a>(&'a self, deployment: &'a Value) -> BoxFuture<'a, Result<Vec<Value>, DriveError>>;
-    /// Move all of these pods at once.
-    fn move_pods<'a>(&'a self, operation: PodOperation, pods: &'a Pods) -> Performing<'a>;
-    /// Give pods names and traits.
-    fn name_pods<'a>(&'a self, naming: &'a Naming) -> Performing<'a>;
-    /// Let time pass.
-    fn wait<'a>(&'a self, time: Duration) -> Performing<'a>;
-    /// The time that is left until so long after the step with this label began.
+    /// Moves all of these pods at once.
+    fn move_pods<'a>(&'a self, operation: PodOperation, pods: &'a PodSelection) -> PerformFuture<'a>;
+    /// Names pods and sets their traits.
+    fn name_pods<'a>(&'a self, naming: &'a PodNaming) -> PerformFuture<'a>;
+    /// Waits.
+    fn wait<'a>(&'a self, time: Duration) -> PerformFuture<'a>;
+    /// The time until this long after the labelled step began.
     ///
     /// # Errors
-    /// That moment is gone, or no such step was made.
-    fn until(&self, to: Duration, since: &str) -> Result<Duration, DriveError>;
-    /// The time of day when the step began, as RFC 3339 has it.
+    /// The moment has passed, or no such step was performed.
+    fn time_until(&self, to: Duration, since: &str) -> Result<Duration, DriveError>;
+    /// The time of day when the step began, as RFC 3339.
     fn now(&self) -> String;
 }

@@ -1,51 +1,51 @@
 //! `fail: {pods: 2}`: pods fail.
 
-use super::form::nothing;
-use super::{Action, By, Drive, Form, Names, Operation, Performing};
-use crate::case::model::{PodOperation, Pods};
-use crate::case::moved::{self, FIELDS};
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
+use crate::case::model::{PodOperation, PodSelection};
+use crate::case::pod_selector::{self, FIELDS};
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "fail",
-    says: "Pods fail: their phase becomes Failed. One sub-step each.",
-    by: By::Nodes,
-    short: "",
+    description: "Pods fail: their phase becomes Failed. One sub-step each.",
+    actor: Actor::Nodes,
+    shorthand: "",
     fields: &FIELDS,
-    schema: moved::schema,
-    read: |reader, written| moved::read(reader, written).map(|pods| Operation::new(Fail(pods))),
-    announce: nothing,
-    refusable: false,
-    inner: true,
-    only_held: Some("a kubelet starts its containers again"),
+    schema: pod_selector::schema,
+    read: |reader, written| pod_selector::read(reader, written).map(|pods| Operation::new(FailStep(pods))),
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: true,
+    requires_held_pods: Some("a kubelet starts its containers again"),
     examples: &["- fail: {pods: [a]}", "- fail: {pods: 2}"],
 };
 
-/// Pods fail: phase Failed.
+/// Makes pods fail: phase Failed.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Fail(pub(in crate::case) Pods);
+pub(in crate::case) struct FailStep(pub(in crate::case) PodSelection);
 
-impl Action for Fail {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for FailStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, _: Names) -> String {
-        moved::label(FORM.name, &self.0)
+    fn label(&self, _: LabelStyle) -> String {
+        pod_selector::label(SPEC.name, &self.0)
     }
 
-    fn moves(&self) -> Option<(PodOperation, &Pods)> {
+    fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {
         Some((PodOperation::Fail, &self.0))
     }
 
-    fn on(&self, pods: Pods) -> Option<Operation> {
+    fn with_pods(&self, pods: PodSelection) -> Option<Operation> {
         Some(Operation::new(Self(pods)))
     }
 
-    fn by_user(&self) -> bool {
+    fn is_by_user(&self) -> bool {
         false
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.move_pods(PodOperation::Fail, &self.0)
     }
 }

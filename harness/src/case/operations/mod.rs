@@ -1,22 +1,23 @@
 //! The table of operations: what one step of a case can do.
 //!
-//! Each operation is one file: its [`Form`] (name, sentence, fields, schema, reader, examples) and
-//! its [`Action`] (label in timelines, words for filters, what it changes, how it is performed).
-//! From the table come the reader's messages, `cases/case.schema.json`, the words of `label(…)` in
-//! filters and `docs/case-reference.md`. A new operation is one new file here, and its name in
-//! [`ALL`] and among the modules below.
+//! Each operation is one file: its [`OperationSpec`] (name, sentence, fields, schema, reader,
+//! examples) and its [`StepAction`] (label in timelines, labels for filters, effect on objects,
+//! performance). The table is the source of the reader's messages, `cases/case.schema.json`, the
+//! values of `label(…)` in filters and `docs/case-reference.md`. A new operation is a new file
+//! here, an entry in [`ALL`] and a module below.
 //!
-//! All of it is pure, performing too: an operation asks a [`Drive`] for requests, and the driver is
-//! the one that makes them. Only an operation that needs a new kind of request adds a method there.
+//! Operations are pure: to perform one, it calls a [`Drive`], which the driver implements. Only an
+//! operation that needs a new kind of request adds a method there.
 //!
-//! * `change` is what `set` and `rollout` commands have in common.
-//! * `form` and `action` are what an operation says of itself, `drive` what it may ask for.
-//! * [`Operation`] is an action whose type does not matter.
+//! * `patch_difference` is shared by the `set` and `rollout` commands.
+//! * `operation_spec` and `action` are the interface of an operation, `drive` the interface of the
+//!   driver.
+//! * [`Operation`] wraps an action of any type.
 
 mod action;
-mod change;
 mod drive;
-mod form;
+mod operation_spec;
+mod patch_difference;
 
 pub(in crate::case) mod advance;
 pub(in crate::case) mod apply;
@@ -41,58 +42,57 @@ mod unready;
 
 use std::collections::BTreeSet;
 
-pub use action::{Action, Change, Names, Operation};
-pub use advance::Advance;
-pub use drive::{Drive, DriveError, Performing};
-pub use form::Form;
-pub(in crate::case) use form::{By, Written};
+pub use action::{DeclaredChange, LabelStyle, Operation, StepAction};
+pub use advance::AdvanceStep;
+pub use drive::{Drive, DriveError, PerformFuture};
+pub use operation_spec::OperationSpec;
+pub(in crate::case) use operation_spec::{Actor, OperationNode};
 
 use super::model::Case;
 
-/// Every operation, in the order in which messages and the reference name them.
-pub(in crate::case) static ALL: [&Form; 20] = [
-    &deployment::FORM,
-    &replicaset::FORM,
-    &apply::FORM,
-    &patch::FORM,
-    &delete::FORM,
-    &set::FORM,
-    &scale::FORM,
-    &pause::FORM,
-    &resume::FORM,
-    &undo::FORM,
-    &restart::FORM,
-    &ready::FORM,
-    &unready::FORM,
-    &fail::FORM,
-    &succeed::FORM,
-    &terminate::FORM,
-    &pods::FORM,
-    &advance::FORM,
-    &together::FORM,
-    &subject::FORM,
+/// All operations, in the order in which messages and the reference page list them.
+pub(in crate::case) static ALL: [&OperationSpec; 20] = [
+    &deployment::SPEC,
+    &replicaset::SPEC,
+    &apply::SPEC,
+    &patch::SPEC,
+    &delete::SPEC,
+    &set::SPEC,
+    &scale::SPEC,
+    &pause::SPEC,
+    &resume::SPEC,
+    &undo::SPEC,
+    &restart::SPEC,
+    &ready::SPEC,
+    &unready::SPEC,
+    &fail::SPEC,
+    &succeed::SPEC,
+    &terminate::SPEC,
+    &pods::SPEC,
+    &advance::SPEC,
+    &together::SPEC,
+    &subject::SPEC,
 ];
 
-/// The names of all operations.
 pub(in crate::case) fn names() -> Vec<&'static str> {
     ALL.iter().map(|form| form.name).collect()
 }
 
-/// What a step does, as a timeline shows it.
+/// The label of an operation in a timeline.
 pub fn label(case: &Case, operation: &Operation) -> String {
     let changes = case.given.iter().chain(&case.steps).map(|step| step.operation.change());
     let made = changes.filter_map(|change| match change {
-        Change::Object(manifest) if manifest["kind"] == "Deployment" => manifest["metadata"]["name"].as_str(),
+        DeclaredChange::Object(manifest) if manifest["kind"] == "Deployment" => manifest["metadata"]["name"].as_str(),
         _ => None,
     });
     let only = made.collect::<BTreeSet<_>>().len() < 2;
-    operation.label(Names { only })
+    operation.label(LabelStyle { has_single_deployment: only })
 }
 
 #[cfg(test)]
 pub(in crate::case) use {
-    delete::Delete, patch::Patch, pause::Pause, ready::Ready, restart::Restart, resume::Resume, scale::Scale, set::Set,
-    terminate::Terminate, undo::Undo,
+    delete::DeleteStep, patch::PatchStep, pause::PauseStep, ready::ReadyStep, restart::RestartStep, resume::ResumeStep,
+    scale::ScaleStep, set::SetStep, terminate::TerminateStep, undo::UndoStep,
 };
 
 #[cfg(test)]

@@ -2,49 +2,58 @@
 
 use serde_json::{Value, json};
 
-use super::form::nothing;
-use super::{Action, By, Change, Drive, Form, Names, Operation, Performing, Written};
-use crate::case::field::{Field, Type, names};
+use super::operation_spec::declare_nothing;
+use super::{
+    Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
+};
+use crate::case::field::{FieldSpec, FieldType, names};
 use crate::case::model::{PatchKind, Target};
-use crate::case::read::{self, Fields};
+use crate::case::read::{self, MappingFields};
 use crate::case::schema::{any_of, object};
-use crate::case::step::Reader;
+use crate::case::step::StepReader;
 use crate::case::target::TARGET;
-use crate::case::tree::Kind;
 use crate::case::unknown_fields;
-use crate::secret::masked;
+use crate::case::yaml::YamlKind;
+use crate::secret::mask_patch;
 
-static FIELDS: [Field; 3] = [
-    Field::required("target", TARGET, "What is patched."),
-    Field::new("type", Type::Words(&["strategic", "merge", "json"]), "The patch's type; `strategic` by default."),
-    Field::required(
+static FIELDS: [FieldSpec; 3] = [
+    FieldSpec::required("target", TARGET, "What is patched."),
+    FieldSpec::new(
+        "type",
+        FieldType::Words(&["strategic", "merge", "json"]),
+        "The patch's type; `strategic` by default.",
+    ),
+    FieldSpec::required(
         "patch",
-        Type::Is(|_| json!({"type": ["object", "array"]}), "a mapping; a list of operations where the type is `json`"),
+        FieldType::Is(
+            |_| json!({"type": ["object", "array"]}),
+            "a mapping; a list of operations where the type is `json`",
+        ),
         "The patch. `$(NAMESPACE)` in it is the case's namespace.",
     ),
 ];
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "patch",
-    says: "Patches an object, as `kubectl patch` does.",
-    by: By::User,
-    short: "",
+    description: "Patches an object, as `kubectl patch` does.",
+    actor: Actor::User,
+    shorthand: "",
     fields: &FIELDS,
     schema,
     read,
-    announce: nothing,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    declare: declare_nothing,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &[
         "- patch: {target: deployment/web, patch: {spec: {minReadySeconds: 5}}}",
         "- patch: {target: replicaset/rs1, type: json, patch: [{op: remove, path: /metadata/labels/tier}]}",
     ],
 };
 
-/// An object is patched.
+/// Patches an object.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Patch {
+pub(in crate::case) struct PatchStep {
     /// Which object.
     pub(in crate::case) target: Target,
     /// `strategic`, `merge` or `json`.
@@ -57,20 +66,20 @@ fn schema(_: bool) -> Value {
     let [target, kind, patch] = FIELDS;
     let of_objects = [
         target,
-        Field { takes: Type::Words(&["strategic", "merge"]), ..kind },
-        Field { takes: Type::Is(|_| json!({"type": "object"}), ""), ..patch },
+        FieldSpec { field_type: FieldType::Words(&["strategic", "merge"]), ..kind },
+        FieldSpec { field_type: FieldType::Is(|_| json!({"type": "object"}), ""), ..patch },
     ];
     let of_lists = [
         target,
-        Field { takes: Type::Words(&["json"]), required: true, ..kind },
-        Field { takes: Type::Is(|_| json!({"type": "array"}), ""), ..patch },
+        FieldSpec { field_type: FieldType::Words(&["json"]), required: true, ..kind },
+        FieldSpec { field_type: FieldType::Is(|_| json!({"type": "array"}), ""), ..patch },
     ];
     any_of([object(&of_objects, false), object(&of_lists, false)])
 }
 
-fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -> Option<Operation> {
-    let fields = Fields::of(value, "`patch`", &names(&FIELDS), reader.report)?;
-    let target = reader.target(fields.get("target"), value);
+fn read(reader: &mut StepReader<'_>, OperationNode { value, refused, .. }: &OperationNode<'_>) -> Option<Operation> {
+    let fields = MappingFields::of(value, "`patch`", &names(&FIELDS), reader.report)?;
+    let target = reader.read_target(fields.get("target"), value);
     let kinds = [("strategic", PatchKind::Strategic), ("merge", PatchKind::Merge), ("json", PatchKind::Json)];
     let kind = match fields.get("type") {
         Some(kind) => read::word(kind, "the type of a patch", &kinds, reader.report)?,
@@ -81,8 +90,8 @@ fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -
         return None;
     };
     let fits = match kind {
-        PatchKind::Json => matches!(patch.kind, Kind::List(_)),
-        PatchKind::Strategic | PatchKind::Merge => matches!(patch.kind, Kind::Map(_)),
+        PatchKind::Json => matches!(patch.kind, YamlKind::List(_)),
+        PatchKind::Strategic | PatchKind::Merge => matches!(patch.kind, YamlKind::Map(_)),
     };
     if !fits {
         let shape = if kind == PatchKind::Json { "a list of operations" } else { "a mapping" };
@@ -91,30 +100,30 @@ fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -
     }
     let target = target?;
     if let (Some((version, kind)), false) = (target.type_of(), *refused) {
-        unknown_fields::of_patch(version, kind, patch, reader.report);
+        unknown_fields::check_patch(version, kind, patch, reader.report);
     }
-    reader.scope.retemplated |= target.kind == "deployment" && !refused;
-    Some(Operation::new(Patch { target, kind, patch: patch.to_json() }))
+    reader.scope.has_template_change |= target.kind == "deployment" && !refused;
+    Some(Operation::new(PatchStep { target, kind, patch: patch.to_json() }))
 }
 
-impl Action for Patch {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for PatchStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, _: Names) -> String {
+    fn label(&self, _: LabelStyle) -> String {
         let Self { target: Target { kind, name }, patch, .. } = self;
         if kind == "secret" {
-            return format!("patch {kind}/{name} {}", masked(patch));
+            return format!("patch {kind}/{name} {}", mask_patch(patch));
         }
         format!("patch {kind}/{name} {patch}")
     }
 
-    fn change(&self) -> Change<'_> {
-        Change::Patch(&self.target, self.kind, &self.patch)
+    fn change(&self) -> DeclaredChange<'_> {
+        DeclaredChange::Patch(&self.target, self.kind, &self.patch)
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.patch(&self.target, self.kind, &self.patch, "kubectl-patch")
     }
 }

@@ -2,50 +2,54 @@
 
 use serde_json::Value;
 
-use super::change::change;
-use super::form::nothing;
-use super::{Action, By, Change, Drive, DriveError, Form, Names, Operation, Performing};
+use super::operation_spec::declare_nothing;
+use super::patch_difference::patch_difference;
+use super::{
+    Actor, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction,
+};
 use crate::case::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "pause",
-    says: "`kubectl rollout pause`.",
-    by: By::User,
-    short: ONE_DEPLOYMENT_SHORT,
+    description: "`kubectl rollout pause`.",
+    actor: Actor::User,
+    shorthand: ONE_DEPLOYMENT_SHORT,
     fields: &ONE_DEPLOYMENT,
     schema: one_deployment,
-    read: |reader, written| reader.one_deployment(written).map(|deployment| Operation::new(Pause(deployment))),
-    announce: nothing,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    read: |reader, written| {
+        reader.read_deployment_name(written).map(|deployment| Operation::new(PauseStep(deployment)))
+    },
+    declare: declare_nothing,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &["- pause: web", "- pause: {}", "- pause: {deployment: web}"],
 };
 
-/// A Deployment is paused.
+/// Pauses a Deployment.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Pause(pub(in crate::case) String);
+pub(in crate::case) struct PauseStep(pub(in crate::case) String);
 
-impl Action for Pause {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for PauseStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, names: Names) -> String {
+    fn label(&self, names: LabelStyle) -> String {
         format!("pause{}", names.deployment(&self.0))
     }
 
-    fn change(&self) -> Change<'_> {
-        Change::Paused(&self.0, true)
+    fn change(&self) -> DeclaredChange<'_> {
+        DeclaredChange::Paused(&self.0, true)
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         Box::pin(set_paused(driver, &self.0, true))
     }
 }
 
-/// Pause or resume; kubectl refuses what changes nothing.
+/// Pauses or resumes a Deployment; kubectl refuses if nothing changes.
 pub(super) async fn set_paused(driver: &dyn Drive, deployment: &str, paused: bool) -> Result<(), DriveError> {
     let found = driver.deployment(deployment).await?;
     let is = found.at("/spec/paused").and_then(Value::as_bool).unwrap_or(false);
@@ -55,5 +59,5 @@ pub(super) async fn set_paused(driver: &dyn Drive, deployment: &str, paused: boo
     }
     let mut changed = found.clone();
     changed["spec"]["paused"] = if paused { true.into() } else { Value::Null };
-    change(driver, &found, &changed, "kubectl-rollout").await.map(drop)
+    patch_difference(driver, &found, &changed, "kubectl-rollout").await.map(drop)
 }

@@ -1,22 +1,22 @@
-//! `ready: {pods: 2}`: pods become Running and Ready.
+//! `ready: {pods: 2}`: makes pods Running and Ready.
 
-use super::form::nothing;
-use super::{Action, By, Drive, Form, Names, Operation, Performing};
-use crate::case::model::{PodOperation, Pods};
-use crate::case::moved::{self, ATOMIC_FIELDS};
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
+use crate::case::model::{PodOperation, PodSelection};
+use crate::case::pod_selector::{self, ATOMIC_FIELDS};
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "ready",
-    says: "Pods become Running and Ready, one sub-step each: those of the newest ReplicaSet first, in it the oldest first.",
-    by: By::Nodes,
-    short: "",
+    description: "Pods become Running and Ready, one sub-step each: those of the newest ReplicaSet first, in it the oldest first.",
+    actor: Actor::Nodes,
+    shorthand: "",
     fields: &ATOMIC_FIELDS,
-    schema: moved::atomic_schema,
-    read: |reader, written| moved::read(reader, written).map(|pods| Operation::new(Ready(pods))),
-    announce: nothing,
-    refusable: false,
-    inner: true,
-    only_held: None,
+    schema: pod_selector::atomic_schema,
+    read: |reader, written| pod_selector::read(reader, written).map(|pods| Operation::new(ReadyStep(pods))),
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &[
         "- ready: {pods: all}",
         "- ready: {pods: 2, of: {revision: 1}}",
@@ -26,37 +26,37 @@ pub(super) static FORM: Form = Form {
     ],
 };
 
-/// Pods become Running and Ready.
+/// Makes pods Running and Ready.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Ready(pub(in crate::case) Pods);
+pub(in crate::case) struct ReadyStep(pub(in crate::case) PodSelection);
 
-impl Action for Ready {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for ReadyStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, _: Names) -> String {
-        moved::label(FORM.name, &self.0)
+    fn label(&self, _: LabelStyle) -> String {
+        pod_selector::label(SPEC.name, &self.0)
     }
 
-    fn moves(&self) -> Option<(PodOperation, &Pods)> {
+    fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {
         Some((PodOperation::Ready, &self.0))
     }
 
-    fn on(&self, pods: Pods) -> Option<Operation> {
+    fn with_pods(&self, pods: PodSelection) -> Option<Operation> {
         Some(Operation::new(Self(pods)))
     }
 
-    fn only_held(&self) -> Option<(&'static str, &'static str)> {
+    fn requires_held_pods(&self) -> Option<(&'static str, &'static str)> {
         let field = if self.0.every.is_some() { "every" } else { "atomic" };
         (self.0.atomic || self.0.every.is_some()).then_some((field, "a kubelet says itself since when a pod is ready"))
     }
 
-    fn by_user(&self) -> bool {
+    fn is_by_user(&self) -> bool {
         false
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.move_pods(PodOperation::Ready, &self.0)
     }
 }

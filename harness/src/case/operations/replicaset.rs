@@ -1,72 +1,72 @@
-//! `replicaset: {name: web, image: "app:1"}`: the short form of a ReplicaSet that no Deployment
-//! owns, and the manifest that it stands for. What it does is `apply`'s.
+//! `replicaset: {name: web, image: "app:1"}`: the short form of the manifest of a ReplicaSet
+//! without a Deployment, which is applied as by `apply`.
 
 use serde_json::{Map, Value, json};
 
-use super::apply::Apply;
-use super::{By, Form, Operation, Written};
-use crate::case::field::{Field, NAME, TEXT, TEXTS, Type, names};
-use crate::case::finding::Report;
-use crate::case::read::{self, Fields, MOST_PODS};
+use super::apply::ApplyStep;
+use super::{Actor, Operation, OperationNode, OperationSpec};
+use crate::case::diagnostics::DiagnosticCollector;
+use crate::case::field::{FieldSpec, FieldType, NAME, TEXT, TEXTS, names};
+use crate::case::names_in_scope::NamesInScope;
+use crate::case::read::{self, MOST_PODS, MappingFields};
 use crate::case::schema::object;
-use crate::case::scope::Scope;
-use crate::case::short::name_and_image;
-use crate::case::step::Reader;
-use crate::case::tree::Node;
+use crate::case::shorthand::name_and_image;
+use crate::case::step::StepReader;
+use crate::case::yaml::YamlNode;
 
-const OWNER: Type = Type::Is(
+const OWNER: FieldType = FieldType::Is(
     |_| json!({"type": "string", "pattern": "^(configmap|deployment)/.+$"}),
     "`configmap/NAME` or `deployment/NAME`",
 );
 
-static FIELDS: [Field; 8] = [
-    Field::required("name", NAME, "Its name; it selects the pods that it makes by `app: NAME`."),
-    Field::new("replicas", Type::Count { most: MOST_PODS }, "How many pods it wants."),
-    Field::required("image", TEXT, "The image of its only container, `app`."),
-    Field::new(
+static FIELDS: [FieldSpec; 8] = [
+    FieldSpec::required("name", NAME, "Its name; it selects the pods that it makes by `app: NAME`."),
+    FieldSpec::new("replicas", FieldType::Count { most: MOST_PODS }, "How many pods it wants."),
+    FieldSpec::required("image", TEXT, "The image of its only container, `app`."),
+    FieldSpec::new(
         "minReadySeconds",
-        Type::Count { most: i32::MAX as i64 },
+        FieldType::Count { most: i32::MAX as i64 },
         "How long a pod must be ready before it counts as available.",
     ),
-    Field::new("labels", TEXTS, "Labels of its own; not of its pods."),
-    Field::new("annotations", TEXTS, "Annotations."),
-    Field::new("podLabels", TEXTS, "More labels of its pods, which its selector does not ask for."),
-    Field::new("owner", OWNER, "What controls it."),
+    FieldSpec::new("labels", TEXTS, "Labels of its own; not of its pods."),
+    FieldSpec::new("annotations", TEXTS, "Annotations."),
+    FieldSpec::new("podLabels", TEXTS, "More labels of its pods, which its selector does not ask for."),
+    FieldSpec::new("owner", OWNER, "What controls it."),
 ];
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "replicaset",
-    says: "`kubectl apply` of a ReplicaSet that no Deployment owns.",
-    by: By::User,
-    short: "",
+    description: "`kubectl apply` of a ReplicaSet that no Deployment owns.",
+    actor: Actor::User,
+    shorthand: "",
     fields: &FIELDS,
     schema: |refused| object(&FIELDS, refused),
     read,
-    announce,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    declare,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &["- replicaset: {name: sibling, replicas: 1, image: \"app:1\", owner: deployment/web}"],
 };
 
-fn announce(scope: &mut Scope, node: &Node) {
+fn declare(scope: &mut NamesInScope, node: &YamlNode) {
     if let Some(name) = node.get("name") {
-        scope.announce(Some("ReplicaSet"), name.as_text());
+        scope.declare(Some("ReplicaSet"), name.as_text());
     }
 }
 
-fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -> Option<Operation> {
-    manifest(value, *refused, reader.report).map(|manifest| Operation::new(Apply::of(manifest)))
+fn read(reader: &mut StepReader<'_>, OperationNode { value, refused, .. }: &OperationNode<'_>) -> Option<Operation> {
+    manifest(value, *refused, reader.report).map(|manifest| Operation::new(ApplyStep::of(manifest)))
 }
 
-/// The manifest. `None` after a finding.
-fn manifest(node: &Node, refused: bool, report: &mut Report) -> Option<Value> {
-    let fields = Fields::of(node, "a replicaset", &names(&FIELDS), report)?;
+/// Reads the manifest. Returns `None` after a problem.
+fn manifest(node: &YamlNode, refused: bool, report: &mut DiagnosticCollector) -> Option<Value> {
+    let fields = MappingFields::of(node, "a replicaset", &names(&FIELDS), report)?;
     let (name, image) = name_and_image(node, "replicaset", &fields, report)?;
-    let metadata = |keys: &[(&str, &str)], report: &mut Report| {
+    let metadata = |keys: &[(&str, &str)], report: &mut DiagnosticCollector| {
         let mut metadata = Map::new();
         for (key, field) in keys {
-            if let Some(map) = fields.get(field).and_then(|node| read::texts(node, field, report)) {
+            if let Some(map) = fields.get(field).and_then(|node| read::string_map(node, field, report)) {
                 metadata.insert((*key).to_owned(), json!(map));
             }
         }
@@ -85,7 +85,7 @@ fn manifest(node: &Node, refused: bool, report: &mut Report) -> Option<Value> {
         "template": {"metadata": of_pods, "spec": {"containers": [{"name": "app", "image": image}]}},
     });
     for field in &FIELDS {
-        let Type::Count { most } = field.takes else { continue };
+        let FieldType::Count { most } = field.field_type else { continue };
         let range = if refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=most };
         if let Some(number) = fields.get(field.name).and_then(|node| read::integer(node, field.name, range, report)) {
             spec[field.name] = number.into();
@@ -94,8 +94,8 @@ fn manifest(node: &Node, refused: bool, report: &mut Report) -> Option<Value> {
     Some(json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": own, "spec": spec}))
 }
 
-/// `configmap/family` as the controller that owns something; the driver fills in its uid.
-fn owner_reference(node: &Node, report: &mut Report) -> Option<Value> {
+/// Reads `configmap/family` as the controller reference of an owner; the driver fills in its UID.
+fn owner_reference(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Value> {
     let text = read::text(node, "an owner", report)?;
     let kinds = [("configmap", "v1", "ConfigMap"), ("deployment", "apps/v1", "Deployment")];
     let found = text.split_once('/').and_then(|(kind, name)| {

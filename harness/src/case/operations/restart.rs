@@ -1,55 +1,58 @@
-//! `restart: web`: a rollout to the same template with a new stamp.
+//! `restart: web`: starts a rollout of the same template with a new timestamp.
 
 use serde_json::Value;
 
-use super::change::change;
-use super::form::nothing;
-use super::{Action, By, Change, Drive, DriveError, Form, Names, Operation, Performing, Written};
-use crate::case::step::Reader;
+use super::operation_spec::declare_nothing;
+use super::patch_difference::patch_difference;
+use super::{
+    Actor, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture,
+    StepAction,
+};
+use crate::case::step::StepReader;
 use crate::case::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 
 const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "restart",
-    says: "`kubectl rollout restart`, which refuses a second restart within one second.",
-    by: By::User,
-    short: ONE_DEPLOYMENT_SHORT,
+    description: "`kubectl rollout restart`, which refuses a second restart within one second.",
+    actor: Actor::User,
+    shorthand: ONE_DEPLOYMENT_SHORT,
     fields: &ONE_DEPLOYMENT,
     schema: one_deployment,
     read,
-    announce: nothing,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    declare: declare_nothing,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &["- restart: web", "- restart: {deployment: web}"],
 };
 
-/// A Deployment is restarted.
+/// Restarts a Deployment.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Restart(pub(in crate::case) String);
+pub(in crate::case) struct RestartStep(pub(in crate::case) String);
 
-fn read(reader: &mut Reader<'_>, written: &Written<'_>) -> Option<Operation> {
-    let deployment = reader.one_deployment(written)?;
-    reader.scope.retemplated |= !written.refused;
-    Some(Operation::new(Restart(deployment)))
+fn read(reader: &mut StepReader<'_>, node: &OperationNode<'_>) -> Option<Operation> {
+    let deployment = reader.read_deployment_name(node)?;
+    reader.scope.has_template_change |= !node.refused;
+    Some(Operation::new(RestartStep(deployment)))
 }
 
-impl Action for Restart {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for RestartStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, names: Names) -> String {
+    fn label(&self, names: LabelStyle) -> String {
         format!("restart{}", names.deployment(&self.0))
     }
 
-    fn change(&self) -> Change<'_> {
-        Change::Template(&self.0)
+    fn change(&self) -> DeclaredChange<'_> {
+        DeclaredChange::NewTemplate(&self.0)
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         Box::pin(async move {
             let Self(deployment) = self;
             let found = driver.deployment(deployment).await?;
@@ -59,7 +62,7 @@ impl Action for Restart {
             }
             let mut changed = found.clone();
             changed["spec"]["template"]["metadata"]["annotations"][RESTARTED_AT] = driver.now().into();
-            if change(driver, &found, &changed, "kubectl-rollout").await? {
+            if patch_difference(driver, &found, &changed, "kubectl-rollout").await? {
                 return Ok(());
             }
             Err(DriveError::Refused(format!(
@@ -78,17 +81,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::case::model::{Naming, PatchKind, PodOperation, Pods, Target};
+    use crate::case::model::{PatchKind, PodNaming, PodOperation, PodSelection, Target};
 
-    /// A server with one Deployment, at one moment.
-    struct Moment(std::sync::Mutex<Value>);
+    /// A server with one Deployment and a fixed time.
+    struct FixedServer(std::sync::Mutex<Value>);
 
-    impl Drive for Moment {
+    impl Drive for FixedServer {
         fn deployment<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Value, DriveError>> {
             Box::pin(async { Ok(self.0.lock().unwrap().clone()) })
         }
 
-        fn patch<'a>(&'a self, _: &'a Target, _: PatchKind, patch: &'a Value, manager: &'static str) -> Performing<'a> {
+        fn patch<'a>(
+            &'a self,
+            _: &'a Target,
+            _: PatchKind,
+            patch: &'a Value,
+            manager: &'static str,
+        ) -> PerformFuture<'a> {
             assert_eq!(manager, "kubectl-rollout");
             Box::pin(async move {
                 json_patch::merge(&mut self.0.lock().unwrap(), patch);
@@ -100,15 +109,15 @@ mod tests {
             "2026-11-26T12:00:00Z".to_owned()
         }
 
-        fn apply<'a>(&'a self, _: &'a Value, _: bool) -> Performing<'a> {
+        fn apply<'a>(&'a self, _: &'a Value, _: bool) -> PerformFuture<'a> {
             panic!("a restart applies nothing")
         }
 
-        fn delete<'a>(&'a self, _: &'a Target, _: crate::case::model::Cascade) -> Performing<'a> {
+        fn delete<'a>(&'a self, _: &'a Target, _: crate::case::model::Cascade) -> PerformFuture<'a> {
             panic!("a restart deletes nothing")
         }
 
-        fn scale<'a>(&'a self, _: &'a Target, _: i32) -> Performing<'a> {
+        fn scale<'a>(&'a self, _: &'a Target, _: i32) -> PerformFuture<'a> {
             panic!("a restart scales nothing")
         }
 
@@ -116,19 +125,19 @@ mod tests {
             panic!("a restart looks for no ReplicaSets")
         }
 
-        fn move_pods<'a>(&'a self, _: PodOperation, _: &'a Pods) -> Performing<'a> {
+        fn move_pods<'a>(&'a self, _: PodOperation, _: &'a PodSelection) -> PerformFuture<'a> {
             panic!("a restart moves no pods")
         }
 
-        fn name_pods<'a>(&'a self, _: &'a Naming) -> Performing<'a> {
+        fn name_pods<'a>(&'a self, _: &'a PodNaming) -> PerformFuture<'a> {
             panic!("a restart names no pods")
         }
 
-        fn wait<'a>(&'a self, _: Duration) -> Performing<'a> {
+        fn wait<'a>(&'a self, _: Duration) -> PerformFuture<'a> {
             panic!("a restart does not wait")
         }
 
-        fn until(&self, _: Duration, _: &str) -> Result<Duration, DriveError> {
+        fn time_until(&self, _: Duration, _: &str) -> Result<Duration, DriveError> {
             panic!("a restart does not wait")
         }
     }
@@ -137,8 +146,8 @@ mod tests {
     async fn second_restart_within_a_second_is_refused() {
         let found =
             json!({"metadata": {"name": "web"}, "spec": {"template": {"metadata": {"labels": {"app": "web"}}}}});
-        let server = Moment(found.into());
-        let restart = Restart("web".to_owned());
+        let server = FixedServer(found.into());
+        let restart = RestartStep("web".to_owned());
         restart.perform(&server).await.unwrap();
         let refusal = restart.perform(&server).await.unwrap_err();
         assert!(refusal.to_string().contains("already been triggered within the past second"), "{refusal}");
@@ -147,9 +156,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_changes_nothing_is_not_sent() {
+    async fn sends_no_patch_without_change() {
         let found = json!({"metadata": {"name": "web"}, "spec": {}});
-        let server = Moment(Value::Null.into());
-        assert!(!change(&server, &found, &found, "kubectl-rollout").await.unwrap());
+        let server = FixedServer(Value::Null.into());
+        assert!(!patch_difference(&server, &found, &found, "kubectl-rollout").await.unwrap());
     }
 }

@@ -1,43 +1,45 @@
 //! `resume: web`: a paused Deployment may start rollouts again.
 
-use super::form::nothing;
+use super::operation_spec::declare_nothing;
 use super::pause::set_paused;
-use super::{Action, By, Change, Drive, Form, Names, Operation, Performing};
+use super::{Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
 use crate::case::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "resume",
-    says: "`kubectl rollout resume`.",
-    by: By::User,
-    short: ONE_DEPLOYMENT_SHORT,
+    description: "`kubectl rollout resume`.",
+    actor: Actor::User,
+    shorthand: ONE_DEPLOYMENT_SHORT,
     fields: &ONE_DEPLOYMENT,
     schema: one_deployment,
-    read: |reader, written| reader.one_deployment(written).map(|deployment| Operation::new(Resume(deployment))),
-    announce: nothing,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    read: |reader, written| {
+        reader.read_deployment_name(written).map(|deployment| Operation::new(ResumeStep(deployment)))
+    },
+    declare: declare_nothing,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &["- resume: web", "- resume:"],
 };
 
-/// A Deployment is paused no longer.
+/// Resumes a paused Deployment.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Resume(pub(in crate::case) String);
+pub(in crate::case) struct ResumeStep(pub(in crate::case) String);
 
-impl Action for Resume {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for ResumeStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, names: Names) -> String {
+    fn label(&self, names: LabelStyle) -> String {
         format!("resume{}", names.deployment(&self.0))
     }
 
-    fn change(&self) -> Change<'_> {
-        Change::Paused(&self.0, false)
+    fn change(&self) -> DeclaredChange<'_> {
+        DeclaredChange::Paused(&self.0, false)
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         Box::pin(set_paused(driver, &self.0, false))
     }
 }

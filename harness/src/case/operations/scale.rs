@@ -1,42 +1,44 @@
-//! `scale: 12`: another number of replicas, by the scale subresource.
+//! `scale: 12`: changes the number of replicas through the scale subresource.
 
 use serde_json::Value;
 
-use super::form::nothing;
-use super::{Action, By, Change, Drive, Form, Names, Operation, Performing, Written};
-use crate::case::field::{Field, NAME, Type, names};
+use super::operation_spec::declare_nothing;
+use super::{
+    Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
+};
+use crate::case::field::{FieldSpec, FieldType, NAME, names};
 use crate::case::model::Target;
-use crate::case::read::{self, Fields, MOST_PODS};
+use crate::case::read::{self, MOST_PODS, MappingFields};
 use crate::case::schema::{any_of, object};
-use crate::case::step::Reader;
-use crate::case::tree::Kind;
+use crate::case::step::StepReader;
+use crate::case::yaml::YamlKind;
 
-const REPLICAS: Type = Type::Count { most: MOST_PODS };
+const REPLICAS: FieldType = FieldType::Count { most: MOST_PODS };
 
-static FIELDS: [Field; 3] = [
-    Field::new("deployment", NAME, "The Deployment; not needed where there is only one."),
-    Field::new("replicaset", NAME, "A ReplicaSet instead: its name, or `rs2` for the second to appear."),
-    Field::required("replicas", REPLICAS, "How many replicas it wants."),
+static FIELDS: [FieldSpec; 3] = [
+    FieldSpec::new("deployment", NAME, "The Deployment; not needed where there is only one."),
+    FieldSpec::new("replicaset", NAME, "A ReplicaSet instead: its name, or `rs2` for the second to appear."),
+    FieldSpec::required("replicas", REPLICAS, "How many replicas it wants."),
 ];
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "scale",
-    says: "`kubectl scale`.",
-    by: By::User,
-    short: "the number of replicas",
+    description: "`kubectl scale`.",
+    actor: Actor::User,
+    shorthand: "the number of replicas",
     fields: &FIELDS,
     schema,
     read,
-    announce: nothing,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    declare: declare_nothing,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &["- scale: 12", "- scale: {deployment: web, replicas: 12}", "- scale: {replicaset: rs1, replicas: 2}"],
 };
 
-/// Another number of replicas.
+/// Changes the number of replicas.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Scale {
+pub(in crate::case) struct ScaleStep {
     /// The Deployment or ReplicaSet.
     pub(in crate::case) target: Target,
     /// The new number.
@@ -52,9 +54,9 @@ fn schema(refused: bool) -> Value {
     ])
 }
 
-fn read(reader: &mut Reader<'_>, Written { key, value, refused }: &Written<'_>) -> Option<Operation> {
-    let (named, set, number) = if let Kind::Map(_) = value.kind {
-        let fields = Fields::of(value, "`scale`", &names(&FIELDS), reader.report)?;
+fn read(reader: &mut StepReader<'_>, OperationNode { key, value, refused }: &OperationNode<'_>) -> Option<Operation> {
+    let (named, set, number) = if let YamlKind::Map(_) = value.kind {
+        let fields = MappingFields::of(value, "`scale`", &names(&FIELDS), reader.report)?;
         if fields.lacks("replicas") {
             reader.report.add(key, "`scale` without `replicas`", "add `replicas: …`");
         }
@@ -66,24 +68,24 @@ fn read(reader: &mut Reader<'_>, Written { key, value, refused }: &Written<'_>) 
     let range = if *refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=MOST_PODS };
     let replicas = read::integer(number, "the number of replicas", range, reader.report);
     let target = |kind: &str, name: String| Target { kind: kind.to_owned(), name };
-    let target = match (named, set, reader.scope.only_set()) {
-        (None, Some(set), _) => target("replicaset", reader.scope.named_set(set, reader.report)?),
+    let target = match (named, set, reader.scope.only_replica_set()) {
+        (None, Some(set), _) => target("replicaset", reader.scope.replica_set_named(set, reader.report)?),
         (None, None, Some(only)) => target("replicaset", only),
-        (named, None, _) => target("deployment", reader.scope.meant(named, key, reader.report)?),
+        (named, None, _) => target("deployment", reader.scope.resolve_deployment(named, key, reader.report)?),
         (Some(_), Some(set), _) => {
             reader.report.add(set, "`scale` scales one thing", "either `deployment` or `replicaset`");
             return None;
         }
     };
-    Some(Operation::new(Scale { target, replicas: i32::try_from(replicas?).ok()? }))
+    Some(Operation::new(ScaleStep { target, replicas: i32::try_from(replicas?).ok()? }))
 }
 
-impl Action for Scale {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for ScaleStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, names: Names) -> String {
+    fn label(&self, names: LabelStyle) -> String {
         let Self { target: Target { kind, name }, replicas } = self;
         if kind == "deployment" {
             return format!("scale{} {replicas}", names.deployment(name));
@@ -91,11 +93,11 @@ impl Action for Scale {
         format!("scale {kind}/{name} {replicas}")
     }
 
-    fn change(&self) -> Change<'_> {
-        Change::Scale(&self.target, self.replicas)
+    fn change(&self) -> DeclaredChange<'_> {
+        DeclaredChange::Scale(&self.target, self.replicas)
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.scale(&self.target, self.replicas)
     }
 }

@@ -1,45 +1,48 @@
-//! `set: {image: "app:2"}`: another image or environment, as `kubectl set` changes it.
+//! `set: {image: "app:2"}`: changes images or environment variables, as `kubectl set` does.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::change::change;
-use super::form::nothing;
-use super::{Action, By, Change, Drive, DriveError, Form, Names, Operation, Performing, Written};
-use crate::case::field::{Field, NAME, TEXT, TEXTS, names};
-use crate::case::read::{self, Fields};
+use super::operation_spec::declare_nothing;
+use super::patch_difference::patch_difference;
+use super::{
+    Actor, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture,
+    StepAction,
+};
+use crate::case::field::{FieldSpec, NAME, TEXT, TEXTS, names};
+use crate::case::read::{self, MappingFields};
 use crate::case::schema::object;
-use crate::case::step::Reader;
-use crate::case::tree::Node;
-use crate::pointer::At;
+use crate::case::step::StepReader;
+use crate::case::yaml::YamlNode;
+use crate::pointer::JsonPointer;
 
-static FIELDS: [Field; 4] = [
-    Field::new("deployment", NAME, "The Deployment; not needed where there is only one."),
-    Field::new(
+static FIELDS: [FieldSpec; 4] = [
+    FieldSpec::new("deployment", NAME, "The Deployment; not needed where there is only one."),
+    FieldSpec::new(
         "container",
         TEXT,
         "The container or init container; `*` for all. By default the first for `image`, all for `env`.",
     ),
-    Field::new("image", TEXT, "Its new image."),
-    Field::new("env", TEXTS, "Environment variables to set."),
+    FieldSpec::new("image", TEXT, "Its new image."),
+    FieldSpec::new("env", TEXTS, "Environment variables to set."),
 ];
 
-/// Stands for every container.
-const EVERY: &str = "*";
+/// Selects every container.
+const ALL_CONTAINERS: &str = "*";
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "set",
-    says: "`kubectl set image` and `kubectl set env`: `image`, `env` or both, in one patch. A container that is not there is refused.",
-    by: By::User,
-    short: "",
+    description: "`kubectl set image` and `kubectl set env`: `image`, `env` or both, in one patch. A container that is not there is refused.",
+    actor: Actor::User,
+    shorthand: "",
     fields: &FIELDS,
     schema,
     read,
-    announce: nothing,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    declare: declare_nothing,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &[
         "- set: {image: \"app:2\"}",
         "- set: {deployment: web, container: app, env: {LEVEL: debug}}",
@@ -47,12 +50,12 @@ pub(super) static FORM: Form = Form {
     ],
 };
 
-/// A Deployment's container gets another image or environment.
+/// Changes the image or environment of a Deployment's containers.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Set {
+pub(in crate::case) struct SetStep {
     /// The Deployment.
     pub(in crate::case) deployment: String,
-    /// Only this container; else the first for an image, and all for variables.
+    /// Only this container; by default the first one for an image, and all for variables.
     pub(in crate::case) container: Option<String>,
     /// The new image.
     pub(in crate::case) image: Option<String>,
@@ -67,9 +70,9 @@ fn schema(refused: bool) -> Value {
     schema
 }
 
-fn read(reader: &mut Reader<'_>, Written { key, value, refused }: &Written<'_>) -> Option<Operation> {
-    let fields = Fields::of(value, "`set`", &names(&FIELDS), reader.report)?;
-    let deployment = reader.scope.meant(fields.get("deployment"), key, reader.report);
+fn read(reader: &mut StepReader<'_>, OperationNode { key, value, refused }: &OperationNode<'_>) -> Option<Operation> {
+    let fields = MappingFields::of(value, "`set`", &names(&FIELDS), reader.report)?;
+    let deployment = reader.scope.resolve_deployment(fields.get("deployment"), key, reader.report);
     let mut text = |name: &str| {
         fields
             .get(name)
@@ -78,39 +81,39 @@ fn read(reader: &mut Reader<'_>, Written { key, value, refused }: &Written<'_>) 
     };
     let (container, image) = (text("container").ok()?, text("image").ok()?);
     let env = match fields.get("env") {
-        Some(env) => read::texts(env, "env", reader.report)?,
+        Some(env) => read::string_map(env, "env", reader.report)?,
         None => BTreeMap::new(),
     };
-    if image.is_none() && fields.get("env").is_none_or(Node::is_empty) && !fields.is_misspelt("image") {
+    if image.is_none() && fields.get("env").is_none_or(YamlNode::is_empty) && !fields.is_misspelt("image") {
         reader.report.add(key, "`set` sets nothing", "add `image` or `env`");
         return None;
     }
-    reader.scope.retemplated |= !refused;
-    Some(Operation::new(Set { deployment: deployment?, container, image, env }))
+    reader.scope.has_template_change |= !refused;
+    Some(Operation::new(SetStep { deployment: deployment?, container, image, env }))
 }
 
-impl Action for Set {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for SetStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, names: Names) -> String {
+    fn label(&self, names: LabelStyle) -> String {
         let container = self.container.iter().map(|c| format!(" container={c}"));
         let image = self.image.iter().map(|i| format!(" image={i}"));
         let env = self.env.iter().map(|(key, value)| format!(" {key}={value}"));
         format!("set{}{}", names.deployment(&self.deployment), container.chain(image).chain(env).collect::<String>())
     }
 
-    fn change(&self) -> Change<'_> {
-        Change::Template(&self.deployment)
+    fn change(&self) -> DeclaredChange<'_> {
+        DeclaredChange::NewTemplate(&self.deployment)
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         Box::pin(self.set(driver))
     }
 }
 
-impl Set {
+impl SetStep {
     async fn set(&self, driver: &dyn Drive) -> Result<(), DriveError> {
         let found = driver.deployment(&self.deployment).await?;
         let mut changed = found.clone();
@@ -121,7 +124,7 @@ impl Set {
         if !self.env.is_empty() {
             self.set_env(pod)?;
         }
-        change(driver, &found, &changed, "kubectl-set").await.map(drop)
+        patch_difference(driver, &found, &changed, "kubectl-set").await.map(drop)
     }
 
     /// Upstream: `SetImageOptions.Run`.
@@ -136,10 +139,9 @@ impl Set {
         Ok(())
     }
 
-    /// Upstream: `EnvOptions.RunEnv`, which only warns of a container that is not there, and
-    /// changes nothing.
+    /// Upstream: `EnvOptions.RunEnv`, which only warns of a missing container and changes nothing.
     fn set_env(&self, pod: &mut Value) -> Result<(), DriveError> {
-        let name = self.container.as_deref().unwrap_or(EVERY);
+        let name = self.container.as_deref().unwrap_or(ALL_CONTAINERS);
         let containers = containers(pod, name);
         if containers.is_empty() {
             let deployment = &self.deployment;
@@ -148,23 +150,23 @@ impl Set {
         }
         for container in containers {
             let before = container["env"].as_array().cloned().unwrap_or_default();
-            container["env"] = updated(&before, &self.env);
+            container["env"] = merge_env(&before, &self.env);
         }
         Ok(())
     }
 }
 
-/// The containers of this name, init containers among them.
+/// The containers with this name, init containers included.
 fn containers<'a>(pod: &'a mut Value, name: &str) -> Vec<&'a mut Value> {
     let lists = pod.as_object_mut().into_iter().flatten();
     let lists = lists.filter(|(field, _)| ["containers", "initContainers"].contains(&field.as_str()));
     let all = lists.filter_map(|(_, list)| list.as_array_mut()).flatten();
-    all.filter(|container| name == EVERY || container["name"] == name).collect()
+    all.filter(|container| name == ALL_CONTAINERS || container["name"] == name).collect()
 }
 
-/// The variables after some have been set: a variable replaces all of its name, where the first of
-/// them stood. Upstream: `updateEnv`.
-fn updated(before: &[Value], set: &BTreeMap<String, String>) -> Value {
+/// Sets variables: a variable replaces all of its name, at the position of the first. Upstream:
+/// `updateEnv`.
+fn merge_env(before: &[Value], set: &BTreeMap<String, String>) -> Value {
     let variable = |(name, value): (&String, &String)| json!({"name": name, "value": value});
     let mut left = set.clone();
     let mut all = Vec::new();

@@ -1,67 +1,67 @@
-//! `subject: stop`, `subject: start`: the subject's process, one after the other.
+//! `subject: stop`, `subject: start`: stops or starts the subject's process.
 
-use super::form::nothing;
-use super::{Action, By, Drive, Form, Names, Operation, Performing, Written};
-use crate::case::model::Life;
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use crate::case::model::ProcessAction;
 use crate::case::read;
 use crate::case::schema::words;
-use crate::case::step::Reader;
+use crate::case::step::StepReader;
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "subject",
-    says: "The subject is killed, or started again.",
-    by: By::Harness,
-    short: "`stop` or `start`",
+    description: "The subject is killed, or started again.",
+    actor: Actor::Harness,
+    shorthand: "`stop` or `start`",
     fields: &[],
     schema: |_| words(&["stop", "start"]),
     read,
-    announce: nothing,
-    refusable: false,
-    inner: false,
-    only_held: None,
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: false,
+    requires_held_pods: None,
     examples: &["- subject: stop\n- scale: 5\n- subject: start"],
 };
 
-fn read(reader: &mut Reader<'_>, Written { key, value, .. }: &Written<'_>) -> Option<Operation> {
-    let words = [("stop", Life::Stop), ("start", Life::Start)];
+fn read(reader: &mut StepReader<'_>, OperationNode { key, value, .. }: &OperationNode<'_>) -> Option<Operation> {
+    let words = [("stop", ProcessAction::Stop), ("start", ProcessAction::Start)];
     let life = read::word(value, "`subject`", &words, reader.report)?;
-    match (life, reader.stopped.is_some()) {
-        (Life::Stop, true) => {
+    match (life, reader.stopped_at.is_some()) {
+        (ProcessAction::Stop, true) => {
             reader.report.add(key, "the subject is stopped already", "start it first");
             return None;
         }
-        (Life::Start, false) => {
+        (ProcessAction::Start, false) => {
             reader.report.add(key, "the subject runs already", "only a stopped subject can be started");
             return None;
         }
-        (Life::Stop, false) => reader.stopped = Some(key.span.clone()),
-        (Life::Start, true) => reader.stopped = None,
+        (ProcessAction::Stop, false) => reader.stopped_at = Some(key.span.clone()),
+        (ProcessAction::Start, true) => reader.stopped_at = None,
     }
     Some(Operation::new(life))
 }
 
-impl Action for Life {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for ProcessAction {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, _: Names) -> String {
+    fn label(&self, _: LabelStyle) -> String {
         match self {
             Self::Stop => "subject stop".to_owned(),
             Self::Start => "subject start".to_owned(),
         }
     }
 
-    fn life(&self) -> Option<Life> {
+    fn process_action(&self) -> Option<ProcessAction> {
         Some(*self)
     }
 
-    fn by_user(&self) -> bool {
+    fn is_by_user(&self) -> bool {
         false
     }
 
-    /// Not the API server's business: whoever started the subject does it.
-    fn perform<'a>(&'a self, _: &'a dyn Drive) -> Performing<'a> {
+    /// Does nothing on the API server: the runner stops or starts the process.
+    fn perform<'a>(&'a self, _: &'a dyn Drive) -> PerformFuture<'a> {
         Box::pin(async { Ok(()) })
     }
 }

@@ -1,51 +1,51 @@
-//! `succeed: {pods: 2}`: pods succeed.
+//! `succeed: {pods: 2}`: makes pods succeed.
 
-use super::form::nothing;
-use super::{Action, By, Drive, Form, Names, Operation, Performing};
-use crate::case::model::{PodOperation, Pods};
-use crate::case::moved::{self, FIELDS};
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
+use crate::case::model::{PodOperation, PodSelection};
+use crate::case::pod_selector::{self, FIELDS};
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "succeed",
-    says: "Pods succeed: their phase becomes Succeeded. One sub-step each.",
-    by: By::Nodes,
-    short: "",
+    description: "Pods succeed: their phase becomes Succeeded. One sub-step each.",
+    actor: Actor::Nodes,
+    shorthand: "",
     fields: &FIELDS,
-    schema: moved::schema,
-    read: |reader, written| moved::read(reader, written).map(|pods| Operation::new(Succeed(pods))),
-    announce: nothing,
-    refusable: false,
-    inner: true,
-    only_held: Some("a kubelet starts its containers again"),
+    schema: pod_selector::schema,
+    read: |reader, written| pod_selector::read(reader, written).map(|pods| Operation::new(SucceedStep(pods))),
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: true,
+    requires_held_pods: Some("a kubelet starts its containers again"),
     examples: &["- succeed: {pods: 1}"],
 };
 
-/// Pods succeed: phase Succeeded.
+/// Makes pods succeed: phase Succeeded.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Succeed(pub(in crate::case) Pods);
+pub(in crate::case) struct SucceedStep(pub(in crate::case) PodSelection);
 
-impl Action for Succeed {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for SucceedStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, _: Names) -> String {
-        moved::label(FORM.name, &self.0)
+    fn label(&self, _: LabelStyle) -> String {
+        pod_selector::label(SPEC.name, &self.0)
     }
 
-    fn moves(&self) -> Option<(PodOperation, &Pods)> {
+    fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {
         Some((PodOperation::Succeed, &self.0))
     }
 
-    fn on(&self, pods: Pods) -> Option<Operation> {
+    fn with_pods(&self, pods: PodSelection) -> Option<Operation> {
         Some(Operation::new(Self(pods)))
     }
 
-    fn by_user(&self) -> bool {
+    fn is_by_user(&self) -> bool {
         false
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.move_pods(PodOperation::Succeed, &self.0)
     }
 }

@@ -1,61 +1,61 @@
-//! `terminate: {pods: 2}`: deletions finish.
+//! `terminate: {pods: 2}`: finishes deletions of pods.
 
-use super::form::nothing;
-use super::{Action, By, Drive, Form, Names, Operation, Performing, Written};
-use crate::case::model::{PodOperation, Pods};
-use crate::case::moved::{self, FIELDS};
-use crate::case::step::Reader;
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use crate::case::model::{PodOperation, PodSelection};
+use crate::case::pod_selector::{self, FIELDS};
+use crate::case::step::StepReader;
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "terminate",
-    says: "Deletions finish, one sub-step each; with `terminations: held`.",
-    by: By::Nodes,
-    short: "",
+    description: "Deletions finish, one sub-step each; with `terminations: held`.",
+    actor: Actor::Nodes,
+    shorthand: "",
     fields: &FIELDS,
-    schema: moved::schema,
+    schema: pod_selector::schema,
     read,
-    announce: nothing,
-    refusable: false,
-    inner: true,
-    only_held: Some("a kubelet finishes deletions by itself"),
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: true,
+    requires_held_pods: Some("a kubelet finishes deletions by itself"),
     examples: &["- terminate: {pods: all}"],
 };
 
-/// Deletions finish.
+/// Finishes deletions of pods.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Terminate(pub(in crate::case) Pods);
+pub(in crate::case) struct TerminateStep(pub(in crate::case) PodSelection);
 
-fn read(reader: &mut Reader<'_>, written: &Written<'_>) -> Option<Operation> {
-    if !reader.held {
-        reader.report.add(written.key, "`terminate` without held terminations", "deletions finish by themselves here");
+fn read(reader: &mut StepReader<'_>, node: &OperationNode<'_>) -> Option<Operation> {
+    if !reader.terminations_are_held {
+        reader.report.add(node.key, "`terminate` without held terminations", "deletions finish by themselves here");
         reader.report.help("add `terminations: held` at the top of the case");
         return None;
     }
-    moved::read(reader, written).map(|pods| Operation::new(Terminate(pods)))
+    pod_selector::read(reader, node).map(|pods| Operation::new(TerminateStep(pods)))
 }
 
-impl Action for Terminate {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for TerminateStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, _: Names) -> String {
-        moved::label(FORM.name, &self.0)
+    fn label(&self, _: LabelStyle) -> String {
+        pod_selector::label(SPEC.name, &self.0)
     }
 
-    fn moves(&self) -> Option<(PodOperation, &Pods)> {
+    fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {
         Some((PodOperation::Terminate, &self.0))
     }
 
-    fn on(&self, pods: Pods) -> Option<Operation> {
+    fn with_pods(&self, pods: PodSelection) -> Option<Operation> {
         Some(Operation::new(Self(pods)))
     }
 
-    fn by_user(&self) -> bool {
+    fn is_by_user(&self) -> bool {
         false
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.move_pods(PodOperation::Terminate, &self.0)
     }
 }

@@ -1,12 +1,13 @@
-//! Every operation of the table: its examples are cases, labels are words of a timeline.
+//! Tests every operation of the table: its examples are valid cases, and its labels are those of
+//! timelines.
 
 use rstest::rstest;
 
 use super::{ALL, label};
 use crate::case::{Case, parse};
 
-/// A case in which every example has what it speaks of.
-fn stage(steps: &str) -> String {
+/// A case in which everything that an example refers to exists.
+fn case_with(steps: &str) -> String {
     let indented: String = steps.lines().map(|line| format!("  {line}\n")).collect();
     format!(
         "description: x\nterminations: held\nbindings: held\ngiven:\n  \
@@ -24,10 +25,10 @@ fn read(text: &str) -> Case {
 fn examples_are_read_and_valid_for_an_editor() {
     let validator = jsonschema::validator_for(&crate::case::schema()).unwrap();
     for form in ALL {
-        assert!(!form.says.is_empty() && form.says.ends_with('.'), "{}", form.name);
+        assert!(!form.description.is_empty() && form.description.ends_with('.'), "{}", form.name);
         assert!(!form.examples.is_empty(), "{} has no example", form.name);
         for example in form.examples {
-            let text = stage(example.strip_suffix('\n').unwrap_or(example));
+            let text = case_with(example.strip_suffix('\n').unwrap_or(example));
             assert!(example.contains(&format!("{}:", form.name)), "{example} is no example of {}", form.name);
             read(&text);
             let value: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
@@ -38,7 +39,7 @@ fn examples_are_read_and_valid_for_an_editor() {
 }
 
 #[test]
-fn names_are_told_apart() {
+fn operation_names_are_unique() {
     let names: std::collections::BTreeSet<_> = super::names().into_iter().collect();
     assert_eq!(names.len(), ALL.len());
 }
@@ -57,14 +58,14 @@ const TWO: &str = "- deployment: {name: web, replicas: 2, image: 'app:1'}\n  - d
 #[case(ONE, "advance: 90s", "advance 1m 30s")]
 #[case(ONE, "together: [{scale: 3}, {pause: web}]", "together scale 3, pause")]
 #[case(ONE, "delete: deployment/web", "delete deployment/web")]
-fn a_step_in_the_words_of_its_case(#[case] given: &str, #[case] operation: &str, #[case] expected: &str) {
+fn label_uses_words_of_case(#[case] given: &str, #[case] operation: &str, #[case] expected: &str) {
     let text = format!("description: x\ngiven:\n  {given}\nsteps:\n  - {operation}\n");
     let case = parse("cases/a/b.yaml", "a/b", &text).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(label(&case, &case.steps[0].operation), expected);
 }
 
 #[test]
-fn a_deployment_shows_what_counts() {
+fn label_of_deployment_shows_rollout_fields() {
     let text = format!("description: x\ngiven:\n  {ONE}\nsteps:\n  - scale: 3\n");
     let case = parse("cases/a/b.yaml", "a/b", &text).unwrap_or_else(|error| panic!("{error}"));
     let shown = label(&case, &case.given[0].operation);

@@ -2,75 +2,75 @@
 
 use serde_json::{Value, json};
 
-use super::{Action, By, Drive, DriveError, Form, Names, Operation, Performing, Written};
+use super::{Actor, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
 use crate::case::model::Step;
+use crate::case::names_in_scope::NamesInScope;
 use crate::case::read;
 use crate::case::schema::reference;
-use crate::case::scope::Scope;
-use crate::case::step::Reader;
+use crate::case::step::StepReader;
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "together",
-    says: "Steps without settling between them; compared by net change.",
-    by: By::Harness,
-    short: "a list of two steps or more",
+    description: "Steps without settling between them; compared by net change.",
+    actor: Actor::Harness,
+    shorthand: "a list of two steps or more",
     fields: &[],
     schema,
     read,
-    announce: Scope::look_through,
-    refusable: false,
-    inner: false,
-    only_held: None,
+    declare: NamesInScope::declare_steps,
+    is_refusable: false,
+    is_nestable: false,
+    requires_held_pods: None,
     examples: &[
         "- together: [{scale: 5}, {set: {image: \"app:3\"}}]",
         "- together: [{restart: web}, {restart: web, refused: {message: within the past second}}]",
     ],
 };
 
-/// Steps that are made one after the other.
+/// Steps that run one after the other without settling.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Together(pub(in crate::case) Vec<Step>);
+pub(in crate::case) struct TogetherStep(pub(in crate::case) Vec<Step>);
 
 fn schema(_: bool) -> Value {
     json!({"type": "array", "minItems": 2, "items": reference("innerStep")})
 }
 
-fn read(reader: &mut Reader<'_>, Written { value, .. }: &Written<'_>) -> Option<Operation> {
+fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode<'_>) -> Option<Operation> {
     let items = read::items(value, "`together`", reader.report)?;
     if items.len() < 2 {
         reader.report.add(value, "`together` takes two steps or more", "a single step needs no `together`");
         return None;
     }
     let steps: Vec<Step> = items.iter().filter_map(|step| reader.step(step, false)).collect();
-    (steps.len() == items.len()).then(|| Operation::new(Together(steps)))
+    (steps.len() == items.len()).then(|| Operation::new(TogetherStep(steps)))
 }
 
-impl Action for Together {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for TogetherStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, names: Names) -> String {
+    fn label(&self, names: LabelStyle) -> String {
         let steps: Vec<_> = self.0.iter().map(|step| step.operation.label(names)).collect();
         format!("together {}", steps.join(", "))
     }
 
-    fn inner(&self) -> &[Step] {
+    fn nested_steps(&self) -> &[Step] {
         &self.0
     }
 
-    fn by_user(&self) -> bool {
-        self.0.iter().any(|step| step.operation.by_user())
+    fn is_by_user(&self) -> bool {
+        self.0.iter().any(|step| step.operation.is_by_user())
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         Box::pin(async move {
             for step in &self.0 {
                 match (step.operation.perform(driver).await, &step.refused) {
                     (Ok(()), Some(text)) => {
                         let why = format!(
                             "`{}` was accepted; the case says that it is refused with '{text}'",
-                            step.operation.form().name
+                            step.operation.spec().name
                         );
                         return Err(DriveError::Environment(why));
                     }

@@ -1,22 +1,25 @@
-//! `undo: {}`: back to an earlier template. Where kubectl itself refuses before it asks the server
-//! (an unknown revision, a paused Deployment), so does this, in kubectl's words.
+//! `undo: {}`: rolls back to an earlier template. Refuses, in kubectl's words, what kubectl refuses
+//! before it sends a request: an unknown revision, a paused Deployment.
 
 use serde_json::{Value, json};
 
-use super::form::nothing;
-use super::{Action, By, Change, Drive, DriveError, Form, Names, Operation, Performing, Written};
-use crate::case::field::{Field, NAME, Type, names};
+use super::operation_spec::declare_nothing;
+use super::{
+    Actor, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture,
+    StepAction,
+};
+use crate::case::field::{FieldSpec, FieldType, NAME, names};
 use crate::case::model::{PatchKind, Target};
-use crate::case::read::{self, Fields};
+use crate::case::read::{self, MappingFields};
 use crate::case::schema::{any_of, object, reference};
-use crate::case::step::Reader;
+use crate::case::step::StepReader;
 use crate::case::target::ONE_DEPLOYMENT_SHORT;
-use crate::case::tree::Kind;
-use crate::pointer::At;
+use crate::case::yaml::YamlKind;
+use crate::pointer::JsonPointer;
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
-/// Annotations of a Deployment that an undo keeps as they are; all others come from the ReplicaSet.
-const KEPT: [&str; 6] = [
+/// Annotations of a Deployment that an undo keeps; all others are taken from the ReplicaSet.
+const KEPT_ANNOTATIONS: [&str; 6] = [
     "kubectl.kubernetes.io/last-applied-configuration",
     REVISION,
     "deployment.kubernetes.io/revision-history",
@@ -25,27 +28,27 @@ const KEPT: [&str; 6] = [
     "deprecated.deployment.rollback.to",
 ];
 
-static FIELDS: [Field; 2] = [
-    Field::new("deployment", NAME, "The Deployment; not needed where there is only one."),
-    Field::new(
+static FIELDS: [FieldSpec; 2] = [
+    FieldSpec::new("deployment", NAME, "The Deployment; not needed where there is only one."),
+    FieldSpec::new(
         "toRevision",
-        Type::Whole { least: 0, most: i32::MAX as i64 },
+        FieldType::Whole { least: 0, most: i32::MAX as i64 },
         "The revision to return to; 0, the default, is the previous one.",
     ),
 ];
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "undo",
-    says: "`kubectl rollout undo`.",
-    by: By::User,
-    short: ONE_DEPLOYMENT_SHORT,
+    description: "`kubectl rollout undo`.",
+    actor: Actor::User,
+    shorthand: ONE_DEPLOYMENT_SHORT,
     fields: &FIELDS,
     schema: |_| any_of([reference("name"), object(&FIELDS, false), json!({"type": "null"})]),
     read,
-    announce: nothing,
-    refusable: true,
-    inner: true,
-    only_held: None,
+    declare: declare_nothing,
+    is_refusable: true,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &[
         "- undo: {toRevision: 1}",
         "- undo: web",
@@ -53,45 +56,45 @@ pub(super) static FORM: Form = Form {
     ],
 };
 
-/// A Deployment gets an earlier template.
+/// Rolls a Deployment back to an earlier template.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Undo {
+pub(in crate::case) struct UndoStep {
     /// The Deployment.
     pub(in crate::case) deployment: String,
-    /// `--to-revision`; 0 is the previous one.
+    /// `--to-revision`; 0 is the previous revision.
     pub(in crate::case) to_revision: i64,
 }
 
-fn read(reader: &mut Reader<'_>, Written { key, value, refused }: &Written<'_>) -> Option<Operation> {
+fn read(reader: &mut StepReader<'_>, OperationNode { key, value, refused }: &OperationNode<'_>) -> Option<Operation> {
     let fields = match value.kind {
-        Kind::Map(_) => Some(Fields::of(value, "`undo`", &names(&FIELDS), reader.report)?),
+        YamlKind::Map(_) => Some(MappingFields::of(value, "`undo`", &names(&FIELDS), reader.report)?),
         _ => None,
     };
     let named = match (fields, &value.kind) {
         (Some(fields), _) => fields.get("deployment"),
-        (None, Kind::Null) => None,
+        (None, YamlKind::Null) => None,
         (None, _) => Some(*value),
     };
-    let deployment = reader.scope.meant(named, key, reader.report);
+    let deployment = reader.scope.resolve_deployment(named, key, reader.report);
     let to_revision = match fields.and_then(|fields| fields.get("toRevision")) {
         Some(revision) => read::integer(revision, "toRevision", 0..=i64::from(i32::MAX), reader.report)?,
         None => 0,
     };
     let deployment = deployment?;
-    if !refused && !reader.scope.retemplated {
+    if !refused && !reader.scope.has_template_change {
         reader.report.add(key, "there is nothing to undo", "no step before it changes the template");
         reader.report.help("if the server must say so, add `refused: {message: \"…\"}`");
         return None;
     }
-    Some(Operation::new(Undo { deployment, to_revision }))
+    Some(Operation::new(UndoStep { deployment, to_revision }))
 }
 
-impl Action for Undo {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for UndoStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, names: Names) -> String {
+    fn label(&self, names: LabelStyle) -> String {
         let revision = match self.to_revision {
             0 => String::new(),
             revision => format!(" to revision {revision}"),
@@ -99,20 +102,20 @@ impl Action for Undo {
         format!("undo{}{revision}", names.deployment(&self.deployment))
     }
 
-    fn change(&self) -> Change<'_> {
-        Change::Template(&self.deployment)
+    fn change(&self) -> DeclaredChange<'_> {
+        DeclaredChange::NewTemplate(&self.deployment)
     }
 
-    fn depends_on_the_subject(&self) -> bool {
+    fn depends_on_subject(&self) -> bool {
         true
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         Box::pin(self.undo(driver))
     }
 }
 
-impl Undo {
+impl UndoStep {
     /// Upstream: `DeploymentRollbacker.Rollback`, which looks for the revision first.
     async fn undo(&self, driver: &dyn Drive) -> Result<(), DriveError> {
         let Self { deployment, to_revision } = self;
@@ -122,7 +125,7 @@ impl Undo {
             0 => previous(&sets, &found).ok_or_else(|| {
                 DriveError::Impossible(format!("no rollout history found for deployment \"{deployment}\""))
             })?,
-            wanted => in_order(&sets, &found)
+            wanted => by_revision(&sets, &found)
                 .into_iter()
                 .find(|(revision, _)| revision == wanted)
                 .map(|(_, set)| set)
@@ -142,9 +145,9 @@ impl Undo {
             )));
         }
         let mut annotations = found["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
-        annotations.retain(|key, _| KEPT.contains(&key.as_str()));
+        annotations.retain(|key, _| KEPT_ANNOTATIONS.contains(&key.as_str()));
         let theirs = target["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
-        annotations.extend(theirs.into_iter().filter(|(key, _)| !KEPT.contains(&key.as_str())));
+        annotations.extend(theirs.into_iter().filter(|(key, _)| !KEPT_ANNOTATIONS.contains(&key.as_str())));
         let patch = json!([
             {"op": "replace", "path": "/spec/template", "value": template},
             {"op": "replace", "path": "/metadata/annotations", "value": annotations},
@@ -157,7 +160,7 @@ impl Undo {
 /// A ReplicaSet and its revision.
 type Revision<'a> = (i64, &'a Value);
 
-/// The template without the label that a controller adds.
+/// The template without the label that the controller adds.
 fn template(object: &Value) -> Value {
     let mut template = object["spec"]["template"].clone();
     if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
@@ -166,10 +169,10 @@ fn template(object: &Value) -> Value {
     template
 }
 
-/// The ReplicaSets with their revisions in kubectl's order: that of the Deployment's template, the
-/// oldest of several, stands last. One without the annotation has revision 0; one whose revision is
-/// no number is left out.
-fn in_order<'a>(sets: &'a [Value], deployment: &Value) -> Vec<Revision<'a>> {
+/// The ReplicaSets with their revisions in kubectl's order: the one with the Deployment's template
+/// (the oldest of several) comes last. A ReplicaSet without the annotation has revision 0; one
+/// whose revision is not a number is left out.
+fn by_revision<'a>(sets: &'a [Value], deployment: &Value) -> Vec<Revision<'a>> {
     let wanted = template(deployment);
     let age = |set: &Value| {
         let text = |field: &str| set["metadata"][field].as_str().unwrap_or_default().to_owned();
@@ -185,11 +188,11 @@ fn in_order<'a>(sets: &'a [Value], deployment: &Value) -> Vec<Revision<'a>> {
     all.filter_map(|set| Some((revision(set)?, set))).collect()
 }
 
-/// The ReplicaSet of the second newest revision; where two have the newest, the one that kubectl
-/// sees last.
+/// The ReplicaSet with the second newest revision; of two with the newest revision, the last in
+/// kubectl's order.
 fn previous<'a>(sets: &'a [Value], deployment: &Value) -> Option<&'a Value> {
     let (mut latest, mut previous): (Option<Revision<'_>>, Option<Revision<'_>>) = (None, None);
-    for (revision, set) in in_order(sets, deployment) {
+    for (revision, set) in by_revision(sets, deployment) {
         let is_above = |other: Option<Revision<'_>>| other.is_none_or(|(other, _)| other < revision);
         if is_above(latest) {
             previous = latest.replace((revision, set));

@@ -1,51 +1,51 @@
-//! `unready: {pods: 2}`: pods are ready no longer.
+//! `unready: {pods: 2}`: makes ready pods not ready.
 
-use super::form::nothing;
-use super::{Action, By, Drive, Form, Names, Operation, Performing};
-use crate::case::model::{PodOperation, Pods};
-use crate::case::moved::{self, FIELDS};
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
+use crate::case::model::{PodOperation, PodSelection};
+use crate::case::pod_selector::{self, FIELDS};
 
-pub(super) static FORM: Form = Form {
+pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "unready",
-    says: "Ready pods become not ready, one sub-step each.",
-    by: By::Nodes,
-    short: "",
+    description: "Ready pods become not ready, one sub-step each.",
+    actor: Actor::Nodes,
+    shorthand: "",
     fields: &FIELDS,
-    schema: moved::schema,
-    read: |reader, written| moved::read(reader, written).map(|pods| Operation::new(Unready(pods))),
-    announce: nothing,
-    refusable: false,
-    inner: true,
-    only_held: None,
+    schema: pod_selector::schema,
+    read: |reader, written| pod_selector::read(reader, written).map(|pods| Operation::new(UnreadyStep(pods))),
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: true,
+    requires_held_pods: None,
     examples: &["- unready: {pods: 1}"],
 };
 
-/// Ready pods become not ready.
+/// Makes ready pods not ready.
 #[derive(Debug, PartialEq)]
-pub(in crate::case) struct Unready(pub(in crate::case) Pods);
+pub(in crate::case) struct UnreadyStep(pub(in crate::case) PodSelection);
 
-impl Action for Unready {
-    fn form(&self) -> &'static Form {
-        &FORM
+impl StepAction for UnreadyStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
     }
 
-    fn label(&self, _: Names) -> String {
-        moved::label(FORM.name, &self.0)
+    fn label(&self, _: LabelStyle) -> String {
+        pod_selector::label(SPEC.name, &self.0)
     }
 
-    fn moves(&self) -> Option<(PodOperation, &Pods)> {
+    fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {
         Some((PodOperation::Unready, &self.0))
     }
 
-    fn on(&self, pods: Pods) -> Option<Operation> {
+    fn with_pods(&self, pods: PodSelection) -> Option<Operation> {
         Some(Operation::new(Self(pods)))
     }
 
-    fn by_user(&self) -> bool {
+    fn is_by_user(&self) -> bool {
         false
     }
 
-    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.move_pods(PodOperation::Unready, &self.0)
     }
 }

@@ -1,5 +1,5 @@
-//! The format as a whole: the files of this repository, what each form means, and every mistake
-//! that is caught.
+//! Tests the format as a whole: the files of this repository, each syntax of a step, and every
+//! mistake that is reported.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,14 +9,17 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::model::{
-    Advance, Bindings, Cascade, Case, Change, Count, DecidedWhat, During, Life, Moment, Naming, Operation, PatchKind,
-    Phase, Place, PodOperation, Pods, Readiness, Target, Terminations, Traits,
+    AdvanceStep, Bindings, Cascade, Case, CountSpec, DecisionKind, DeclaredChange, During, InjectionPoint,
+    NamedPodTraits, NodeBinding, Operation, PatchKind, PodNaming, PodOperation, PodPhase, PodSelection, ProcessAction,
+    Readiness, Target, Terminations,
 };
-use super::operations::{Delete, Patch, Pause, Ready, Restart, Resume, Scale, Set, Terminate, Undo};
+use super::operations::{
+    DeleteStep, PatchStep, PauseStep, ReadyStep, RestartStep, ResumeStep, ScaleStep, SetStep, TerminateStep, UndoStep,
+};
 use super::{CaseError, find, load, load_one, parse};
 
+mod case_rules;
 mod restarts;
-mod ruled;
 
 /// A case with one Deployment and these steps.
 fn text(steps: &str) -> String {
@@ -32,11 +35,13 @@ fn operation(step: &str) -> Operation {
     read(&text(&format!("  - set: {{image: \"app:2\"}}\n  - {step}"))).steps.remove(1).operation
 }
 
-/// Every finding as `line: what`.
+/// All problems as `line: message`.
 fn findings(text: &str) -> Vec<String> {
     match parse("cases/x.yaml", "x", text) {
         Ok(_) => Vec::new(),
-        Err(CaseError::Bad(findings)) => findings.brief().map(|(line, what)| format!("{line}: {what}")).collect(),
+        Err(CaseError::Invalid(findings)) => {
+            findings.messages().map(|(line, what)| format!("{line}: {what}")).collect()
+        }
         Err(other) => panic!("{other}"),
     }
 }
@@ -52,7 +57,7 @@ fn every_case_of_the_repository_reads() {
 }
 
 #[test]
-fn a_case_knows_its_parts() {
+fn case_has_name_description_and_steps() {
     let case = read(
         "description: x\nnodes: [n1, n2]\nterminations: held\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\n  - ready: {pods: all}\nsteps:\n  - pause: web\n  - undo: {toRevision: 9}\n    refused: {message: unable}\n",
     );
@@ -63,36 +68,40 @@ fn a_case_knows_its_parts() {
 }
 
 #[test]
-fn pods_get_names_and_traits_and_a_case_says_who_lives_on() {
+fn reads_pod_names_traits_and_expectation() {
     let case = read(
         "description: x\ncontrollers: [replicaset]\nbindings: held\ngiven:\n  - replicaset: {name: web, replicas: 3, image: \"app:1\"}\n  \
          - pods: {name: {b: {node: n1, ready: {since: -2h}, deletionCost: 5}, a: {node: null, phase: Unknown}, c: {restarts: {sidecars: 2}}}}\n\
          steps:\n  - scale: 2\n    expect: {anyOf: [[a, b], [a, c]]}\n  - fail: {pods: [b, a]}\n",
     );
     assert_eq!((case.controllers.to_string().as_str(), case.bindings), ("replicaset", Bindings::Held));
-    let naming = case.given[1].operation.get::<Naming>().unwrap();
-    let b = Traits {
-        node: Some(Place::On("n1".to_owned())),
+    let naming = case.given[1].operation.downcast::<PodNaming>().unwrap();
+    let b = NamedPodTraits {
+        node: Some(NodeBinding::Node("n1".to_owned())),
         ready: Some(Readiness::Since(-7200)),
         deletion_cost: Some("5".to_owned()),
-        ..Traits::default()
+        ..NamedPodTraits::default()
     };
-    let a = Traits { node: Some(Place::Nowhere), phase: Some(Phase::Unknown), ..Traits::default() };
-    let c = Traits { sidecar_restarts: Some(2), ..Traits::default() };
+    let a = NamedPodTraits {
+        node: Some(NodeBinding::Unbound),
+        phase: Some(PodPhase::Unknown),
+        ..NamedPodTraits::default()
+    };
+    let c = NamedPodTraits { sidecar_restarts: Some(2), ..NamedPodTraits::default() };
     let expected = [("b", b), ("a", a), ("c", c)].map(|(name, traits)| (name.to_owned(), traits));
     assert_eq!(naming.names, expected);
-    assert_eq!(case.steps[0].operation, Operation::new(Scale { target: target("replicaset", "web"), replicas: 2 }));
+    assert_eq!(case.steps[0].operation, Operation::new(ScaleStep { target: target("replicaset", "web"), replicas: 2 }));
     assert_eq!(case.steps[0].expect.as_ref().unwrap().to_string(), "a,b or a,c");
-    let (kind, pods) = case.steps[1].operation.moves().unwrap();
+    let (kind, pods) = case.steps[1].operation.pod_operation().unwrap();
     assert_eq!(kind, PodOperation::Fail);
-    assert_eq!((pods.names.join(","), pods.count), ("b,a".to_owned(), Count::Exactly(2)));
+    assert_eq!((pods.names.join(","), pods.count), ("b,a".to_owned(), CountSpec::Exactly(2)));
 }
 
 #[test]
-fn the_short_form_of_a_replica_set_stands_for_a_manifest() {
+fn short_replicaset_expands_to_manifest() {
     let short = "replicaset: {name: web, replicas: 2, image: \"app:1\", minReadySeconds: 5, podLabels: {tier: front}, owner: configmap/family}";
     let case = read(&format!("description: x\ngiven:\n  - {short}\nsteps:\n  - scale: 1\n"));
-    let Change::Object(manifest) = case.given[0].operation.change() else { panic!() };
+    let DeclaredChange::Object(manifest) = case.given[0].operation.change() else { panic!() };
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "family", "controller": true});
     assert_eq!(manifest["metadata"], json!({"name": "web", "ownerReferences": [owner]}));
     let template = json!({"metadata": {"labels": {"app": "web", "tier": "front"}},
@@ -103,73 +112,73 @@ fn the_short_form_of_a_replica_set_stands_for_a_manifest() {
 }
 
 #[test]
-fn the_short_form_of_a_deployment_has_configs() {
+fn short_deployment_expands_env_from() {
     let short = "deployment: {name: web, image: \"app:1\", envFrom: [configmap/c, secret/s]}";
     let case = read(&format!("description: x\ngiven:\n  - {short}\nsteps:\n  - scale: 1\n"));
-    let Change::Object(manifest) = case.given[0].operation.change() else { panic!() };
+    let DeclaredChange::Object(manifest) = case.given[0].operation.change() else { panic!() };
     let sources = json!([{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "s"}}]);
     assert_eq!(manifest["spec"]["template"]["spec"]["containers"][0]["envFrom"], sources);
 }
 
 #[test]
-fn a_name_is_the_area_and_the_file() {
+fn case_name_is_area_and_file() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../cases");
     assert_eq!(load_one(&root.join("undo/previous.yaml")).unwrap().name, "undo/previous");
 }
 
 #[rstest]
-#[case::scale("scale: 12", Operation::new(Scale { target: target("deployment", "web"), replicas: 12 }))]
-#[case::scale_named("scale: {deployment: web, replicas: 0}", Operation::new(Scale { target: target("deployment", "web"), replicas: 0 }))]
-#[case::scale_a_set("scale: {replicaset: rs1, replicas: 5}", Operation::new(Scale { target: target("replicaset", "rs1"), replicas: 5 }))]
-#[case::pause("pause: web", Operation::new(Pause("web".to_owned())))]
-#[case::pause_the_only("pause: {}", Operation::new(Pause("web".to_owned())))]
-#[case::resume_the_only("resume:", Operation::new(Resume("web".to_owned())))]
-#[case::restart("restart: {deployment: web}", Operation::new(Restart("web".to_owned())))]
-#[case::undo("undo: {}", Operation::new(Undo { deployment: "web".to_owned(), to_revision: 0 }))]
-#[case::undo_to("undo: {toRevision: 2}", Operation::new(Undo { deployment: "web".to_owned(), to_revision: 2 }))]
-#[case::advance("advance: 1h 30m", Operation::new(Advance::For(Duration::from_secs(5400))))]
-#[case::delete("delete: pod/a", Operation::new(Delete { target: target("pod", "a"), cascade: Cascade::Background }))]
+#[case::scale("scale: 12", Operation::new(ScaleStep { target: target("deployment", "web"), replicas: 12 }))]
+#[case::scale_named("scale: {deployment: web, replicas: 0}", Operation::new(ScaleStep { target: target("deployment", "web"), replicas: 0 }))]
+#[case::scale_a_set("scale: {replicaset: rs1, replicas: 5}", Operation::new(ScaleStep { target: target("replicaset", "rs1"), replicas: 5 }))]
+#[case::pause("pause: web", Operation::new(PauseStep("web".to_owned())))]
+#[case::pause_only_deployment("pause: {}", Operation::new(PauseStep("web".to_owned())))]
+#[case::resume_only_deployment("resume:", Operation::new(ResumeStep("web".to_owned())))]
+#[case::restart("restart: {deployment: web}", Operation::new(RestartStep("web".to_owned())))]
+#[case::undo("undo: {}", Operation::new(UndoStep { deployment: "web".to_owned(), to_revision: 0 }))]
+#[case::undo_to("undo: {toRevision: 2}", Operation::new(UndoStep { deployment: "web".to_owned(), to_revision: 2 }))]
+#[case::advance("advance: 1h 30m", Operation::new(AdvanceStep::For(Duration::from_secs(5400))))]
+#[case::delete("delete: pod/a", Operation::new(DeleteStep { target: target("pod", "a"), cascade: Cascade::Background }))]
 #[case::delete_orphan(
     "delete: {target: deployment/web, cascade: orphan}",
-    Operation::new(Delete { target: target("deployment", "web"), cascade: Cascade::Orphan }))]
+    Operation::new(DeleteStep { target: target("deployment", "web"), cascade: Cascade::Orphan }))]
 #[case::patch(
     "patch: {target: replicaset/rs2, type: json, patch: [{op: remove, path: /a}]}",
-    Operation::new(Patch { target: target("replicaset", "rs2"), kind: PatchKind::Json, patch: json!([{"op": "remove", "path": "/a"}]) }))]
+    Operation::new(PatchStep { target: target("replicaset", "rs2"), kind: PatchKind::Json, patch: json!([{"op": "remove", "path": "/a"}]) }))]
 #[case::patch_strategic(
     "patch: {target: deployment/web, patch: {spec: {paused: true}}}",
-    Operation::new(Patch { target: target("deployment", "web"), kind: PatchKind::Strategic, patch: json!({"spec": {"paused": true}}) }))]
-#[case::ready("ready: {pods: all}", Operation::new(Ready(Pods::default())))]
+    Operation::new(PatchStep { target: target("deployment", "web"), kind: PatchKind::Strategic, patch: json!({"spec": {"paused": true}}) }))]
+#[case::ready("ready: {pods: all}", Operation::new(ReadyStep(PodSelection::default())))]
 #[case::ready_of(
     "ready: {pods: 2, of: {revision: 1, deployment: web}, atomic: true}",
-    Operation::new(Ready(Pods {
-        deployment: Some("web".to_owned()), revision: Some(1), count: Count::Exactly(2), atomic: true, ..Pods::default()
+    Operation::new(ReadyStep(PodSelection {
+        deployment: Some("web".to_owned()), revision: Some(1), count: CountSpec::Exactly(2), atomic: true, ..PodSelection::default()
     })))]
-#[case::terminate("terminate: {pods: 1}", Operation::new(Terminate(Pods { count: Count::Exactly(1), ..Pods::default() })))]
-fn forms_of_a_step(#[case] step: &str, #[case] expected: Operation) {
+#[case::terminate("terminate: {pods: 1}", Operation::new(TerminateStep(PodSelection { count: CountSpec::Exactly(1), ..PodSelection::default() })))]
+fn reads_syntaxes_of_steps(#[case] step: &str, #[case] expected: Operation) {
     assert_eq!(operation(step), expected);
 }
 
 #[rstest]
-#[case("decision: rs1 5 -> 4, do: [{scale: 4}]", Some(1), DecidedWhat::Resized { from: 5, to: 4 })]
-#[case("decision: web/rs2 created, do: [{pause: web}]", Some(2), DecidedWhat::Created(None))]
-#[case("decision: rs2 created 3, do: [{pause: web}]", Some(2), DecidedWhat::Created(Some(3)))]
-#[case("decision: rs1 deleted, do: [{pause: web}]", Some(1), DecidedWhat::Deleted)]
-#[case("decision: web revision=2, do: [{pause: web}]", None, DecidedWhat::Revision(2))]
-fn moments_of_a_decision(#[case] during: &str, #[case] set: Option<u32>, #[case] what: DecidedWhat) {
+#[case("decision: rs1 5 -> 4, do: [{scale: 4}]", Some(1), DecisionKind::Resized { from: 5, to: 4 })]
+#[case("decision: web/rs2 created, do: [{pause: web}]", Some(2), DecisionKind::Created(None))]
+#[case("decision: rs2 created 3, do: [{pause: web}]", Some(2), DecisionKind::Created(Some(3)))]
+#[case("decision: rs1 deleted, do: [{pause: web}]", Some(1), DecisionKind::Deleted)]
+#[case("decision: web revision=2, do: [{pause: web}]", None, DecisionKind::Revision(2))]
+fn reads_decisions_of_during(#[case] during: &str, #[case] set: Option<u32>, #[case] kind: DecisionKind) {
     let case = read(&text(&format!("  - set: {{image: \"app:2\"}}\n    during: {{{during}}}")));
-    let Some(During { moment: Moment::Decision(decided), steps }) = &case.steps[0].during else { panic!() };
-    assert_eq!((decided.deployment.as_str(), decided.set, decided.what), ("web", set, what));
+    let Some(During { point: InjectionPoint::Decision(decided), steps }) = &case.steps[0].during else { panic!() };
+    assert_eq!((decided.deployment.as_str(), decided.set, decided.kind), ("web", set, kind));
     assert_eq!(steps.len(), 1);
 }
 
 #[test]
-fn a_kind_is_held_with_steps_or_without() {
+fn reads_held_watch_with_and_without_steps() {
     let case = read(&text(
         "  - scale: 12\n    during: {held: replicasets, do: [{scale: 8}]}\n  - scale: 3\n    during: {held: pods}",
     ));
-    let held = |at: usize| case.steps[at].during.as_ref().map(|during| (during.moment.clone(), during.steps.len()));
-    assert_eq!(held(0), Some((Moment::Held("replicasets".to_owned()), 1)));
-    assert_eq!(held(1), Some((Moment::Held("pods".to_owned()), 0)));
+    let held = |at: usize| case.steps[at].during.as_ref().map(|during| (during.point.clone(), during.steps.len()));
+    assert_eq!(held(0), Some((InjectionPoint::HeldWatch("replicasets".to_owned()), 1)));
+    assert_eq!(held(1), Some((InjectionPoint::HeldWatch("pods".to_owned()), 0)));
 }
 
 #[rstest]
@@ -184,16 +193,16 @@ fn a_kind_is_held_with_steps_or_without() {
 #[case("{watch: pods, event: 4, action: expire}", "event 4 of pods: then forgotten")]
 #[case("{watch: pods, event: 3, action: {old: 2}}", "event 3 of pods: then a list that is 2 events old")]
 #[case("{watch: pods, event: 2, action: repeat}", "event 2 of pods: twice")]
-fn faults(#[case] fault: &str, #[case] expected: &str) {
+fn reads_faults(#[case] fault: &str, #[case] expected: &str) {
     let case = read(&text(&format!("  - scale: 5\n    fault: {fault}")));
-    assert_eq!(crate::driver::between::fault(case.steps[0].fault.as_ref().unwrap()), expected);
+    assert_eq!(crate::driver::fault_text::describe_fault(case.steps[0].fault.as_ref().unwrap()), expected);
 }
 
 #[test]
-fn a_subject_is_stopped_and_started() {
+fn reads_subject_stop_and_start() {
     let case = read(&text("  - subject: stop\n  - scale: 5\n  - subject: start"));
-    let lives: Vec<_> = case.steps.iter().map(|step| step.operation.life()).collect();
-    assert_eq!(lives, [Some(Life::Stop), None, Some(Life::Start)]);
+    let lives: Vec<_> = case.steps.iter().map(|step| step.operation.process_action()).collect();
+    assert_eq!(lives, [Some(ProcessAction::Stop), None, Some(ProcessAction::Start)]);
 }
 
 fn target(kind: &str, name: &str) -> Target {
@@ -201,25 +210,25 @@ fn target(kind: &str, name: &str) -> Target {
 }
 
 #[test]
-fn set_takes_a_container_and_variables() {
+fn set_reads_container_and_variables() {
     let operation = operation("set: {container: app, env: {A: \"1\"}}");
-    let set = operation.get::<Set>().unwrap();
+    let set = operation.downcast::<SetStep>().unwrap();
     assert_eq!((set.container.as_deref(), &set.image), (Some("app"), &None));
     assert_eq!(set.env.get("A").map(String::as_str), Some("1"));
 }
 
 #[test]
-fn together_holds_steps() {
+fn together_reads_nested_steps() {
     let operation = operation("together: [{scale: 5}, {set: {image: \"app:3\"}}]");
-    assert_eq!(operation.inner().len(), 2);
+    assert_eq!(operation.nested_steps().len(), 2);
 }
 
 #[test]
-fn the_short_form_stands_for_a_manifest() {
+fn short_deployment_expands_to_manifest() {
     let short = "deployment: {name: api, replicas: 4, image: \"app:1\", maxSurge: 1, maxUnavailable: 25%, minReadySeconds: 5, \
                  progressDeadlineSeconds: 60, revisionHistoryLimit: 2, paused: true, annotations: {a: b}, labels: {c: d}}";
     let case = read(&format!("description: x\ngiven:\n  - {short}\nsteps:\n  - pause: api\n"));
-    let Change::Object(manifest) = case.given[0].operation.change() else { panic!() };
+    let DeclaredChange::Object(manifest) = case.given[0].operation.change() else { panic!() };
     assert_eq!(
         *manifest,
         json!({
@@ -246,22 +255,22 @@ fn the_short_form_stands_for_a_manifest() {
 #[rstest]
 #[case::unknown_field("  - scale: {replica: 3}", "unknown field `replica`")]
 #[case::unknown_operation("  - scael: 3", "unknown field `scael`")]
-#[case::only_expected("  - expect: {alive: []}", "a step without an operation")]
-#[case::nobody_named("  - pods: {}", "`pods` names none")]
-#[case::node_too_late("  - pods: {name: {a: {node: n1}}}", "`node` is only allowed with `bindings: held`")]
+#[case::expect_alone("  - expect: {alive: []}", "a step without an operation")]
+#[case::no_pods_named("  - pods: {}", "`pods` names none")]
+#[case::node_without_held_bindings("  - pods: {name: {a: {node: n1}}}", "`node` is only allowed with `bindings: held`")]
 #[case::unknown_trait("  - pods: {name: {a: {restart: 3}}}", "unknown field `restart`")]
 #[case::unknown_phase("  - pods: {name: {a: {phase: running}}}", "a phase cannot be `running`")]
-#[case::ready_when("  - pods: {name: {a: {ready: {since: 2h}}}}", "`2h` has no sign")]
-#[case::ready_how("  - pods: {name: {a: {ready: {}}}}", "ready since when?")]
-#[case::unnamed("  - scale: 1\n    expect: {alive: [a]}", "no pod is called `a`")]
-#[case::unnamed_moved("  - fail: {pods: [a]}", "no pod is called `a`")]
-#[case::expected_how("  - scale: 1\n    expect: {}", "who is expected?")]
-#[case::expected_of_many("  - ready: {pods: all}\n    expect: {alive: []}", "`expect` is for one step")]
+#[case::ready_without_sign("  - pods: {name: {a: {ready: {since: 2h}}}}", "`2h` has no sign")]
+#[case::ready_without_time("  - pods: {name: {a: {ready: {}}}}", "ready since when?")]
+#[case::unknown_pod_expected("  - scale: 1\n    expect: {alive: [a]}", "no pod is called `a`")]
+#[case::unknown_pod_moved("  - fail: {pods: [a]}", "no pod is called `a`")]
+#[case::empty_expect("  - scale: 1\n    expect: {}", "who is expected?")]
+#[case::expect_beside_many_steps("  - ready: {pods: all}\n    expect: {alive: []}", "`expect` is for one step")]
 #[case::no_such_set("  - scale: {replicaset: wep, replicas: 1}", "unknown ReplicaSet `wep`")]
 #[case::scaled_twice("  - scale: {deployment: web, replicaset: rs1, replicas: 1}", "`scale` scales one thing")]
 #[case::no_such_owner("  - replicaset: {name: x, image: x, owner: family}", "`family` is not an owner")]
 #[case::advance_to("  - advance: {to: 6s, since: x}", "no step before this has the label `x`")]
-#[case::advance_by_half("  - advance: {to: 6s}", "`advance` needs both `to` and `since`")]
+#[case::advance_without_since("  - advance: {to: 6s}", "`advance` needs both `to` and `since`")]
 #[case::word("  - undo", "a step must be a mapping")]
 #[case::two_operations("  - scale: 3\n    pause: web", "two operations in one step: `scale` and `pause`")]
 #[case::no_operation("  - {}", "a step without an operation")]
@@ -284,8 +293,8 @@ fn the_short_form_stands_for_a_manifest() {
 #[case::no_unit("  - advance: 10", "a duration has a unit")]
 #[case::no_duration("  - advance: soon", "`soon` is not a duration")]
 #[case::a_lifetime("  - advance: 100years", "the duration is too long")]
-#[case::refused_node("  - ready: {pods: 1}\n    refused: {message: x}", "`ready` cannot be refused")]
-#[case::refused_how("  - scale: 1\n    refused: {}", "refused without a message")]
+#[case::refused_operation_of_nodes("  - ready: {pods: 1}\n    refused: {message: x}", "`ready` cannot be refused")]
+#[case::refused_without_message("  - scale: 1\n    refused: {}", "refused without a message")]
 #[case::together_of_one("  - together: [{scale: 1}]", "`together` takes two steps or more")]
 #[case::together_in_together(
     "  - together: [{scale: 1}, {together: []}]",
@@ -295,8 +304,11 @@ fn the_short_form_stands_for_a_manifest() {
     "  - scale: {deployment: api, replicas: 1}\n  - deployment: {name: api, image: x}",
     "Deployment `api` does not exist yet"
 )]
-#[case::which("  - deployment: {name: api, image: x}\n  - scale: 1", "the step does not say which Deployment")]
-#[case::whose_pods(
+#[case::ambiguous_deployment(
+    "  - deployment: {name: api, image: x}\n  - scale: 1",
+    "the step does not say which Deployment"
+)]
+#[case::ambiguous_pods(
     "  - deployment: {name: api, image: x}\n  - ready: {pods: 1}",
     "the step does not say of which Deployment"
 )]
@@ -319,25 +331,28 @@ fn the_short_form_stands_for_a_manifest() {
     "  - apply: {apiVersion: v1, kind: Secret, metadata: {name: x, namespace: y}}",
     "a case cannot choose its namespace"
 )]
-#[case::no_decision("  - scale: 1\n    during: {decision: rs1 up, do: [{scale: 2}]}", "`rs1 up` is not a decision")]
+#[case::malformed_decision(
+    "  - scale: 1\n    during: {decision: rs1 up, do: [{scale: 2}]}",
+    "`rs1 up` is not a decision"
+)]
 #[case::idle_decision(
     "  - scale: 1\n    during: {decision: rs1 5 -> 5, do: [{scale: 2}]}",
     "`rs1 5 -> 5` decides nothing"
 )]
 #[case::no_replica_set("  - scale: 1\n    during: {decision: r1 5 -> 4, do: [{scale: 2}]}", "`r1` is not a ReplicaSet")]
-#[case::whose_decision(
+#[case::ambiguous_decision(
     "  - scale: 1\n    during: {decision: api/rs1 5 -> 4, do: [{scale: 2}]}",
     "unknown Deployment `api`"
 )]
-#[case::during_what("  - scale: 1\n    during: {do: [{scale: 2}]}", "`during` without `decision` or `held`")]
+#[case::during_without_point("  - scale: 1\n    during: {do: [{scale: 2}]}", "`during` without `decision` or `held`")]
 #[case::during_both(
     "  - scale: 1\n    during: {decision: rs1 5 -> 4, held: pods, do: []}",
     "`during` with `decision` and `held`"
 )]
-#[case::during_nothing("  - scale: 1\n    during: {decision: rs1 5 -> 4, do: []}", "`during` does nothing")]
+#[case::during_without_steps("  - scale: 1\n    during: {decision: rs1 5 -> 4, do: []}", "`during` does nothing")]
 #[case::during_without_do("  - scale: 1\n    during: {decision: rs1 5 -> 4}", "`during` without `do`")]
-#[case::held_by_several("  - ready: {pods: all}\n    during: {held: pods}", "`held` on a step of several steps")]
-#[case::held_what("  - scale: 1\n    during: {held: replicaset}", "what is held cannot be `replicaset`")]
+#[case::held_beside_many_steps("  - ready: {pods: all}\n    during: {held: pods}", "`held` on a step of several steps")]
+#[case::unknown_held_kind("  - scale: 1\n    during: {held: replicaset}", "what is held cannot be `replicaset`")]
 #[case::during_in_during(
     "  - scale: 1\n    during: {held: pods, do: [{scale: 2, during: {held: pods}}]}",
     "`during` is not allowed here"
@@ -348,8 +363,8 @@ fn the_short_form_stands_for_a_manifest() {
     "  - scale: 1\n    during: {held: pods, do: [{advance: 1s}]}",
     "`advance` is not allowed inside `together`"
 )]
-#[case::fault_where("  - scale: 1\n    fault: {action: crash}", "`fault` without `write` or `watch`")]
-#[case::fault_how("  - scale: 1\n    fault: {write: 1, of: replicasets}", "`fault` without `action`")]
+#[case::fault_without_place("  - scale: 1\n    fault: {action: crash}", "`fault` without `write` or `watch`")]
+#[case::fault_without_action("  - scale: 1\n    fault: {write: 1, of: replicasets}", "`fault` without `action`")]
 #[case::fault_twice(
     "  - scale: 1\n    fault: {write: 1, watch: pods, action: crash}",
     "`fault` with `write` and `watch`"
@@ -394,11 +409,11 @@ fn the_short_form_stands_for_a_manifest() {
 )]
 #[case::never_started("  - subject: stop", "the subject stays stopped")]
 #[case::started_twice("  - subject: start", "the subject runs already")]
-#[case::fault_of_nobody(
+#[case::fault_while_stopped(
     "  - subject: stop\n  - scale: 1\n    fault: {}\n  - subject: start",
     "`fault` while the subject is stopped"
 )]
-fn a_mistake_in_a_step(#[case] steps: &str, #[case] expected: &str) {
+fn reports_mistake_in_step(#[case] steps: &str, #[case] expected: &str) {
     let found = findings(&text(steps));
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].split_once(": ").unwrap().1, expected);
@@ -413,7 +428,7 @@ fn a_mistake_in_a_step(#[case] steps: &str, #[case] expected: &str) {
 #[case::not_held("description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - terminate: {pods: all}\n", &["5: `terminate` without held terminations"])]
 #[case::controllers("description: x\ncontrollers: [daemonset]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: a controller cannot be `daemonset`"])]
 #[case::nodes_and_held_bindings("description: x\nnodes: [a]\nbindings: held\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: `nodes` is not allowed with `bindings: held`"])]
-#[case::which_set("description: x\ngiven:\n  - replicaset: {name: a, image: x}\n  - replicaset: {name: b, image: x}\nsteps:\n  - pods: {name: {c: {ready: true}}}\n", &["6: the pods of which ReplicaSet?"])]
+#[case::ambiguous_replica_set("description: x\ngiven:\n  - replicaset: {name: a, image: x}\n  - replicaset: {name: b, image: x}\nsteps:\n  - pods: {name: {c: {ready: true}}}\n", &["6: the pods of which ReplicaSet?"])]
 #[case::tags_twice("description: x\ntags: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: duplicate tag `a`"])]
 #[case::nodes_twice("description: x\nnodes: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: duplicate node `a`"])]
 #[case::duplicate_key("description: x\ndescription: y\n", &["2: duplicate field `description`"])]
@@ -421,7 +436,7 @@ fn a_mistake_in_a_step(#[case] steps: &str, #[case] expected: &str) {
 #[case::every_mistake_at_once(
     "description: x\ngiven:\n  - deployment: {name: web, imagine: x}\nsteps:\n  - scale: -1\n  - pause: wep\n",
     &["3: the deployment has no `image`", "3: unknown field `imagine`", "5: the number of replicas cannot be -1", "6: unknown Deployment `wep`"])]
-fn a_mistake_in_a_case(#[case] text: &str, #[case] expected: &[&str]) {
+fn reports_mistake_in_case(#[case] text: &str, #[case] expected: &[&str]) {
     assert_eq!(findings(text), expected);
 }
 
@@ -429,12 +444,12 @@ fn a_mistake_in_a_case(#[case] text: &str, #[case] expected: &[&str]) {
 #[case("  - scale: -1\n    refused: {message: must be}")]
 #[case("  - deployment: {name: web, image: x, maxSurge: 0, maxUnavailable: 0}\n    refused: {message: may not be 0}")]
 #[case("  - undo: {}\n    refused: {message: no rollout history}")]
-fn what_a_server_must_refuse_may_be_wrong(#[case] steps: &str) {
+fn accepts_invalid_values_in_refused_step(#[case] steps: &str) {
     assert_eq!(findings(&text(steps)), Vec::<String>::new());
 }
 
 #[test]
-fn findings_show_the_line_and_a_caret() {
+fn diagnostics_show_line_and_caret() {
     let error = parse("cases/x.yaml", "x", &text("  - scale: {replicsa: 3}\n  - undo: {}")).unwrap_err();
     assert_snapshot!(error.to_string(), @r#"
     error: unknown field `replicsa`
@@ -457,7 +472,7 @@ fn findings_show_the_line_and_a_caret() {
 }
 
 #[test]
-fn paths_that_hold_nothing_are_named() {
+fn reports_paths_without_cases() {
     let none = find(&[PathBuf::from("no/such/path")]).unwrap_err();
     assert_eq!(none.to_string(), "no/such/path does not exist; name a case file or a folder of them");
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/case");

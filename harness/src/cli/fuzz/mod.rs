@@ -1,46 +1,46 @@
-//! `lockstep fuzz`: random programs on two controllers, until they differ.
+//! `lockstep fuzz`: plays random programs on two controllers until they differ.
 //!
-//! Programs are played in batches, each batch on one side and then on the other. What differs is
-//! played again with other seeds; where that is not explained by chance it is made smaller and
-//! written as a case.
+//! Programs are played in batches, each batch on one controller and then on the other. A program on
+//! which they differ is repeated with other seeds. If chance does not explain the difference, the
+//! program is shrunk and written as a case.
 //!
-//! * `stage` plays programs, `assess` judges what came of it, `hunting` repeats and shrinks them,
-//!   `found` writes the case.
+//! * `program_runner` plays programs, `assessment` judges the plays, `triage` repeats and shrinks
+//!   programs, `case_writer` writes cases.
 
-mod assess;
-mod found;
-pub(super) mod hunting;
-pub(super) mod stage;
+mod assessment;
+mod case_writer;
+pub(super) mod program_runner;
+pub(super) mod triage;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::again::Typed;
 use super::out::{note, say};
-use super::place::Place;
-use super::reporter::Notes;
+use super::play_args::PlayArgs;
+use super::reporter::NotesReporter;
+use super::rerun_command::CommandLine;
 use super::sharding::Sharding;
-use super::{CliError, places};
-use crate::campaign::{Cause, Searched, Shard};
+use super::{CliError, output_paths};
+use crate::campaign::{FindingSummary, SearchResult, Shard};
 use crate::clock::{self, Instant};
 use crate::cluster::SiteName;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::recording::Recording;
 use crate::report;
-use crate::run::Events;
-use crate::search::{About, Area, Areas, Hunt, Look, Played, said};
-use crate::subject::Spec;
+use crate::run::Subscribers;
+use crate::search::{Area, Areas, Focus, Fuzzer, PlayedProgram, SearchFinding, describe_repeats};
+use crate::subject::SubjectSpec;
 use crate::supervise::Interrupt;
-use assess::{Assessed, assess};
-use found::{Writer, write_program};
-use hunting::{confirmed, repeated, shrunk};
-use stage::{OnSetup, Stage};
+use assessment::{Assessment, assess};
+use case_writer::{CaseWriter, write_program};
+use program_runner::{ProgramRunner, SetupRunner};
+use triage::{confirm_on, repeat, shrink};
 
-/// How many programs are played on one side before the other's turn.
+/// How many programs are played on one controller before the other.
 const BATCH: usize = 64;
-/// How often it is said how far the search is.
-const SAID: Duration = Duration::from_secs(20);
+/// How often progress is printed.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(20);
 
 /// Search for a program on which two controllers differ.
 ///
@@ -51,7 +51,7 @@ const SAID: Duration = Duration::from_secs(20);
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    place: Place,
+    play_args: PlayArgs,
     /// The controller to test.
     #[arg(help_heading = "Subject", long, default_value = "ours")]
     subject: String,
@@ -84,68 +84,69 @@ pub(super) struct Arguments {
     sharding: Sharding,
 }
 
-pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
-    arguments.place.site = arguments.place.site.or(SiteName::Sim);
-    if arguments.place.site.cluster() != SiteName::Sim {
+pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
+    arguments.play_args.cluster_args = arguments.play_args.cluster_args.with_default(SiteName::Sim);
+    if arguments.play_args.cluster_args.cluster() != SiteName::Sim {
         let why = "fuzz plays on --cluster sim only; --confirm plays what it finds on another";
         return Err(CliError::Usage(why.to_owned()));
     }
-    let mut specs = vec![arguments.subject.parse::<Spec>()?];
+    let mut specs = vec![arguments.subject.parse::<SubjectSpec>()?];
     let against = match arguments.against.as_deref() {
         Some("none") => None,
         Some(against) => Some(against.parse()?),
-        None => built(&specs[0]),
+        None => default_reference(&specs[0]),
     };
     specs.splice(0..0, against);
-    arguments.place.check(&[], &specs)?;
-    places::folder("--out", Some(&arguments.out))?;
-    places::folder("--cases", arguments.cases.as_deref())?;
+    arguments.play_args.check(&[], &specs)?;
+    output_paths::check_folder("--out", Some(&arguments.out))?;
+    output_paths::check_folder("--cases", arguments.cases.as_deref())?;
     arguments.sharding.check()?;
     let results = arguments.sharding.results_of_search(typed);
-    let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
+    let setup = arguments.play_args.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
     let since = clock::instant();
     let within = arguments.within;
     let is_over =
-        move || within.is_some_and(|within| since.elapsed() >= within) || Interrupt::of_process().cause().is_some();
-    let stage = OnSetup { setup: &setup, specs: &specs, is_over: &is_over };
-    let ours = OnSetup { setup: &setup, specs: &[Spec::Ours], is_over: &is_over };
-    let hunt = Hunt::new(arguments.sharding.shard().seed(arguments.place.seed), &Areas::only(&arguments.only));
-    let mut search = Search { arguments: &arguments, typed, specs: &specs, stage, ours, hunt, since };
+        move || within.is_some_and(|within| since.elapsed() >= within) || Interrupt::for_process().cause().is_some();
+    let runner = SetupRunner { setup: &setup, specs: &specs, is_over: &is_over };
+    let ours = SetupRunner { setup: &setup, specs: &[SubjectSpec::Ours], is_over: &is_over };
+    let fuzzer = Fuzzer::new(arguments.sharding.shard().seed(arguments.play_args.seed), &Areas::only(&arguments.only));
+    let mut search = Search { arguments: &arguments, typed, specs: &specs, runner, ours, fuzzer, since };
     let ended = search.run().await;
     setup.close_programs().await;
-    let searched = search.searched();
+    let searched = search.result();
     searched.lines().iter().for_each(|line| say!("{line}"));
-    if let (Some(results), Ok(()), None) = (results, &ended, Interrupt::of_process().cause()) {
-        results.take(serde_json::to_string(&searched).expect("texts and numbers can be written as JSON"));
+    if let (Some(results), Ok(()), None) = (results, &ended, Interrupt::for_process().cause()) {
+        results.add(serde_json::to_string(&searched).expect("texts and numbers can be written as JSON"));
         results.write(&[searched.outcome()], since.elapsed().as_secs_f64())?;
     }
     ended.map(|()| searched.outcome())
 }
 
-/// Upstream, where it can be played in virtual time as it is: nothing is built that was not asked
-/// for.
-fn built(subject: &Spec) -> Option<Spec> {
-    let upstream = Spec::Upstream(None);
+/// Upstream as the reference, if it is already built for virtual time. Nothing is built unless the
+/// user asks for it.
+fn default_reference(subject: &SubjectSpec) -> Option<SubjectSpec> {
+    let upstream = SubjectSpec::Upstream(None);
     let why = match upstream.not_built() {
         None => return Some(upstream),
         Some(why) => why,
     };
-    let ours = if *subject == Spec::Ours { "" } else { ", and --against ours compares with Lockstep's own controller" };
+    let ours =
+        if *subject == SubjectSpec::Ours { "" } else { ", and --against ours compares with Lockstep's own controller" };
     note!("the invariants alone are checked: {why}{ours}");
     None
 }
 
-/// A search under way.
+/// A running search.
 struct Search<'a> {
     arguments: &'a Arguments,
-    typed: &'a Typed,
-    /// The controller to compare with, if any, and the subject.
-    specs: &'a [Spec],
-    stage: OnSetup<'a>,
-    /// Where Lockstep's own controller is played, which steers the search, unless it is one of the
+    typed: &'a CommandLine,
+    /// The reference controller, if any, and the subject.
+    specs: &'a [SubjectSpec],
+    runner: SetupRunner<'a>,
+    /// Runs Lockstep's own controller, which guides the search, unless it is already one of the
     /// two.
-    ours: OnSetup<'a>,
-    hunt: Hunt,
+    ours: SetupRunner<'a>,
+    fuzzer: Fuzzer,
     since: Instant,
 }
 
@@ -157,28 +158,29 @@ impl Search<'_> {
             (None, None) => self.shard().share(1_000),
         };
         let mut said = clock::instant();
-        let enough = |search: &Self| search.arguments.first && search.hunt.real() > 0;
-        while self.hunt.played() < most && self.stage.goes_on() && !enough(self) {
-            // Every program is in one shard, so that none is played in two.
-            let (shard, size) = (self.shard(), BATCH.min(most - self.hunt.played()));
-            let (about, programs) = self.hunt.batch(size, |program| shard.has_text(&program.text("")));
-            let all = self.stage.once(about, programs).await?;
-            let side = self.specs.iter().position(|spec| *spec == Spec::Ours);
-            let shown = if side.is_none() { self.shown(about, &all).await? } else { Vec::new() };
-            let ours = |at: usize| side.map_or_else(|| shown.get(at), |side| all[at].sides.get(side))?.as_ref();
-            let assessed = assess(&all, ours, self.stage.setup.lanes.get())?;
-            for (played, Assessed { answer, shown }) in all.into_iter().zip(assessed) {
-                self.hunt.learn(&played.program, shown);
+        let enough = |search: &Self| search.arguments.first && search.fuzzer.real_causes() > 0;
+        while self.fuzzer.programs_played() < most && self.runner.can_continue() && !enough(self) {
+            // Each program is in exactly one shard.
+            let (shard, size) = (self.shard(), BATCH.min(most - self.fuzzer.programs_played()));
+            let (focus, programs) = self.fuzzer.batch(size, |program| shard.has_text(&program.text("")));
+            let all = self.runner.once(focus, programs).await?;
+            let side = self.specs.iter().position(|spec| *spec == SubjectSpec::Ours);
+            let ours = if side.is_none() { self.play_ours(focus, &all).await? } else { Vec::new() };
+            let recording_of_ours =
+                |at: usize| side.map_or_else(|| ours.get(at), |side| all[at].sides.get(side))?.as_ref();
+            let assessed = assess(&all, recording_of_ours, self.runner.setup.lanes.get())?;
+            for (played, Assessment { answer, feedback }) in all.into_iter().zip(assessed) {
+                self.fuzzer.learn(&played.program, feedback);
                 if let Some(folder) = &self.arguments.cases {
-                    write_program(folder, &played.program, self.hunt.played(), &self.made_by())?;
+                    write_program(folder, &played.program, self.fuzzer.programs_played(), &self.origin())?;
                 }
-                if let Some(look) = self.hunt.look(played, answer)
-                    && self.stage.goes_on()
+                if let Some(look) = self.fuzzer.examine(played, answer)
+                    && self.runner.can_continue()
                 {
-                    self.differs(look).await?;
+                    self.investigate(look).await?;
                 }
             }
-            if said.elapsed() >= SAID {
+            if said.elapsed() >= PROGRESS_INTERVAL {
                 said = clock::instant();
                 self.progress();
             }
@@ -186,77 +188,85 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What Lockstep's own controller does with each program.
-    async fn shown(&self, about: About, all: &[Played]) -> Result<Vec<Option<Recording>>, CliError> {
+    /// Play each program on Lockstep's own controller.
+    async fn play_ours(&self, focus: Focus, all: &[PlayedProgram]) -> Result<Vec<Option<Recording>>, CliError> {
         let cases: Vec<_> = all.iter().map(|played| Arc::clone(&played.case)).collect();
-        let sides = self.ours.play(about, &cases, &[0]).await?;
+        let sides = self.ours.play(focus, &cases, &[0]).await?;
         Ok(sides.into_iter().flatten().map(|plays| plays.into_iter().next().flatten()).collect())
     }
 
-    /// A difference of a cause that was not seen before: is it chance, how small does it get; write
-    /// it down.
-    async fn differs(&mut self, look: Look) -> Result<(), CliError> {
+    /// Investigate a difference with a new cause: rule out chance, shrink the program, and write it
+    /// as a case.
+    async fn investigate(&mut self, look: SearchFinding) -> Result<(), CliError> {
         let cause = look.cause();
-        let other = self.specs[0].to_string();
-        let repeats = repeated(&self.stage, &look.played).await?;
+        let reference = self.specs[0].to_string();
+        let repeats = repeat(&self.runner, &look.run).await?;
         if repeats.is_chance() {
-            self.hunt.found(cause, None);
+            self.fuzzer.record_cause(cause, None);
             return Ok(());
         }
-        note!("program {}: {cause}; making it smaller", self.hunt.played());
-        let (small, ended) = shrunk(&self.stage, look).await;
-        if self.hunt.shrunk(cause, &small.cause()) {
+        note!("program {}: {cause}; making it smaller", self.fuzzer.programs_played());
+        let (small, ended) = shrink(&self.runner, look).await;
+        if self.fuzzer.merge_cause(cause, &small.cause()) {
             return ended;
         }
-        let again = match ended {
-            Ok(()) => repeated(&self.stage, &small.played).await,
+        let rerun = match ended {
+            Ok(()) => repeat(&self.runner, &small.run).await,
             Err(error) => Err(error),
         };
-        let words = match &again {
+        let words = match &rerun {
             Ok(repeats) if repeats.is_chance() => {
-                self.hunt.found(small.cause(), None);
+                self.fuzzer.record_cause(small.cause(), None);
                 return Ok(());
             }
-            Ok(repeats) => said(*repeats, &other),
-            // What is known must not be lost, even if it is not as small as it could be.
+            Ok(repeats) => describe_repeats(*repeats, &reference),
+            // Keep the finding even if shrinking was interrupted.
             Err(_) => {
-                format!("{}; then the search was interrupted, and it may not be the smallest", said(repeats, &other))
+                format!(
+                    "{}; then the search was interrupted, and it may not be the smallest",
+                    describe_repeats(repeats, &reference)
+                )
             }
         };
         let path = self.write(&small, &words)?;
-        self.hunt.found(small.cause(), Some(path));
-        again?;
+        self.fuzzer.record_cause(small.cause(), Some(path));
+        rerun?;
         if let Some(site) = self.arguments.confirm {
-            let differs = confirmed(&self.arguments.place, site, &small.played, self.specs).await?;
+            let differs = confirm_on(&self.arguments.play_args, site, &small.run, self.specs).await?;
             say!("  on {site}: {}", if differs { "the controllers differ too" } else { "no difference" });
         }
         say!("");
         Ok(())
     }
 
-    /// Write a difference as a case and show it.
-    fn write(&self, small: &Look, words: &str) -> Result<PathBuf, CliError> {
-        let writer = Writer { typed: self.typed, specs: self.specs, out: &self.arguments.out };
-        let path = writer.write(small, &format!("{}; {words}", self.made_by()))?;
+    /// Write a difference as a case and print it.
+    fn write(&self, small: &SearchFinding, words: &str) -> Result<PathBuf, CliError> {
+        let writer = CaseWriter { typed: self.typed, specs: self.specs, out: &self.arguments.out };
+        let path = writer.write(small, &format!("{}; {words}", self.origin()))?;
         let judgement = &small.differing.judgement;
-        say!("{}", report::failure(judgement, &writer.again(&path), super::reporter::colour()));
+        say!("{}", report::failure(judgement, &writer.rerun(&path), super::reporter::colour()));
         say!("  {words}");
         Ok(path)
     }
 
-    /// Which program was played last.
-    fn made_by(&self) -> String {
-        format!("seed {}, shard {}, program {}", self.arguments.place.seed, self.shard(), self.hunt.played())
+    /// The seed, shard and number of the last program.
+    fn origin(&self) -> String {
+        format!(
+            "seed {}, shard {}, program {}",
+            self.arguments.play_args.seed,
+            self.shard(),
+            self.fuzzer.programs_played()
+        )
     }
 
     fn progress(&self) {
-        let (kept, seen) = self.hunt.size();
+        let (kept, seen) = self.fuzzer.size();
         let seconds = self.since.elapsed().as_secs().max(1);
-        let a_minute = u64::try_from(self.hunt.played()).unwrap_or(u64::MAX) * 60 / seconds;
+        let a_minute = u64::try_from(self.fuzzer.programs_played()).unwrap_or(u64::MAX) * 60 / seconds;
         note!(
             "{} programs in {seconds} s, {a_minute} a minute; {seen} kinds of behaviour in {kept} of them; {} causes of a difference",
-            self.hunt.played(),
-            self.hunt.real()
+            self.fuzzer.programs_played(),
+            self.fuzzer.real_causes()
         );
     }
 
@@ -264,18 +274,18 @@ impl Search<'_> {
         self.arguments.sharding.shard()
     }
 
-    /// What came of it so far.
-    fn searched(&self) -> Searched {
-        let found = self.hunt.causes().iter().map(|(cause, found)| {
+    /// The result so far.
+    fn result(&self) -> SearchResult {
+        let found = self.fuzzer.causes().iter().map(|(cause, found)| {
             let file = found.path.as_ref().map_or_else(String::new, |path| path.display().to_string());
-            (cause.clone(), Cause { programs: found.programs, file, is_chance: found.path.is_none() })
+            (cause.clone(), FindingSummary { programs: found.programs, file, is_chance: found.path.is_none() })
         });
-        Searched {
+        SearchResult {
             item: self.shard().index() as usize - 1,
-            seed: self.arguments.place.seed,
-            programs: self.hunt.played(),
-            inconclusive: self.hunt.unknown().clone(),
-            found: found.collect(),
+            seed: self.arguments.play_args.seed,
+            programs: self.fuzzer.programs_played(),
+            inconclusive: self.fuzzer.unknown().clone(),
+            findings: found.collect(),
         }
     }
 }

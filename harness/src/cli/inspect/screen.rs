@@ -1,8 +1,8 @@
-//! The terminal while a recording is looked at: keys in, a view out.
+//! The terminal interface of `lockstep inspect`.
 //!
-//! It is given back on every way out: at the end and at an error when [`Screen`] is dropped, in a
-//! panic by a hook, and at a signal, because waiting for a key ends ten times a second to ask
-//! whether there was one. A process that is ended by force says its last words to the same effect.
+//! The terminal is restored on every exit: when [`Screen`] is dropped, by a hook in a panic, and
+//! after a signal, because waiting for a key ends ten times a second to check for one. A forced
+//! exit restores the terminal, too.
 
 use std::io;
 use std::time::Duration;
@@ -10,21 +10,21 @@ use std::time::Duration;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::inspect::{Inspected, Move, View};
-use crate::outcome::Cause;
+use crate::inspect::{FrameView, Inspection, Navigation};
+use crate::outcome::InterruptCause;
 use crate::supervise::Interrupt;
 
-/// How long a signal may wait for a key.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long to wait for a key before checking for a signal.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The terminal as a screen.
 struct Screen(DefaultTerminal);
 
 impl Screen {
     fn open() -> io::Result<Self> {
-        // Also installs the hook for panics.
+        // This also installs the panic hook.
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
-        Interrupt::of_process().at_last(ratatui::restore);
+        Interrupt::for_process().on_forced_exit(ratatui::restore);
         Ok(Self(terminal))
     }
 }
@@ -35,63 +35,63 @@ impl Drop for Screen {
     }
 }
 
-/// What a key asks for.
+/// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    /// Another frame.
-    Go(Move),
-    /// The end.
+enum KeyAction {
+    /// Go to another frame.
+    Go(Navigation),
+    /// End the command.
     Quit,
-    /// The end, as by SIGINT.
+    /// End the command as SIGINT does.
     Interrupt,
 }
 
-/// Show a recording until somebody has seen enough.
-pub(super) fn show(inspected: &Inspected) -> io::Result<()> {
+/// Show a recording until the user quits.
+pub(super) fn show(inspected: &Inspection) -> io::Result<()> {
     let mut screen = Screen::open()?;
     let mut at = inspected.start();
-    let interrupt = Interrupt::of_process();
+    let interrupt = Interrupt::for_process();
     let mut is_stale = true;
     while interrupt.cause().is_none() {
         if is_stale {
             screen.0.draw(|frame| {
-                let view = View::of(inspected, at, frame.area().as_size());
+                let view = FrameView::of(inspected, at, frame.area().as_size());
                 frame.render_widget(&view, frame.area());
             })?;
             is_stale = false;
         }
-        if !event::poll(PATIENCE)? {
+        if !event::poll(POLL_INTERVAL)? {
             continue;
         }
-        let asked = match event::read()? {
-            Event::Key(key) if key.kind != KeyEventKind::Release => asked(key),
+        let action = match event::read()? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => key_action(key),
             Event::Resize(..) => {
                 is_stale = true;
                 None
             }
             _ => None,
         };
-        match asked {
-            Some(Asked::Go(towards)) => (at, is_stale) = (inspected.go(at, towards), true),
-            Some(Asked::Quit) => break,
-            Some(Asked::Interrupt) => interrupt.raise(Cause::Interrupt),
+        match action {
+            Some(KeyAction::Go(towards)) => (at, is_stale) = (inspected.go(at, towards), true),
+            Some(KeyAction::Quit) => break,
+            Some(KeyAction::Interrupt) => interrupt.raise(InterruptCause::Interrupt),
             None => {}
         }
     }
     Ok(())
 }
 
-fn asked(key: KeyEvent) -> Option<Asked> {
+fn key_action(key: KeyEvent) -> Option<KeyAction> {
     Some(match key.code {
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Asked::Interrupt,
-        KeyCode::Char('q') | KeyCode::Esc => Asked::Quit,
-        KeyCode::Right | KeyCode::Char('l') => Asked::Go(Move::StepForward),
-        KeyCode::Left | KeyCode::Char('h') => Asked::Go(Move::StepBack),
-        KeyCode::Down | KeyCode::Char('j') => Asked::Go(Move::VersionForward),
-        KeyCode::Up | KeyCode::Char('k') => Asked::Go(Move::VersionBack),
-        KeyCode::Home | KeyCode::Char('g') => Asked::Go(Move::First),
-        KeyCode::End | KeyCode::Char('G') => Asked::Go(Move::Last),
-        KeyCode::Char('w') => Asked::Go(Move::Wrong),
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => KeyAction::Interrupt,
+        KeyCode::Char('q') | KeyCode::Esc => KeyAction::Quit,
+        KeyCode::Right | KeyCode::Char('l') => KeyAction::Go(Navigation::StepForward),
+        KeyCode::Left | KeyCode::Char('h') => KeyAction::Go(Navigation::StepBack),
+        KeyCode::Down | KeyCode::Char('j') => KeyAction::Go(Navigation::VersionForward),
+        KeyCode::Up | KeyCode::Char('k') => KeyAction::Go(Navigation::VersionBack),
+        KeyCode::Home | KeyCode::Char('g') => KeyAction::Go(Navigation::First),
+        KeyCode::End | KeyCode::Char('G') => KeyAction::Go(Navigation::Last),
+        KeyCode::Char('w') => KeyAction::Go(Navigation::Wrong),
         _ => return None,
     })
 }
@@ -103,12 +103,12 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case(KeyCode::Right, KeyModifiers::NONE, Some(Asked::Go(Move::StepForward)))]
-    #[case(KeyCode::Up, KeyModifiers::NONE, Some(Asked::Go(Move::VersionBack)))]
-    #[case(KeyCode::Char('q'), KeyModifiers::NONE, Some(Asked::Quit))]
-    #[case(KeyCode::Char('c'), KeyModifiers::CONTROL, Some(Asked::Interrupt))]
+    #[case(KeyCode::Right, KeyModifiers::NONE, Some(KeyAction::Go(Navigation::StepForward)))]
+    #[case(KeyCode::Up, KeyModifiers::NONE, Some(KeyAction::Go(Navigation::VersionBack)))]
+    #[case(KeyCode::Char('q'), KeyModifiers::NONE, Some(KeyAction::Quit))]
+    #[case(KeyCode::Char('c'), KeyModifiers::CONTROL, Some(KeyAction::Interrupt))]
     #[case(KeyCode::Char('c'), KeyModifiers::NONE, None)]
-    fn keys(#[case] code: KeyCode, #[case] modifiers: KeyModifiers, #[case] expected: Option<Asked>) {
-        assert_eq!(asked(KeyEvent::new(code, modifiers)), expected);
+    fn key_maps_to_action(#[case] code: KeyCode, #[case] modifiers: KeyModifiers, #[case] expected: Option<KeyAction>) {
+        assert_eq!(key_action(KeyEvent::new(code, modifiers)), expected);
     }
 }

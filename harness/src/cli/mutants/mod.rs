@@ -1,7 +1,7 @@
-//! `lockstep mutants`: wrong controllers on the simulated cluster, to see that each is found out
-//! and that each case can say no.
+//! `lockstep mutants`: plays the mutant bank on the simulated cluster, to prove that every mutant
+//! fails a case, and that every case can fail.
 //!
-//! `search` plays them on random programs instead of on the cases.
+//! `search` plays the mutants on random programs instead of cases.
 
 mod search;
 
@@ -12,20 +12,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::on_threads::on_threads;
 use super::out::{self, note, say};
-use super::select::{Selection, blessed};
-use super::{CliError, places};
+use super::parallel::run_in_parallel;
+use super::select::{CaseSelection, load_golden};
+use super::{CliError, output_paths};
 use crate::case::Case;
 use crate::clock;
-use crate::controllers::{Controller, Controllers};
+use crate::controllers::{Controller, ControllerSet};
 use crate::golden::GoldenTimelines;
 use crate::mutants::{Exceptions, Matrix, Mutant};
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{RunOutcome, Verdict};
 use crate::run::FileError;
-use crate::runner::{Simulation, simulated};
-use crate::subject::virtual_time::Pool;
-use crate::subject::{ClusterControllers, Spec, bank, with_mutant};
+use crate::runner::{Simulation, simulate};
+use crate::subject::virtual_time::ProgramPool;
+use crate::subject::{ClusterControllers, SubjectSpec, list_mutants, with_mutant};
 use crate::supervise::Interrupt;
 use crate::verdict;
 
@@ -33,7 +33,7 @@ use crate::verdict;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    selection: Selection,
+    selection: CaseSelection,
     /// Only mutants whose name contains this text; may be given several times.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
@@ -68,19 +68,19 @@ pub(super) struct Arguments {
     outcomes: Option<PathBuf>,
 }
 
-/// What each simulated cluster begins with.
-struct Ground<'a> {
+/// The options of each simulated cluster.
+struct SimulationOptions<'a> {
     controllers: &'a ClusterControllers,
-    /// Kept from case to case.
-    programs: Pool,
-    /// How many threads play.
+    /// Upstream's programs, which keep running from case to case.
+    programs: ProgramPool,
+    /// The number of threads that play.
     jobs: usize,
 }
 
-impl Ground<'_> {
-    /// A simulated cluster for whoever brings these controllers.
-    fn simulation(&self, under_test: Controllers, seed: u64) -> Simulation {
-        let (interrupt, programs) = (Interrupt::of_process(), self.programs.clone());
+impl SimulationOptions<'_> {
+    /// A simulated cluster without these controllers, which the subject brings.
+    fn simulation(&self, under_test: ControllerSet, seed: u64) -> Simulation {
+        let (interrupt, programs) = (Interrupt::for_process(), self.programs.clone());
         let cluster_controllers = self.controllers.clone();
         let simulation = Simulation::new(under_test, BUDGET);
         Simulation { seed, interrupt, programs, cluster_controllers, ..simulation }
@@ -88,56 +88,61 @@ impl Ground<'_> {
 }
 
 /// The verdicts on one mutant, by case.
-type Row = Vec<(String, Verdict)>;
+type CaseVerdicts = Vec<(String, Verdict)>;
 
 /// How long a step may take to settle, in virtual time.
 const BUDGET: Duration = Duration::from_secs(20);
-/// What threads that play cases are called.
-const PLAYER: &str = "player";
+/// The name of the threads that play cases.
+const PLAYER_THREAD: &str = "player";
 /// The stack of a thread that plays cases, in bytes.
-const STACK: usize = 16 << 20;
+const STACK_BYTES: usize = 16 << 20;
 
-pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
-    let mut mutants = bank();
+pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
+    let mut mutants = list_mutants();
     if mutants.is_empty() {
-        let how = "this build has no wrong controllers: `cargo mutants-bank`, or build with --features mutants";
+        let how = "this build has no mutants: `cargo mutants-bank`, or build with --features mutants";
         return Err(CliError::Usage(how.to_owned()));
     }
     let wanted = |mutant: &Mutant| arguments.only.iter().any(|text| mutant.name.contains(text.as_str()));
     mutants.retain(|mutant| arguments.only.is_empty() || wanted(mutant));
     if arguments.list {
-        mutants.iter().for_each(|mutant| say!("{:32} {:11} it {}", mutant.name, mutant.of.as_str(), mutant.does));
-        return Ok(Outcome::Conformant);
+        mutants
+            .iter()
+            .for_each(|mutant| say!("{:32} {:11} it {}", mutant.name, mutant.controller.as_str(), mutant.behaviour));
+        return Ok(RunOutcome::Conformant);
     }
-    arguments.cluster_controllers.check(&[Spec::Ours])?;
+    arguments.cluster_controllers.check(&[SubjectSpec::Ours])?;
     let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, NonZero::get)).max(1);
-    let ground = Ground { controllers: &arguments.cluster_controllers, programs: Pool::default(), jobs };
-    let exceptions = exceptions(arguments)?;
-    places::file("--outcomes", arguments.outcomes.as_deref())?;
+    let options =
+        SimulationOptions { controllers: &arguments.cluster_controllers, programs: ProgramPool::default(), jobs };
+    let exceptions = read_exceptions(arguments)?;
+    output_paths::check_file("--outcomes", arguments.outcomes.as_deref())?;
     if arguments.search {
-        mutants.retain(|mutant| mutant.of != Controller::ConfigRestart);
+        mutants.retain(|mutant| mutant.controller != Controller::ConfigRestart);
         mutants.retain(|mutant| !exceptions.survivors.contains_key(&mutant.name));
         silence_players();
-        return search::execute(arguments, &ground, mutants).await;
+        return search::execute(arguments, &options, mutants).await;
     }
     let cases = arguments.selection.cases()?;
-    let cases =
-        cases.into_iter().map(|case| Ok((blessed(&case)?, Arc::new(case)))).collect::<Result<Vec<_>, CliError>>()?;
+    let cases = cases
+        .into_iter()
+        .map(|case| Ok((load_golden(&case)?, Arc::new(case))))
+        .collect::<Result<Vec<_>, CliError>>()?;
     let began = clock::instant();
     silence_players();
-    let right = right(&cases, &ground, arguments)?;
+    let right = play_unchanged(&cases, &options, arguments)?;
     let wrong: Vec<&String> =
         right.iter().filter(|(_, verdict)| *verdict != Verdict::Conformant).map(|(case, _)| case).collect();
-    if let Some(cause) = Interrupt::of_process().cause() {
+    if let Some(cause) = Interrupt::for_process().cause() {
         return Err(CliError::Interrupted(cause));
     }
     if !wrong.is_empty() {
-        say!("the right controller is not conformant on {wrong:?}: what these say of wrong ones means nothing");
-        return Ok(Outcome::NonConformant);
+        say!("the unchanged controller is not conformant on {wrong:?}, so their verdicts on mutants mean nothing");
+        return Ok(RunOutcome::NonConformant);
     }
-    note!("the right controller: {} cases in {:.1} s", cases.len(), began.elapsed().as_secs_f64());
-    let rows = rows(arguments, &ground, &mutants, &cases)?;
-    if let Some(cause) = Interrupt::of_process().cause() {
+    note!("the unchanged controller: {} cases in {:.1} s", cases.len(), began.elapsed().as_secs_f64());
+    let rows = play_mutants(arguments, &options, &mutants, &cases)?;
+    if let Some(cause) = Interrupt::for_process().cause() {
         let done = rows.iter().filter(|row| !row.is_empty()).count();
         note!("{done} of {} mutants were played to the end", mutants.len());
         return Err(CliError::Interrupted(cause));
@@ -149,55 +154,60 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> 
     faults.iter().for_each(|fault| say!("! {fault}"));
     let (killed, all) = matrix.killed();
     say!("{killed} of {all} mutants killed, {} cases, {:.0} s", cases.len(), began.elapsed().as_secs_f64());
-    Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
+    Ok(if faults.is_empty() { RunOutcome::Conformant } else { RunOutcome::NonConformant })
 }
 
-/// A wrong controller may panic. It then counts as a subject that ended, and nothing is printed.
+/// Do not print panics of mutants. A mutant that panics counts as a subject that ended.
 fn silence_players() {
-    let tell = std::panic::take_hook();
+    let print_panic = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if std::thread::current().name() != Some(PLAYER) {
-            tell(panic);
+        if std::thread::current().name() != Some(PLAYER_THREAD) {
+            print_panic(panic);
         }
     }));
 }
 
-/// The outcomes of the right controller, on a thread of its own: that of a command has a runtime
-/// already.
-fn right(cases: &[(GoldenTimelines, Arc<Case>)], ground: &Ground<'_>, arguments: &Arguments) -> Result<Row, CliError> {
+/// The verdicts on the unchanged controller. Played on another thread, because the thread of the
+/// command already runs a runtime.
+fn play_unchanged(
+    cases: &[(GoldenTimelines, Arc<Case>)],
+    options: &SimulationOptions<'_>,
+    arguments: &Arguments,
+) -> Result<CaseVerdicts, CliError> {
     let failed = |source| FileError::File { path: arguments.exceptions.clone(), source };
     std::thread::scope(|scope| {
-        let playing = player().spawn_scoped(scope, || play(cases, ground, None, false)).map_err(failed)?;
+        let playing =
+            player_thread().spawn_scoped(scope, || play_cases(cases, options, None, false)).map_err(failed)?;
         let played = playing.join();
-        Ok(played.map_err(|_| failed(std::io::Error::other("the right controller cannot be played: a bug")))?)
+        Ok(played.map_err(|_| failed(std::io::Error::other("the unchanged controller cannot be played: a bug")))?)
     })
 }
 
-/// A thread that plays cases.
-fn player() -> std::thread::Builder {
-    std::thread::Builder::new().name(PLAYER.to_owned()).stack_size(STACK)
+/// The builder of a thread that plays cases.
+fn player_thread() -> std::thread::Builder {
+    std::thread::Builder::new().name(PLAYER_THREAD.to_owned()).stack_size(STACK_BYTES)
 }
 
-/// The outcomes of each mutant, several mutants at a time.
-fn rows(
+/// The verdicts on each mutant, with several mutants in parallel.
+fn play_mutants(
     arguments: &Arguments,
-    ground: &Ground<'_>,
+    options: &SimulationOptions<'_>,
     mutants: &[Mutant],
     cases: &[(GoldenTimelines, Arc<Case>)],
-) -> Result<Vec<Row>, CliError> {
+) -> Result<Vec<CaseVerdicts>, CliError> {
     let file = arguments.outcomes.as_ref();
     let failed = |source| FileError::File { path: file.cloned().unwrap_or_default(), source };
-    let mut kept = file.map(File::create).transpose().map_err(failed)?;
-    let mut rows = vec![Row::new(); mutants.len()];
+    let mut outcomes_file = file.map(File::create).transpose().map_err(failed)?;
+    let mut rows = vec![CaseVerdicts::new(); mutants.len()];
     let work = |at: usize| {
-        let row = play(cases, ground, Some(&mutants[at]), arguments.quick);
-        Interrupt::of_process().cause().is_none().then_some(row)
+        let row = play_cases(cases, options, Some(&mutants[at]), arguments.quick);
+        Interrupt::for_process().cause().is_none().then_some(row)
     };
-    on_threads(player, ground.jobs, mutants.len(), work, |at, row| {
+    run_in_parallel(player_thread, options.jobs, mutants.len(), work, |at, row| {
         let name = &mutants[at].name;
         let killers = row.iter().filter(|(_, verdict)| *verdict == Verdict::NonConformant).count();
         note!("{name:32} killed by {killers} of {}", row.len());
-        if let Some(file) = &mut kept {
+        if let Some(file) = &mut outcomes_file {
             let lines = row.iter().map(|(case, verdict)| format!("{name}\t{case}\t{verdict}\n"));
             file.write_all(lines.collect::<String>().as_bytes()).map_err(failed)?;
         }
@@ -207,16 +217,25 @@ fn rows(
     Ok(rows)
 }
 
-/// The verdicts on the cases of a mutant's controller, on this thread; without a mutant, of the
-/// right controller on all of them.
-fn play(cases: &[(GoldenTimelines, Arc<Case>)], ground: &Ground<'_>, mutant: Option<&Mutant>, quick: bool) -> Row {
-    let mut row = Row::new();
-    for (golden, case) in cases.iter().filter(|(_, case)| mutant.is_none_or(|mutant| case.controllers.has(mutant.of))) {
+/// The verdicts of the cases of a mutant's controller, played on this thread. Without a mutant, the
+/// verdicts of all cases on the unchanged controller.
+fn play_cases(
+    cases: &[(GoldenTimelines, Arc<Case>)],
+    options: &SimulationOptions<'_>,
+    mutant: Option<&Mutant>,
+    quick: bool,
+) -> CaseVerdicts {
+    let mut row = CaseVerdicts::new();
+    for (golden, case) in
+        cases.iter().filter(|(_, case)| mutant.is_none_or(|mutant| case.controllers.has(mutant.controller)))
+    {
         let verdict = match mutant {
-            Some(mutant) => with_mutant(&mutant.name, || judged(golden, case, ground)).unwrap_or(Verdict::Inconclusive),
-            None => judged(golden, case, ground),
+            Some(mutant) => {
+                with_mutant(&mutant.name, || judge_case(golden, case, options)).unwrap_or(Verdict::Inconclusive)
+            }
+            None => judge_case(golden, case, options),
         };
-        if Interrupt::of_process().cause().is_some() {
+        if Interrupt::for_process().cause().is_some() {
             break;
         }
         row.push((case.name.clone(), verdict));
@@ -227,14 +246,14 @@ fn play(cases: &[(GoldenTimelines, Arc<Case>)], ground: &Ground<'_>, mutant: Opt
     row
 }
 
-fn judged(golden: &GoldenTimelines, case: &Arc<Case>, ground: &Ground<'_>) -> Verdict {
-    match simulated(case, &Spec::Ours, &ground.simulation(case.controllers.clone(), 0)) {
+fn judge_case(golden: &GoldenTimelines, case: &Arc<Case>, options: &SimulationOptions<'_>) -> Verdict {
+    match simulate(case, &SubjectSpec::Ours, &options.simulation(case.controllers.clone(), 0)) {
         Ok(recording) => verdict::judge(case, &recording, golden.for_server(&recording.header.cluster.version)).verdict,
         Err(_) => Verdict::Inconclusive,
     }
 }
 
-fn exceptions(arguments: &Arguments) -> Result<Exceptions, CliError> {
+fn read_exceptions(arguments: &Arguments) -> Result<Exceptions, CliError> {
     let path = &arguments.exceptions;
     let failed = |source| FileError::File { path: path.clone(), source };
     let text = std::fs::read_to_string(path).map_err(failed)?;

@@ -1,123 +1,126 @@
-//! Random programs for the mutant bank: how many does it take until a wrong controller is found,
-//! and how small does the case get?
+//! Plays random programs on the mutant bank, to measure how many programs find a mutant and how
+//! small the case gets.
 //!
-//! Each program is played on upstream once and on every mutant that was not found yet. What counts
-//! is what counts for `fuzz`: a difference that no chance of upstream's explains.
+//! Each program is played on upstream once and on every mutant that has not been found yet. As for
+//! `fuzz`, only a difference that chance does not explain counts.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::fuzz::hunting::{repeated, shrunk};
-use super::super::fuzz::stage::{Plays, Stage};
-use super::super::on_threads::on_threads;
+use super::super::fuzz::program_runner::{Plays, ProgramRunner};
+use super::super::fuzz::triage::{repeat, shrink};
 use super::super::out::{self, note, say};
-use super::{Arguments, CliError, Ground};
+use super::super::parallel::run_in_parallel;
+use super::{Arguments, CliError, SimulationOptions};
 use crate::case::Case;
 use crate::clock::{self, Instant};
 use crate::mutants::Mutant;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::recording::Recording;
-use crate::runner::simulated;
-use crate::search::{About, Answer, Areas, Hunt, Look, Played, Program, Shown, differ};
-use crate::subject::{Spec, with_mutant};
+use crate::runner::simulate;
+use crate::search::{
+    Areas, CaseProgram, Feedback, Focus, Fuzzer, PlayedProgram, SearchFinding, SideComparison, compare,
+};
+use crate::subject::{SubjectSpec, with_mutant};
 use crate::supervise::Interrupt;
 
-/// How many programs are played on upstream before the mutants' turn.
+/// How many programs are played on upstream before the mutants.
 const BATCH: usize = 32;
 
-/// A mutant that was found.
-struct Found {
-    /// Which program showed it, from 1.
+/// How a mutant was found.
+struct Discovery {
+    /// The number of the program that showed it, from 1.
     program: usize,
-    /// How many steps the smallest case has.
+    /// The number of steps of the shrunk case.
     steps: usize,
-    /// How it differs.
+    /// The cause of the difference.
     cause: String,
-    /// When, since the beginning.
+    /// The time since the start of the search.
     after: Duration,
 }
 
 pub(super) async fn execute(
     arguments: &Arguments,
-    ground: &Ground<'_>,
+    options: &SimulationOptions<'_>,
     mutants: Vec<Mutant>,
-) -> Result<Outcome, CliError> {
-    let upstream: Spec = "upstream".parse()?;
+) -> Result<RunOutcome, CliError> {
+    let upstream: SubjectSpec = "upstream".parse()?;
     if let Some(why) = upstream.not_built() {
         return Err(CliError::Usage(format!("{why}; --search compares with it")));
     }
-    let table = Table { ground, upstream };
-    let mut hunt = Hunt::new(arguments.seed, &Areas::only(&[]));
+    let player = MutantPlayer { options, upstream };
+    let mut fuzzer = Fuzzer::new(arguments.seed, &Areas::only(&[]));
     let since = clock::instant();
-    let mut rows: Vec<(Mutant, Option<Found>)> = mutants.into_iter().map(|mutant| (mutant, None)).collect();
-    while hunt.played() < arguments.programs
+    let mut rows: Vec<(Mutant, Option<Discovery>)> = mutants.into_iter().map(|mutant| (mutant, None)).collect();
+    while fuzzer.programs_played() < arguments.programs
         && rows.iter().any(|(_, found)| found.is_none())
-        && Interrupt::of_process().cause().is_none()
+        && Interrupt::for_process().cause().is_none()
     {
-        round(&table, &mut hunt, &mut rows, since).await?;
+        play_batch(&player, &mut fuzzer, &mut rows, since).await?;
     }
-    ground.programs.close().await;
-    if let Some(cause) = Interrupt::of_process().cause() {
+    options.programs.close().await;
+    if let Some(cause) = Interrupt::for_process().cause() {
         return Err(CliError::Interrupted(cause));
     }
-    Ok(summary(&rows, &hunt, since))
+    Ok(summary(&rows, &fuzzer, since))
 }
 
-/// A batch of programs on upstream, and on each mutant that is left.
-async fn round(
-    table: &Table<'_>,
-    hunt: &mut Hunt,
-    rows: &mut [(Mutant, Option<Found>)],
+/// Play a batch of programs on upstream and on each remaining mutant.
+async fn play_batch(
+    player: &MutantPlayer<'_>,
+    fuzzer: &mut Fuzzer,
+    rows: &mut [(Mutant, Option<Discovery>)],
     since: Instant,
 ) -> Result<(), CliError> {
-    let before = hunt.played();
-    let (about, programs) = hunt.batch(BATCH, |_| true);
-    let cases: Vec<Arc<Case>> = programs.iter().filter_map(Program::case).collect();
-    let others = table.once(about, &cases, Side::Upstream)?;
-    let right = table.once(about, &cases, Side::Right)?;
-    let differs = |at: usize, subject: &Option<Recording>| match (&others[at], subject) {
-        (Some(other), Some(subject)) => match differ(&cases[at], Some(other), subject) {
-            Answer::Differs(differing) => Some(*differing),
-            Answer::Equal | Answer::Unknown(_) => None,
+    let before = fuzzer.programs_played();
+    let (focus, programs) = fuzzer.batch(BATCH, |_| true);
+    let cases: Vec<Arc<Case>> = programs.iter().filter_map(CaseProgram::case).collect();
+    let reference = player.play_once(focus, &cases, ComparedController::Upstream)?;
+    let right = player.play_once(focus, &cases, ComparedController::Unchanged)?;
+    let differs = |at: usize, subject: &Option<Recording>| match (&reference[at], subject) {
+        (Some(other), Some(subject)) => match compare(&cases[at], Some(other), subject) {
+            SideComparison::Differs(differing) => Some(*differing),
+            SideComparison::Equal | SideComparison::Unknown(_) => None,
         },
         _ => None,
     };
-    // What the right controller does as well finds no mutant.
+    // A difference that the unchanged controller has, too, does not count.
     let open: Vec<usize> = (0..cases.len()).filter(|at| differs(*at, &right[*at]).is_none()).collect();
-    let left = rows.iter_mut().filter(|(mutant, found)| found.is_none() && about.controllers().has(mutant.of));
-    for (mutant, found) in left {
-        let stage = OnMutant { table, mutant };
-        let mut subjects = table.once(about, &cases, Side::Wrong(mutant))?;
+    let remaining =
+        rows.iter_mut().filter(|(mutant, found)| found.is_none() && focus.controllers().has(mutant.controller));
+    for (mutant, found) in remaining {
+        let runner = MutantRunner { player, mutant };
+        let mut subjects = player.play_once(focus, &cases, ComparedController::Mutant(mutant))?;
         for at in &open {
             let Some(differing) = differs(*at, &subjects[*at]) else { continue };
-            let sides = vec![others[*at].clone(), subjects[*at].take()];
-            let played = Played { program: programs[*at].clone(), case: Arc::clone(&cases[*at]), sides };
-            if repeated(&stage, &played).await?.is_chance() {
+            let sides = vec![reference[*at].clone(), subjects[*at].take()];
+            let played = PlayedProgram { program: programs[*at].clone(), case: Arc::clone(&cases[*at]), sides };
+            if repeat(&runner, &played).await?.is_chance() {
                 continue;
             }
             let (program, after) = (before + at + 1, since.elapsed());
-            let (small, ended) = shrunk(&stage, Look { played, differing }).await;
+            let (small, ended) = shrink(&runner, SearchFinding { run: played, differing }).await;
             ended?;
-            let (steps, cause) = (small.played.program.size(), small.differing.cause);
+            let (steps, cause) = (small.run.program.size(), small.differing.cause);
             note!("{:32} found by program {program}: {steps} steps, {cause}", mutant.name);
-            *found = Some(Found { program, steps, cause, after });
+            *found = Some(Discovery { program, steps, cause, after });
             break;
         }
     }
     for (program, right) in programs.iter().zip(&right) {
-        hunt.learn(program, right.as_ref().map(|right| Shown::of(program, right)));
+        fuzzer.learn(program, right.as_ref().map(|right| Feedback::of(program, right)));
     }
     Ok(())
 }
 
-fn summary(rows: &[(Mutant, Option<Found>)], hunt: &Hunt, since: Instant) -> Outcome {
+fn summary(rows: &[(Mutant, Option<Discovery>)], fuzzer: &Fuzzer, since: Instant) -> RunOutcome {
     let mut table = format!("{:32} {:>8} {:>6} {:>8}  first difference\n", "mutant", "programs", "steps", "after");
     for (mutant, found) in rows {
         table += &match found {
-            Some(Found { program, steps, cause, after }) => {
+            Some(Discovery { program, steps, cause, after }) => {
                 format!("{:32} {program:>8} {steps:>6} {:>6} s  {cause}\n", mutant.name, after.as_secs())
             }
-            None => format!("{:32} {:>8}                  it {}\n", mutant.name, "-", mutant.does),
+            None => format!("{:32} {:>8}                  it {}\n", mutant.name, "-", mutant.behaviour),
         };
     }
     out::result(format_args!("{table}"));
@@ -128,51 +131,51 @@ fn summary(rows: &[(Mutant, Option<Found>)], hunt: &Hunt, since: Instant) -> Out
         "{} of {} mutants found in {} programs, {:.0} s; the median case has {median} steps",
         steps.len(),
         rows.len(),
-        hunt.played(),
+        fuzzer.programs_played(),
         since.elapsed().as_secs_f64()
     );
-    if steps.len() == rows.len() { Outcome::Conformant } else { Outcome::NonConformant }
+    if steps.len() == rows.len() { RunOutcome::Conformant } else { RunOutcome::NonConformant }
 }
 
-/// Where everything is played.
-struct Table<'a> {
-    ground: &'a Ground<'a>,
-    upstream: Spec,
+/// Plays cases on upstream, the unchanged controller and mutants.
+struct MutantPlayer<'a> {
+    options: &'a SimulationOptions<'a>,
+    upstream: SubjectSpec,
 }
 
-/// Who plays.
+/// The controller of a play.
 #[derive(Debug, Clone, Copy)]
-enum Side<'a> {
+enum ComparedController<'a> {
     /// Upstream.
     Upstream,
-    /// The controller as it is.
-    Right,
-    /// The controller with one rule changed.
-    Wrong(&'a Mutant),
+    /// Our unchanged controller.
+    Unchanged,
+    /// Our controller with one rule changed.
+    Mutant(&'a Mutant),
 }
 
-/// A mutant, compared with upstream.
-struct OnMutant<'a> {
-    table: &'a Table<'a>,
+/// Plays a mutant and upstream.
+struct MutantRunner<'a> {
+    player: &'a MutantPlayer<'a>,
     mutant: &'a Mutant,
 }
 
-impl Table<'_> {
-    /// Play each case with each seed on one side.
-    fn side(
+impl MutantPlayer<'_> {
+    /// Play each case with each seed on one controller.
+    fn play_side(
         &self,
-        about: About,
+        focus: Focus,
         cases: &[Arc<Case>],
         seeds: &[u64],
-        side: Side<'_>,
+        side: ComparedController<'_>,
     ) -> Result<Vec<Vec<Option<Recording>>>, CliError> {
         let mut all: Vec<Vec<Option<Recording>>> = cases.iter().map(|_| vec![None; seeds.len()]).collect();
         let place = |at: usize| (at / seeds.len(), at % seeds.len());
         let work = |at: usize| {
             let (case, seed) = place(at);
-            Some(self.play(about, &cases[case], seeds[seed], side))
+            Some(self.play(focus, &cases[case], seeds[seed], side))
         };
-        on_threads(super::player, self.ground.jobs, cases.len() * seeds.len(), work, |at, recording| {
+        run_in_parallel(super::player_thread, self.options.jobs, cases.len() * seeds.len(), work, |at, recording| {
             let (case, seed) = place(at);
             all[case][seed] = recording;
             Ok(())
@@ -180,35 +183,42 @@ impl Table<'_> {
         Ok(all)
     }
 
-    /// Play each case once on one side.
-    fn once(&self, about: About, cases: &[Arc<Case>], side: Side<'_>) -> Result<Vec<Option<Recording>>, CliError> {
-        let plays = self.side(about, cases, &[0], side)?;
+    /// Play each case once on one controller.
+    fn play_once(
+        &self,
+        focus: Focus,
+        cases: &[Arc<Case>],
+        side: ComparedController<'_>,
+    ) -> Result<Vec<Option<Recording>>, CliError> {
+        let plays = self.play_side(focus, cases, &[0], side)?;
         Ok(plays.into_iter().map(|plays| plays.into_iter().next().flatten()).collect())
     }
 
-    /// One play, on this thread.
-    fn play(&self, about: About, case: &Case, seed: u64, side: Side<'_>) -> Option<Recording> {
-        let simulation = self.ground.simulation(about.controllers(), seed);
+    /// Play a case on this thread.
+    fn play(&self, focus: Focus, case: &Case, seed: u64, side: ComparedController<'_>) -> Option<Recording> {
+        let simulation = self.options.simulation(focus.controllers(), seed);
         match side {
-            Side::Upstream => simulated(case, &self.upstream, &simulation).ok(),
-            Side::Right => simulated(case, &Spec::Ours, &simulation).ok(),
-            Side::Wrong(mutant) => with_mutant(&mutant.name, || simulated(case, &Spec::Ours, &simulation))?.ok(),
+            ComparedController::Upstream => simulate(case, &self.upstream, &simulation).ok(),
+            ComparedController::Unchanged => simulate(case, &SubjectSpec::Ours, &simulation).ok(),
+            ComparedController::Mutant(mutant) => {
+                with_mutant(&mutant.name, || simulate(case, &SubjectSpec::Ours, &simulation))?.ok()
+            }
         }
     }
 }
 
-impl Stage for OnMutant<'_> {
-    async fn play(&self, about: About, cases: &[Arc<Case>], seeds: &[u64]) -> Result<Plays, CliError> {
-        let others = self.table.side(about, cases, seeds, Side::Upstream)?;
-        let subjects = self.table.side(about, cases, seeds, Side::Wrong(self.mutant))?;
-        Ok(vec![others, subjects])
+impl ProgramRunner for MutantRunner<'_> {
+    async fn play(&self, focus: Focus, cases: &[Arc<Case>], seeds: &[u64]) -> Result<Plays, CliError> {
+        let reference = self.player.play_side(focus, cases, seeds, ComparedController::Upstream)?;
+        let subjects = self.player.play_side(focus, cases, seeds, ComparedController::Mutant(self.mutant))?;
+        Ok(vec![reference, subjects])
     }
 
     fn lanes(&self) -> usize {
-        self.table.ground.jobs
+        self.player.options.jobs
     }
 
-    fn goes_on(&self) -> bool {
-        Interrupt::of_process().cause().is_none()
+    fn can_continue(&self) -> bool {
+        Interrupt::for_process().cause().is_none()
     }
 }

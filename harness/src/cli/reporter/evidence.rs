@@ -1,33 +1,33 @@
-//! A folder for each play that is not conformant, with all that shows it.
+//! Writes a folder of evidence for each play that is not conformant.
 
 use std::path::{Path, PathBuf};
 
 use super::super::out::note;
 use super::is_good;
-use crate::course::Frames;
-use crate::private;
+use crate::private_fs;
 use crate::recording::{FileName, RecordingError};
 use crate::report;
-use crate::report::page::{Sheet, page};
-use crate::run::{Event, FileError, Judged, Subscriber};
+use crate::report::page::{CaseSection, page};
+use crate::run::{FileError, JudgedPlay, RunEvent, Subscriber};
+use crate::series::RecordingTrace;
 
-/// Keeps evidence below a folder.
-pub(super) struct Evidence {
+/// Writes evidence below a folder.
+pub(super) struct EvidenceReporter {
     folder: PathBuf,
 }
 
-impl Evidence {
+impl EvidenceReporter {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 }
 
-impl Subscriber for Evidence {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
+impl Subscriber for EvidenceReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
         match event {
-            Event::CaseJudged(judged) if !is_good(judged.judgement.outcome()) => {
-                let kept = keep(&self.folder, judged)?;
-                note!("the evidence is in {}", kept.display());
+            RunEvent::CaseJudged(judged) if !is_good(judged.judgement.outcome()) => {
+                let folder = write_evidence(&self.folder, judged)?;
+                note!("the evidence is in {}", folder.display());
                 Ok(())
             }
             _ => Ok(()),
@@ -35,13 +35,14 @@ impl Subscriber for Evidence {
     }
 }
 
-/// Keep all that shows a failure; the folder.
-fn keep(folder: &Path, judged: &Judged<'_>) -> Result<PathBuf, FileError> {
-    let Judged { judgement, expected, recording, again, took, output, .. } = *judged;
+/// Write the evidence of a play, and return its folder.
+fn write_evidence(folder: &Path, play: &JudgedPlay<'_>) -> Result<PathBuf, FileError> {
+    let JudgedPlay { judgement, expected, recording, rerun, took, output, .. } = *play;
     let case = judgement.case.split('/').map(FileName::of).collect::<PathBuf>();
     let folder = folder.join(FileName::of(&judgement.subject.name)).join(case);
     let path = folder.join("recording.ndjson");
-    let write = || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(&path)?)) };
+    let write =
+        || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private_fs::create(&path)?)) };
     write().map_err(|source| FileError::Recording { path: path.clone(), source })?;
     let header = &recording.header;
     let about = serde_json::json!({
@@ -55,15 +56,15 @@ fn keep(folder: &Path, judged: &Judged<'_>) -> Result<PathBuf, FileError> {
         "clusterControllers": judgement.cluster_controllers.as_ref().map(report::identity),
         "seed": header.seed,
         "started": header.started,
-        "repeat": again.repeat,
+        "repeat": rerun.repeat,
         "system": format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
     });
-    let frames = Frames::of(recording);
-    let sheet = Sheet { judgement, expected, again, took, frames: Some(&frames) };
+    let frames = RecordingTrace::of(recording);
+    let sheet = CaseSection { judgement, expected, rerun, took, frames: Some(&frames) };
     private_file(&folder.join("about.json"), &format!("{about:#}\n"))?;
     private_file(&folder.join("case.yaml"), &judgement.definition.source)?;
     private_file(&folder.join("happened.timeline"), &judgement.timeline.to_string())?;
-    private_file(&folder.join("report.txt"), &report::failure(judgement, again, false))?;
+    private_file(&folder.join("report.txt"), &report::failure(judgement, rerun, false))?;
     private_file(&folder.join("page.html"), &page(&judgement.case, &[sheet]))?;
     if let Some(expected) = expected {
         private_file(&folder.join("expected.timeline"), &expected.to_string())?;
@@ -76,5 +77,5 @@ fn keep(folder: &Path, judged: &Judged<'_>) -> Result<PathBuf, FileError> {
 
 /// Write a file that only this user can read.
 fn private_file(path: &Path, text: &str) -> Result<(), FileError> {
-    private::write(path, text.as_bytes()).map_err(|source| FileError::File { path: path.to_owned(), source })
+    private_fs::write(path, text.as_bytes()).map_err(|source| FileError::File { path: path.to_owned(), source })
 }

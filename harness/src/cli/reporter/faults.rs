@@ -1,38 +1,38 @@
-//! The faults of each case as they were tried, and in the end all of them in a table.
+//! Prints the faults of each case when they have been tried, and a table at the end.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::super::out::say;
 use super::human::colour;
 use crate::report::{self, FaultsSummary};
-use crate::run::{Event, FileError, Subscriber};
+use crate::run::{FileError, RunEvent, Subscriber};
 
-/// Prints.
-pub(in super::super) struct Faults {
+/// Prints the results of faults.
+pub(in super::super) struct FaultsReporter {
     json: bool,
     all: Mutex<Vec<FaultsSummary>>,
 }
 
-impl Faults {
-    /// For people, or as JSON.
+impl FaultsReporter {
+    /// Print text, or JSON.
     pub(in super::super) fn new(json: bool) -> Self {
         Self { json, all: Mutex::default() }
     }
 }
 
-impl Subscriber for Faults {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
+impl Subscriber for FaultsReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
         match *event {
-            Event::FaultsTried(of) if self.json => say!("{}", report::faults_json(of)),
-            Event::FaultsTried(of) => {
+            RunEvent::FaultsTried(of) if self.json => say!("{}", report::faults_json(of)),
+            RunEvent::FaultsTried(of) => {
                 say!("{}", report::faults(of, colour()));
                 self.all.lock().unwrap_or_else(PoisonError::into_inner).push(of.into());
             }
-            Event::RunEnded { .. } => {
+            RunEvent::RunEnded { .. } => {
                 let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
                 if !all.is_empty() {
                     say!("\n{}\n", report::faults_table(all.iter()));
-                    let failed = report::not_withstood(all.iter());
+                    let failed = report::list_failed_points(all.iter());
                     if !failed.is_empty() {
                         say!("{failed}\n");
                     }

@@ -1,44 +1,44 @@
-//! What a job of GitHub Actions shows: an annotation for each play that is not conformant, and the
-//! job's summary.
+//! Writes annotations for GitHub Actions, one for each play that is not conformant, and the summary
+//! of the job.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::out;
-use super::collected::Collected;
+use super::collector::Collector;
 use crate::report::github;
-use crate::run::{Event, FileError, Subscriber};
+use crate::run::{FileError, RunEvent, Subscriber};
 
-/// Writes annotations as they come, and the summary once.
-pub(super) struct GitHub {
-    collected: Arc<Collected>,
-    written: AtomicBool,
+/// Writes annotations during the run, and the summary once at its end.
+pub(super) struct GitHubReporter {
+    collected: Arc<Collector>,
+    is_written: AtomicBool,
 }
 
-impl GitHub {
-    pub(super) fn new(collected: Arc<Collected>) -> Self {
-        Self { collected, written: AtomicBool::default() }
+impl GitHubReporter {
+    pub(super) fn new(collected: Arc<Collector>) -> Self {
+        Self { collected, is_written: AtomicBool::default() }
     }
 }
 
-impl Subscriber for GitHub {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
+impl Subscriber for GitHubReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
         match event {
-            Event::CaseJudged(judged) => {
-                if let Some(annotation) = github::annotated(judged.judgement, judged.again) {
+            RunEvent::CaseJudged(judged) => {
+                if let Some(annotation) = github::case_annotation(judged.judgement, judged.rerun) {
                     out::command(&annotation);
                 }
                 Ok(())
             }
-            Event::RunEnded { cause, .. } if !self.written.swap(true, Ordering::Relaxed) => {
+            RunEvent::RunEnded { cause, .. } if !self.is_written.swap(true, Ordering::Relaxed) => {
                 let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY") else { return Ok(()) };
-                let state = self.collected.so_far();
-                let bad: Vec<_> = state.kept.iter().filter(|it| !it.is_good()).collect();
-                let told: Vec<_> =
-                    bad.iter().map(|it| github::Told { judgement: &it.judgement, again: &it.again }).collect();
-                let good = state.kept.len() - bad.len() + state.forgotten;
-                append(Path::new(&path), &github::job_summary(good, &told, *cause))
+                let state = self.collected.snapshot();
+                let bad: Vec<_> = state.plays.iter().filter(|it| !it.is_good()).collect();
+                let judged: Vec<_> =
+                    bad.iter().map(|it| github::JudgedCase { judgement: &it.judgement, rerun: &it.rerun }).collect();
+                let good = state.plays.len() - bad.len() + state.discarded;
+                append(Path::new(&path), &github::job_summary(good, &judged, *cause))
             }
             _ => Ok(()),
         }

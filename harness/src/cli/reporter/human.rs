@@ -1,155 +1,154 @@
-//! The results for people, on standard output.
+//! Prints the results as text on standard output.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::out::say;
-use super::collected::Collected;
+use super::collector::Collector;
 use super::is_good;
-use crate::outcome::Outcome;
-use crate::report::{self, PlaySummary, Tally};
-use crate::run::{Event, FileError, Judged, Subscriber};
+use crate::outcome::RunOutcome;
+use crate::report::{self, PlaySummary, PlayTally};
+use crate::run::{FileError, JudgedPlay, RunEvent, Subscriber};
 use crate::timeline::Timeline;
-use crate::verdict::{Blessing, Judgement, Verdict};
+use crate::verdict::{ComparisonBasis, Judgement, Verdict};
 
-/// What is printed besides the results themselves.
+/// The style of the text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Style {
-    /// Each play, beside what was expected where that is wanted; then what repeated plays have in
-    /// common, and a summary.
+pub(in super::super) enum HumanStyle {
+    /// Each play; then what repeated plays have in common, and a summary.
     Run {
-        /// Whether both timelines are shown beside each other.
+        /// Whether to print both timelines side by side.
         timelines: bool,
     },
-    /// Both timelines of each pair that differs, or of all; then a table and a summary.
+    /// Both timelines of pairs that differ, or of all pairs; then a table and a summary.
     Compare {
-        /// Whether those that do not differ are shown as well.
+        /// Whether to print pairs that do not differ, too.
         timelines: bool,
     },
-    /// Each recording.
+    /// The judgement of each recording.
     Judge,
 }
 
-/// Prints.
-pub(in super::super) struct Human {
-    style: Style,
-    collected: Arc<Collected>,
-    tally: Mutex<Tally>,
-    /// Of a comparison: all judgements.
+/// Prints results as text.
+pub(in super::super) struct HumanReporter {
+    style: HumanStyle,
+    collected: Arc<Collector>,
+    tally: Mutex<PlayTally>,
+    /// All judgements of a comparison.
     compared: Mutex<Vec<Judgement>>,
 }
 
-impl Human {
-    pub(super) fn new(style: Style, collected: Arc<Collected>) -> Self {
+impl HumanReporter {
+    pub(super) fn new(style: HumanStyle, collected: Arc<Collector>) -> Self {
         Self { style, collected, tally: Mutex::default(), compared: Mutex::default() }
     }
 
-    fn judged(&self, judged: &Judged<'_>) {
-        let judgement = judged.judgement;
+    fn print_play(&self, play: &JudgedPlay<'_>) {
+        let judgement = play.judgement;
         match self.style {
-            Style::Compare { .. } => return,
-            Style::Run { timelines } => {
-                let summary = PlaySummary::new(judgement, judged.golden, judged.seed);
+            HumanStyle::Compare { .. } => return,
+            HumanStyle::Run { timelines } => {
+                let summary = PlaySummary::new(judgement, play.golden, play.seed);
                 self.tally.lock().unwrap_or_else(PoisonError::into_inner).take(&summary);
-                if let (true, Some(expected)) = (timelines, judged.expected) {
-                    beside(judgement, expected);
+                if let (true, Some(expected)) = (timelines, play.expected) {
+                    print_side_by_side(judgement, expected);
                 }
             }
-            Style::Judge => {}
+            HumanStyle::Judge => {}
         }
-        if judged.brief && is_good(judgement.outcome()) {
+        if play.brief && is_good(judgement.outcome()) {
             return;
         }
         if is_good(judgement.outcome()) {
-            let took = judged.took.map_or_else(String::new, |took| format!("  {:.2} s", took.as_secs_f64()));
+            let took = play.took.map_or_else(String::new, |took| format!("  {:.2} s", took.as_secs_f64()));
             let which = report::outcome(judgement).map_or_else(String::new, |which| format!(", {which}"));
             say!("{:15} {} on {}{which}{took}", judgement.verdict.name(), judgement.case, judgement.subject.name);
         } else {
-            say!("{}\n", report::failure(judgement, judged.again, colour()));
+            say!("{}\n", report::failure(judgement, play.rerun, colour()));
         }
     }
 
-    fn compared(&self, titles: [&str; 2], judgements: [&Judgement; 2]) {
+    fn print_comparison(&self, titles: [&str; 2], judgements: [&Judgement; 2]) {
         let [first, second] = judgements;
-        let always = matches!(self.style, Style::Compare { timelines: true });
+        let always = matches!(self.style, HumanStyle::Compare { timelines: true });
         if always || second.verdict != Verdict::Conformant {
             let title = |title: &str, judgement: &Judgement| format!("{title} ({})", judgement.subject.title());
             let (a, b) = (title(titles[0], first), title(titles[1], second));
             say!("{}\n", first.case);
-            let a = report::Side { title: &a, timeline: &first.timeline };
-            let b = report::Side { title: &b, timeline: &second.timeline };
+            let a = report::TitledTimeline { title: &a, timeline: &first.timeline };
+            let b = report::TitledTimeline { title: &b, timeline: &second.timeline };
             say!("{}\n", report::side_by_side(a, b, width(), colour()));
         }
         let mut all = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
         all.extend(judgements.into_iter().cloned());
     }
 
-    fn ended(&self, outcomes: &[Outcome], left: Option<usize>, took: std::time::Duration) {
+    fn print_end(&self, outcomes: &[RunOutcome], unplayed: Option<usize>, took: std::time::Duration) {
         match self.style {
-            Style::Run { .. } => {
+            HumanStyle::Run { .. } => {
                 let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
                 tally.lines().iter().for_each(|line| say!("{line}"));
             }
-            Style::Compare { .. } => {
+            HumanStyle::Compare { .. } => {
                 let all = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
                 if !all.is_empty() {
                     say!("{}", report::table(&all, colour()));
                     say!("{}", report::totals(&all, colour()));
                 }
             }
-            Style::Judge => {}
+            HumanStyle::Judge => {}
         }
-        let left = left.map_or_else(String::new, |left| format!(", {left} not played"));
+        let unplayed = unplayed.map_or_else(String::new, |plays| format!(", {plays} not played"));
         match (self.style, outcomes) {
-            (Style::Judge, _) => {}
-            (_, []) => say!("nothing was judged{left}"),
-            (_, some) => say!("{}{left}", report::summary(some, took, colour())),
+            (HumanStyle::Judge, _) => {}
+            (_, []) => say!("nothing was judged{unplayed}"),
+            (_, some) => say!("{}{unplayed}", report::summary(some, took, colour())),
         }
-        let state = self.collected.so_far();
-        let list = report::not_conformant(state.kept.iter().map(|it| &it.judgement), colour());
-        // Where the only play has just been shown at length, there is nothing to list.
-        if !list.is_empty() && state.kept.len() + state.forgotten > 1 {
+        let state = self.collected.snapshot();
+        let list = report::list_not_conformant(state.plays.iter().map(|it| &it.judgement), colour());
+        // A list of one play would repeat its report.
+        if !list.is_empty() && state.plays.len() + state.discarded > 1 {
             say!("{list}");
         }
-        let causes = report::causes(state.kept.iter().map(|it| &it.judgement));
-        if !causes.is_empty() && !matches!(self.style, Style::Judge) {
+        let causes = report::common_causes(state.plays.iter().map(|it| &it.judgement));
+        if !causes.is_empty() && !matches!(self.style, HumanStyle::Judge) {
             say!("{causes}");
         }
     }
 }
 
-impl Subscriber for Human {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
+impl Subscriber for HumanReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
         match *event {
-            Event::CaseJudged(judged) => self.judged(judged),
-            Event::CaseCompared { titles, judgements } => self.compared(titles, judgements),
-            Event::RunEnded { outcomes, left, took, .. } => self.ended(outcomes, left, took),
+            RunEvent::CaseJudged(judged) => self.print_play(judged),
+            RunEvent::CaseCompared { titles, judgements } => self.print_comparison(titles, judgements),
+            RunEvent::RunEnded { outcomes, unplayed, took, .. } => self.print_end(outcomes, unplayed, took),
             _ => {}
         }
         Ok(())
     }
 }
 
-/// What upstream did and what the subject did, beside each other.
-fn beside(judgement: &Judgement, expected: &Timeline) {
-    let upstream = match &judgement.blessing {
-        Blessing::Golden(Some(from)) => format!("upstream, recorded ({})", from.controller),
+/// Print the expected and the actual timeline side by side.
+fn print_side_by_side(judgement: &Judgement, expected: &Timeline) {
+    let upstream = match &judgement.basis {
+        ComparisonBasis::Golden(Some(from)) => format!("upstream, recorded ({})", from.controller),
         _ => "upstream, recorded".to_owned(),
     };
     let subject = judgement.subject.to_string();
-    let left = report::Side { title: &upstream, timeline: expected };
-    let right = report::Side { title: &subject, timeline: &judgement.timeline };
+    let left = report::TitledTimeline { title: &upstream, timeline: expected };
+    let right = report::TitledTimeline { title: &subject, timeline: &judgement.timeline };
     say!("{}\n\n{}", judgement.case, report::side_by_side(left, right, width(), colour()));
     say!("the words of a timeline: lockstep explain --legend\n");
 }
 
-/// How wide the terminal is; wide enough for two timelines where it does not say.
+/// The width of the terminal, or a width for two timelines if it is unknown.
 fn width() -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    said.or_else(terminal).filter(|columns| *columns > 0).unwrap_or(180)
+    columns.or_else(terminal).filter(|columns| *columns > 0).unwrap_or(180)
 }
 
-/// Whether standard output is for a person's eyes.
+/// Whether standard output is a terminal and may have colours.
 pub(in super::super) fn colour() -> bool {
     use std::io::IsTerminal;
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()

@@ -1,36 +1,36 @@
-//! JUnit XML, written when the run ends.
+//! Writes JUnit XML when the run ends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::collected::Collected;
-use crate::report::junit::{Played, junit};
-use crate::run::{Event, FileError, Subscriber};
+use super::collector::Collector;
+use crate::report::junit::{TimedJudgement, junit};
+use crate::run::{FileError, RunEvent, Subscriber};
 
-/// Writes the XML, once.
-pub(super) struct JUnit {
+/// Writes the XML once.
+pub(super) struct JUnitReporter {
     path: PathBuf,
-    collected: Arc<Collected>,
-    written: AtomicBool,
+    collected: Arc<Collector>,
+    is_written: AtomicBool,
 }
 
-impl JUnit {
-    pub(super) fn new(path: PathBuf, collected: Arc<Collected>) -> Self {
-        Self { path, collected, written: AtomicBool::default() }
+impl JUnitReporter {
+    pub(super) fn new(path: PathBuf, collected: Arc<Collector>) -> Self {
+        Self { path, collected, is_written: AtomicBool::default() }
     }
 }
 
-impl Subscriber for JUnit {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
-        if !matches!(event, Event::RunEnded { .. }) || self.written.swap(true, Ordering::Relaxed) {
+impl Subscriber for JUnitReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        if !matches!(event, RunEvent::RunEnded { .. }) || self.is_written.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        let state = self.collected.so_far();
+        let state = self.collected.snapshot();
         let played: Vec<_> = state
-            .kept
+            .plays
             .iter()
-            .map(|it| Played { judgement: &it.judgement, again: &it.again, took: it.took.unwrap_or_default() })
+            .map(|it| TimedJudgement { judgement: &it.judgement, rerun: &it.rerun, took: it.took.unwrap_or_default() })
             .collect();
         super::write(&self.path, &junit(&played))
     }

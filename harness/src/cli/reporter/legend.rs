@@ -1,16 +1,15 @@
-//! `--legend`: what the words of a timeline mean, below everything else on standard error, so that
-//! results stay as they are.
+//! `--legend`: explains the words of a timeline, on standard error so that results are unchanged.
 
 use super::super::out::note;
-use crate::run::{Event, FileError, Subscriber};
+use crate::run::{FileError, RunEvent, Subscriber};
 use crate::timeline::legend;
 
-/// Prints it when the run has ended.
-pub(super) struct Legend;
+/// Prints the legend when the run has ended.
+pub(super) struct LegendReporter;
 
-impl Subscriber for Legend {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
-        if let Event::RunEnded { .. } = event {
+impl Subscriber for LegendReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        if let RunEvent::RunEnded { .. } = event {
             note!("\nin a timeline\n{}", legend());
         }
         Ok(())

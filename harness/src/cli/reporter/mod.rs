@@ -1,18 +1,17 @@
-//! Who reports what happens in a run: each is a subscriber to its events, and knows nothing of the
-//! others.
+//! The reporters of a run. Each subscribes to its events, and does not know the others.
 //!
-//! * `notes`: the test environment and the subjects, on standard error; `progress`: what is being
-//!   played, there as well.
-//! * `human`, `json`: the results, on standard output; `github`: annotations there, and the summary
-//!   of a job.
-//! * `page`, `junit`, `evidence`: files that were asked for; `failed`: which cases failed, for the
-//!   next time.
-//! * `collected` keeps the judged plays that the end of a run needs; `shard` writes what `lockstep
-//!   merge` reads.
+//! * `notes` prints messages about test environment and subjects, `progress` the running plays,
+//!   both on standard error.
+//! * `human` and `json` print results on standard output; `github` prints annotations there and
+//!   writes the summary of a job.
+//! * `page`, `junit` and `evidence` write files on request; `failed_cases` remembers failed cases
+//!   for the next run.
+//! * `collector` keeps the judged plays until the end of the run; `shard` writes the input of
+//!   `lockstep merge`; `legend` and `faults` print what their names say.
 
-mod collected;
+mod collector;
 mod evidence;
-pub(super) mod failed;
+pub(super) mod failed_cases;
 mod faults;
 mod github;
 mod human;
@@ -27,26 +26,26 @@ mod shard;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(super) use faults::Faults;
-use human::Human;
-pub(super) use human::{Style, colour};
-pub(super) use json::Json;
-pub(super) use notes::Notes;
-pub(super) use progress::Progress;
+pub(super) use faults::FaultsReporter;
+use human::HumanReporter;
+pub(super) use human::{HumanStyle, colour};
+pub(super) use json::JsonReporter;
+pub(super) use notes::NotesReporter;
+pub(super) use progress::ProgressReporter;
 pub(super) use shard::ShardResults;
 
-use collected::Collected;
+use collector::Collector;
 
 use super::out::note;
-use super::{CliError, places};
-use crate::outcome::Outcome;
-use crate::run::{Event, Events, FileError, Subscriber};
+use super::{CliError, output_paths};
+use crate::outcome::RunOutcome;
+use crate::run::{FileError, RunEvent, Subscriber, Subscribers};
 use crate::supervise::Interrupt;
 
-/// Where else to report.
+/// The arguments for additional reports.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Output")]
-pub(super) struct Reports {
+pub(super) struct ReportArgs {
     /// Write an HTML page: what happened beside what was expected, as pictures and text.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -64,12 +63,12 @@ pub(super) struct Reports {
     legend: bool,
 }
 
-impl Reports {
-    /// What cannot be written, before anything runs.
+impl ReportArgs {
+    /// Fails if a report cannot be written.
     pub(super) fn check(&self) -> Result<(), CliError> {
-        places::file("--html", self.html.as_deref())?;
-        places::file("--junit", self.junit.as_deref())?;
-        places::folder("--evidence", self.evidence.as_deref())?;
+        output_paths::check_file("--html", self.html.as_deref())?;
+        output_paths::check_file("--junit", self.junit.as_deref())?;
+        output_paths::check_folder("--evidence", self.evidence.as_deref())?;
         match (&self.html, &self.junit) {
             (Some(page), Some(xml)) if page == xml => {
                 Err(CliError::Usage(format!("--html and --junit are both {}; name two files", page.display())))
@@ -78,65 +77,71 @@ impl Reports {
         }
     }
 
-    /// Whether failures are kept.
+    /// Whether evidence of failures is written.
     pub(super) fn keeps_evidence(&self) -> bool {
         self.evidence.is_some()
     }
 }
 
-/// How results are printed.
+/// The format of the results.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Results {
-    /// For people.
-    Human(Style),
-    /// One JSON object a line.
+pub(super) enum ResultFormat {
+    /// Text.
+    Human(HumanStyle),
+    /// One JSON object per line.
     Json,
 }
 
-/// Everybody who reports on a run of judged plays.
-pub(super) fn reporters(reports: &Reports, title: &str, results: Results, shard: Option<ShardResults>) -> Events {
+/// The reporters of a run with judged plays.
+pub(super) fn reporters(
+    reports: &ReportArgs,
+    title: &str,
+    results: ResultFormat,
+    shard: Option<ShardResults>,
+) -> Subscribers {
     let keeps_good = reports.html.is_some() || reports.junit.is_some();
-    let collected = Arc::new(Collected::new(keeps_good, reports.html.is_some()));
-    let mut all: Vec<Arc<dyn Subscriber>> = vec![collected.clone(), Arc::new(Progress::default()), Arc::new(Notes)];
+    let collected = Arc::new(Collector::new(keeps_good, reports.html.is_some()));
+    let mut all: Vec<Arc<dyn Subscriber>> =
+        vec![collected.clone(), Arc::new(ProgressReporter::default()), Arc::new(NotesReporter)];
     match results {
-        Results::Human(style) => all.push(Arc::new(Human::new(style, Arc::clone(&collected)))),
-        Results::Json => all.push(Arc::new(Json)),
+        ResultFormat::Human(style) => all.push(Arc::new(HumanReporter::new(style, Arc::clone(&collected)))),
+        ResultFormat::Json => all.push(Arc::new(JsonReporter)),
     }
     if let Some(shard) = shard {
         all.push(Arc::new(shard));
     }
     if reports.legend {
-        all.push(Arc::new(legend::Legend));
+        all.push(Arc::new(legend::LegendReporter));
     }
     if let Some(folder) = &reports.evidence {
-        all.push(Arc::new(evidence::Evidence::new(folder.clone())));
+        all.push(Arc::new(evidence::EvidenceReporter::new(folder.clone())));
     }
     let mut files: Vec<Arc<dyn Subscriber>> = Vec::new();
     if super::is_github() {
-        files.push(Arc::new(github::GitHub::new(Arc::clone(&collected))));
+        files.push(Arc::new(github::GitHubReporter::new(Arc::clone(&collected))));
     }
     if let Some(path) = &reports.html {
-        files.push(Arc::new(page::Page::new(path.clone(), title.to_owned(), Arc::clone(&collected))));
+        files.push(Arc::new(page::PageReporter::new(path.clone(), title.to_owned(), Arc::clone(&collected))));
     }
     if let Some(path) = &reports.junit {
-        files.push(Arc::new(junit::JUnit::new(path.clone(), Arc::clone(&collected))));
+        files.push(Arc::new(junit::JUnitReporter::new(path.clone(), Arc::clone(&collected))));
     }
-    // What was asked for is written in the end, also where the end is an interruption that leaves
-    // no time for anything else.
-    let last = Events::to(files.clone());
-    Interrupt::of_process().at_last(move || {
-        let cause = Interrupt::of_process().cause();
-        let over = Event::RunEnded { outcomes: &[], left: None, cause, took: std::time::Duration::ZERO };
+    // Reports that are files are also written at an interruption that leaves no time for anything
+    // else.
+    let last = Subscribers::new(files.clone());
+    Interrupt::for_process().on_forced_exit(move || {
+        let cause = Interrupt::for_process().cause();
+        let over = RunEvent::RunEnded { outcomes: &[], unplayed: None, cause, took: std::time::Duration::ZERO };
         if let Err(error) = last.emit(&over) {
             note!("error: {error}");
         }
     });
     all.extend(files);
-    all.push(Arc::new(failed::Failed::new(collected)));
-    Events::to(all)
+    all.push(Arc::new(failed_cases::FailedCasesReporter::new(collected)));
+    Subscribers::new(all)
 }
 
-/// Write a file, and the folders above it.
+/// Write a file, and create the folders above it.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), FileError> {
     let failed = |source| FileError::File { path: path.to_owned(), source };
     if let Some(parent) = path.parent() {
@@ -145,7 +150,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), FileError> {
     std::fs::write(path, text).map_err(failed)
 }
 
-/// Whether a play is as it should be.
-fn is_good(outcome: Outcome) -> bool {
-    outcome == Outcome::Conformant
+/// Whether a play is conformant.
+fn is_good(outcome: RunOutcome) -> bool {
+    outcome == RunOutcome::Conformant
 }

@@ -1,26 +1,26 @@
-//! What is to be known of the test environment and of the subjects, a line each on standard error.
+//! Prints messages about the test environment and the subjects on standard error.
 
 use std::time::Duration;
 
 use super::super::out::note;
-use crate::run::{Event, FileError, HowReady, Subscriber};
+use crate::run::{EnvironmentOrigin, FileError, RunEvent, Subscriber};
 
-/// Prints the lines.
-pub(in super::super) struct Notes;
+/// Prints the messages.
+pub(in super::super) struct NotesReporter;
 
-impl Subscriber for Notes {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
+impl Subscriber for NotesReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
         match *event {
-            Event::EnvironmentReady { identity, how, took } => {
-                let how = match how {
-                    HowReady::Attached => "attached to a running control plane",
-                    HowReady::Booted => "booted",
-                    HowReady::Own => "yours, ready",
-                    HowReady::Ready => "ready",
+            RunEvent::EnvironmentReady { identity, origin, took } => {
+                let origin = match origin {
+                    EnvironmentOrigin::Attached => "attached to a running control plane",
+                    EnvironmentOrigin::Booted => "booted",
+                    EnvironmentOrigin::User => "yours, ready",
+                    EnvironmentOrigin::Ready => "ready",
                 };
-                note!("{}: {}, {how} in {:.1} s", identity.name, identity.title(), took.as_secs_f64());
+                note!("{}: {}, {origin} in {:.1} s", identity.name, identity.title(), took.as_secs_f64());
             }
-            Event::SessionReady { spec, identity, under_test, unserved, took } => {
+            RunEvent::SessionReady { spec, identity, under_test, unserved, took } => {
                 let (title, took) = (identity.title(), took.as_secs_f64());
                 let how = match unserved {
                     None => format!("the test environment proved and the subject started in {took:.1} s"),
@@ -33,37 +33,36 @@ impl Subscriber for Notes {
                     note!("{spec}: {why}");
                 }
             }
-            Event::RoundEnded { spec, time, seed, conformant, plays } => {
+            RunEvent::RoundEnded { spec, time, seed, conformant, plays } => {
                 let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
                 note!("{spec}: time {time}{seed}: {conformant} of {plays} conformant");
             }
-            Event::CasesPlayed { title, plays, took } => pace(title, plays, took),
-            Event::SessionEnded { spec, requests, refused, ended } => {
+            RunEvent::CasesPlayed { title, plays, took } => print_pace(title, plays, took),
+            RunEvent::SessionEnded { spec, requests, refused, ends_between_cases } => {
                 if !refused.is_empty() {
                     let refused: Vec<_> = refused.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
                     note!("{spec}: {requests} requests; the API server refused {}", refused.join(", "));
                 } else if spec.is_inside() {
-                    // Of a subject with rights of its own, that it was refused nothing is worth
-                    // knowing.
+                    // For a subject with restricted rights, no refusal is worth a message.
                     note!("{spec}: {requests} requests, none of them refused");
                 }
-                ended.iter().for_each(|end| note!("{spec}: {end}"));
+                ends_between_cases.iter().for_each(|end| note!("{spec}: {end}"));
             }
-            Event::RunStarted { .. }
-            | Event::CaseStarted { .. }
-            | Event::StepSettled { .. }
-            | Event::CasePlayed { .. }
-            | Event::CaseJudged(_)
-            | Event::CaseCompared { .. }
-            | Event::FaultsTried(_)
-            | Event::RunEnded { .. } => {}
+            RunEvent::RunStarted { .. }
+            | RunEvent::CaseStarted { .. }
+            | RunEvent::StepSettled { .. }
+            | RunEvent::CasePlayed { .. }
+            | RunEvent::CaseJudged(_)
+            | RunEvent::CaseCompared { .. }
+            | RunEvent::FaultsTried(_)
+            | RunEvent::RunEnded { .. } => {}
         }
         Ok(())
     }
 }
 
-/// How fast a subject went through its cases.
-fn pace(title: &str, plays: usize, took: Duration) {
+/// Prints the speed of a subject.
+fn print_pace(title: &str, plays: usize, took: Duration) {
     let seconds = took.as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a number of cases is small")]
     let number = plays as f64;

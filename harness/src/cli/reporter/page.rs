@@ -1,37 +1,37 @@
-//! The page for a browser, written when the run ends.
+//! Writes the HTML page when the run ends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::out::note;
-use super::collected::Collected;
+use super::collector::Collector;
 use crate::report::page::page;
-use crate::run::{Event, FileError, Subscriber};
+use crate::run::{FileError, RunEvent, Subscriber};
 
-/// Writes the page, once.
-pub(super) struct Page {
+/// Writes the page once.
+pub(super) struct PageReporter {
     path: PathBuf,
     title: String,
-    collected: Arc<Collected>,
-    written: AtomicBool,
+    collected: Arc<Collector>,
+    is_written: AtomicBool,
 }
 
-impl Page {
-    pub(super) fn new(path: PathBuf, title: String, collected: Arc<Collected>) -> Self {
-        Self { path, title, collected, written: AtomicBool::default() }
+impl PageReporter {
+    pub(super) fn new(path: PathBuf, title: String, collected: Arc<Collector>) -> Self {
+        Self { path, title, collected, is_written: AtomicBool::default() }
     }
 }
 
-impl Subscriber for Page {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
-        let Event::RunEnded { cause, .. } = event else { return Ok(()) };
-        if self.written.swap(true, Ordering::Relaxed) {
+impl Subscriber for PageReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        let RunEvent::RunEnded { cause, .. } = event else { return Ok(()) };
+        if self.is_written.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
         let cut = cause.map_or_else(String::new, |cause| format!(" (interrupted: {cause})"));
-        let state = self.collected.so_far();
-        let sheets: Vec<_> = state.kept.iter().map(|it| it.sheet()).collect();
+        let state = self.collected.snapshot();
+        let sheets: Vec<_> = state.plays.iter().map(|it| it.sheet()).collect();
         super::write(&self.path, &page(&format!("{}{cut}", self.title), &sheets))?;
         note!("the page is {}", self.path.display());
         Ok(())

@@ -1,8 +1,9 @@
-//! How far a run is: on a terminal one line that is written over, with what is running and for how
-//! long; elsewhere only a plain line for a play that takes unusually long. Standard error alone, so
-//! that results can be piped.
+//! Prints progress: on a terminal one line that is overwritten, with the running plays and their
+//! durations; elsewhere only a line for each slow play. Only on standard error, so that results can
+//! be piped.
 //!
-//! indicatif draws the line. What is slow is found here, as it is reported without a terminal too.
+//! indicatif draws the line. Slow plays are detected here, because they are reported without a
+//! terminal, too.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -13,50 +14,50 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::clock::{self, Instant};
-use crate::run::{Event, FileError, Subscriber};
+use crate::run::{FileError, RunEvent, Subscriber};
 use crate::timeline::StepId;
 
-/// How often the line is written anew.
-const TICK: Duration = Duration::from_millis(250);
-/// A play of this length is told of, and again when it has taken twice as long.
-const SLOW: Duration = Duration::from_secs(15);
+/// How often the line is redrawn.
+const TICK_INTERVAL: Duration = Duration::from_millis(250);
+/// A play of this length is reported as slow, and again each time that its length has doubled.
+const SLOW_AFTER: Duration = Duration::from_secs(15);
 
-/// Prints while plays run.
+/// Prints progress while plays run.
 #[derive(Default)]
-pub(in super::super) struct Progress {
-    state: Arc<Mutex<State>>,
-    /// Dropped, it ends the thread.
+pub(in super::super) struct ProgressReporter {
+    state: Arc<Mutex<ProgressLine>>,
+    /// Ends the thread when it is dropped.
     running: Mutex<Option<Sender<()>>>,
 }
 
-struct State {
-    /// What clears the line until the next tick.
+struct ProgressLine {
+    /// Clears the line until the next tick.
     screen: MultiProgress,
     line: ProgressBar,
-    /// What runs.
-    running: BTreeMap<String, Running>,
+    /// The running plays by case.
+    running: BTreeMap<String, RunningPlay>,
 }
 
-/// A play that runs.
-struct Running {
+/// A running play.
+struct RunningPlay {
     since: Instant,
-    /// After how long it is named next.
+    /// The length at which it is next reported as slow.
     next: Duration,
-    /// The last step that has settled.
+    /// The last settled step.
     step: Option<StepId>,
 }
 
-impl Progress {
-    /// So many plays are to come.
+impl ProgressReporter {
+    /// Start a run of this many plays.
     fn start(&self, total: usize) {
         let quiet = ["CI", "GITHUB_ACTIONS"].iter().any(|name| std::env::var_os(name).is_some());
         let live = total > 1 && !quiet && std::io::stderr().is_terminal();
         let target = if live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        *lock(&self.state) = State::of(total, target);
+        *lock(&self.state) = ProgressLine::of(total, target);
         let (running, over) = channel::<()>();
         let ticking = Arc::clone(&self.state);
         std::thread::spawn(move || {
-            while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            while over.recv_timeout(TICK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 lock(&ticking).tick(&mut std::io::stderr());
             }
         });
@@ -71,44 +72,43 @@ impl Progress {
     }
 }
 
-impl Subscriber for Progress {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
+impl Subscriber for ProgressReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
         match *event {
-            Event::RunStarted { plays } => self.start(plays),
-            Event::CaseStarted { case } => {
-                let running = Running { since: clock::instant(), next: SLOW, step: None };
+            RunEvent::RunStarted { plays } => self.start(plays),
+            RunEvent::CaseStarted { case } => {
+                let running = RunningPlay { since: clock::instant(), next: SLOW_AFTER, step: None };
                 lock(&self.state).running.insert(case.name.clone(), running);
             }
-            Event::StepSettled { case, step } => {
+            RunEvent::StepSettled { case, step } => {
                 lock(&self.state).running.get_mut(&case.name).into_iter().for_each(|it| it.step = Some(step));
             }
-            Event::CasePlayed { case } => {
+            RunEvent::CasePlayed { case } => {
                 let mut state = lock(&self.state);
                 state.running.remove(&case.name);
                 state.line.inc(1);
-                // Something about it is about to be printed; a closed standard error is no reason
-                // to stop.
+                // A report of the play is printed next. Ignore a closed standard error.
                 state.screen.clear().ok();
             }
-            Event::RunEnded { .. } => self.stop(),
+            RunEvent::RunEnded { .. } => self.stop(),
             _ => {}
         }
         Ok(())
     }
 }
 
-/// What a thread that panicked has left is still good for a line of progress.
+/// Lock a mutex, even if a thread panicked: the state is good enough for a line of progress.
 fn lock<T>(state: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Default for State {
+impl Default for ProgressLine {
     fn default() -> Self {
         Self::of(0, ProgressDrawTarget::hidden())
     }
 }
 
-impl State {
+impl ProgressLine {
     /// `[ 12/245] rolling/quarter-on-ten after step 1 1.2 s`
     fn of(total: usize, target: ProgressDrawTarget) -> Self {
         let template = format!("[{{pos:>{}}}/{{len}}] {{msg}}", total.to_string().len());
@@ -132,7 +132,7 @@ impl State {
                 }
             }
         }
-        // Of several the one that has been running longest.
+        // Show the play that has been running longest.
         if let Some((name, took)) = times.iter().max_by_key(|(_, took)| *took) {
             let step = self.running.get(name).and_then(|it| it.step).map(|step| format!(" after {step}"));
             let more = if times.len() > 1 { format!(" and {} more", times.len() - 1) } else { String::new() };
@@ -148,14 +148,14 @@ mod tests {
 
     use super::*;
 
-    /// What is on standard error after two ticks, as a terminal and as a plain file.
+    /// The output after two ticks, to a terminal and to a plain file.
     fn ticked(live: bool, took: Duration) -> (String, String) {
         let terminal = InMemoryTerm::new(10, 80);
         let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
-        let mut state = State::of(120, if live { target } else { ProgressDrawTarget::hidden() });
+        let mut state = ProgressLine::of(120, if live { target } else { ProgressDrawTarget::hidden() });
         state.line.set_position(3);
         let since = clock::instant().checked_sub(took).unwrap();
-        state.running.insert("a/b".to_owned(), Running { since, next: SLOW, step: None });
+        state.running.insert("a/b".to_owned(), RunningPlay { since, next: SLOW_AFTER, step: None });
         let mut out = Vec::new();
         state.tick(&mut out);
         state.tick(&mut out);
@@ -163,19 +163,19 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_gets_a_line_that_is_written_over() {
+    fn terminal_shows_one_line_that_is_overwritten() {
         let line = "[  3/120] a/b 1.2 s".to_owned();
         assert_eq!(ticked(true, Duration::from_millis(1_200)), (line, String::new()));
     }
 
     #[test]
-    fn on_a_terminal_what_is_slow_stands_above_the_line_and_once() {
+    fn terminal_shows_slow_play_once_above_the_line() {
         let lines = "slow: a/b has been running for 16 s\n[  3/120] a/b 16.0 s".to_owned();
         assert_eq!(ticked(true, Duration::from_secs(16)), (lines, String::new()));
     }
 
     #[test]
-    fn elsewhere_only_what_is_slow_is_told_and_once() {
+    fn plain_output_reports_only_slow_play_and_once() {
         assert_eq!(ticked(false, Duration::from_secs(1)), (String::new(), String::new()));
         let line = "slow: a/b has been running for 16 s\n".to_owned();
         assert_eq!(ticked(false, Duration::from_secs(16)), (String::new(), line));

@@ -1,40 +1,41 @@
-//! What came of each play, as a file for `lockstep merge`, once everything was played.
+//! Writes the results file of a shard for `lockstep merge` once everything has been played.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use super::super::out::note;
-use crate::campaign::{End, Header, ResultsError, write};
-use crate::outcome::Outcome;
+use crate::campaign::{ResultsEnd, ResultsError, ResultsHeader, write};
+use crate::outcome::RunOutcome;
 use crate::report::{self, PlaySummary};
-use crate::run::{Event, FileError, Subscriber};
+use crate::run::{FileError, RunEvent, Subscriber};
 
-/// Keeps a line for each play, and writes them in the end. What was ended early leaves no file.
+/// Collects a line for each play, and writes them at the end. A run that ended early writes no
+/// file.
 pub(in super::super) struct ShardResults {
     folder: PathBuf,
-    header: Header,
+    header: ResultsHeader,
     lines: Mutex<Vec<String>>,
 }
 
 impl ShardResults {
-    /// Into this folder.
-    pub(in super::super) fn new(folder: PathBuf, header: Header) -> Self {
+    /// Write into this folder.
+    pub(in super::super) fn new(folder: PathBuf, header: ResultsHeader) -> Self {
         Self { folder, header, lines: Mutex::default() }
     }
 
-    /// One result more.
-    pub(in super::super) fn take(&self, line: String) {
+    /// Add the result of an item.
+    pub(in super::super) fn add(&self, line: String) {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
     /// Write the file.
-    pub(in super::super) fn write(&self, outcomes: &[Outcome], seconds: f64) -> Result<(), FileError> {
+    pub(in super::super) fn write(&self, outcomes: &[RunOutcome], seconds: f64) -> Result<(), FileError> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let end = End {
-            left: self.header.items.len().saturating_sub(lines.len()),
+        let end = ResultsEnd {
+            unplayed: self.header.items.len().saturating_sub(lines.len()),
             ended_between: outcomes.len().saturating_sub(lines.len()),
             seconds,
-            exit_code: self.header.exit(Outcome::of(outcomes.iter().copied())).code(),
+            exit_code: self.header.exit_outcome(RunOutcome::most_severe(outcomes.iter().copied())).code(),
         };
         let path = write(&self.folder, &self.header, &lines, end).map_err(|error| match error {
             ResultsError::File { path, source } => FileError::File { path, source },
@@ -46,15 +47,17 @@ impl ShardResults {
 }
 
 impl Subscriber for ShardResults {
-    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
         match *event {
-            Event::CaseJudged(judged) => {
+            RunEvent::CaseJudged(judged) => {
                 let summary = PlaySummary::new(judged.judgement, judged.golden, judged.seed);
                 let summary = PlaySummary { item: judged.item, ..summary };
-                self.take(report::json_of_play(judged.judgement, &summary, judged.again));
+                self.add(report::json_of_play(judged.judgement, &summary, judged.rerun));
             }
-            Event::FaultsTried(of) => self.take(report::faults_json(of)),
-            Event::RunEnded { outcomes, left: None, cause: None, took } => self.write(outcomes, took.as_secs_f64())?,
+            RunEvent::FaultsTried(of) => self.add(report::faults_json(of)),
+            RunEvent::RunEnded { outcomes, unplayed: None, cause: None, took } => {
+                self.write(outcomes, took.as_secs_f64())?;
+            }
             _ => {}
         }
         Ok(())

@@ -1,5 +1,4 @@
-//! Certificates as a client reads them. What real clients say of them is asked in
-//! `tests/tls_clients`.
+//! Parses certificates as a client does. `tests/tls_clients` uses real clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -20,18 +19,18 @@ const CONSTRAINTS: [u8; 2] = [29, 19];
 const AUTHORITY_KEY: [u8; 2] = [29, 35];
 const EXTENDED_USAGE: [u8; 2] = [29, 37];
 
-/// One value of DER: its tag and its content.
+/// One DER value: tag and content.
 type Value<'a> = (u8, &'a [u8]);
 
-/// What is read of a certificate (RFC 5280, section 4.1).
-struct Read {
+/// The parsed parts of a certificate (RFC 5280, section 4.1).
+struct ParsedCertificate {
     issuer: Vec<u8>,
     subject: Vec<u8>,
-    /// Whether it is critical, and its content, by identifier.
+    /// By identifier: whether the extension is critical, and its content.
     extensions: BTreeMap<[u8; 2], (bool, Vec<u8>)>,
 }
 
-/// The values that stand one after the other in some bytes of DER.
+/// The consecutive DER values in some bytes.
 fn values(mut bytes: &[u8]) -> Vec<Value<'_>> {
     let mut found = Vec::new();
     while let [tag, first, rest @ ..] = bytes {
@@ -49,18 +48,18 @@ fn values(mut bytes: &[u8]) -> Vec<Value<'_>> {
     found
 }
 
-fn inside(bytes: &[u8]) -> Vec<Value<'_>> {
+fn nested_values(bytes: &[u8]) -> Vec<Value<'_>> {
     values(values(bytes)[0].1)
 }
 
-impl Read {
+impl ParsedCertificate {
     fn of(der: &[u8]) -> Self {
-        let signed = values(inside(der)[0].1);
+        let signed = values(nested_values(der)[0].1);
         // Version, serial number, algorithm, issuer, validity, subject, key, extensions.
         let (issuer, subject) = (signed[3].1.to_vec(), signed[5].1.to_vec());
         let (tag, extensions) = signed[signed.len() - 1];
         assert_eq!(tag, 0xa3, "extensions come last");
-        let extensions = inside(extensions).into_iter().map(|(_, extension)| {
+        let extensions = nested_values(extensions).into_iter().map(|(_, extension)| {
             let parts = values(extension);
             let identifier = parts[0].1;
             let last = [identifier[identifier.len() - 2], identifier[identifier.len() - 1]];
@@ -84,12 +83,12 @@ impl Read {
 
     /// The identifier of the key that signed it.
     fn signed_with(&self) -> Option<Vec<u8>> {
-        inside(self.content(AUTHORITY_KEY)?).into_iter().find_map(|(tag, id)| (tag == 0x80).then(|| id.to_vec()))
+        nested_values(self.content(AUTHORITY_KEY)?).into_iter().find_map(|(tag, id)| (tag == 0x80).then(|| id.to_vec()))
     }
 
-    /// Whether it says that it is an authority's.
+    /// Whether it is marked as a CA.
     fn is_authority(&self) -> bool {
-        inside(self.content(CONSTRAINTS).unwrap()).first() == Some(&(1, &[0xff]))
+        nested_values(self.content(CONSTRAINTS).unwrap()).first() == Some(&(1, &[0xff]))
     }
 
     /// The bits of its key usage, from the first (`digitalSignature`) on.
@@ -97,13 +96,13 @@ impl Read {
         values(self.content(KEY_USAGE).unwrap())[0].1[1]
     }
 
-    /// What else it is for: 1 is a server, 2 a client.
+    /// Its extended key usages: 1 for a server, 2 for a client.
     fn purposes(&self) -> Vec<u8> {
-        let purposes = inside(self.content(EXTENDED_USAGE).unwrap());
+        let purposes = nested_values(self.content(EXTENDED_USAGE).unwrap());
         purposes.into_iter().map(|(_, identifier)| identifier[identifier.len() - 1]).collect()
     }
 
-    /// The names and addresses that it is for.
+    /// Its alternative names and addresses.
     fn names(&self) -> BTreeSet<String> {
         let name = |(tag, bytes): Value<'_>| match (tag, bytes.len()) {
             (0x82, _) => String::from_utf8(bytes.to_vec()).unwrap(),
@@ -111,22 +110,23 @@ impl Read {
             (0x87, 16) => IpAddr::from(<[u8; 16]>::try_from(bytes).unwrap()).to_string(),
             other => panic!("a name of another kind: {other:?}"),
         };
-        inside(self.content(NAMES_OF).unwrap()).into_iter().map(name).collect()
+        nested_values(self.content(NAMES_OF).unwrap()).into_iter().map(name).collect()
     }
 }
 
-/// An authority's own certificate, and those that it signs for a server, a client, and one who is
+/// An authority's certificate, and those that it signs for a server, a client, and a peer, which is
 /// both.
-fn issued() -> (Read, [Read; 3]) {
+fn issued() -> (ParsedCertificate, [ParsedCertificate; 3]) {
     let authority = Authority::new("lockstep interceptor", NOW.parse().unwrap()).unwrap();
-    let authority = authority.speaking_for(&["172.18.0.1".to_owned(), "plane-etcd".to_owned()]);
+    let authority = authority.with_names(&["172.18.0.1".to_owned(), "plane-etcd".to_owned()]);
     let leaves = [Authority::server, Authority::client, Authority::peer];
-    let leaves = leaves.map(|sign| Read::of(sign(&authority, "lockstep interceptor").unwrap().certificate.der()));
-    (Read::of(&CertificateDer::from_pem_slice(authority.pem().as_bytes()).unwrap()), leaves)
+    let leaves =
+        leaves.map(|sign| ParsedCertificate::of(sign(&authority, "lockstep interceptor").unwrap().certificate.der()));
+    (ParsedCertificate::of(&CertificateDer::from_pem_slice(authority.pem().as_bytes()).unwrap()), leaves)
 }
 
 #[test]
-fn an_authority_and_what_it_signs_are_told_apart_by_name_and_by_key() {
+fn authority_and_signed_certificates_differ_in_name_and_key() {
     let (authority, leaves) = issued();
     assert_eq!(authority.issuer, authority.subject);
     assert!(authority.is_authority() && authority.critical(CONSTRAINTS));

@@ -1,10 +1,16 @@
-//! Connect: by the port that is published on 127.0.0.1, with tokens that the harness has made.
+//! Connect: through the port that is published on 127.0.0.1, with the harness's tokens.
 
-use crate::cluster::{Access, ClusterError, place::write_private, programs::admin_kubeconfig, ready::Secrets};
+use crate::cluster::{
+    ClusterAccess, ClusterError, programs::admin_kubeconfig, ready::ControlPlaneSecrets, user_dir::write_private_file,
+};
 
-/// The way from this machine, written for kubectl too.
-pub(super) fn connect(dir: &std::path::Path, secrets: &Secrets, port: u16) -> Result<Access, ClusterError> {
+/// The access from this machine; also writes a kubeconfig for kubectl.
+pub(super) fn connect(
+    dir: &std::path::Path,
+    secrets: &ControlPlaneSecrets,
+    port: u16,
+) -> Result<ClusterAccess, ClusterError> {
     let access = secrets.access(format!("https://127.0.0.1:{port}"));
-    write_private(&admin_kubeconfig(dir), secrets.kubeconfig(&access.server).as_bytes())?;
+    write_private_file(&admin_kubeconfig(dir), secrets.kubeconfig(&access.server).as_bytes())?;
     Ok(access)
 }

@@ -1,18 +1,18 @@
-//! What goes wrong with containers, each with what to do about it.
+//! The errors of containers, each with a remedy.
 
 #[cfg(feature = "containers")]
 use crate::cluster::engine::Engine;
 
-/// Why there is no cluster in containers.
+/// Why a cluster in containers cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainersError {
-    /// The feature is off.
+    /// The feature is not enabled.
     #[error(
         "this lockstep was built without the feature `containers`; build it with cargo's default features, \
          or use --cluster control-plane"
     )]
     NotBuilt,
-    /// The engine is somewhere else, and so would be the published port.
+    /// The engine runs on another machine, and so do its published ports.
     #[error(
         "the container engine at {host} runs on another machine, so its ports are not on 127.0.0.1; unset DOCKER_HOST, or choose a local engine with `docker context use`"
     )]
@@ -20,23 +20,24 @@ pub enum ContainersError {
         /// Its address.
         host: String,
     },
-    /// The library that makes containers gets no answer.
+    /// The engine does not answer the library that creates containers.
     #[error(
         "the container engine does not answer testcontainers: {why}; set DOCKER_HOST to unix:// and the path of its socket"
     )]
     Library {
-        /// What it says.
+        /// The library's message.
         why: String,
     },
-    /// What would make the containers is not what would remove them.
+    /// The library and the command use different engines, so the command could not remove the
+    /// containers.
     #[error(
         "the docker command uses the engine at {host}, and testcontainers another one; set DOCKER_HOST={host} to use the former"
     )]
     TwoEngines {
-        /// Where the command's engine listens.
+        /// The address of the command's engine.
         host: String,
     },
-    /// An image is not here and cannot be pulled.
+    /// An image is neither available nor can it be pulled.
     #[error(
         "image {image} is not available: {why}; load it into the engine, or name another with --etcd-image (LOCKSTEP_ETCD_IMAGE), \
          --image-registry (LOCKSTEP_IMAGE_REGISTRY) or --k8s-version"
@@ -44,25 +45,25 @@ pub enum ContainersError {
     Image {
         /// The image.
         image: String,
-        /// What the engine says.
+        /// The engine's message.
         why: String,
     },
-    /// A container cannot be made or started.
+    /// A container cannot be created or started.
     #[error("{program} from image {image} did not start: {why}")]
     Start {
         /// The program.
         program: String,
         /// The image.
         image: String,
-        /// What the engine says.
+        /// The engine's message.
         why: String,
     },
 }
 
 #[cfg(feature = "containers")]
 impl ContainersError {
-    /// Refuse an engine on another machine.
-    pub(super) fn unless_local(engine: &Engine) -> Result<(), Self> {
+    /// Refuses an engine on another machine.
+    pub(super) fn check_local(engine: &Engine) -> Result<(), Self> {
         if engine.host().starts_with("unix://") {
             return Ok(());
         }

@@ -1,22 +1,24 @@
-//! What a cluster's containers, their network and the files in them are called. Pure.
+//! The names of a cluster's containers, of their network and of the files in them. No I/O.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use super::super::programs::Layout;
 
-/// The folder of the harness's own files in every container.
-pub(super) const INSIDE: &str = "/lockstep";
+/// The folder of the harness's files in every container.
+pub(super) const CONTAINER_DIR: &str = "/lockstep";
 /// Certificates and keys.
 pub(super) const PKI: &str = "pki";
-/// The kubeconfig of the test environment's controllers, which knows the API server by its name.
+/// The kubeconfig of the test environment's controllers, in which the API server has its name on
+/// the network.
 pub(super) const ENVIRONMENT_KUBECONFIG: &str = "environment.kubeconfig";
-/// The tokens that the API server knows.
+/// The API server's token file.
 pub(super) const TOKENS: &str = "tokens.csv";
-/// Where the API server listens in its container.
+/// The API server's port in its container.
 pub(super) const API_PORT: u16 = 6443;
 
-/// What each program reads, by its path in the cluster's folder and under [`INSIDE`].
+/// The files that each program reads, by their paths in the cluster's folder and under
+/// [`CONTAINER_DIR`].
 const FILES: [(&str, &[&str]); 3] = [
     ("etcd", &["pki/ca.crt", "pki/etcd.crt", "pki/etcd.key"]),
     (
@@ -35,36 +37,36 @@ const FILES: [(&str, &[&str]); 3] = [
     ("kube-controller-manager", &[ENVIRONMENT_KUBECONFIG]),
 ];
 
-/// The names of one cluster, which no other has.
+/// The names of one cluster, unique to it.
 #[derive(Debug, Clone)]
-pub(super) struct Names {
-    /// The network's, and the beginning of all others.
+pub(super) struct ContainerNames {
+    /// The network's name, and the prefix of all others.
     pub(super) network: String,
 }
 
-impl Names {
-    /// From something random.
+impl ContainerNames {
+    /// Derives the names from a random token.
     pub(super) fn new(token: &str) -> Self {
         Self { network: format!("lockstep-{}", &token[..token.len().min(10)]) }
     }
 
-    /// The container of a program, which is also its name on the network.
+    /// The name of a program's container, which is also its host name on the network.
     pub(super) fn container(&self, program: &str) -> String {
         format!("{}-{program}", self.network)
     }
 
-    /// All containers.
+    /// The names of all containers.
     pub(super) fn containers(&self) -> Vec<String> {
         FILES.iter().map(|(program, _)| self.container(program)).collect()
     }
 
-    /// Where the programs find their files and each other.
+    /// The paths and addresses that the programs use.
     pub(super) fn layout(&self) -> Layout {
         Layout {
-            pki: inside(PKI),
-            tokens: inside(TOKENS),
-            kubeconfig: inside(ENVIRONMENT_KUBECONFIG),
-            data: inside("etcd"),
+            pki: container_path(PKI),
+            tokens: container_path(TOKENS),
+            kubeconfig: container_path(ENVIRONMENT_KUBECONFIG),
+            data: container_path("etcd"),
             listen: Ipv4Addr::UNSPECIFIED,
             etcd_host: self.container("etcd"),
             etcd: 2379,
@@ -73,20 +75,20 @@ impl Names {
         }
     }
 
-    /// The API server as the test environment's controllers knows it.
+    /// The API server's address on the network.
     pub(super) fn server(&self) -> String {
         format!("https://{}:{API_PORT}", self.container("kube-apiserver"))
     }
 }
 
 /// The files that a program reads.
-pub(super) fn files(program: &str) -> &'static [&'static str] {
+pub(super) fn program_files(program: &str) -> &'static [&'static str] {
     FILES.iter().find(|(name, _)| *name == program).map_or(&[], |(_, files)| files)
 }
 
-/// Where a file of the cluster's folder is in a container.
-fn inside(file: &str) -> PathBuf {
-    Path::new(INSIDE).join(file)
+/// The path in a container of a file of the cluster's folder.
+fn container_path(file: &str) -> PathBuf {
+    Path::new(CONTAINER_DIR).join(file)
 }
 
 #[cfg(test)]
@@ -95,34 +97,34 @@ mod tests {
 
     use super::*;
     use crate::cluster::programs::{etcd, kube_apiserver, kube_controller_manager};
-    use crate::controllers::Controllers;
+    use crate::controllers::ControllerSet;
 
     #[test]
-    fn names_are_a_clusters_own() {
-        let names = Names::new("0123456789abcdef");
+    fn names_derive_from_token_and_fit_host_names() {
+        let names = ContainerNames::new("0123456789abcdef");
         assert_eq!(names.network, "lockstep-0123456789");
         assert_eq!(names.containers()[1], "lockstep-0123456789-kube-apiserver");
-        // The longest name of a host on a network.
+        // The maximum length of a host name.
         assert!(names.containers().iter().all(|name| name.len() <= 63));
     }
 
     #[test]
-    fn every_file_that_a_program_is_told_of_is_copied_to_it() {
-        let layout = Names::new("0123456789").layout();
+    fn every_file_named_in_a_programs_flags_is_copied() {
+        let layout = ContainerNames::new("0123456789").layout();
         for (program, arguments) in [
             ("etcd", etcd(&layout)),
             ("kube-apiserver", kube_apiserver(&layout)),
-            ("kube-controller-manager", kube_controller_manager(&layout, &Controllers::default())),
+            ("kube-controller-manager", kube_controller_manager(&layout, &ControllerSet::default())),
         ] {
-            let told = arguments.iter().filter_map(|argument| Some(argument.split_once("=/lockstep/")?.1));
-            let told: BTreeSet<_> = told.filter(|file| *file != "etcd").collect();
-            assert_eq!(told, files(program).iter().copied().collect(), "{program}");
+            let paths = arguments.iter().filter_map(|argument| Some(argument.split_once("=/lockstep/")?.1));
+            let paths: BTreeSet<_> = paths.filter(|file| *file != "etcd").collect();
+            assert_eq!(paths, program_files(program).iter().copied().collect(), "{program}");
         }
     }
 
     #[test]
-    fn etcd_and_the_server_are_found_by_name() {
-        let names = Names::new("0123456789");
+    fn programs_address_each_other_by_container_name() {
+        let names = ContainerNames::new("0123456789");
         assert!(
             kube_apiserver(&names.layout()).contains(&"--etcd-servers=https://lockstep-0123456789-etcd:2379".into())
         );

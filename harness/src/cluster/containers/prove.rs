@@ -1,16 +1,16 @@
-//! Prove: the server says that it is ready, and of which version it is. What its controller manager
-//! runs is on the command line that the harness has written.
+//! Prove: the server reports its readiness and version. Which controllers its controller manager
+//! runs is known, as the harness wrote its command line.
 
 use crate::cluster::{
-    Access, ClusterError,
-    ready::{Crew, until_ready},
+    ClusterAccess, ClusterError,
+    ready::{Launcher, wait_until_ready},
 };
 
-/// Wait until the server is ready, let the subject in, and ask for the version: an image's tag need
-/// not be it.
-pub(super) async fn prove(access: &Access, crew: &mut impl Crew) -> Result<String, ClusterError> {
+/// Waits until the server is ready, grants the subject access, and asks for the version, which may
+/// differ from the image's tag.
+pub(super) async fn prove(access: &ClusterAccess, launcher: &mut impl Launcher) -> Result<String, ClusterError> {
     let client = access.admin_client().await?;
-    until_ready(client.clone(), crew).await?;
+    wait_until_ready(client.clone(), launcher).await?;
     let version = client.apiserver_version().await.map_err(ClusterError::request("asking for the version"))?;
     Ok(version.git_version)
 }

@@ -1,52 +1,59 @@
-//! Start: the crew under a supervisor, where the feature `containers` is on.
+//! Start: runs the launcher under a supervisor, if the feature `containers` is on.
 
 use std::path::Path;
 
 #[cfg(feature = "containers")]
-use super::images::Images;
-use super::{ContainersError, Wish};
+use super::images::ControlPlaneImages;
+use super::{ContainersError, ImageOptions};
 #[cfg(feature = "containers")]
 use crate::cluster::engine::{Engine, EngineError};
-use crate::cluster::supervised::Supervised;
-use crate::cluster::{ClusterError, Plan};
+use crate::cluster::supervised_cluster::SupervisedCluster;
+use crate::cluster::{ClusterError, ClusterPlan};
 
-/// A control plane with its folder inside of `parent`.
+/// A control plane with its folder in `parent`.
 #[cfg(feature = "containers")]
-pub(in crate::cluster) async fn start(parent: &Path, plan: &Plan, wish: &Wish) -> Result<Supervised, ClusterError> {
-    let (facts, supervisor) = super::crew::start(parent, plan, wish).await?;
-    Ok(Supervised::own(facts, supervisor))
+pub(in crate::cluster) async fn start(
+    parent: &Path,
+    plan: &ClusterPlan,
+    options: &ImageOptions,
+) -> Result<SupervisedCluster, ClusterError> {
+    let (facts, supervisor) = super::launcher::start(parent, plan, options).await?;
+    Ok(SupervisedCluster::owned(facts, supervisor))
 }
 
-/// Refuse: this build has no containers.
+/// Fails: this build does not support containers.
 #[cfg(not(feature = "containers"))]
-pub(in crate::cluster) async fn start(_: &Path, _: &Plan, _: &Wish) -> Result<Supervised, ClusterError> {
+pub(in crate::cluster) async fn start(
+    _: &Path,
+    _: &ClusterPlan,
+    _: &ImageOptions,
+) -> Result<SupervisedCluster, ClusterError> {
     Err(ContainersError::NotBuilt.into())
 }
 
-/// Whether such a cluster can boot here at once: the engine answers and the images are there. If
-/// not, what is missing.
+/// Whether such a cluster can boot without downloads: the engine answers and has the images.
 ///
 /// # Errors
-/// The reason, as a fragment of a sentence.
+/// What is missing, as a fragment of a sentence.
 #[cfg(feature = "containers")]
-pub fn available(version: &str, wish: &Wish) -> Result<(), String> {
+pub fn available(version: &str, options: &ImageOptions) -> Result<(), String> {
     let engine = Engine::locate(Path::new("docker")).map_err(|error| error.to_string())?;
-    ContainersError::unless_local(&engine).map_err(|error| error.to_string())?;
-    let images = Images::new(version, wish);
+    ContainersError::check_local(&engine).map_err(|error| error.to_string())?;
+    let images = ControlPlaneImages::new(version, options);
     let words = [&["image", "inspect", "--format", "{{.Id}}"], images.all().as_slice()].concat();
-    match engine.ask_now(&words) {
+    match engine.query_blocking(&words) {
         Ok(_) => Ok(()),
         Err(EngineError::Failed { why, .. }) if why.contains("No such image") => Err(format!("{why}; pull it first")),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// Whether such a cluster can boot here: it cannot, because this build has no containers.
+/// Fails: this build does not support containers.
 ///
 /// # Errors
 /// Always.
 #[cfg(not(feature = "containers"))]
-pub fn available(_: &str, _: &Wish) -> Result<(), String> {
+pub fn available(_: &str, _: &ImageOptions) -> Result<(), String> {
     Err(ContainersError::NotBuilt.to_string())
 }
 
@@ -55,14 +62,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn build_without_containers_says_how_to_get_them() {
-        let wish = Wish::default();
-        let plan = Plan::new("v1.36.3");
-        let error = start(Path::new("/nowhere"), &plan, &wish).await.unwrap_err().to_string();
+    async fn build_without_containers_reports_how_to_enable_them() {
+        let options = ImageOptions::default();
+        let plan = ClusterPlan::new("v1.36.3");
+        let error = start(Path::new("/nowhere"), &plan, &options).await.unwrap_err().to_string();
         assert!(
             error.contains("built without the feature `containers`; build it with cargo's default features"),
             "{error}"
         );
-        assert_eq!(available("v1.36.3", &wish), Err(error));
+        assert_eq!(available("v1.36.3", &options), Err(error));
     }
 }

@@ -1,28 +1,28 @@
-//! The configuration of a kind cluster: the user's, and in it what turns the controllers under test
-//! off. Pure but for one read.
+//! Builds the configuration of a kind cluster: the user's, plus a patch that turns the controllers
+//! under test off. No I/O but for one read.
 //!
 //! The patch names no API version and writes its arguments as a map: kind converts such a patch to
-//! what kubeadm of the node wants. One with the wrong version or shape would be dropped without a
-//! word.
+//! the version of the node's kubeadm. kind silently ignores a patch with the wrong version or
+//! shape.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::KindError;
-use crate::controllers::Controllers;
+use crate::controllers::ControllerSet;
 use crate::fingerprint::fingerprint;
 
-/// What kubeadm has by default; a value of our own replaces it, so it is repeated.
+/// kubeadm's default for `controllers`. Setting the flag replaces the default, so it is repeated.
 const DEFAULT: &str = "*,bootstrapsigner,tokencleaner";
 
-/// A whole configuration.
+/// A complete configuration.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Config(Value);
+pub(super) struct KindConfig(Value);
 
-impl Config {
-    /// The user's configuration, or kind's smallest, with the controllers under test off.
-    pub(super) fn merge(path: Option<&Path>, without: &Controllers) -> Result<Self, KindError> {
+impl KindConfig {
+    /// The user's configuration, or a minimal one, with the controllers under test turned off.
+    pub(super) fn merge(path: Option<&Path>, without: &ControllerSet) -> Result<Self, KindError> {
         let Some(path) = path else {
             return Ok(Self::with_patches(json!({"nodes": [{"role": "control-plane"}]}), without));
         };
@@ -33,8 +33,8 @@ impl Config {
         Ok(Self::with_patches(config, without))
     }
 
-    /// Ours come last, and the last wins.
-    fn with_patches(mut config: Value, without: &Controllers) -> Self {
+    /// The harness's patch comes last, and the last one wins.
+    fn with_patches(mut config: Value, without: &ControllerSet) -> Self {
         config["kind"] = "Cluster".into();
         config["apiVersion"] = "kind.x-k8s.io/v1alpha4".into();
         let patches = config["kubeadmConfigPatches"].as_array().cloned().unwrap_or_default();
@@ -42,23 +42,23 @@ impl Config {
         Self(config)
     }
 
-    /// As a file for kind.
+    /// The configuration as YAML.
     pub(super) fn yaml(&self) -> String {
         serde_yaml::to_string(&self.0).expect("plain JSON can be written as YAML")
     }
 
-    /// What tells clusters apart: the configuration and the node image.
+    /// Identifies a cluster by its configuration and node image.
     pub(super) fn fingerprint(&self, image: &str) -> String {
         fingerprint(self.0.to_string().bytes().chain([0]).chain(image.bytes()))
     }
 }
 
-/// What kind would say later, or not at all.
+/// Finds errors that kind reports late or not at all.
 fn check(config: &Value) -> Result<(), String> {
     let fields = config.as_object().ok_or("a kind configuration must be a mapping")?;
-    for (field, wanted) in [("kind", "Cluster"), ("apiVersion", "kind.x-k8s.io/v1alpha4")] {
-        if fields.get(field).is_some_and(|found| found != wanted) {
-            return Err(format!("`{field}` is {}, and must be {wanted}", fields[field]));
+    for (field, expected) in [("kind", "Cluster"), ("apiVersion", "kind.x-k8s.io/v1alpha4")] {
+        if fields.get(field).is_some_and(|found| found != expected) {
+            return Err(format!("`{field}` is {}, and must be {expected}", fields[field]));
         }
     }
     for field in ["nodes", "kubeadmConfigPatches"] {
@@ -69,9 +69,9 @@ fn check(config: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The kubeadm patch. The client limits go up as everywhere else: at upstream's own, the test
-/// environment would be the slowest part.
-fn patch(without: &Controllers) -> String {
+/// The kubeadm patch. The client limits are raised as on every cluster: with upstream's limits, the
+/// test environment would be the slowest part of a case.
+fn patch(without: &ControllerSet) -> String {
     let off = without.iter().map(|one| format!(",-{one}")).collect::<String>();
     let arguments = json!({
         "controllers": format!("{DEFAULT}{off}"),
@@ -86,14 +86,14 @@ fn patch(without: &Controllers) -> String {
 mod tests {
     use super::*;
 
-    fn merged(text: &str) -> Result<Config, KindError> {
+    fn merged(text: &str) -> Result<KindConfig, KindError> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        Config::merge(Some(file.path()), &"deployment,replicaset".parse().unwrap())
+        KindConfig::merge(Some(file.path()), &"deployment,replicaset".parse().unwrap())
     }
 
     #[test]
-    fn the_users_configuration_is_merged_and_ours_comes_last() {
+    fn appends_own_patch_to_the_users_configuration() {
         let user = "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking: {disableDefaultCNI: true}\n\
                     nodes: [{role: control-plane}, {role: worker}]\nkubeadmConfigPatches: ['kind: KubeletConfiguration']\n";
         let config = merged(user).unwrap();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_kind_configuration_is_said() {
+    fn refuses_invalid_kind_configuration() {
         for (text, word) in [
             ("[]", "a mapping"),
             ("kind: Pod", "must be Cluster"),
@@ -119,9 +119,9 @@ mod tests {
     }
 
     #[test]
-    fn the_image_and_the_configuration_make_the_fingerprint() {
-        let plain = Config::merge(None, &Controllers::default()).unwrap();
-        let other = Config::merge(None, &"replicaset".parse().unwrap()).unwrap();
+    fn fingerprint_depends_on_image_and_configuration() {
+        let plain = KindConfig::merge(None, &ControllerSet::default()).unwrap();
+        let other = KindConfig::merge(None, &"replicaset".parse().unwrap()).unwrap();
         let prints = [plain.fingerprint("a"), plain.fingerprint("b"), other.fingerprint("a")];
         assert_eq!(std::collections::BTreeSet::from(prints).len(), 3);
     }

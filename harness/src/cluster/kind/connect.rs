@@ -1,50 +1,50 @@
-//! Connect: by two service accounts that are made by means of kind's own kubeconfig.
+//! Connect: with two service accounts, which are created with kind's kubeconfig.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Kind, Node};
-use crate::cluster::access::client_of;
-use crate::cluster::facts::Facts;
-use crate::cluster::place::write_private;
-use crate::cluster::questions::Connect;
+use super::{KindCluster, KindNode};
+use crate::cluster::access::client_from_kubeconfig;
+use crate::cluster::backend::Connect;
+use crate::cluster::facts::ClusterFacts;
+use crate::cluster::user_dir::write_private_file;
 use crate::cluster::{ClusterError, SiteName, accounts, programs};
-use crate::controllers::Controllers;
+use crate::controllers::ControllerSet;
 use crate::recording::Identity;
 
-/// A client by a kubeconfig of kind's, which has a certificate.
+/// A client from kind's kubeconfig, which has a client certificate.
 pub(super) fn client(kubeconfig: &str) -> Result<kube::Client, ClusterError> {
-    client_of(kubeconfig)
+    client_from_kubeconfig(kubeconfig)
 }
 
-/// The kubeconfig in the cluster's folder, for kubectl.
+/// Writes the kubeconfig into the cluster's folder, for kubectl.
 pub(super) fn write_kubeconfig(dir: &Path, kubeconfig: &str) -> Result<(), ClusterError> {
-    write_private(&programs::admin_kubeconfig(dir), kubeconfig.as_bytes())
+    write_private_file(&programs::admin_kubeconfig(dir), kubeconfig.as_bytes())
 }
 
-/// Ask what the server is, and make the accounts.
+/// Asks for the server's version and creates the accounts.
 pub(super) async fn connect(
     client: &kube::Client,
     kubeconfig: &str,
     dir: &Path,
-    without: &Controllers,
-) -> Result<Facts, ClusterError> {
+    without: &ControllerSet,
+) -> Result<ClusterFacts, ClusterError> {
     let version = client.apiserver_version().await.map_err(ClusterError::request("asking for the version"))?;
-    Ok(Facts {
+    Ok(ClusterFacts {
         identity: Identity::new(SiteName::Kind, programs::APISERVER, version.git_version),
-        access: accounts::admit(client, kubeconfig).await?,
+        access: accounts::create_accounts(client, kubeconfig).await?,
         dir: dir.to_owned(),
         programs: BTreeMap::new(),
         without: without.clone(),
     })
 }
 
-impl Connect for Kind {
-    fn facts(&self) -> &Facts {
+impl Connect for KindCluster {
+    fn facts(&self) -> &ClusterFacts {
         &self.facts
     }
 
-    fn node(&self) -> Option<&Node> {
+    fn node(&self) -> Option<&KindNode> {
         Some(&self.node)
     }
 }

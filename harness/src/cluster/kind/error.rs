@@ -1,24 +1,24 @@
-//! What goes wrong with kind, each with what to do about it.
+//! The errors of kind clusters, each with a remedy.
 
 use std::path::PathBuf;
 
 use crate::cluster::EngineError;
 
-/// Why there is no kind cluster.
+/// Why a kind cluster cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KindError {
-    /// A program is not there.
+    /// A program is not installed.
     #[error("no {program} on PATH; {remedy}")]
     Missing {
-        /// Which.
+        /// The program.
         program: String,
-        /// How to get it.
+        /// How to install it.
         remedy: &'static str,
     },
-    /// The container engine.
+    /// The container engine cannot be used.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The user's configuration is not one.
+    /// The user's configuration is invalid.
     #[error("cannot use the kind configuration {}: {why}", path.display())]
     Config {
         /// The file.
@@ -26,7 +26,7 @@ pub enum KindError {
         /// What is wrong.
         why: String,
     },
-    /// There is a cluster of this name that cannot be used.
+    /// A cluster of this name exists that cannot be used.
     #[error(
         "kind cluster `{name}` exists already and {why}; choose another name with --kind-name, \
          or remove it with `kind delete cluster --name {name}`"
@@ -34,22 +34,22 @@ pub enum KindError {
     NameTaken {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         why: &'static str,
     },
-    /// The node image cannot be had.
+    /// The node image is not available.
     #[error(
         "node image {image} is not available: {why}; name one that is local or can be pulled with --node-image or LOCKSTEP_NODE_IMAGE"
     )]
     Image {
         /// The image.
         image: String,
-        /// What the engine says.
+        /// The engine's message.
         why: String,
     },
-    /// What runs on the node cannot reach this machine.
+    /// Pods on the node cannot reach this machine.
     #[error("node {node} cannot reach this machine: {why}")]
-    NoWay {
+    HostUnreachable {
         /// The node.
         node: String,
         /// What is missing.
@@ -60,22 +60,22 @@ pub enum KindError {
     Failed {
         /// The command.
         command: String,
-        /// What it said.
+        /// Its message.
         why: String,
     },
-    /// kind could not make the cluster; what it left has been removed.
+    /// kind could not create the cluster; its remains have been removed.
     #[error("kind could not make cluster `{name}`{}:\n{lines}", logs_at(logs.as_ref()))]
     Create {
         /// The cluster.
         name: String,
         /// Where the node's logs are.
         logs: Option<PathBuf>,
-        /// Why programs on its node ended, and the errors in kind's output.
+        /// Why programs on its node exited, and the errors in kind's output.
         lines: String,
     },
-    /// The cluster was made, and is not what it should be; it has been removed.
+    /// The cluster was created but is not as required; it has been removed.
     #[error("{why}{}", logs_at(logs.as_ref()))]
-    NotRight {
+    Unusable {
         /// The cluster.
         name: String,
         /// What is wrong.
@@ -88,12 +88,12 @@ pub enum KindError {
     Node {
         /// The node.
         node: String,
-        /// How long it was waited for.
+        /// The time limit.
         seconds: u64,
-        /// What it says itself.
+        /// The message of its Ready condition.
         why: String,
     },
-    /// Something stands in the controller manager's command line that must not.
+    /// The controller manager's command line turns on a controller under test.
     #[error(
         "the stock {on} controller is on: {pod} runs with --controllers={controllers}; \
          the kubeadm patch that turns it off was overridden; look for `controllers` in --kind-config"

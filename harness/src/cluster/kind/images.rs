@@ -1,5 +1,5 @@
-//! Images for pods that run for real, where no registry has them: every name that a case gives an
-//! image stands for the pause image that each node has anyway.
+//! Images for pods that run on a kubelet, although no registry has them: every image name in a case
+//! becomes a tag of the pause image, which each node has.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use k8s_openapi::api::core::v1;
 use kube::Api;
 use tokio::sync::Mutex;
 
-use super::{KindError, Node};
+use super::{KindError, KindNode};
 use crate::cluster::ClusterError;
 use crate::cluster::engine::run;
 use crate::output;
 
-/// The images that one node was given.
+/// The images that were tagged on a node.
 #[derive(Debug)]
-pub struct Images {
-    node: Node,
-    given: Mutex<BTreeSet<String>>,
+pub struct NodeImages {
+    node: KindNode,
+    provided: Mutex<BTreeSet<String>>,
 }
 
-impl Images {
-    /// None yet.
-    pub fn new(node: Node) -> Self {
-        Self { node, given: Mutex::default() }
+impl NodeImages {
+    /// Starts without images.
+    pub fn new(node: KindNode) -> Self {
+        Self { node, provided: Mutex::default() }
     }
 
     /// The node's name.
@@ -30,13 +30,13 @@ impl Images {
         &self.node.name
     }
 
-    /// See to it that the node can start this image.
+    /// Makes sure that the node can start this image.
     ///
     /// # Errors
     /// When the node has no pause image, or its container runtime refuses the name.
     pub async fn provide(&self, client: &kube::Client, image: &str) -> Result<(), ClusterError> {
-        let mut given = self.given.lock().await;
-        if given.contains(image) {
+        let mut provided = self.provided.lock().await;
+        if provided.contains(image) {
             return Ok(());
         }
         let node = Api::<v1::Node>::all(client.clone()).get(&self.node.name).await;
@@ -53,12 +53,12 @@ impl Images {
         if !output.status.success() {
             return Err(KindError::Image { image: image.to_owned(), why: output::reason(&output.stderr) }.into());
         }
-        given.insert(image.to_owned());
+        provided.insert(image.to_owned());
         Ok(())
     }
 }
 
-/// The name by which a container runtime knows an image: with its registry, its folder and its tag.
+/// The full name of an image in a container runtime: with registry, folder and tag.
 fn full_name(image: &str) -> String {
     let (first, rest) = image.split_once('/').unwrap_or(("", image));
     let is_registry = first.contains(['.', ':']) || first == "localhost";
@@ -76,7 +76,7 @@ mod tests {
     use super::full_name;
 
     #[test]
-    fn names_in_full() {
+    fn full_name_has_registry_folder_and_tag() {
         for (short, full) in [
             ("app:1", "docker.io/library/app:1"),
             ("app", "docker.io/library/app:latest"),

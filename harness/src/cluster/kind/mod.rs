@@ -1,60 +1,59 @@
-//! `kind`: a real node with a kubelet in a container, and on it a control plane whose Deployment
-//! controller is off.
+//! `kind`: a node with a kubelet in a container, and a control plane without the controllers under
+//! test.
 //!
 //! ```text
 //! flags, --kind-config ──► config (merged, pure) ──► tool (kind, docker) ──► prove ──► connect
-//!                              └ fingerprint: kept on the cluster, so that only its like is used again
+//!                              └ fingerprint on the cluster: only an identical one is reused
 //! ```
 //!
-//! * `config` adds to the user's configuration what turns the controllers under test off. A patch
-//!   that fits nothing is dropped by kind without a word, so `prove` reads the controller manager's
-//!   command line before anything else is believed; the probe, in another room, proves the same
-//!   from outside.
-//! * `tool` is the one place that starts `kind` and the container engine.
-//! * A cluster of this name that is there already is used if its fingerprint is the wanted one, and
-//!   left as it was found. One that is made here goes at the end, however the harness ends, unless
-//!   it is to be kept.
-//! * `images` and `outside` are for pods that run for real: their images, and for a subject that
-//!   runs as pods the way to the interceptor.
+//! * `config` adds a patch to the user's configuration that turns the controllers under test off.
+//!   kind silently drops a patch that applies to nothing, so `prove` reads the controller manager's
+//!   command line before the cluster is used. The probe proves the same from outside.
+//! * `tool` is the only file that runs `kind` and the container engine.
+//! * An existing cluster of this name is used if its fingerprint matches, and is not deleted. A
+//!   cluster that this run creates is deleted at the end, however the harness ends, unless it is to
+//!   be kept.
+//! * `images` and `host_access` serve pods that run on the kubelet: their images, and for a subject
+//!   that runs as pods the network path to the interceptor.
 //!
-//! The harness's own kubeconfig is kept apart: nothing is written to the user's.
+//! The harness uses a separate kubeconfig and never writes to the user's.
 
 mod config;
 mod connect;
-mod end;
 mod error;
+mod host_access;
 mod images;
 mod node;
-mod outside;
+mod options;
 mod prove;
 mod start;
+mod teardown;
 mod tool;
-mod wish;
 
 use std::sync::Arc;
 
-use super::facts::Facts;
-use super::keeper::Keeper;
-use super::lock::Guard;
-pub use end::{down, keep_logs};
+use super::facts::ClusterFacts;
+use super::lock::FileLock;
+use super::supervisor_handle::SupervisorHandle;
 pub use error::KindError;
-pub use images::Images;
-pub use node::Node;
-pub use outside::Way;
+pub use host_access::MasqueradeRule;
+pub use images::NodeImages;
+pub use node::KindNode;
+pub use options::KindOptions;
 pub use start::available;
-pub use wish::Wish;
+pub use teardown::{down, keep_logs};
 
-/// The name of a cluster that nobody gave one.
-const NAME: &str = "lockstep";
+/// The name of a cluster if the user gives none.
+const DEFAULT_NAME: &str = "lockstep";
 
-/// A cluster of kind's.
+/// A kind cluster.
 #[derive(Debug, Clone)]
-pub struct Kind {
-    facts: Facts,
-    node: Node,
-    /// None where it was there before, or is to stay.
-    keeper: Option<Keeper>,
-    /// Held by a process that uses the cluster by turns with others; not by those that attach to
-    /// it.
-    alone: Option<Arc<Guard>>,
+pub struct KindCluster {
+    facts: ClusterFacts,
+    node: KindNode,
+    /// `None` if the cluster existed before, or is to be kept.
+    supervisor: Option<SupervisorHandle>,
+    /// Held by the process that uses the cluster, so that others wait; not by processes that attach
+    /// to it.
+    lock: Option<Arc<FileLock>>,
 }

@@ -1,39 +1,40 @@
-//! `kind` and the container engine, as programs: the one place that starts them.
+//! Runs `kind` and the container engine: no other file does.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::KindError;
-use super::config::Config;
+use super::config::KindConfig;
 use crate::cluster::ClusterError;
-use crate::cluster::engine::{Engine, on_path, run};
-use crate::cluster::place::{of_user, write_private};
+use crate::cluster::engine::{Engine, find_on_path, run};
+use crate::cluster::user_dir::{user_temp_dir, write_private_file};
 use crate::output;
-use crate::supervise::{self, Spec, Supervisor};
+use crate::supervise::{self, ProcessSpec, Supervisor};
 
-/// The two programs, found.
+/// The two programs.
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct KindTool {
     kind: PathBuf,
     engine: Engine,
 }
 
-impl Tool {
-    /// Whether both are there, without asking either.
-    pub(super) fn on_path() -> Result<(PathBuf, PathBuf), KindError> {
-        let wanted = |variable: &str, default: &str| match std::env::var_os(variable) {
+impl KindTool {
+    /// Finds both programs without running them.
+    pub(super) fn find_on_path() -> Result<(PathBuf, PathBuf), KindError> {
+        let program = |variable: &str, default: &str| match std::env::var_os(variable) {
             Some(named) if !named.is_empty() => PathBuf::from(named),
             _ => PathBuf::from(default),
         };
-        let engine = Engine::on_path(&wanted("KIND_EXPERIMENTAL_PROVIDER", "docker"))?;
-        let kind = on_path(&wanted("LOCKSTEP_KIND", "kind"))
-            .ok_or_else(|| missing("kind", "install it from kind.sigs.k8s.io, or set LOCKSTEP_KIND to its path"))?;
+        let engine = Engine::find_on_path(&program("KIND_EXPERIMENTAL_PROVIDER", "docker"))?;
+        let kind = find_on_path(&program("LOCKSTEP_KIND", "kind")).ok_or_else(|| {
+            missing_program("kind", "install it from kind.sigs.k8s.io, or set LOCKSTEP_KIND to its path")
+        })?;
         Ok((kind, engine))
     }
 
-    /// Find them, and see that the engine answers.
+    /// Finds both programs, and checks that the engine answers.
     pub(super) async fn find() -> Result<Self, KindError> {
-        let (kind, engine) = Self::on_path()?;
+        let (kind, engine) = Self::find_on_path()?;
         Ok(Self { kind, engine: Engine::find(&engine).await? })
     }
 
@@ -44,31 +45,38 @@ impl Tool {
 
     /// The names of all kind clusters on this machine.
     pub(super) async fn clusters(&self) -> Result<Vec<String>, KindError> {
-        let names = self.kind(["get", "clusters", "--quiet"]).await?;
+        let names = self.run_kind(["get", "clusters", "--quiet"]).await?;
         Ok(names.lines().map(str::to_owned).collect())
     }
 
-    /// The admin's kubeconfig, YAML.
+    /// The admin kubeconfig of a cluster, YAML.
     pub(super) async fn kubeconfig(&self, name: &str) -> Result<String, KindError> {
-        self.kind(["get", "kubeconfig", "--name", name]).await
+        self.run_kind(["get", "kubeconfig", "--name", name]).await
     }
 
-    /// Make a cluster. It goes when the supervisor does, whatever happens to this process.
+    /// Creates a cluster. It is deleted when the supervisor ends, whatever happens to this process.
     pub(super) async fn create(
         &self,
         dir: &Path,
         name: &str,
         image: &str,
-        config: &Config,
+        config: &KindConfig,
     ) -> Result<Supervisor, ClusterError> {
         let (file, log) = (dir.join("kind.yaml"), dir.join("kind.log"));
-        write_private(&file, config.yaml().as_bytes())?;
+        write_private_file(&file, config.yaml().as_bytes())?;
         let supervisor = Supervisor::start(dir, true)?;
-        let made = async {
-            supervisor.finally(self.spec("deleting the kind cluster", dir, ["delete", "cluster", "--name", name]))?;
+        let creation = async {
+            supervisor.finally(self.process_spec(
+                "deleting the kind cluster",
+                dir,
+                ["delete", "cluster", "--name", name],
+            ))?;
             let words = ["create", "cluster", "--retain", "--name", name, "--image", image, "--config"];
-            let child =
-                supervisor.spawn(self.spec("kind", dir, words.iter().map(OsStr::new).chain([file.as_ref()])))?;
+            let child = supervisor.spawn(self.process_spec(
+                "kind",
+                dir,
+                words.iter().map(OsStr::new).chain([file.as_ref()]),
+            ))?;
             if child.wait_exit().await.success() {
                 return Ok(());
             }
@@ -84,7 +92,7 @@ impl Tool {
             lines.extend(output::excerpt(&text));
             Err(KindError::Create { name: name.to_owned(), logs, lines: lines.join("\n") }.into())
         };
-        match made.await {
+        match creation.await {
             Ok(()) => Ok(supervisor),
             Err(error) => {
                 supervisor.shutdown().await;
@@ -93,30 +101,30 @@ impl Tool {
         }
     }
 
-    /// Delete a cluster.
+    /// Deletes a cluster.
     pub(super) async fn delete(&self, name: &str) -> Result<(), KindError> {
-        self.kind(["delete", "cluster", "--name", name, "--kubeconfig", "/dev/null"]).await.map(drop)
+        self.run_kind(["delete", "cluster", "--name", name, "--kubeconfig", "/dev/null"]).await.map(drop)
     }
 
-    /// Copy an image of the local engine's to one node.
-    pub(super) async fn load(&self, node: &str, image: &str) -> Result<(), KindError> {
+    /// Copies an image of the local engine to a node.
+    pub(super) async fn load_image(&self, node: &str, image: &str) -> Result<(), KindError> {
         let name = node.strip_suffix("-control-plane").unwrap_or(node);
-        self.kind(["load", "docker-image", image, "--name", name, "--nodes", node]).await.map(drop)
+        self.run_kind(["load", "docker-image", image, "--name", name, "--nodes", node]).await.map(drop)
     }
 
-    /// Keep the logs of a cluster's nodes, where the next failure overwrites them.
+    /// Saves the logs of a cluster's nodes; the next failure overwrites them.
     pub(super) async fn keep_logs(&self, name: &str) -> Option<PathBuf> {
-        let folder = of_user().ok()?.join(format!("failed-kind-{name}"));
+        let folder = user_temp_dir().ok()?.join(format!("failed-kind-{name}"));
         if folder.exists() {
             std::fs::remove_dir_all(&folder).ok()?;
         }
         let path = folder.to_string_lossy().into_owned();
-        // It fails if one of many logs is missing; the others are there all the same.
-        self.kind(["export", "logs", &path, "--name", name]).await.ok();
+        // The command fails if a single log is missing, but exports the others.
+        self.run_kind(["export", "logs", &path, "--name", name]).await.ok();
         folder.exists().then_some(folder)
     }
 
-    async fn kind<'a>(&self, words: impl IntoIterator<Item = &'a str> + Clone) -> Result<String, KindError> {
+    async fn run_kind<'a>(&self, words: impl IntoIterator<Item = &'a str> + Clone) -> Result<String, KindError> {
         let output = run(&self.kind, words.clone()).await?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -125,11 +133,11 @@ impl Tool {
         Err(KindError::Failed { command, why: output::reason(&output.stderr) })
     }
 
-    /// kind under supervision, with a kubeconfig of its own: the user's is not touched.
-    fn spec<W: AsRef<OsStr>>(&self, name: &str, dir: &Path, words: impl IntoIterator<Item = W>) -> Spec {
+    /// kind under supervision, with a separate kubeconfig: the user's is not changed.
+    fn process_spec<W: AsRef<OsStr>>(&self, name: &str, dir: &Path, words: impl IntoIterator<Item = W>) -> ProcessSpec {
         let mut env: std::collections::BTreeMap<_, _> = supervise::own_environment().collect();
         env.insert("KUBECONFIG".to_owned(), dir.join("kind.kubeconfig").display().to_string());
-        Spec {
+        ProcessSpec {
             name: name.to_owned(),
             program: self.kind.clone(),
             args: words.into_iter().map(|word| word.as_ref().to_string_lossy().into_owned()).collect(),
@@ -139,8 +147,8 @@ impl Tool {
     }
 }
 
-/// Why the programs on a cluster's nodes ended, from the logs that `kind export logs` has written:
-/// kind reports only that it has waited for them.
+/// Why the programs on a cluster's nodes exited, from the logs that `kind export logs` has written.
+/// kind itself reports only that it has waited for them.
 fn fatal_lines(logs: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for entry in walkdir::WalkDir::new(logs).max_depth(3).sort_by_file_name().into_iter().flatten() {
@@ -150,7 +158,7 @@ fn fatal_lines(logs: &Path) -> Vec<String> {
             continue;
         }
         let Ok(log) = std::fs::read(path) else { continue };
-        // `kube-apiserver-node_kube-system_…` of a container, `kubelet`.
+        // Logs are named `kube-apiserver-node_kube-system_…` for a container, and `kubelet`.
         let program = entry.file_name().to_string_lossy();
         let program = program.split(['.', '_']).next().unwrap_or_default();
         let fatal = output::find_fatal(&String::from_utf8_lossy(&log));
@@ -159,7 +167,7 @@ fn fatal_lines(logs: &Path) -> Vec<String> {
     lines
 }
 
-fn missing(program: &str, remedy: &'static str) -> KindError {
+fn missing_program(program: &str, remedy: &'static str) -> KindError {
     KindError::Missing { program: program.to_owned(), remedy }
 }
 
@@ -168,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_why_programs_on_a_node_ended() {
+    fn reads_why_programs_on_a_node_exited() {
         let logs = tempfile::tempdir().unwrap();
         let node = logs.path().join("x-control-plane");
         std::fs::create_dir_all(node.join("containers")).unwrap();

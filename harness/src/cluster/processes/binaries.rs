@@ -1,5 +1,5 @@
-//! The programs of a control plane: found, downloaded or built by `scripts/control-plane`, which
-//! lies inside of this executable.
+//! The programs of a control plane, which `scripts/control-plane` finds, downloads or builds. The
+//! script is embedded in this executable.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::supervise::interrupt;
 
 const SCRIPT: &str = include_str!("../../../control-plane");
 
-/// What a control plane consists of.
+/// The programs of a control plane.
 const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "etcd"];
 
 /// A folder with kube-apiserver, kube-controller-manager and etcd.
@@ -17,31 +17,31 @@ const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "etcd"
 pub struct Binaries {
     /// The folder.
     pub folder: PathBuf,
-    /// Of Kubernetes' own two, as in `v1.36.3`.
+    /// The version of Kubernetes' two programs, such as `v1.36.3`.
     pub version: String,
 }
 
 impl Binaries {
-    /// The path of one of them.
+    /// The path of one of the programs.
     pub fn program(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 }
 
-/// Find the programs of this version, or make them, which may take minutes the first time. What
-/// goes on is told on standard error.
-pub fn binaries(version: &str) -> Result<Binaries, ClusterError> {
-    let folder = folder(&[version], version)?;
+/// Finds the programs of this version, or builds them, which may take minutes the first time.
+/// Progress is printed on standard error.
+pub fn obtain_binaries(version: &str) -> Result<Binaries, ClusterError> {
+    let folder = programs_dir(&[version], version)?;
     Ok(Binaries { folder, version: version.to_owned() })
 }
 
-/// The same for a controller manager alone: of many versions nothing else is wanted, and of old
-/// ones nothing else is to be had.
-pub fn controller_manager(version: &str) -> Result<PathBuf, ClusterError> {
-    Ok(folder(&["--controller-manager", version], version)?.join("kube-controller-manager"))
+/// Like [`obtain_binaries`], for the controller manager only: many versions need only that, and of
+/// old versions only that is available.
+pub fn obtain_controller_manager(version: &str) -> Result<PathBuf, ClusterError> {
+    Ok(programs_dir(&["--controller-manager", version], version)?.join("kube-controller-manager"))
 }
 
-fn folder(arguments: &[&str], version: &str) -> Result<PathBuf, ClusterError> {
+fn programs_dir(arguments: &[&str], version: &str) -> Result<PathBuf, ClusterError> {
     let failed = |why: String| ClusterError::Binaries { version: version.to_owned(), why };
     let mut script = Command::new("bash");
     script.args(["-c", SCRIPT, "control-plane"]).args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -55,40 +55,42 @@ fn folder(arguments: &[&str], version: &str) -> Result<PathBuf, ClusterError> {
     }
 }
 
-/// Whether [`binaries`] can succeed, as far as one can tell without running anything; if not, what
+/// Whether [`obtain_binaries`] can succeed, as far as known without running anything; if not, what
 /// is missing.
 ///
-/// A `LOCKSTEP_BIN` that lacks something is no reason here: who set it is to see it fail.
+/// A `LOCKSTEP_BIN` without all programs does not count as missing: the user who set it should see
+/// the failure.
 pub fn available(version: &str) -> Result<(), String> {
-    match found(version) {
+    match availability(version) {
         Err(_) if variable("LOCKSTEP_BIN").is_some() => Ok(()),
         found => found.map(drop),
     }
 }
 
-/// What [`binaries`] would find, in words.
-pub fn found(version: &str) -> Result<&'static str, String> {
-    let wanted = format!("kube-apiserver, kube-controller-manager and etcd of {version}");
+/// What [`obtain_binaries`] would find, in words.
+pub fn availability(version: &str) -> Result<&'static str, String> {
+    let programs = format!("kube-apiserver, kube-controller-manager and etcd of {version}");
     if let Some(folder) = variable("LOCKSTEP_BIN") {
-        let lacks = || format!("LOCKSTEP_BIN={} has not all of {wanted}; put them there or unset it", folder.display());
-        return holds(&folder).then_some("ready").ok_or_else(lacks);
+        let lacks =
+            || format!("LOCKSTEP_BIN={} has not all of {programs}; put them there or unset it", folder.display());
+        return has_programs(&folder).then_some("ready").ok_or_else(lacks);
     }
-    if cache().is_some_and(|cache| cache.join("control-plane").join(version).join(".complete").is_file()) {
+    if cache_dir().is_some_and(|cache| cache.join("control-plane").join(version).join(".complete").is_file()) {
         return Ok("ready");
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let has = |test: &dyn Fn(&Path) -> bool| std::env::split_paths(&path).any(|folder| test(&folder));
-    if has(&|folder| holds(folder)) {
+    if has(&|folder| has_programs(folder)) {
         return Ok("ready");
     }
     if has(&|folder| folder.join("go").is_file()) {
         return Ok("ready, once upstream's programs are fetched or built, which takes minutes the first time");
     }
-    Err(format!("neither {wanted}, nor Go to build them"))
+    Err(format!("neither {programs}, nor Go to build them"))
 }
 
-/// Where the scripts keep the programs that they have fetched or built.
-pub fn cache() -> Option<PathBuf> {
+/// The cache of the programs that the scripts have downloaded or built.
+pub fn cache_dir() -> Option<PathBuf> {
     variable("LOCKSTEP_CACHE")
         .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("lockstep")))
         .or_else(|| std::env::home_dir().map(|folder| folder.join(".cache/lockstep")))
@@ -98,6 +100,6 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-fn holds(folder: &Path) -> bool {
+fn has_programs(folder: &Path) -> bool {
     PROGRAMS.iter().all(|program| folder.join(program).is_file())
 }

@@ -1,15 +1,15 @@
-//! Connect: on loopback, with tokens that the harness has made.
+//! Connect: on loopback, with the harness's tokens.
 
-use crate::cluster::place::write_private;
 use crate::cluster::programs::Layout;
-use crate::cluster::ready::Secrets;
-use crate::cluster::{Access, ClusterError};
+use crate::cluster::ready::ControlPlaneSecrets;
+use crate::cluster::user_dir::write_private_file;
+use crate::cluster::{ClusterAccess, ClusterError};
 
-/// Make certificates and tokens, and write the kubeconfig that the harness and the test
+/// Creates certificates and tokens, and writes the kubeconfig that the harness and the test
 /// environment's controllers share.
-pub(super) fn connect(layout: &Layout) -> Result<Access, ClusterError> {
-    let secrets = Secrets::write(&layout.pki, &layout.tokens, &[])?;
+pub(super) fn connect(layout: &Layout) -> Result<ClusterAccess, ClusterError> {
+    let secrets = ControlPlaneSecrets::write(&layout.pki, &layout.tokens, &[])?;
     let access = secrets.access(format!("https://{}:{}", layout.listen, layout.api));
-    write_private(&layout.kubeconfig, secrets.kubeconfig(&access.server).as_bytes())?;
+    write_private_file(&layout.kubeconfig, secrets.kubeconfig(&access.server).as_bytes())?;
     Ok(access)
 }

@@ -1,8 +1,7 @@
 //! `control-plane`: etcd, kube-apiserver and kube-controller-manager as processes of this machine.
 //!
-//! They listen on loopback, keep their files in one folder, and end with their supervisor. Where
-//! the programs come from stands in `binaries`. How it is reached and how it ends once it runs
-//! stands in `supervised`.
+//! They listen on loopback, store their files in one folder, and end with their supervisor.
+//! `binaries` obtains the programs. `supervised_cluster` implements the running cluster.
 
 mod binaries;
 mod connect;
@@ -10,5 +9,5 @@ mod ports;
 mod prove;
 mod start;
 
-pub use binaries::{Binaries, available, binaries, cache, controller_manager, found};
+pub use binaries::{Binaries, availability, available, cache_dir, obtain_binaries, obtain_controller_manager};
 pub(super) use start::start;

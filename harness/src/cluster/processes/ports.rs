@@ -4,17 +4,17 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use crate::cluster::ClusterError;
 
-/// `N` different ports that nobody listens on just now.
+/// `N` different ports that are free at the moment.
 ///
-/// Between here and the program's own `bind` somebody else may take one: then the program says so,
-/// and the boot is repeated.
-pub(super) fn free<const N: usize>() -> Result<[u16; N], ClusterError> {
+/// Another process may take one before the program binds it: then the program reports that, and the
+/// boot is repeated.
+pub(super) fn free_ports<const N: usize>() -> Result<[u16; N], ClusterError> {
     let mut ports = [0; N];
-    let mut held = Vec::with_capacity(N);
+    let mut listeners = Vec::with_capacity(N);
     for port in &mut ports {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(ClusterError::Port)?;
         *port = listener.local_addr().map_err(ClusterError::Port)?.port();
-        held.push(listener);
+        listeners.push(listener);
     }
     Ok(ports)
 }
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn ports_differ() {
-        let ports = free::<8>().unwrap();
+        let ports = free_ports::<8>().unwrap();
         assert_eq!(BTreeSet::from(ports).len(), 8);
     }
 }

@@ -1,10 +1,10 @@
-//! Prove: the server says that it is ready. What its controller manager runs is on the command line
-//! that the harness has written.
+//! Prove: the server reports its readiness. Which controllers its controller manager runs is known,
+//! as the harness wrote its command line.
 
-use crate::cluster::ready::{Crew, until_ready};
-use crate::cluster::{Access, ClusterError};
+use crate::cluster::ready::{Launcher, wait_until_ready};
+use crate::cluster::{ClusterAccess, ClusterError};
 
-/// Wait until the server is ready, and let the subject in.
-pub(super) async fn prove(access: &Access, crew: &mut impl Crew) -> Result<(), ClusterError> {
-    until_ready(access.admin_client().await?, crew).await
+/// Waits until the server is ready, and grants the subject access.
+pub(super) async fn prove(access: &ClusterAccess, launcher: &mut impl Launcher) -> Result<(), ClusterError> {
+    wait_until_ready(access.admin_client().await?, launcher).await
 }

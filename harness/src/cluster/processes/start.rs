@@ -1,62 +1,62 @@
-//! Start: the programs as processes under supervision, on free ports of loopback, with their files
-//! in the cluster's folder.
+//! Start: runs the programs as supervised processes, on free ports of loopback, with their files in
+//! the cluster's folder.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use super::{Binaries, binaries, connect, ports, prove};
-use crate::cluster::facts::Facts;
-use crate::cluster::keeper;
+use super::{Binaries, connect, obtain_binaries, ports, prove};
+use crate::cluster::facts::ClusterFacts;
 use crate::cluster::programs::{self, APISERVER, Layout};
-use crate::cluster::ready::{Crew, ENVIRONMENT};
-use crate::cluster::supervised::Supervised;
-use crate::cluster::{ClusterError, Plan, SiteName};
-use crate::controllers::Controllers;
+use crate::cluster::ready::{CONTROLLER_MANAGER, Launcher};
+use crate::cluster::supervised_cluster::SupervisedCluster;
+use crate::cluster::supervisor_handle;
+use crate::cluster::{ClusterError, ClusterPlan, SiteName};
+use crate::controllers::ControllerSet;
 use crate::recording::Identity;
-use crate::supervise::{Child, Exit, ProcessId, Spec, Supervisor};
+use crate::supervise::{Child, Exit, ProcessId, ProcessSpec, Supervisor};
 
-/// How often somebody may take a port away before the program binds it.
+/// How many boots may lose a port to another process before the program binds it.
 const ATTEMPTS: u32 = 5;
 
-/// A control plane with its files in a new folder inside of `parent`.
-pub(in crate::cluster) async fn start(parent: &Path, plan: &Plan) -> Result<Supervised, ClusterError> {
+/// A control plane with its files in a new folder in `parent`.
+pub(in crate::cluster) async fn start(parent: &Path, plan: &ClusterPlan) -> Result<SupervisedCluster, ClusterError> {
     let version = plan.version.clone();
-    let binaries = tokio::task::spawn_blocking(move || binaries(&version)).await??;
-    let (dir, supervisor) = keeper::supervised(parent)?;
+    let binaries = tokio::task::spawn_blocking(move || obtain_binaries(&version)).await??;
+    let (dir, supervisor) = supervisor_handle::start_supervisor(parent)?;
     let mut attempt = 1;
     loop {
-        let mut starting = Starting::new(&supervisor, &binaries, &dir, &plan.without)?;
+        let mut starting = ProcessLauncher::new(&supervisor, &binaries, &dir, &plan.without)?;
         match starting.run().await {
-            Ok(facts) => return Ok(Supervised::own(facts, supervisor)),
-            Err(_) if attempt < ATTEMPTS && starting.lost_a_port() => attempt += 1,
+            Ok(facts) => return Ok(SupervisedCluster::owned(facts, supervisor)),
+            Err(_) if attempt < ATTEMPTS && starting.lost_port() => attempt += 1,
             Err(error) => {
                 supervisor.shutdown().await;
                 return Err(error);
             }
         }
-        starting.clear().await;
+        starting.clean_up().await;
     }
 }
 
-/// One attempt.
-struct Starting<'a> {
+/// One attempt to start the programs.
+struct ProcessLauncher<'a> {
     supervisor: &'a Supervisor,
     binaries: &'a Binaries,
     dir: &'a Path,
-    without: &'a Controllers,
+    without: &'a ControllerSet,
     layout: Layout,
     children: Vec<Child>,
 }
 
-impl<'a> Starting<'a> {
+impl<'a> ProcessLauncher<'a> {
     fn new(
         supervisor: &'a Supervisor,
         binaries: &'a Binaries,
         dir: &'a Path,
-        without: &'a Controllers,
+        without: &'a ControllerSet,
     ) -> Result<Self, ClusterError> {
-        let [api, etcd, peer] = ports::free()?;
+        let [api, etcd, peer] = ports::free_ports()?;
         let layout = Layout {
             pki: dir.join("pki"),
             tokens: dir.join("tokens.csv"),
@@ -71,12 +71,12 @@ impl<'a> Starting<'a> {
         Ok(Self { supervisor, binaries, dir, without, layout, children: Vec::new() })
     }
 
-    async fn run(&mut self) -> Result<Facts, ClusterError> {
+    async fn run(&mut self) -> Result<ClusterFacts, ClusterError> {
         let access = connect::connect(&self.layout)?;
         self.start("etcd", programs::etcd(&self.layout))?;
         self.start("kube-apiserver", programs::kube_apiserver(&self.layout))?;
         prove::prove(&access, self).await?;
-        Ok(Facts {
+        Ok(ClusterFacts {
             identity: Identity::new(SiteName::ControlPlane, APISERVER, &self.binaries.version),
             access,
             dir: self.dir.to_owned(),
@@ -86,7 +86,7 @@ impl<'a> Starting<'a> {
     }
 
     fn start(&mut self, name: &str, args: Vec<String>) -> Result<(), ClusterError> {
-        self.children.push(self.supervisor.spawn(Spec {
+        self.children.push(self.supervisor.spawn(ProcessSpec {
             name: name.to_owned(),
             program: self.binaries.program(name),
             args,
@@ -96,41 +96,41 @@ impl<'a> Starting<'a> {
         Ok(())
     }
 
-    /// Whether somebody took a port between our look and the program's `bind`.
-    fn lost_a_port(&self) -> bool {
+    /// Whether another process took a port before the program's `bind`.
+    fn lost_port(&self) -> bool {
         self.children.iter().any(|child| {
             std::fs::read(programs::log(self.dir, &child.name))
                 .is_ok_and(|log| String::from_utf8_lossy(&log).contains("address already in use"))
         })
     }
 
-    /// Before the next attempt: nothing of this one may run or lie about.
-    async fn clear(self) {
+    /// Ends the programs of this attempt, and removes their logs and data, before the next attempt.
+    async fn clean_up(self) {
         for child in &self.children {
             child.kill();
             child.wait_exit().await;
-            // A file that is not there needs no removing.
+            // The log may be missing.
             let _ = std::fs::remove_file(programs::log(self.dir, &child.name));
         }
         let _ = std::fs::remove_dir_all(&self.layout.data);
     }
 }
 
-impl Crew for Starting<'_> {
+impl Launcher for ProcessLauncher<'_> {
     fn dir(&self) -> &Path {
         self.dir
     }
 
-    async fn start_environment(&mut self) -> Result<(), ClusterError> {
-        self.start(ENVIRONMENT, programs::kube_controller_manager(&self.layout, self.without))
+    async fn start_controllers(&mut self) -> Result<(), ClusterError> {
+        self.start(CONTROLLER_MANAGER, programs::kube_controller_manager(&self.layout, self.without))
     }
 
-    async fn ended(&self) -> Option<(String, Exit)> {
+    async fn find_exited(&self) -> Option<(String, Exit)> {
         self.children.iter().find_map(|child| Some((child.name.clone(), child.exited()?)))
     }
 
-    async fn forget_environment(&mut self) -> Result<(), ClusterError> {
-        self.children.retain(|child| child.name != ENVIRONMENT);
+    async fn forget_controllers(&mut self) -> Result<(), ClusterError> {
+        self.children.retain(|child| child.name != CONTROLLER_MANAGER);
         Ok(())
     }
 }

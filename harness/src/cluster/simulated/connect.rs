@@ -1,15 +1,15 @@
-//! Connect: by clients that call the server directly.
+//! Connect: clients call the server directly.
 
 use kube_apiserver_sim::ApiServer;
 
-use super::Simulated;
-use crate::cluster::facts::Facts;
-use crate::cluster::questions::Connect;
-use crate::cluster::{Access, ClusterError, Credential};
+use super::SimulatedCluster;
+use crate::cluster::backend::Connect;
+use crate::cluster::facts::ClusterFacts;
+use crate::cluster::{ClusterAccess, ClusterError, Credential};
 
-/// It has no address and asks for no credential.
-pub(super) fn connect() -> Access {
-    Access {
+/// The server has no address and requires no credentials.
+pub(super) fn connect() -> ClusterAccess {
+    ClusterAccess {
         server: String::new(),
         server_name: None,
         ca_pem: String::new(),
@@ -19,8 +19,8 @@ pub(super) fn connect() -> Access {
     }
 }
 
-impl Connect for Simulated {
-    fn facts(&self) -> &Facts {
+impl Connect for SimulatedCluster {
+    fn facts(&self) -> &ClusterFacts {
         &self.facts
     }
 
@@ -28,7 +28,7 @@ impl Connect for Simulated {
         Ok(self.server.without_managed_fields().client())
     }
 
-    fn in_virtual_time(&self) -> Option<&ApiServer> {
+    fn virtual_time_server(&self) -> Option<&ApiServer> {
         Some(&self.server)
     }
 }

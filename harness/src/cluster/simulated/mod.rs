@@ -1,20 +1,20 @@
-//! `sim` in this process: the simulated API server on virtual time, reached without a socket.
+//! `sim` in this process: the simulated API server in virtual time, without a socket.
 //!
-//! Each case has one of its own. It has no files, no processes and no credentials, so there is
-//! nothing to prove and nothing to end.
+//! Each case has its own. It has no files, processes or credentials, so there is nothing to prove
+//! and nothing to tear down.
 
 mod connect;
-mod end;
 mod prove;
 mod start;
+mod teardown;
 
 use kube_apiserver_sim::ApiServer;
 
-use super::facts::Facts;
+use super::facts::ClusterFacts;
 
-/// A simulated server in this process, on virtual time.
+/// A simulated server in this process, in virtual time.
 #[derive(Debug, Clone)]
-pub struct Simulated {
-    facts: Facts,
+pub struct SimulatedCluster {
+    facts: ClusterFacts,
     server: ApiServer,
 }

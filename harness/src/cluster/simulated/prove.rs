@@ -1,7 +1,7 @@
-//! Prove: nothing. The server is part of this process, and only the subject and the test
+//! Prove: nothing to check. The server is part of this process, and only the subject and the test
 //! environment's controllers have a client for it.
 
-use super::Simulated;
-use crate::cluster::questions::Prove;
+use super::SimulatedCluster;
+use crate::cluster::backend::Prove;
 
-impl Prove for Simulated {}
+impl Prove for SimulatedCluster {}

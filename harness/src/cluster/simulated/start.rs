@@ -5,22 +5,23 @@ use std::path::PathBuf;
 
 use kube_apiserver_sim::{ApiServer, Latency};
 
-use super::{Simulated, connect};
+use super::{SimulatedCluster, connect};
 use crate::clock;
-use crate::cluster::facts::Facts;
+use crate::cluster::facts::ClusterFacts;
 use crate::cluster::{DEFAULT_VERSION, SiteName};
-use crate::controllers::Controllers;
+use crate::controllers::ControllerSet;
 use crate::recording::Identity;
 
-impl Simulated {
-    /// With seed 0 its latency is fixed, with any other it is random. Without the server's garbage
-    /// collector somebody else's is to be there.
-    pub(in crate::cluster) fn start(seed: u64, without: Controllers, collects_garbage: bool) -> Self {
-        use kube_apiserver_sim::Controllers::{Immediate, WithoutGarbageCollector};
-        let own = if collects_garbage { Immediate } else { WithoutGarbageCollector };
+impl SimulatedCluster {
+    /// With seed 0 its latency is fixed, with any other seed it is random. Without the server's
+    /// garbage collector the caller must bring one.
+    pub(in crate::cluster) fn start(seed: u64, without: ControllerSet, collects_garbage: bool) -> Self {
+        use kube_apiserver_sim::ControllerMode::{Immediate, WithoutGarbageCollector};
+        let controllers = if collects_garbage { Immediate } else { WithoutGarbageCollector };
         let latency = if seed == 0 { Latency::Fixed } else { Latency::Random };
-        let server = ApiServer::builder().seed(seed).latency(latency).controllers(own).clock(clock::now).build();
-        let facts = Facts {
+        let server =
+            ApiServer::builder().seed(seed).latency(latency).controllers(controllers).clock(clock::now).build();
+        let facts = ClusterFacts {
             identity: Identity::new(SiteName::Sim, "simulated", DEFAULT_VERSION),
             access: connect::connect(),
             dir: PathBuf::new(),

@@ -1,13 +1,15 @@
-//! Recordings of live clusters that tests make, version by version.
+//! Builds recordings of live clusters for tests, version by version.
 
 use serde_json::{Value, json};
 
 use super::super::*;
-use crate::recording::{Change, End, FORMAT, Header, Identity, Settling, SubjectKind, Version, Writer};
+use crate::recording::{
+    ChangeType, FORMAT, Header, Identity, ObjectVersion, RecordingEnd, Settling, SubjectKind, WriterRole,
+};
 
-/// A live cluster in the making: version by version.
+/// A recording of a live cluster in the making.
 pub(super) struct Reel {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<RecordingEntry>,
     rv: u64,
     at: u64,
 }
@@ -18,15 +20,15 @@ impl Reel {
     }
 
     pub(super) fn settled(mut self) -> Self {
-        self.entries.push(Entry::Settled(Settling { unsettled: None, rounds: 0, took: 0, at: self.at }));
+        self.entries.push(RecordingEntry::Settled(Settling { unsettled: None, rounds: 0, took: 0, at: self.at }));
         self
     }
 
-    pub(super) fn version(mut self, kind: &str, change: Change, object: &Value) -> Self {
+    pub(super) fn version(mut self, kind: &str, change: ChangeType, object: &Value) -> Self {
         (self.rv, self.at) = (self.rv + 1, self.at + 10);
         let name = text(object, "/metadata/name").to_owned();
-        let (object, by) = (object.clone().into(), Writer::Other);
-        self.entries.push(Entry::Object(Version {
+        let (object, by) = (object.clone().into(), WriterRole::Other);
+        self.entries.push(RecordingEntry::Object(ObjectVersion {
             kind: kind.to_owned(),
             name,
             change,
@@ -39,13 +41,13 @@ impl Reel {
         self
     }
 
-    /// So many milliseconds pass.
+    /// Let this many milliseconds pass.
     pub(super) fn after(mut self, milliseconds: u64) -> Self {
         self.at += milliseconds;
         self
     }
 
-    /// The second that the cluster's clock shows, as it is stamped.
+    /// The time of the cluster's clock, in whole seconds.
     pub(super) fn stamp(&self) -> String {
         format!("2026-11-24T00:00:{:02}Z", self.at / 1000)
     }
@@ -54,11 +56,11 @@ impl Reel {
     pub(super) fn ready(self, name: &str, set: &str) -> Self {
         let mut object = pod(name, set, true);
         object["status"]["conditions"][0]["lastTransitionTime"] = json!(self.stamp());
-        self.version("Pod", Change::Modified, &object)
+        self.version("Pod", ChangeType::Modified, &object)
     }
 
-    /// A pod whose deletion has begun, in this phase.
-    pub(super) fn ending(self, name: &str, set: &str, phase: &str, change: Change) -> Self {
+    /// A terminating pod in this phase.
+    pub(super) fn ending(self, name: &str, set: &str, phase: &str, change: ChangeType) -> Self {
         let mut object = pod(name, set, phase == "Running");
         object["metadata"]["deletionTimestamp"] = json!("2026-11-24T00:00:30Z");
         object["status"]["phase"] = json!(phase);
@@ -71,7 +73,7 @@ impl Reel {
             "spec": {"replicas": 2, "template": template(image), "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}},
             "status": {"observedGeneration": observed, "replicas": total, "readyReplicas": ready, "availableReplicas": ready}
         });
-        self.version(DEPLOYMENT, Change::Modified, &object)
+        self.version(DEPLOYMENT, ChangeType::Modified, &object)
     }
 
     pub(super) fn set(self, hash: &str, revision: i64, image: &str, (wanted, total, ready): (i64, i64, i64)) -> Self {
@@ -81,20 +83,20 @@ impl Reel {
             "spec": {"replicas": wanted, "template": template(image)},
             "status": {"observedGeneration": 1, "replicas": total, "readyReplicas": ready, "availableReplicas": ready}
         });
-        self.version("ReplicaSet", Change::Modified, &object)
+        self.version("ReplicaSet", ChangeType::Modified, &object)
     }
 
     pub(super) fn pod(self, name: &str, set: &str, ready: bool) -> Self {
-        self.version("Pod", Change::Modified, &pod(name, set, ready))
+        self.version("Pod", ChangeType::Modified, &pod(name, set, ready))
     }
 
     pub(super) fn going(self, name: &str, set: &str) -> Self {
         let mut object = pod(name, set, true);
         object["metadata"]["deletionTimestamp"] = json!("2026-11-24T00:00:00Z");
-        self.version("Pod", Change::Modified, &object)
+        self.version("Pod", ChangeType::Modified, &object)
     }
 
-    /// At its seventh revision, all ready, with one older ReplicaSet.
+    /// A Deployment at its seventh revision with all pods ready, and one older ReplicaSet.
     pub(super) fn begun() -> Self {
         Self::new()
             .deployment(9, 9, "app:7", (2, 2))
@@ -115,7 +117,7 @@ impl Reel {
             case: "captured/web".to_owned(),
             path: String::new(),
             source: String::new(),
-            judged: Default::default(),
+            controllers: Default::default(),
             under_test: Default::default(),
             namespace: "shop".to_owned(),
             subject: Identity::new("prod", "kube-controller-manager", "v1.36.3"),
@@ -128,7 +130,7 @@ impl Reel {
             seed: None,
             started: "2026-11-24T00:00:00Z".to_owned(),
         };
-        let end = Some(End { completed: true, events_complete: false, at: self.at, diagnosis: None });
+        let end = Some(RecordingEnd { completed: true, events_complete: false, at: self.at, diagnosis: None });
         Recording { header, entries: self.entries, end }
     }
 }
@@ -143,13 +145,13 @@ fn pod(name: &str, set: &str, ready: bool) -> Value {
         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": status, "lastTransitionTime": "2026-11-24T00:00:00Z"}]}})
 }
 
-/// The steps of the case, without what is given.
+/// The steps of the case, without `given`.
 pub(super) fn steps(inferred: &Inferred) -> Vec<&str> {
     let (_, steps) = inferred.case.source.split_once("\nsteps:\n").unwrap();
     steps.lines().map(str::trim).collect()
 }
 
-/// When the Deployments of these tests have progressed, and why.
+/// When and why the Deployments of these tests last progressed.
 pub(super) const BEGAN: (&str, &str) = ("NewReplicaSetAvailable", "2026-11-24T00:00:00Z");
 
 /// A Deployment with this strategy, minReadySeconds, reason of Progressing and time of its last
@@ -171,10 +173,10 @@ pub(super) fn with(
     })
 }
 
-/// As `Reel::begun`, with this Deployment.
+/// The same as `Reel::begun`, with this Deployment.
 pub(super) fn begun_with(deployment: &Value) -> Reel {
     Reel::new()
-        .version(DEPLOYMENT, Change::Modified, deployment)
+        .version(DEPLOYMENT, ChangeType::Modified, deployment)
         .set("new", 7, "app:7", (2, 2, 2))
         .set("old", 5, "app:5", (0, 0, 0))
         .pod("a", "new", true)

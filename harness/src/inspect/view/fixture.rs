@@ -1,46 +1,47 @@
-//! A recording to step through.
+//! A recording for tests.
 
 use serde_json::json;
 
-use super::super::Inspected;
-use crate::recording::{Entry, Recording, SubjectKind, Writer};
+use super::super::Inspection;
+use crate::recording::{Recording, RecordingEntry, SubjectKind, WriterRole};
 use crate::timeline::Timeline;
-use crate::timeline::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
+use crate::timeline::fixture::{RecordingBuilder, deployment, event, owned_set, ready, revision, scaled, with_patch};
 use crate::verdict::fixture::judge;
 
-/// A scale-up to 12 in which rs1 is given this size, and one step more.
+/// A scale-up to 12 in which rs1 gets this size, and one more step.
 fn recording(size: i32) -> Recording {
-    let web = with(&deployment("web", 10, "app:1"), &revision(1));
-    let set = with(&owned_set(&web, "1", "app:1", 10), &json!({"status": ready(10)}));
+    let web = with_patch(&deployment("web", 10, "app:1"), &revision(1));
+    let set = with_patch(&owned_set(&web, "1", "app:1", 10), &json!({"status": ready(10)}));
     let set = scaled(&set, size);
-    Film::rolled_out(10)
-        .user(1, "scale 12")
-        .driver(&scaled(&web, 12))
-        .other(&set)
+    RecordingBuilder::rolled_out(10)
+        .user_step(1, "scale 12")
+        .driver_write(&scaled(&web, 12))
+        .subject_write(&set)
         .settled()
-        .node(2, 0, "ready 2")
-        .foreign(&with(&set, &json!({"status": ready(12)})))
-        .foreign(&event("web.1", "web", "Scaled up replica set web-1 from 10 to 12", 1))
+        .node_step(2, 0, "ready 2")
+        .foreign_write(&with_patch(&set, &json!({"status": ready(12)})))
+        .foreign_write(&event("web.1", "web", "Scaled up replica set web-1 from 10 to 12", 1))
         .settled()
         .end()
 }
 
-/// One that went wrong at its first step.
-pub(in crate::inspect) fn rolling() -> Inspected {
+/// A recording whose first step is wrong.
+pub(in crate::inspect) fn rolling() -> Inspection {
     let expected = Timeline::from_recording(&recording(12));
     let recording = recording(13);
-    Inspected::judged(&recording, &judge(&recording, Some(&expected)), Some(&expected))
+    Inspection::of_judgement(&recording, &judge(&recording, Some(&expected)), Some(&expected))
 }
 
-/// The same as `rolling`, recorded on a live cluster; the controller's versions name this program.
+/// The recording of `rolling` as if captured on a live cluster, with this author of the
+/// controller's versions.
 pub(in crate::inspect) fn captured(author: Option<&str>) -> Recording {
     let mut recording = recording(12);
     recording.header.kind = SubjectKind::Cluster;
     recording.header.case = "captured/web".to_owned();
-    recording.entries.retain(|entry| !matches!(entry, Entry::Request(_)));
+    recording.entries.retain(|entry| !matches!(entry, RecordingEntry::Request(_)));
     for entry in &mut recording.entries {
-        if let Entry::Object(version) = entry
-            && version.by == Writer::Other
+        if let RecordingEntry::Object(version) = entry
+            && version.by == WriterRole::Other
         {
             version.author = author.map(str::to_owned);
         }

@@ -1,10 +1,10 @@
-//! The interceptor's commands while they are in force: who waits, who is told, and what a watch may
-//! pass on.
+//! The armed commands of the interceptor: which requests wait, who is notified, and what a watch
+//! may deliver.
 //!
-//! With no command set, a request asks one atomic number and goes on. All else is under one lock
-//! that is never held across a wait.
+//! Without an armed command, a request only reads an atomic counter. Everything else is under one
+//! lock that is never held across an await.
 //!
-//! `watch` has what becomes of the events of a watch.
+//! `watch` decides about the events of a watch.
 
 mod watch;
 
@@ -18,20 +18,20 @@ use hyper::body::Bytes;
 use kube_apiserver_sim::notify::Notifier;
 use tokio::sync::mpsc;
 
-use super::command::{Command, Tally, WatchAct, WatchCommand};
-use super::met::{Met, Order};
-use super::overtaken::{Reached, Waiting};
-use super::{Route, Verb};
+use super::command::{CommandProgress, RequestCommand, WatchAction, WatchCommand};
+use super::intercepted::{ArmedCommand, Intercepted};
+use super::overtaking::{Reached, Waiting};
+use super::{RequestInfo, Verb};
 
-/// The commands of one interceptor; clones share them.
+/// The commands of an interceptor; clones share them.
 #[derive(Debug, Clone)]
-pub struct Control(Arc<Shared>);
+pub struct Control(Arc<ControlShared>);
 
 #[derive(Debug)]
-struct Shared {
-    /// How many commands are in force, and watches of `cut_short`.
+struct ControlShared {
+    /// The number of armed commands, plus the watches in `cut_short`.
     armed: AtomicUsize,
-    /// How many of them are about watches.
+    /// How many of them affect watches.
     watching: AtomicUsize,
     state: Mutex<State>,
     changed: Notifier,
@@ -40,78 +40,78 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     next: u64,
-    requests: BTreeMap<u64, Slot>,
+    requests: BTreeMap<u64, RequestSlot>,
     watches: BTreeMap<u64, WatchSlot>,
-    /// The watches that have something to wait for.
+    /// The wakers of watches that wait.
     wakers: BTreeMap<u64, Waker>,
-    /// Events that are kept back, by namespace.
-    kept: BTreeMap<String, u64>,
-    /// Open watches that the interceptor cannot read, by resource.
+    /// The number of withheld events, by namespace.
+    held_events: BTreeMap<String, u64>,
+    /// The number of open watches that the interceptor cannot read, by resource.
     opaque: BTreeMap<String, u64>,
-    /// Watches that ended while events were kept from them, by resource, and that nobody has made
-    /// up for yet.
+    /// Watches that ended while their events were withheld, by resource, until the subject lists
+    /// again.
     cut_short: BTreeMap<String, u64>,
-    /// Watches that the interceptor has ended, by resource, until the subject opens one again:
-    /// about which namespace, and when.
+    /// Watches that the interceptor has ended, by resource, until the subject opens one again: the
+    /// namespace of the event, and when.
     ended: BTreeMap<String, (String, Instant)>,
-    /// What has reached the subject, counted while something is to be overtaken.
+    /// What has reached the subject, counted while something waits to be overtaken.
     reached: Reached,
-    /// By namespace and stream: how many have overtaken what was to be overtaken.
+    /// By namespace and stream: how many have overtaken the delayed event or answer.
     overtaken: BTreeMap<String, BTreeMap<String, u32>>,
 }
 
 #[derive(Debug)]
-struct Slot {
-    tally: Tally,
-    met: mpsc::UnboundedSender<Met>,
+struct RequestSlot {
+    progress: CommandProgress,
+    sender: mpsc::UnboundedSender<Intercepted>,
 }
 
 #[derive(Debug)]
 struct WatchSlot {
     command: WatchCommand,
-    seen: u32,
-    /// The versions of the events that came.
+    event_count: u32,
+    /// The versions of the events so far.
     versions: Vec<u64>,
     /// The version at which the next list is answered.
-    older: Option<u64>,
-    /// Since its event came, until enough others have.
+    list_version: Option<u64>,
+    /// Set while its event waits to be overtaken.
     waiting: Option<Waiting>,
 }
 
-/// A command in force. Dropping it takes it back and lets go what it holds.
+/// An armed command. Dropping it disarms the command and releases what it holds.
 #[derive(Debug)]
 pub struct Armed {
     control: Control,
     id: u64,
-    met: mpsc::UnboundedReceiver<Met>,
+    receiver: mpsc::UnboundedReceiver<Intercepted>,
 }
 
-/// A watch command in force. Dropping it takes it back: what was held goes out in order.
+/// An armed watch command. Dropping it disarms the command; withheld events are delivered in order.
 #[derive(Debug)]
 pub struct ArmedWatch {
     control: Control,
     id: u64,
 }
 
-/// A request that is late.
+/// A delayed request; counted until this is dropped.
 #[derive(Debug)]
-pub(super) struct Late {
+pub(super) struct LateRequest {
     control: Control,
     namespace: String,
 }
 
-/// What becomes of one event of a watch.
+/// What happens to an event of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EventFate {
+pub(super) enum EventDisposition {
     Pass,
     Keep,
     Twice,
     Last,
 }
 
-/// An event that is kept back.
+/// A withheld event.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct HeldEvent {
     pub(super) namespace: String,
     pub(super) since: Instant,
     pub(super) event: Bytes,
@@ -119,7 +119,7 @@ pub(super) struct Kept {
 
 impl Control {
     pub(super) fn new() -> Self {
-        let shared = Shared {
+        let shared = ControlShared {
             armed: AtomicUsize::new(0),
             watching: AtomicUsize::new(0),
             state: Mutex::default(),
@@ -128,22 +128,22 @@ impl Control {
         Self(Arc::new(shared))
     }
 
-    /// Put a command about requests in force.
-    pub fn arm(&self, command: Command) -> Armed {
-        let (met, meetings) = mpsc::unbounded_channel();
+    /// Arms a command for requests.
+    pub fn arm(&self, command: RequestCommand) -> Armed {
+        let (sender, receiver) = mpsc::unbounded_channel();
         let mut state = self.state();
         state.next += 1;
         let id = state.next;
-        let tally = Tally::new(command);
-        // What overtakes it comes in watches.
-        self.0.watching.fetch_add(usize::from(tally.is_overtaken()), Ordering::SeqCst);
-        state.requests.insert(id, Slot { tally, met });
+        let progress = CommandProgress::new(command);
+        // Events of watches overtake it.
+        self.0.watching.fetch_add(usize::from(progress.is_overtaken()), Ordering::SeqCst);
+        state.requests.insert(id, RequestSlot { progress, sender });
         self.0.armed.fetch_add(1, Ordering::SeqCst);
-        Armed { control: self.clone(), id, met: meetings }
+        Armed { control: self.clone(), id, receiver }
     }
 
-    /// Put a command about a kind's watch in force; `None` where the subject's watch of it is in a
-    /// form that the interceptor does not read.
+    /// Arms a command for a kind's watch; `None` if the subject's watch has an encoding that the
+    /// interceptor does not read.
     pub fn arm_watch(&self, command: WatchCommand) -> Option<ArmedWatch> {
         let mut state = self.state();
         if state.opaque.contains_key(&command.resource) {
@@ -151,24 +151,25 @@ impl Control {
         }
         state.next += 1;
         let id = state.next;
-        state.watches.insert(id, WatchSlot { command, seen: 0, versions: Vec::new(), older: None, waiting: None });
+        state
+            .watches
+            .insert(id, WatchSlot { command, event_count: 0, versions: Vec::new(), list_version: None, waiting: None });
         self.0.watching.fetch_add(1, Ordering::SeqCst);
         self.0.armed.fetch_add(1, Ordering::SeqCst);
         Some(ArmedWatch { control: self.clone(), id })
     }
 
-    /// How many events of a namespace are kept from the subject at this moment, and requests that
-    /// are late.
-    pub fn kept(&self, namespace: &str) -> u64 {
-        self.state().kept.get(namespace).copied().unwrap_or(0)
+    /// The number of withheld events and delayed requests of a namespace.
+    pub fn held_count(&self, namespace: &str) -> u64 {
+        self.state().held_events.get(namespace).copied().unwrap_or(0)
     }
 
-    /// An answer waits until so many others have reached the subject, or nothing more does.
-    pub(super) async fn overtaken(&self, route: &Route, others: u32) {
+    /// Delays an answer until this many others have reached the subject, or nothing more does.
+    pub(super) async fn wait_to_be_overtaken(&self, route: &RequestInfo, count: u32) {
         let namespace = route.namespace.as_str();
         let _late = self.late(namespace);
         let mut changes = self.0.changed.listen();
-        let waiting = self.state().reached.wait(namespace, others, clock::instant());
+        let waiting = self.state().reached.wait(namespace, count, clock::instant());
         loop {
             let (due, others) = self.state().reached.due(namespace, &waiting);
             let now = clock::instant();
@@ -185,56 +186,56 @@ impl Control {
         }
     }
 
-    /// How many have overtaken what was to be overtaken, by the stream of what has come: the plural
-    /// of a watch's kind, or `answers to replicasets/` and so on.
+    /// How many have overtaken each delayed event or answer, by its stream: the plural of a watch's
+    /// kind, or `answers to replicasets/` and so on.
     pub fn take_overtaken(&self, namespace: &str) -> BTreeMap<String, u32> {
         self.state().overtaken.remove(namespace).unwrap_or_default()
     }
 
-    /// A request of a namespace is late until the guard is dropped.
-    pub(super) fn late(&self, namespace: &str) -> Late {
-        *self.state().kept.entry(namespace.to_owned()).or_default() += 1;
-        Late { control: self.clone(), namespace: namespace.to_owned() }
+    /// Counts a request of a namespace as delayed until the guard is dropped.
+    pub(super) fn late(&self, namespace: &str) -> LateRequest {
+        *self.state().held_events.entry(namespace.to_owned()).or_default() += 1;
+        LateRequest { control: self.clone(), namespace: namespace.to_owned() }
     }
 
-    /// Whether there is nothing to do.
+    /// Whether no command is armed.
     pub(super) fn is_idle(&self) -> bool {
         self.0.armed.load(Ordering::SeqCst) == 0
     }
 
-    /// Whether watches pass as they come.
-    pub(super) fn leaves_watches_alone(&self) -> bool {
+    /// Whether no command affects watches.
+    pub(super) fn passes_watches_through(&self) -> bool {
         self.0.watching.load(Ordering::SeqCst) == 0
     }
 
-    /// What a request is in for, now that it has arrived.
-    pub(super) fn arrives(&self, route: &Route) -> Option<Order> {
+    /// The command that applies to an arrived request.
+    pub(super) fn on_request(&self, route: &RequestInfo) -> Option<ArmedCommand> {
         let mut state = self.state();
         state.requests.values_mut().find_map(|slot| {
-            let act = slot.tally.arrives(route)?;
-            Some(Order::new(act, &slot.met))
+            let action = slot.progress.on_request(route)?;
+            Some(ArmedCommand::new(action, &slot.sender))
         })
     }
 
-    /// What its answer is in for.
-    pub(super) fn answered(&self, route: &Route, status: u16) -> Option<Order> {
+    /// The command that applies to its answer.
+    pub(super) fn on_response(&self, route: &RequestInfo, status: u16) -> Option<ArmedCommand> {
         let mut state = self.state();
-        let waits = |slot: &Slot| slot.tally.is_overtaken() && slot.tally.is_next(route);
+        let waits = |slot: &RequestSlot| slot.progress.is_overtaken() && slot.progress.is_next(route);
         if route.verb.is_write() && !state.requests.values().any(waits) {
             self.reached(&mut state, &route.namespace);
         }
-        // All of them count, whoever is the first to act.
-        let mut orders = state.requests.values_mut().filter_map(|slot| {
-            let act = slot.tally.answered(route, status)?;
-            Some(Order::new(act, &slot.met))
+        // Every command counts the request, though only the first applies.
+        let mut commands = state.requests.values_mut().filter_map(|slot| {
+            let action = slot.progress.on_response(route, status)?;
+            Some(ArmedCommand::new(action, &slot.sender))
         });
-        let first = orders.next();
-        orders.for_each(drop);
+        let first = commands.next();
+        commands.for_each(drop);
         first
     }
 
-    /// A list or a watch of a kind that is held waits until it no longer is; says whether it did.
-    pub(super) async fn await_kind(&self, route: &Route) -> bool {
+    /// Delays a list or a watch while its kind is held; returns whether it waited.
+    pub(super) async fn wait_while_held(&self, route: &RequestInfo) -> bool {
         if !matches!(route.verb, Verb::List | Verb::Watch) {
             return false;
         }
@@ -247,26 +248,26 @@ impl Control {
         waited
     }
 
-    /// Whether a list or a watch of a kind is the first since a watch of it ended while events were
-    /// kept from it. Those events are lost to a watch that goes on: it may have been sent later
-    /// ones, about other namespaces, and asks for what came after them.
-    pub(super) fn follows_a_loss(&self, route: &Route) -> bool {
+    /// Whether a list or a watch is the first since a watch of its kind ended while events were
+    /// withheld. A watch that continues would miss those events: it may have received later ones,
+    /// of other namespaces, and asks for what follows them.
+    pub(super) fn must_relist(&self, route: &RequestInfo) -> bool {
         if !matches!(route.verb, Verb::List | Verb::Watch) {
             return false;
         }
         let mut state = self.state();
         let found = state.cut_short.contains_key(&route.resource);
         if found {
-            forget(&mut state.cut_short, &route.resource);
+            decrement(&mut state.cut_short, &route.resource);
             self.0.armed.fetch_sub(1, Ordering::SeqCst);
         }
         found
     }
 
-    fn holds(&self, route: &Route) -> bool {
+    fn holds(&self, route: &RequestInfo) -> bool {
         self.state().watches.values().any(|slot| {
-            let WatchCommand { namespace, resource, act, .. } = &slot.command;
-            *act == WatchAct::Hold
+            let WatchCommand { namespace, resource, action, .. } = &slot.command;
+            *action == WatchAction::Hold
                 && *resource == route.resource
                 && (route.namespace.is_empty() || *namespace == route.namespace)
         })
@@ -278,7 +279,7 @@ impl Control {
             if state.watches.remove(&id).is_some() {
                 self.0.watching.fetch_sub(1, Ordering::SeqCst);
             }
-            if state.requests.remove(&id).is_some_and(|slot| slot.tally.is_overtaken()) {
+            if state.requests.remove(&id).is_some_and(|slot| slot.progress.is_overtaken()) {
                 self.0.watching.fetch_sub(1, Ordering::SeqCst);
             }
             self.0.armed.fetch_sub(1, Ordering::SeqCst);
@@ -288,11 +289,11 @@ impl Control {
         self.0.changed.notify();
     }
 
-    /// Something has reached the subject. Where anything waits to be overtaken, it is counted, and
-    /// whoever waits looks again.
+    /// Counts something that has reached the subject, if anything waits to be overtaken, and wakes
+    /// what waits.
     fn reached(&self, state: &mut State, namespace: &str) {
-        let of_watches = state.watches.values().any(|slot| matches!(slot.command.act, WatchAct::Overtaken(_)));
-        if of_watches || state.requests.values().any(|slot| slot.tally.is_overtaken()) {
+        let of_watches = state.watches.values().any(|slot| matches!(slot.command.action, WatchAction::Overtaken(_)));
+        if of_watches || state.requests.values().any(|slot| slot.progress.is_overtaken()) {
             state.reached.one_more(namespace, clock::instant());
             std::mem::take(&mut state.wakers).into_values().for_each(Waker::wake);
             self.0.changed.notify();
@@ -305,25 +306,25 @@ impl Control {
 }
 
 /// The stream of the answers to such writes.
-fn answers(route: &Route) -> String {
+fn answers(route: &RequestInfo) -> String {
     format!("answers to {}/{}", route.resource, route.subresource)
 }
 
-fn forget(kept: &mut BTreeMap<String, u64>, namespace: &str) {
-    if let Some(count) = kept.get_mut(namespace) {
+fn decrement(counts: &mut BTreeMap<String, u64>, namespace: &str) {
+    if let Some(count) = counts.get_mut(namespace) {
         *count -= 1;
         if *count == 0 {
-            kept.remove(namespace);
+            counts.remove(namespace);
         }
     }
 }
 
 impl Armed {
-    /// The next request that the command is about, once it is there.
-    pub async fn met(&mut self) -> Met {
-        match self.met.recv().await {
-            Some(met) => met,
-            // The slot, which holds the other end, lives as long as this.
+    /// Waits for the next request that the command applies to.
+    pub async fn next(&mut self) -> Intercepted {
+        match self.receiver.recv().await {
+            Some(intercepted) => intercepted,
+            // Cannot happen: the slot with the sender lives as long as this.
             None => std::future::pending().await,
         }
     }
@@ -335,9 +336,9 @@ impl Drop for Armed {
     }
 }
 
-impl Drop for Late {
+impl Drop for LateRequest {
     fn drop(&mut self) {
-        forget(&mut self.control.state().kept, &self.namespace);
+        decrement(&mut self.control.state().held_events, &self.namespace);
     }
 }
 

@@ -1,76 +1,76 @@
-//! What a client is shown does not depend on the form in which it reads. A client lists and watches
-//! as client-go's reflector does, once in JSON and once in protobuf, beside a writer that does the
-//! same things at the same times; under each watch command both must be shown the same objects and
-//! the same errors, in the same order and at the same times.
+//! What a client observes does not depend on the encoding. A client lists and watches as
+//! client-go's reflector does, once in JSON and once in protobuf, beside a writer that does the
+//! same things at the same times; under each watch command both must observe the same objects and
+//! errors, in the same order and at the same times.
 
 use std::sync::{Mutex, PoisonError};
 
 use kube_apiserver_sim::ApiServer;
 
 use super::*;
-use crate::intercept::{WatchAct, WatchCommand};
+use crate::intercept::{WatchAction, WatchCommand};
 
 const SETS: &str = "/apis/apps/v1/replicasets";
-/// What client-go's typed clients accept of everything.
+/// The Accept header of client-go's typed clients.
 const TYPED: &str = "application/vnd.kubernetes.protobuf,application/json";
 
 const LAG: Duration = Duration::from_millis(1500);
 /// When the first object is created, in milliseconds.
 const FIRST: u64 = 150;
 
-/// What a client is shown: when, whether by a list or as which event, and the list or the object.
-type Shown = Vec<(u64, String, Value)>;
+/// What a client observes: when, whether by a list or as which event, and the list or the object.
+type Observations = Vec<(u64, String, Value)>;
 
 #[rstest]
 #[case::nothing(None, &["LIST", "ADDED a", "ADDED b", "ADDED x", "MODIFIED a", "DELETED b", "ADDED c"])]
-#[case::hold(Some((1, WatchAct::Hold)), &["LIST", "ADDED x", "ADDED a", "ADDED b", "MODIFIED a", "DELETED b", "ADDED c"])]
-#[case::lag(Some((1, WatchAct::Lag(LAG))), &["LIST", "ADDED x", "ADDED a", "ADDED b", "MODIFIED a", "DELETED b", "ADDED c"])]
+#[case::hold(Some((1, WatchAction::Hold)), &["LIST", "ADDED x", "ADDED a", "ADDED b", "MODIFIED a", "DELETED b", "ADDED c"])]
+#[case::lag(Some((1, WatchAction::Lag(LAG))), &["LIST", "ADDED x", "ADDED a", "ADDED b", "MODIFIED a", "DELETED b", "ADDED c"])]
 #[case::repeat(
-    Some((2, WatchAct::Repeat)),
+    Some((2, WatchAction::Repeat)),
     &["LIST", "ADDED a", "ADDED b", "ADDED b", "ADDED x", "MODIFIED a", "DELETED b", "ADDED c"]
 )]
 #[case::expire(
-    Some((2, WatchAct::Expire)),
+    Some((2, WatchAction::Expire)),
     &["LIST", "ADDED a", "ADDED b", "ERROR 410", "LIST a b", "ADDED x", "MODIFIED a", "DELETED b", "ADDED c"]
 )]
 #[case::old(
-    Some((3, WatchAct::Old(2))),
+    Some((3, WatchAction::Old(2))),
     &["LIST", "ADDED a", "ADDED b", "ADDED x", "MODIFIED a", "ERROR 410", "LIST a", "ADDED b", "ADDED x", "MODIFIED a",
         "DELETED b", "ADDED c"]
 )]
 #[case::overtaken(
-    Some((1, WatchAct::Overtaken(1))),
+    Some((1, WatchAction::Overtaken(1))),
     &["LIST", "ADDED x", "ADDED a", "ADDED b", "MODIFIED a", "DELETED b", "ADDED c"]
 )]
 #[tokio::test(start_paused = true)]
-async fn both_forms_show_the_same(#[case] command: Option<(u32, WatchAct)>, #[case] expected: &[&str]) {
-    let in_json = shown(command, "application/json").await;
-    let told: Vec<String> = in_json.iter().map(|(_, what, object)| tell(what, object)).collect();
-    assert_eq!(told, expected);
+async fn both_encodings_show_the_same(#[case] command: Option<(u32, WatchAction)>, #[case] expected: &[&str]) {
+    let in_json = observe(command, "application/json").await;
+    let labels: Vec<String> = in_json.iter().map(|(_, what, object)| label(what, object)).collect();
+    assert_eq!(labels, expected);
     for accept in [TYPED, protobuf::WATCH_MEDIA_TYPE] {
-        assert_eq!(shown(command, accept).await, in_json, "{accept}");
+        assert_eq!(observe(command, accept).await, in_json, "{accept}");
     }
-    if command.is_some_and(|(_, act)| act == WatchAct::Lag(LAG)) {
+    if command.is_some_and(|(_, action)| action == WatchAction::Lag(LAG)) {
         let late =
             in_json.iter().filter(|(_, what, object)| what == "ADDED" && object["metadata"]["namespace"] == "ns");
         assert!(late.map(|(at, ..)| *at).next() >= Some(FIRST + 1500), "{in_json:?}");
     }
 }
 
-/// What a client is shown that accepts this.
-async fn shown(command: Option<(u32, WatchAct)>, accept: &'static str) -> Shown {
+/// What a client with this Accept header observes.
+async fn observe(command: Option<(u32, WatchAction)>, accept: &'static str) -> Observations {
     let _simulated = clock::simulate("2026-11-21T10:00:00Z".parse().unwrap());
     let server = ApiServer::builder().seed(1).clock(clock::now).build();
-    let interceptor = Interceptor::inside(server.clone());
+    let interceptor = Interceptor::in_process(server.clone());
     for namespace in ["ns", "other"] {
         write(&server, "POST", "/api/v1/namespaces", &json!({"metadata": {"name": namespace}})).await;
     }
-    let shown = Arc::new(Mutex::new(Shown::new()));
-    let reading = tokio::spawn(reflect(interceptor.client().unwrap(), accept, Arc::clone(&shown)));
+    let observations = Arc::new(Mutex::new(Observations::new()));
+    let reading = tokio::spawn(reflect(interceptor.client().unwrap(), accept, Arc::clone(&observations)));
     pause(50).await;
-    let command = command.map(|(nth, act)| {
+    let command = command.map(|(nth, action)| {
         let resource = "replicasets".to_owned();
-        let command = WatchCommand { namespace: "ns".to_owned(), resource, nth, act };
+        let command = WatchCommand { namespace: "ns".to_owned(), resource, nth, action };
         interceptor.control().arm_watch(command).expect("the watch can be read")
     });
     for step in 1..=5 {
@@ -89,24 +89,24 @@ async fn shown(command: Option<(u32, WatchAct)>, accept: &'static str) -> Shown 
     write(&server, "POST", &sets("ns"), &set("c")).await;
     pause(1000).await;
     reading.abort();
-    let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-    shown.clone()
+    let observations = observations.lock().unwrap_or_else(PoisonError::into_inner);
+    observations.clone()
 }
 
-/// Lists, and watches from there on; anew where its place is forgotten.
-async fn reflect(client: kube::Client, accept: &'static str, shown: Arc<Mutex<Shown>>) {
+/// Lists, and watches from there on; lists again if its version has expired.
+async fn reflect(client: kube::Client, accept: &'static str, observations: Arc<Mutex<Observations>>) {
     let since = clock::instant();
     let note = |what: &str, object: &Value| {
-        // As a typed client holds it, for which an empty field and none are the same.
+        // As in a typed client, for which an empty and a missing field are the same.
         let object = protobuf::decode(&protobuf::encode(object).unwrap()).unwrap();
         let entry = (clock::millis_since(since), what.to_owned(), object);
-        shown.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        observations.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
     };
     let get = async |path: String, accept: &str| {
         let request = Request::get(path).header("accept", accept).body(kube::client::Body::empty()).unwrap();
         client.send(request).await.unwrap()
     };
-    // A media type of a watch is none of a list.
+    // A watch's media type is not valid for a list.
     let of_lists = accept.split(";stream").next().unwrap();
     loop {
         let bytes = get(SETS.to_owned(), of_lists).await.into_body().collect().await.unwrap().to_bytes();
@@ -151,12 +151,12 @@ async fn pause(milliseconds: u64) {
 }
 
 /// `ADDED a`, `ERROR 410`, `LIST a b`.
-fn tell(what: &str, object: &Value) -> String {
+fn label(event: &str, object: &Value) -> String {
     let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let about = match (what, object["items"].as_array()) {
+    let about = match (event, object["items"].as_array()) {
         ("ERROR", _) => vec![object["code"].to_string()],
         (_, Some(items)) => items.iter().map(name).collect(),
         _ => vec![name(object)],
     };
-    [vec![what.to_owned()], about].concat().join(" ")
+    [vec![event.to_owned()], about].concat().join(" ")
 }

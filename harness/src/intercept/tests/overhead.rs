@@ -1,5 +1,5 @@
-//! What the interceptor costs: the same requests without it, through it, and through it with a
-//! command in force that means none of them. Measures and asserts nothing:
+//! Measures the cost of the interceptor: the same requests without it, through it, and through it
+//! with an armed command that matches none of them. Asserts nothing:
 //!
 //! `cargo test -p lockstep --lib interceptor_overhead -- --ignored --nocapture --test-threads 1`
 
@@ -7,7 +7,7 @@ use futures::future::join_all;
 
 use super::commands::{command, put};
 use super::*;
-use crate::intercept::{Act, Refusal};
+use crate::intercept::{RefusalKind, RequestAction};
 
 const REQUESTS: usize = 2000;
 const SIDE_BY_SIDE: usize = 16;
@@ -22,11 +22,11 @@ async fn interceptor_overhead(#[case] version: Version) {
     let interceptor = Interceptor::start(&server.access).unwrap();
     measure(version, "no interceptor", &server.access).await;
     measure(version, "interceptor", &interceptor.access()).await;
-    let _armed = interceptor.control().arm(command(Act::Refuse(Refusal::Conflict)));
+    let _armed = interceptor.control().arm(command(RequestAction::Refuse(RefusalKind::Conflict)));
     measure(version, "interceptor, a command in force", &interceptor.access()).await;
 }
 
-async fn measure(version: Version, what: &str, access: &Access) {
+async fn measure(version: Version, title: &str, access: &ClusterAccess) {
     let client = client_to(access, version);
     let url = format!("{}/apis/apps/v1/namespaces/other/replicasets/web-1/echo", access.server);
     let once = || async {
@@ -54,6 +54,6 @@ async fn measure(version: Version, what: &str, access: &Access) {
     let rate = Duration::from_secs(1).as_nanos() / each.as_nanos();
     let [half, most] = [REQUESTS / 2, REQUESTS * 99 / 100].map(|at| times[at]);
     println!(
-        "{version:?} {what:25} p50 {half:>9.1?}  p99 {most:>9.1?}  {rate:>6} requests a second, {SIDE_BY_SIDE} side by side"
+        "{version:?} {title:25} p50 {half:>9.1?}  p99 {most:>9.1?}  {rate:>6} requests a second, {SIDE_BY_SIDE} side by side"
     );
 }

@@ -1,8 +1,8 @@
-//! Requests whose bodies break off: none of them reaches the server as a whole one.
+//! Requests whose bodies break off: none of them reaches the server as a complete one.
 
 use std::net::SocketAddr;
 
-use kube_apiserver_sim::{ApiServer, Listen};
+use kube_apiserver_sim::{ApiServer, ListenOptions};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -23,16 +23,16 @@ async fn server() -> ApiServer {
 }
 
 fn maps(server: &ApiServer) -> Vec<Value> {
-    server.stored("configmaps").unwrap().list("default")
+    server.storage("configmaps").unwrap().list("default")
 }
 
-/// The deletion of another object of this name: as a whole it is refused, without its precondition
-/// it is not.
+/// The deletion of another object of this name: complete it is refused, without its precondition it
+/// is not.
 fn options() -> String {
     json!({"preconditions": {"uid": "another"}}).to_string()
 }
 
-/// What a client reads that sends this much of a request and goes away.
+/// What a client reads that sends this part of a request and disconnects.
 async fn answer_to(interceptor: &Interceptor, request: &str) -> String {
     let connector = TlsConnector::from(Arc::new(client_config(&interceptor.access()).unwrap()));
     let address: SocketAddr = interceptor.address();
@@ -49,11 +49,11 @@ async fn answer_to(interceptor: &Interceptor, request: &str) -> String {
 #[case::of_a_length(false)]
 #[case::in_chunks(true)]
 #[tokio::test]
-async fn an_upload_that_breaks_off_is_not_forwarded_as_a_whole_one(#[case] chunked: bool) {
+async fn incomplete_upload_is_not_forwarded(#[case] chunked: bool) {
     let server = server().await;
     let authority = Authority::new("test", "2026-11-21T00:00:00Z".parse().unwrap()).unwrap();
-    let listening = server.listen(Listen::loopback().tls(server_config(&authority).unwrap())).unwrap();
-    let access = Access {
+    let listening = server.listen(ListenOptions::loopback().tls(server_config(&authority).unwrap())).unwrap();
+    let access = ClusterAccess {
         server: listening.url(),
         server_name: None,
         ca_pem: authority.pem(),

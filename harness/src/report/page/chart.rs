@@ -1,67 +1,68 @@
-//! A timeline as a picture: steps from left to right, a lane for each Deployment and ReplicaSet
+//! Draws a timeline as SVG: steps from left to right, a lane for each Deployment and ReplicaSet
 //! from top to bottom.
 //!
-//! Both pictures of a case have one frame: the same steps, lanes and scale, so that what differs is
-//! seen without reading a number.
+//! Both pictures of a case share one layout, with the same steps, lanes and scale, so that
+//! differences are visible at a glance.
 //!
-//! Written here: a plotting library draws scales from numbers. These are a few bars and lines for
-//! each step, coloured by the page's own style sheet, in a page that loads nothing.
+//! No plotting library is used: a step has only a few bars and lines, coloured by the style sheet
+//! of the page, and the page must not load anything.
 
 use std::fmt::Write;
 
 use super::escape;
-use crate::course::{Allowed, Course, Size, Stop, Total, belongs};
+use crate::series::{DeploymentSize, ReplicaSetSize, RolloutBounds, RolloutSeries, StepTotals, belongs_to};
 use crate::timeline::{StepId, Timeline};
 
-/// The least and the greatest width of a step, and of all of them where there are few.
+/// The least and the greatest width of a step, and the width of all steps if there are few.
 const NARROW: usize = 46;
 const WIDE: usize = 104;
 const ROOM: usize = 540;
-/// The width of the names at the left.
+/// The width of the names on the left.
 const GUTTER: usize = 62;
-/// The height of a Deployment's lane and of a ReplicaSet's, without the gap below.
+/// The height of the lane of a Deployment and of a ReplicaSet, without the gap below.
 const TALL: f64 = 120.0;
 const LOW: f64 = 58.0;
 const GAP: f64 = 22.0;
-/// Room for the mark above the lanes, and for the steps' names below.
+/// The space for the mark above the lanes, and for the names of the steps below.
 const HEAD: f64 = 26.0;
 const FOOT: f64 = 40.0;
 
-/// What the pictures' colours and signs mean.
+/// The legend of colours and symbols.
 pub(super) const LEGEND: &str = "<p class=\"legend\"><span class=\"key total\"></span> pods wanted in all \
     <span class=\"key available\"></span> available <span class=\"key hatch\"></span> outside the bounds \
     <span class=\"key full\"></span> available pods of a ReplicaSet <span class=\"key half\"></span> ready, not for long enough \
     <span class=\"key empty\"></span> wanted, not ready &nbsp; ◆ a user &nbsp; ● nodes &nbsp; ◷ time &nbsp; ▼ the first wrong step</p>\n";
 
-/// The hatching, as a pattern that pictures refer to.
+/// The hatching, as a pattern that pictures reference.
 pub(super) const HATCH: &str = "<defs><pattern id=\"hatch\" width=\"7\" height=\"7\" patternTransform=\"rotate(45)\" patternUnits=\"userSpaceOnUse\">\
      <rect width=\"7\" height=\"7\" class=\"hatch-ground\"/><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"7\" class=\"hatch-line\"/></pattern></defs>";
 
-/// The hatching that all pictures of a page share.
+/// The hidden element with the hatching that all pictures of a page share.
 pub(super) fn patterns() -> String {
     format!("<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\">{HATCH}</svg>\n")
 }
 
-/// What the pictures of one case share.
+/// The layout that the pictures of one case share.
 #[derive(Debug)]
-pub(super) struct Frame {
+pub(super) struct ChartLayout {
     ids: Vec<StepId>,
     deployments: Vec<String>,
     sets: Vec<String>,
-    /// Pods at the top of a Deployment's lane, and of a ReplicaSet's.
+    /// The number of pods at the top of the lane of a Deployment, and of a ReplicaSet.
     most: i64,
     widest: i64,
     wrong: Option<StepId>,
-    /// The case's on the page; nothing for a picture that is a file of its own.
+    /// The number of the case on the page; `None` for a picture in a file of its own.
     number: Option<usize>,
     /// The width of a step.
     wide: usize,
 }
 
-impl Frame {
-    /// Around all these courses. `number` is the case's on the page, whose steps are linked to.
+impl ChartLayout {
+    /// The layout that fits all these courses. `number` is the number of the case on the page,
+    /// whose steps are linked to.
     pub(super) fn around<'a>(
-        courses: impl Iterator<Item = &'a Course> + Clone,
+        courses: impl Iterator<Item = &'a RolloutSeries> + Clone,
         ids: Vec<StepId>,
         wrong: Option<StepId>,
         number: Option<usize>,
@@ -70,37 +71,51 @@ impl Frame {
         let mut frame =
             Self { wide, ids, deployments: Vec::new(), sets: Vec::new(), most: 1, widest: 1, wrong, number };
         for course in courses {
-            for (names, known) in [(course.deployments(), &mut frame.deployments), (course.sets(), &mut frame.sets)] {
+            for (names, known) in
+                [(course.deployments(), &mut frame.deployments), (course.replica_sets(), &mut frame.sets)]
+            {
                 let new: Vec<String> =
                     names.into_iter().filter(|name| !known.iter().any(|it| it == name)).map(str::to_owned).collect();
                 known.extend(new);
             }
-            for stop in &course.stops {
-                let bounds = stop.allowed.values().map(|allowed| allowed.bounds.most);
-                let totals = stop.totals.values().flat_map(|total| [total.wanted, total.available]);
+            for stop in &course.steps {
+                let bounds = stop.bounds.values().map(|allowed| allowed.bounds.most);
+                let totals = stop.deployments.values().flat_map(|total| [total.desired, total.available]);
                 frame.most = bounds.chain(totals).chain([frame.most]).max().unwrap_or(1);
-                frame.widest =
-                    stop.sets.values().map(|size| size.wanted.max(size.ready)).chain([frame.widest]).max().unwrap_or(1);
+                frame.widest = stop
+                    .replica_sets
+                    .values()
+                    .map(|size| size.desired.max(size.ready))
+                    .chain([frame.widest])
+                    .max()
+                    .unwrap_or(1);
             }
         }
         frame
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub(super) fn columns(&self) -> usize {
         self.ids.len()
     }
 
-    /// One picture with its title.
-    pub(super) fn figure(&self, out: &mut String, side: &str, whose: &str, course: &Course, timeline: &Timeline) {
+    /// Write a picture with its title.
+    pub(super) fn figure(
+        &self,
+        out: &mut String,
+        side: &str,
+        title: &str,
+        course: &RolloutSeries,
+        timeline: &Timeline,
+    ) {
         let (width, height) = self.size();
-        // A little too wide shrinks; only what could not be read any more is scrolled.
+        // A picture that is slightly too wide shrinks; one that would be unreadable scrolls.
         let least = width * 3 / 4;
         let _ = writeln!(
             out,
             "<figure class=\"{side}\"><figcaption><b>{side}</b> {}</figcaption><div class=\"scroll\">\
              <svg style=\"width:100%;max-width:{width}px;min-width:{least}px\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{side}: pods by step\">",
-            escape(whose)
+            escape(title)
         );
         self.drawing(out, course, timeline);
         out.push_str("</svg></div></figure>\n");
@@ -108,13 +123,13 @@ impl Frame {
 
     /// The width and the height of a picture.
     pub(super) fn size(&self) -> (usize, f64) {
-        let lanes = |number: usize, each: f64| f64::from(u32::try_from(number).unwrap_or(0)) * (each + GAP);
+        let lanes = |number: usize, height: f64| f64::from(u32::try_from(number).unwrap_or(0)) * (height + GAP);
         let height = HEAD + lanes(self.deployments.len(), TALL) + lanes(self.sets.len(), LOW) + FOOT;
         (GUTTER + self.wide * self.ids.len() + 10, height)
     }
 
-    /// What a picture shows.
-    pub(super) fn drawing(&self, out: &mut String, course: &Course, timeline: &Timeline) {
+    /// Write the content of a picture.
+    pub(super) fn drawing(&self, out: &mut String, course: &RolloutSeries, timeline: &Timeline) {
         let (_, height) = self.size();
         self.columns_of(out, timeline, height);
         let mut top = HEAD;
@@ -129,13 +144,13 @@ impl Frame {
         self.hovers(out, timeline, height);
     }
 
-    /// Where a step's column begins.
+    /// The left edge of a step's column.
     fn x(&self, column: usize) -> usize {
         let wide = self.wide;
         GUTTER + column * wide
     }
 
-    /// The steps' names and marks, and the wrong one's band.
+    /// Write the names and marks of the steps, and the band of the wrong step.
     fn columns_of(&self, out: &mut String, timeline: &Timeline, height: f64) {
         let wide = self.wide;
         let foot = height - FOOT;
@@ -170,26 +185,27 @@ impl Frame {
         }
     }
 
-    /// A Deployment's lane: wanted in all, available, and the bounds of both.
-    fn deployment(&self, out: &mut String, name: &str, course: &Course, top: f64) {
+    /// Write the lane of a Deployment: wanted and available pods, with their bounds.
+    fn deployment(&self, out: &mut String, name: &str, course: &RolloutSeries, top: f64) {
         let wide = self.wide;
-        let y = |pods: i64| top + TALL - TALL * share(pods, self.most + 1);
+        let y = |pods: i64| top + TALL - TALL * fraction(pods, self.most + 1);
         self.lane(out, name, top, TALL, "deployment");
-        let mut last: Option<(usize, Total)> = None;
+        let mut last: Option<(usize, DeploymentSize)> = None;
         for (column, id) in self.ids.iter().enumerate() {
-            let Some((stop, total)) = course.stop(*id).and_then(|stop| Some((stop, *stop.totals.get(name)?))) else {
+            let Some((stop, total)) = course.step(*id).and_then(|stop| Some((stop, *stop.deployments.get(name)?)))
+            else {
                 last = None;
                 continue;
             };
-            let allowed = stop.allowed.get(name);
-            let before = column.checked_sub(1).and_then(|column| course.stop(self.ids[column])?.allowed.get(name));
+            let allowed = stop.bounds.get(name);
+            let before = column.checked_sub(1).and_then(|column| course.step(self.ids[column])?.bounds.get(name));
             self.bounds(out, column, allowed, &y, top);
             if before.map(|it| it.bounds) != allowed.map(|it| it.bounds) {
                 self.names_of_bounds(out, column, allowed, &y);
             }
             let (x, end) = (self.x(column), self.x(column) + wide);
             for (class, now, before) in [
-                ("total", total.wanted, last.map(|(_, last)| last.wanted)),
+                ("total", total.desired, last.map(|(_, last)| last.desired)),
                 ("available", total.available, last.map(|(_, last)| last.available)),
             ] {
                 let rise = before.map_or_else(String::new, |before| format!("M{x} {:.1}V{:.1}", y(before), y(now)));
@@ -200,8 +216,15 @@ impl Frame {
         }
     }
 
-    /// Above what may be and below what must be available.
-    fn bounds(&self, out: &mut String, column: usize, allowed: Option<&Allowed>, y: &impl Fn(i64) -> f64, top: f64) {
+    /// Write the areas above the most wanted and below the least available pods.
+    fn bounds(
+        &self,
+        out: &mut String,
+        column: usize,
+        allowed: Option<&RolloutBounds>,
+        y: &impl Fn(i64) -> f64,
+        top: f64,
+    ) {
         let wide = self.wide;
         let Some(allowed) = allowed else { return };
         let x = self.x(column);
@@ -221,8 +244,14 @@ impl Frame {
         }
     }
 
-    /// `≤ 13` and `≥ 8`, where they are new.
-    fn names_of_bounds(&self, out: &mut String, column: usize, allowed: Option<&Allowed>, y: &impl Fn(i64) -> f64) {
+    /// Write the labels of new bounds: `≤ 13` and `≥ 8`.
+    fn names_of_bounds(
+        &self,
+        out: &mut String,
+        column: usize,
+        allowed: Option<&RolloutBounds>,
+        y: &impl Fn(i64) -> f64,
+    ) {
         let Some(bounds) = allowed.map(|allowed| allowed.bounds) else { return };
         let x = if column == 0 { GUTTER - 8 } else { self.x(column) + 26 };
         let least = bounds.least.filter(|least| *least > 0).map(|least| ('≥', least, 10.0));
@@ -233,29 +262,29 @@ impl Frame {
         }
     }
 
-    /// The numbers at the lines; one that is outside of its bound stands out.
+    /// Write the numbers at the lines; numbers out of bounds are highlighted.
     fn numbers(
         &self,
         out: &mut String,
         column: usize,
-        (stop, name): (&Stop, &str),
-        total: Total,
+        (stop, name): (&StepTotals, &str),
+        total: DeploymentSize,
         y: &impl Fn(i64) -> f64,
     ) {
         let wide = self.wide;
         let middle = self.x(column) + wide / 2;
-        let bounds = stop.allowed.get(name).map(|allowed| allowed.bounds);
-        let over = bounds.is_some_and(|bounds| total.wanted > bounds.most);
+        let bounds = stop.bounds.get(name).map(|allowed| allowed.bounds);
+        let over = bounds.is_some_and(|bounds| total.desired > bounds.most);
         let under = bounds.and_then(|bounds| bounds.least).is_some_and(|least| total.available < least);
         let class = |bad: bool| if bad { " out" } else { "" };
         let _ = writeln!(
             out,
             "<text class=\"number total{}\" x=\"{middle}\" y=\"{:.1}\">{}</text>",
             class(over),
-            y(total.wanted) - 4.0,
-            total.wanted
+            y(total.desired) - 4.0,
+            total.desired
         );
-        if total.available != total.wanted {
+        if total.available != total.desired {
             let _ = writeln!(
                 out,
                 "<text class=\"number available{}\" x=\"{middle}\" y=\"{:.1}\">{}</text>",
@@ -266,14 +295,14 @@ impl Frame {
         }
     }
 
-    /// A ReplicaSet's lane: a bar a step, filled as far as its pods are available.
-    fn replica_set(&self, out: &mut String, number: usize, name: &str, course: &Course, top: f64) {
+    /// Write the lane of a ReplicaSet: a bar per step, filled up to its available pods.
+    fn replica_set(&self, out: &mut String, number: usize, name: &str, course: &RolloutSeries, top: f64) {
         let wide = self.wide;
         self.lane(out, name, top, LOW, "set");
-        let height = |pods: i64| LOW * share(pods, self.widest + 1);
+        let height = |pods: i64| LOW * fraction(pods, self.widest + 1);
         for (column, id) in self.ids.iter().enumerate() {
-            let Some(Size { wanted, ready, available }) =
-                course.stop(*id).and_then(|stop| stop.sets.get(name)).copied()
+            let Some(ReplicaSetSize { desired: wanted, ready, available }) =
+                course.step(*id).and_then(|stop| stop.replica_sets.get(name)).copied()
             else {
                 continue;
             };
@@ -299,44 +328,44 @@ impl Frame {
         }
     }
 
-    /// A lane's name and floor.
+    /// Write the name and base line of a lane.
     fn lane(&self, out: &mut String, name: &str, top: f64, height: f64, class: &str) {
         let (floor, end) = (top + height, self.x(self.ids.len()));
-        let owner = self.deployments.iter().find(|deployment| belongs(name, deployment) && class == "set");
+        let owner = self.deployments.iter().find(|deployment| belongs_to(name, deployment) && class == "set");
         let title = owner.map_or_else(|| name.to_owned(), |owner| format!("{name}, of {owner}"));
-        let shown = name.rsplit('/').next().filter(|_| self.deployments.len() < 2).unwrap_or(name);
+        let label = name.rsplit('/').next().filter(|_| self.deployments.len() < 2).unwrap_or(name);
         let _ = writeln!(
             out,
             "<path class=\"floor\" d=\"M{GUTTER} {floor:.1}H{end}\"/><text class=\"lane {class}\" x=\"{}\" y=\"{floor:.1}\"><title>{}</title>{}</text>",
             GUTTER - 8,
             escape(&title),
-            escape(&clip(shown, 9))
+            escape(&clip(label, 9))
         );
     }
 
-    /// What is said of a step when one points at it.
+    /// Write the tooltips of the steps.
     fn hovers(&self, out: &mut String, timeline: &Timeline, height: f64) {
         let wide = self.wide;
         for (column, id) in self.ids.iter().enumerate() {
             let Some(step) = timeline.step(*id) else { continue };
             let decisions: String = step.decisions.iter().map(|decision| format!("\n{decision}")).collect();
-            let said =
+            let tooltip =
                 format!("{}{}", step.heading(), if decisions.is_empty() { "\nnothing is decided" } else { &decisions });
             let _ = writeln!(
                 out,
                 "<rect class=\"hover\" x=\"{}\" y=\"{HEAD}\" width=\"{wide}\" height=\"{:.0}\"><title>{}</title></rect>",
                 self.x(column),
                 height - HEAD - FOOT,
-                escape(&said)
+                escape(&tooltip)
             );
         }
     }
 }
 
-/// A part of a whole.
+/// The fraction `part / total`.
 #[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
-fn share(part: i64, whole: i64) -> f64 {
-    part.max(0) as f64 / whole.max(1) as f64
+fn fraction(part: i64, total: i64) -> f64 {
+    part.max(0) as f64 / total.max(1) as f64
 }
 
 /// The anchor of a step on the page.
@@ -344,7 +373,7 @@ pub(super) fn anchor(id: StepId) -> String {
     format!("step{}-{}", id.index, id.part)
 }
 
-/// Who makes a step: its mark, and its class.
+/// The symbol and the style class of a step, by who makes it: user, nodes or time.
 fn mark(label: &str, id: StepId) -> (&'static str, &'static str) {
     let verb = label.split([' ', '/']).next().unwrap_or_default();
     match verb {
@@ -355,7 +384,7 @@ fn mark(label: &str, id: StepId) -> (&'static str, &'static str) {
     }
 }
 
-/// A label in the width of a column.
+/// A label that fits into a column.
 fn short(label: &str, id: StepId, wide: usize) -> String {
     if id == StepId::GIVEN { String::new() } else { clip(label, wide * 10 / 58) }
 }

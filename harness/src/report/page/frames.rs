@@ -1,25 +1,24 @@
-//! A case frame by frame: a slider, and the picture at the frame that it stands on.
+//! A slider through the frames of a case, with the picture of the current frame.
 //!
-//! The frames are text in the page, a line each, and `frames.js` draws the one that is asked for.
-//! The page's policy allows that script by its digest and no other, and the script writes text and
-//! sizes only; so nothing that a recording says is ever run. Without scripts the rest of the page
-//! is as it is. Versions that change nothing in the picture are left out: `lockstep inspect` has
-//! them.
+//! The frames are text in the page, one per line, and `frames.js` draws the current one. The page's
+//! policy allows only that script, by its digest, and the script writes only text and sizes, so no
+//! text of a recording is ever executed. Without scripts the rest of the page still works. Versions
+//! that do not change the picture are left out; `lockstep inspect` shows them.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use super::escape;
-use crate::course::{Frames, Moment, Size, Stop, belongs};
+use crate::series::{RecordingTrace, ReplicaSetSize, Snapshot, StepTotals, belongs_to};
 use crate::timeline::StepId;
 
-/// What draws the frames.
+/// The script that draws the frames.
 pub(super) const SCRIPT: &str = include_str!("frames.js");
-/// The SHA-256 of the script, as a policy names it; a test compares it.
+/// The SHA-256 of the script in the form of a policy. A test compares it.
 pub(super) const DIGEST: &str = "sha256-vi7UBM1Ybt9QB7J8wM0d3wnkOb99QhjY1pS2baVSvoY=";
 
-/// The slider of one case. `wrong` is the step at which the subject first went wrong.
-pub(super) fn slider(out: &mut String, frames: &Frames, wrong: Option<StepId>) {
+/// Write the slider of a case. `wrong` is the first wrong step of the subject.
+pub(super) fn slider(out: &mut String, frames: &RecordingTrace, wrong: Option<StepId>) {
     out.push_str(
         "<figure class=\"frames\" tabindex=\"0\" hidden><figcaption><b>frame by frame</b> <span class=\"where\"></span></figcaption>\n\
          <div class=\"track\" aria-hidden=\"true\"></div>\n\
@@ -40,58 +39,59 @@ pub(super) fn slider(out: &mut String, frames: &Frames, wrong: Option<StepId>) {
     out.push_str("</pre></figure>\n");
 }
 
-/// What the script reads: words apart by tabs. `lane` names a lane, `step` begins a step, `frame`
-/// is one; what is as before is left out.
-fn lines(frames: &Frames, wrong: Option<StepId>) -> String {
+/// The input of the script, as words separated by tabs. `set` and `deployment` declare a lane,
+/// `step` begins a step, `frame` is a frame. Unchanged values are empty.
+fn lines(frames: &RecordingTrace, wrong: Option<StepId>) -> String {
     let lanes = frames.lanes();
-    let (sets, deployments) = (lanes.sets(), lanes.deployments());
+    let (sets, deployments) = (lanes.replica_sets(), lanes.deployments());
     let mut out = String::new();
     for name in &sets {
-        let owner = deployments.iter().position(|deployment| belongs(name, deployment));
+        let owner = deployments.iter().position(|deployment| belongs_to(name, deployment));
         let _ = writeln!(out, "set\t{name}\t{}", owner.map_or_else(String::new, |at| at.to_string()));
     }
     for name in &deployments {
         let _ = writeln!(out, "deployment\t{name}");
     }
-    let mut last: Option<&Moment> = None;
-    for moment in &frames.moments {
-        let is_new =
-            |last: &Moment| !Arc::ptr_eq(&last.stop, &moment.stop) || !Arc::ptr_eq(&last.statuses, &moment.statuses);
+    let mut last: Option<&Snapshot> = None;
+    for moment in &frames.snapshots {
+        let is_new = |last: &Snapshot| {
+            !Arc::ptr_eq(&last.totals, &moment.totals) || !Arc::ptr_eq(&last.summaries, &moment.summaries)
+        };
         if moment.version.is_some() && moment.decision.is_none() && !last.is_none_or(is_new) {
             continue;
         }
-        let passage = frames.passage(moment);
-        if last.is_none_or(|last| last.passage != moment.passage) {
+        let passage = frames.step_of(moment);
+        if last.is_none_or(|last| last.step != moment.step) {
             let is_wrong = if wrong == Some(passage.id) { "wrong" } else { "" };
             let label = if passage.id == StepId::GIVEN { "" } else { &passage.label };
             let _ = writeln!(out, "step\t{}\t{label}\t{is_wrong}", passage.title());
         }
         let sizes = match last {
-            Some(last) if Arc::ptr_eq(&last.stop, &moment.stop) => String::new(),
-            _ => sizes(&moment.stop, &sets, &deployments),
+            Some(last) if Arc::ptr_eq(&last.totals, &moment.totals) => String::new(),
+            _ => sizes(&moment.totals, &sets, &deployments),
         };
-        let said = match last {
-            Some(last) if Arc::ptr_eq(&last.statuses, &moment.statuses) => String::new(),
-            _ => said(moment),
+        let status = match last {
+            Some(last) if Arc::ptr_eq(&last.summaries, &moment.summaries) => String::new(),
+            _ => status_text(moment),
         };
         let version = moment.version.map_or_else(String::new, |version| version.to_string());
         let decided = if moment.decision.is_some() { "decided" } else { "" };
-        let _ = writeln!(out, "frame\t{version}\t{}\t{decided}\t{}\t{sizes}\t{said}", moment.at, moment.what);
+        let _ = writeln!(out, "frame\t{version}\t{}\t{decided}\t{}\t{sizes}\t{status}", moment.at, moment.cause);
         last = Some(moment);
     }
     out
 }
 
-/// `s0=10/8/8 d0=13/8`: the sizes by lane, and what is allowed.
-fn sizes(stop: &Stop, sets: &[&str], deployments: &[&str]) -> String {
+/// The sizes by lane, and the bounds: `s0=10/8/8 d0=13/8`.
+fn sizes(stop: &StepTotals, sets: &[&str], deployments: &[&str]) -> String {
     let mut words = vec!["=".to_owned()];
     for (lane, name) in sets.iter().enumerate() {
-        if let Some(Size { wanted, ready, available }) = stop.sets.get(*name) {
+        if let Some(ReplicaSetSize { desired: wanted, ready, available }) = stop.replica_sets.get(*name) {
             words.push(format!("s{lane}={wanted}/{ready}/{available}"));
         }
     }
     for (lane, name) in deployments.iter().enumerate() {
-        if let Some(allowed) = stop.allowed.get(*name) {
+        if let Some(allowed) = stop.bounds.get(*name) {
             let least = allowed.bounds.least.map_or_else(String::new, |least| least.to_string());
             words.push(format!("d{lane}={}/{least}", allowed.bounds.most));
         }
@@ -99,9 +99,9 @@ fn sizes(stop: &Stop, sets: &[&str], deployments: &[&str]) -> String {
     words.join(" ")
 }
 
-/// What the Deployments say of themselves.
-fn said(moment: &Moment) -> String {
-    let all = moment.statuses.iter().map(|status| {
+/// The status of the Deployments.
+fn status_text(moment: &Snapshot) -> String {
+    let all = moment.summaries.iter().map(|status| {
         let conditions: String = status.conditions.iter().map(|(condition, _)| format!(" · {condition}")).collect();
         format!("{}: {}{conditions}", status.deployment, status.counts)
     });
@@ -111,9 +111,9 @@ fn said(moment: &Moment) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::fixture::{Film, event};
+    use crate::timeline::fixture::{RecordingBuilder, event};
 
-    /// Base64 of bytes whose number is not a multiple of three.
+    /// Encodes bytes whose number is not a multiple of three as Base64.
     fn base64(bytes: &[u8]) -> String {
         const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let group = |chunk: &[u8]| {
@@ -126,15 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_names_the_script_that_there_is() {
+    fn policy_has_digest_of_script() {
         let digest = ring::digest::digest(&ring::digest::SHA256, SCRIPT.as_bytes());
         assert_eq!(DIGEST, format!("sha256-{}", base64(digest.as_ref())));
     }
 
     #[test]
-    fn a_frame_says_only_what_is_new() {
-        let film = Film::rolled_out(2).user(1, "scale 3").foreign(&event("web.1", "web", "Scaled", 1)).settled();
-        let said = lines(&Frames::of(&film.end()), Some(StepId { index: 1, part: 0 }));
+    fn frame_has_only_changed_values() {
+        let builder = RecordingBuilder::rolled_out(2)
+            .user_step(1, "scale 3")
+            .foreign_write(&event("web.1", "web", "Scaled", 1))
+            .settled();
+        let said = lines(&RecordingTrace::of(&builder.end()), Some(StepId { index: 1, part: 0 }));
         assert_eq!(
             said,
             "set\trs1\t0\ndeployment\tweb\nstep\tgiven\t\t\n\

@@ -1,76 +1,75 @@
-//! A page for a browser: what the subject did beside what was expected, as pictures and line by
+//! An HTML page that compares what the subject did with what was expected, as pictures and line by
 //! line.
 //!
-//! One file that needs nothing else: no network (its own policy forbids it), no script but the
-//! slider's, which the policy knows by its digest, no font. Light or dark as the reader's system
-//! is. Everything that comes from a case, a subject or a cluster goes through `escape`.
+//! The page is one self-contained file. Its policy forbids network access and every script except
+//! the slider's, which it allows by digest. It is light or dark like the reader's system. All text
+//! from cases, subjects and clusters is escaped.
 //!
-//! * `chart` draws a timeline: a lane for each Deployment with its bounds, one for each ReplicaSet
-//!   with what is wanted and available.
-//! * `frames` is a slider through the frames of a recording.
-//! * `recorded` is the page of a recording that has no case.
-//! * `steps` is the same in lines, both sides beside each other.
-//! * `picture` is one of the pictures as a file of its own.
+//! * `chart` draws a timeline, with a lane for each Deployment and ReplicaSet.
+//! * `frames` writes a slider through the frames of a recording.
+//! * `recording_page` is the page of a recording that has no case.
+//! * `steps` writes both timelines side by side, line by line.
+//! * `picture` is a picture as a file of its own.
 
 mod chart;
 mod frames;
 mod picture;
-mod recorded;
+mod recording_page;
 mod steps;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::again::Again;
-use super::conduct::conduct;
+use super::diagnosis::diagnosis;
 use super::escape::escape;
 use super::failure::{brief, cluster, outcome, sentence};
+use super::rerun::RerunCommands;
 use crate::case::Case;
-use crate::course::{Course, Frames};
-use crate::outcome::Outcome;
-use crate::plain;
+use crate::outcome::RunOutcome;
+use crate::sanitize;
+use crate::series::{RecordingTrace, RolloutSeries};
 use crate::timeline::{StepId, Timeline};
-use crate::verdict::{Blessing, Judgement, Place, What};
+use crate::verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation};
 
 pub use picture::picture;
-pub use recorded::recorded;
+pub use recording_page::recording_page;
 
-/// One judged play on the page.
+/// A judged play on the page.
 #[derive(Debug, Clone, Copy)]
-pub struct Sheet<'a> {
-    /// What was found.
+pub struct CaseSection<'a> {
+    /// The judgement.
     pub judgement: &'a Judgement,
-    /// What was expected: the golden timeline, or another run's.
+    /// The expected timeline: a golden one, or that of another run.
     pub expected: Option<&'a Timeline>,
-    /// The commands that play it again.
-    pub again: &'a Again,
-    /// How long it took, where that is known.
+    /// The commands that repeat it.
+    pub rerun: &'a RerunCommands,
+    /// The duration, if known.
     pub took: Option<Duration>,
-    /// What was recorded, for a slider.
-    pub frames: Option<&'a Frames>,
+    /// The frames of the recording, for a slider.
+    pub frames: Option<&'a RecordingTrace>,
 }
 
-/// With more cases than this the good ones are folded.
-const OPEN: usize = 3;
-/// With more steps than this the two pictures stand one below the other.
-const BESIDE: usize = 13;
+/// The most cases for which conformant ones are expanded.
+const MOST_OPEN: usize = 3;
+/// The most steps for which the two pictures are side by side.
+const MOST_BESIDE: usize = 13;
 
-/// The page.
+/// The page of these plays.
 #[must_use]
-pub fn page(title: &str, sheets: &[Sheet<'_>]) -> String {
+pub fn page(title: &str, sheets: &[CaseSection<'_>]) -> String {
     let mut body =
         format!("<header class=\"top\"><h1>{}</h1><p>{}</p></header>\n<main>\n", escape(title), counts(sheets));
     if sheets.len() > 1 {
         index(&mut body, sheets);
     }
     for (number, sheet) in sheets.iter().enumerate() {
-        section(&mut body, number, sheet, sheets.len() <= OPEN);
+        section(&mut body, number, sheet, sheets.len() <= MOST_OPEN);
     }
     document(title, &(body + "</main>\n"), sheets.iter().any(|sheet| sheet.frames.is_some()))
 }
 
-/// A whole file with this body, and with the slider's script where there is a slider.
+/// The complete file with this body, and with the slider's script if it has a slider.
 fn document(title: &str, body: &str, slides: bool) -> String {
     let (allowed, style, script) = if slides {
         let script = format!("<script>{}</script>\n", frames::SCRIPT);
@@ -92,8 +91,8 @@ fn document(title: &str, body: &str, slides: bool) -> String {
     )
 }
 
-/// How many of each outcome.
-fn counts(sheets: &[Sheet<'_>]) -> String {
+/// The number of plays of each outcome.
+fn counts(sheets: &[CaseSection<'_>]) -> String {
     let mut words: Vec<(&str, &str, usize)> = Vec::new();
     for sheet in sheets {
         let (word, class) = word(sheet.judgement);
@@ -106,21 +105,21 @@ fn counts(sheets: &[Sheet<'_>]) -> String {
     words.iter().map(|(word, class, count)| format!("<span class=\"badge {class}\">{count} {word}</span> ")).collect()
 }
 
-/// The outcome's word and class.
+/// The name and the style class of an outcome.
 fn word(judgement: &Judgement) -> (&'static str, &'static str) {
-    match (judgement.outcome(), &judgement.blessing) {
-        (Outcome::Conformant, _) => ("conformant", "good"),
-        (Outcome::NonConformant, _) => ("non-conformant", "bad"),
-        (Outcome::Unblessed, Blessing::Changed(_)) => ("changed", "doubtful"),
-        (Outcome::Unblessed, _) => ("unblessed", "doubtful"),
+    match (judgement.outcome(), &judgement.basis) {
+        (RunOutcome::Conformant, _) => ("conformant", "good"),
+        (RunOutcome::NonConformant, _) => ("non-conformant", "bad"),
+        (RunOutcome::Unblessed, ComparisonBasis::Changed(_)) => ("changed", "doubtful"),
+        (RunOutcome::Unblessed, _) => ("unblessed", "doubtful"),
         _ => ("inconclusive", "doubtful"),
     }
 }
 
-fn index(out: &mut String, sheets: &[Sheet<'_>]) {
+fn index(out: &mut String, sheets: &[CaseSection<'_>]) {
     out.push_str("<nav><table><thead><tr><th>case<th>subject<th>outcome<th>first wrong step</thead><tbody>\n");
-    let mut order: Vec<(usize, &Sheet<'_>)> = sheets.iter().enumerate().collect();
-    order.sort_by_key(|(number, sheet)| (sheet.judgement.outcome() == Outcome::Conformant, *number));
+    let mut order: Vec<(usize, &CaseSection<'_>)> = sheets.iter().enumerate().collect();
+    order.sort_by_key(|(number, sheet)| (sheet.judgement.outcome() == RunOutcome::Conformant, *number));
     for (number, sheet) in order {
         let judgement = sheet.judgement;
         let (word, class) = word(judgement);
@@ -136,11 +135,11 @@ fn index(out: &mut String, sheets: &[Sheet<'_>]) {
     out.push_str("</tbody></table></nav>\n");
 }
 
-/// All about one case.
-fn section(out: &mut String, number: usize, sheet: &Sheet<'_>, open: bool) {
+/// Write the section of one case.
+fn section(out: &mut String, number: usize, sheet: &CaseSection<'_>, open: bool) {
     let judgement = sheet.judgement;
     let (word, class) = word(judgement);
-    let open = if open || judgement.outcome() != Outcome::Conformant { " open" } else { "" };
+    let open = if open || judgement.outcome() != RunOutcome::Conformant { " open" } else { "" };
     let _ = writeln!(
         out,
         "<section id=\"case{number}\" class=\"{class}\"><details{open}><summary><h2>{}</h2><span class=\"badge {class}\">{word}</span></summary>",
@@ -160,15 +159,15 @@ fn section(out: &mut String, number: usize, sheet: &Sheet<'_>, open: bool) {
     out.push_str("</details></section>\n");
 }
 
-/// The step of the finding that decided.
+/// The step of the decisive finding.
 fn wrong_step(judgement: &Judgement) -> Option<StepId> {
     match judgement.decisive()?.place {
-        Place::Step(id) => Some(id),
-        Place::Events => None,
+        TimelineLocation::Step(id) => Some(id),
+        TimelineLocation::Events => None,
     }
 }
 
-/// What went wrong first, in words.
+/// Write the decisive finding.
 fn callout(out: &mut String, judgement: &Judgement) {
     let Some(finding) = judgement.decisive() else { return };
     let (_, class) = word(judgement);
@@ -181,15 +180,15 @@ fn callout(out: &mut String, judgement: &Judgement) {
         escape(&line)
     );
     if let Some(text) = finding.line.and_then(|line| judgement.definition.source.lines().nth(line - 1)) {
-        let _ = writeln!(out, "<pre>{}</pre>", escape(&plain::shortened(text.trim())));
+        let _ = writeln!(out, "<pre>{}</pre>", escape(&sanitize::shorten(text.trim())));
     }
-    let _ = writeln!(out, "<p>{}</p>", escape(&sentence(&finding.what)));
-    if let What::Breach(breach) = &finding.what {
-        let _ = writeln!(out, "<p class=\"faint\">the invariant: {}</p>", escape(breach.invariant.says()));
+    let _ = writeln!(out, "<p>{}</p>", escape(&sentence(&finding.kind)));
+    if let FindingKind::Breach(breach) = &finding.kind {
+        let _ = writeln!(out, "<p class=\"faint\">the invariant: {}</p>", escape(breach.invariant.description()));
     }
-    let conduct = conduct(judgement).join("\n");
-    if !conduct.is_empty() {
-        let _ = writeln!(out, "<pre>{}</pre>", escape(conduct.trim_matches('\n')));
+    let lines = diagnosis(judgement).join("\n");
+    if !lines.is_empty() {
+        let _ = writeln!(out, "<pre>{}</pre>", escape(lines.trim_matches('\n')));
     }
     let others: Vec<_> = judgement.findings.iter().filter(|it| *it != finding).collect();
     if !others.is_empty() {
@@ -199,8 +198,8 @@ fn callout(out: &mut String, judgement: &Judgement) {
     out.push_str("</div>\n");
 }
 
-/// Who, where, what it cost, and how to see it again.
-fn facts(out: &mut String, sheet: &Sheet<'_>) {
+/// Write subject, cluster, cost and rerun command.
+fn facts(out: &mut String, sheet: &CaseSection<'_>) {
     let judgement = sheet.judgement;
     let (subject, cluster) = (judgement.subject.to_string(), cluster(judgement));
     let took = sheet.took.map(|took| format!("{:.2} s", took.as_secs_f64()));
@@ -217,34 +216,37 @@ fn facts(out: &mut String, sheet: &Sheet<'_>) {
             let _ = write!(out, "<dt>{name}<dd>{}", escape(&value));
         }
     }
-    if !sheet.again.repeat.is_empty() {
-        let _ = write!(out, "<dt>repeat<dd><code>{}</code>", escape(&sheet.again.repeat));
+    if !sheet.rerun.repeat.is_empty() {
+        let _ = write!(out, "<dt>repeat<dd><code>{}</code>", escape(&sheet.rerun.repeat));
     }
     out.push_str("</dl>\n");
 }
 
-/// Where the expectation comes from.
+/// The source of the expectation.
 fn expected(judgement: &Judgement) -> String {
-    match &judgement.blessing {
-        Blessing::Golden(Some(from)) => {
+    match &judgement.basis {
+        ComparisonBasis::Golden(Some(from)) => {
             let which = outcome(judgement).map_or_else(String::new, |which| format!(", {which}"));
             format!("{} on {}, {} recordings{which}", from.controller, from.server, from.recordings)
         }
-        Blessing::Golden(None) => "a golden timeline".to_owned(),
-        Blessing::Live(other) => format!("{other}, live"),
-        Blessing::Unblessed => "nothing but the invariants: no timeline is blessed".to_owned(),
-        Blessing::Rules => "the case's own rules".to_owned(),
-        Blessing::Changed(_) => "nothing but the invariants: the case has changed since it was blessed".to_owned(),
+        ComparisonBasis::Golden(None) => "a golden timeline".to_owned(),
+        ComparisonBasis::Live(other) => format!("{other}, live"),
+        ComparisonBasis::Unblessed => "nothing but the invariants: no timeline is blessed".to_owned(),
+        ComparisonBasis::Rules => "the case's own rules".to_owned(),
+        ComparisonBasis::Changed(_) => {
+            "nothing but the invariants: the case has changed since it was blessed".to_owned()
+        }
     }
 }
 
-fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: &Case, wrong: Option<StepId>) {
-    let actual = Course::of(&sheet.judgement.timeline, case);
-    let expected = sheet.expected.map(|timeline| Course::of(timeline, case));
+fn pictures(out: &mut String, number: usize, sheet: &CaseSection<'_>, case: &Case, wrong: Option<StepId>) {
+    let actual = RolloutSeries::of(&sheet.judgement.timeline, case);
+    let expected = sheet.expected.map(|timeline| RolloutSeries::of(timeline, case));
     let ids: BTreeSet<StepId> =
-        expected.iter().chain([&actual]).flat_map(|course| course.stops.iter().map(|stop| stop.id)).collect();
-    let frame = chart::Frame::around(expected.iter().chain([&actual]), ids.into_iter().collect(), wrong, Some(number));
-    let beside = if frame.columns() <= BESIDE { " beside" } else { "" };
+        expected.iter().chain([&actual]).flat_map(|course| course.steps.iter().map(|stop| stop.id)).collect();
+    let frame =
+        chart::ChartLayout::around(expected.iter().chain([&actual]), ids.into_iter().collect(), wrong, Some(number));
+    let beside = if frame.columns() <= MOST_BESIDE { " beside" } else { "" };
     let _ = writeln!(out, "<div class=\"pictures{beside}\">");
     if let (Some(course), Some(timeline)) = (&expected, sheet.expected) {
         frame.figure(out, "expected", &expected_by(sheet.judgement), course, timeline);
@@ -256,20 +258,20 @@ fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: &Case, wro
 }
 
 fn expected_by(judgement: &Judgement) -> String {
-    match &judgement.blessing {
-        Blessing::Golden(Some(from)) => format!("{} ({})", from.name, from.controller),
-        Blessing::Live(other) => other.to_string(),
+    match &judgement.basis {
+        ComparisonBasis::Golden(Some(from)) => format!("{} ({})", from.name, from.controller),
+        ComparisonBasis::Live(other) => other.to_string(),
         _ => "blessed".to_owned(),
     }
 }
 
-/// The case file, the line of the wrong step marked.
+/// Write the case file, with the line of the wrong step marked.
 fn source(out: &mut String, judgement: &Judgement) {
     let wrong = judgement.decisive().and_then(|finding| finding.line);
     let _ = write!(out, "<details class=\"source\"><summary>{}</summary><ol>", escape(&judgement.path));
     for (number, line) in (1..).zip(judgement.definition.source.lines()) {
         let class = if Some(number) == wrong { " class=\"wrong\"" } else { "" };
-        let _ = write!(out, "<li{class}><code>{} </code></li>", escape(&plain::shortened(line)));
+        let _ = write!(out, "<li{class}><code>{} </code></li>", escape(&sanitize::shorten(line)));
     }
     out.push_str("</ol></details>\n");
 }

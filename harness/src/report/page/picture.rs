@@ -1,20 +1,21 @@
-//! The picture of a case as an SVG file of its own, for a document.
+//! The picture of a case as an SVG file of its own, for documents.
 //!
-//! The drawing, its style and its colours are the page's. Light or dark as the reader's system is.
+//! It has the drawing, style and colours of the page, and is light or dark like the reader's
+//! system.
 
 use std::fmt::Write;
 
 use super::{chart, escape};
 use crate::case::Case;
-use crate::course::Course;
+use crate::series::RolloutSeries;
 use crate::timeline::Timeline;
 
-/// Draws what a timeline says of a case.
+/// Draws the timeline of a case.
 #[must_use]
 pub fn picture(case: &Case, timeline: &Timeline) -> String {
-    let course = Course::of(timeline, case);
-    let ids = course.stops.iter().map(|stop| stop.id).collect();
-    let frame = chart::Frame::around(std::iter::once(&course), ids, None, None);
+    let course = RolloutSeries::of(timeline, case);
+    let ids = course.steps.iter().map(|stop| stop.id).collect();
+    let frame = chart::ChartLayout::around(std::iter::once(&course), ids, None, None);
     let (width, height) = frame.size();
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n"

@@ -1,5 +1,5 @@
-//! Both timelines line by line, step by step: what is the same is folded, what differs is open, its
-//! words marked.
+//! Both timelines line by line and step by step. Equal steps are collapsed; differing words are
+//! marked.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,11 +8,11 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use super::chart::anchor;
 use super::escape;
-use crate::report::folded::Folded;
-use crate::report::rows::{Row, rows};
-use crate::timeline::{Action, Line, Step, StepId, Timeline, fold};
+use crate::report::collapse::CommonRuns;
+use crate::report::rows::{DiffRow, rows};
+use crate::timeline::{DecisionAction, StepId, Timeline, TimelineLine, TimelineStep, fold};
 
-/// The block of one case. Without an expected timeline there is one column.
+/// Write the block of one case. Without an expected timeline it has one column.
 pub(super) fn lines(
     out: &mut String,
     number: usize,
@@ -24,11 +24,11 @@ pub(super) fn lines(
     let all = expected.iter().flat_map(|timeline| &timeline.steps).chain(&actual.steps);
     let ids: BTreeSet<StepId> = all.map(|step| step.id).collect();
     let mut ids = ids.into_iter();
-    let folded = Folded::of(actual, expected.unwrap_or(actual));
+    let common = CommonRuns::of(actual, expected.unwrap_or(actual));
     while let Some(id) = ids.next() {
-        if let Some(run) = folded.at(id).filter(|run| run.iter().all(|step| wrong != Some(step.id))) {
-            let rest: Vec<Line> =
-                run.last().into_iter().flat_map(Step::lines).filter(|line| line.state().is_some()).collect();
+        if let Some(run) = common.at(id).filter(|run| run.iter().all(|step| wrong != Some(step.id))) {
+            let rest: Vec<TimelineLine> =
+                run.last().into_iter().flat_map(TimelineStep::lines).filter(|line| line.state().is_some()).collect();
             for step in run {
                 let _ = write!(out, "<a id=\"case{number}-{}\"></a>", anchor(step.id));
             }
@@ -39,9 +39,9 @@ pub(super) fn lines(
             continue;
         }
         let (left, right) = (expected.and_then(|timeline| timeline.step(id)), actual.step(id));
-        let text = |step: Option<&Step>| step.map(Step::lines).unwrap_or_default();
+        let text = |step: Option<&TimelineStep>| step.map(TimelineStep::lines).unwrap_or_default();
         let differs = expected.is_some() && text(left) != text(right);
-        let heading = right.or(left).map(Step::heading).unwrap_or_default();
+        let heading = right.or(left).map(TimelineStep::heading).unwrap_or_default();
         let is_wrong = wrong == Some(id);
         let (class, word) = match (differs, is_wrong) {
             (_, true) => (" class=\"wrong\"", "<span class=\"badge bad\">first wrong step</span>"),
@@ -54,7 +54,7 @@ pub(super) fn lines(
             "<details id=\"case{number}-{}\"{class}{open}><summary><b>{}</b> <span class=\"faint\">{}</span> {word}</summary>",
             anchor(id),
             escape(&heading),
-            escape(&decided(right.or(left)))
+            escape(&decisions_summary(right.or(left)))
         );
         table(out, expected.is_some(), &text(left), &text(right));
         out.push_str("</details>\n");
@@ -68,32 +68,34 @@ pub(super) fn lines(
     out.push_str("</details></div>\n");
 }
 
-/// The decisions in a few words.
-fn decided(step: Option<&Step>) -> String {
+/// A summary of the decisions of a step.
+fn decisions_summary(step: Option<&TimelineStep>) -> String {
     let decisions = step.map(|step| step.decisions.as_slice()).unwrap_or_default();
-    let sizes = decisions.iter().filter(|decision| !matches!(decision.action, Action::Changed | Action::Annotated));
-    let said: Vec<String> = sizes.map(|decision| format!("{}{}", decision.object, decision.action)).collect();
-    said.join(", ").replace("->", "→")
+    let sizes = decisions
+        .iter()
+        .filter(|decision| !matches!(decision.action, DecisionAction::Changed | DecisionAction::Annotated));
+    let texts: Vec<String> = sizes.map(|decision| format!("{}{}", decision.object, decision.action)).collect();
+    texts.join(", ").replace("->", "→")
 }
 
-fn table(out: &mut String, two: bool, left: &[Line], right: &[Line]) {
+fn table(out: &mut String, has_expected: bool, expected: &[TimelineLine], actual: &[TimelineLine]) {
     out.push_str("<table>");
-    if two {
+    if has_expected {
         out.push_str("<thead><tr><th>expected<th>happened</thead>");
     }
     out.push_str("<tbody>");
-    if !two {
-        right.iter().for_each(|line| row(out, &[("", cell(&line.indented()))]));
-    } else if left.is_empty() && right.is_empty() {
+    if !has_expected {
+        actual.iter().for_each(|line| row(out, &[("", cell(&line.indented()))]));
+    } else if expected.is_empty() && actual.is_empty() {
         row(out, &[("", String::new()), ("", String::new())]);
     } else {
-        for it in rows(left, right) {
+        for it in rows(expected, actual) {
             match it {
-                Row::Same(line) => row(out, &[("", cell(&line)), ("", cell(&line))]),
-                Row::Expected(line) => row(out, &[("minus", cell(&line)), ("gap", String::new())]),
-                Row::Actual(line) => row(out, &[("gap", String::new()), ("plus", cell(&line))]),
-                Row::Changed(old, new) => {
-                    let (old, new) = marked(&old, &new);
+                DiffRow::Same(line) => row(out, &[("", cell(&line)), ("", cell(&line))]),
+                DiffRow::Expected(line) => row(out, &[("minus", cell(&line)), ("gap", String::new())]),
+                DiffRow::Actual(line) => row(out, &[("gap", String::new()), ("plus", cell(&line))]),
+                DiffRow::Changed(old, new) => {
+                    let (old, new) = mark_differences(&old, &new);
                     row(out, &[("minus", old), ("plus", new)]);
                 }
             }
@@ -110,14 +112,14 @@ fn row(out: &mut String, cells: &[(&str, String)]) {
     out.push('\n');
 }
 
-/// A line; what stands at rest is fainter than what was decided.
+/// A line, with settled states fainter than decisions.
 fn cell(line: &str) -> String {
     let class = if line.trim_start().starts_with("= ") { "rest" } else { "decision" };
     format!("<span class=\"{class}\">{}</span>", escape(line.trim()))
 }
 
-/// Two lines about one object, the words that differ marked on both sides.
-fn marked(old: &str, new: &str) -> (String, String) {
+/// Two lines about one object, with the differing words marked on both sides.
+fn mark_differences(old: &str, new: &str) -> (String, String) {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let (a, b) = (words(old), words(new));
     let (mut left, mut right) = (Vec::new(), Vec::new());

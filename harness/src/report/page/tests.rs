@@ -1,36 +1,42 @@
-//! The page as a browser gets it.
+//! Tests of the complete page.
 
-use super::{Sheet, page};
-use crate::course::Frames;
+use super::{CaseSection, page};
 use crate::recording::Recording;
-use crate::report::Again;
+use crate::report::RerunCommands;
+use crate::series::RecordingTrace;
 use crate::timeline::Timeline;
-use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
+use crate::timeline::fixture::{RecordingBuilder, deployment, owned_set, ready, revision, scaled, with_patch};
 use crate::verdict::fixture::judge;
 use serde_json::json;
 
 /// A scale-up to 12 in which rs1 is given this size.
 fn recording(size: i32) -> Recording {
-    let web = with(&deployment("web", 10, "app:1"), &revision(1));
-    let set = with(&owned_set(&web, "1", "app:1", 10), &json!({"status": ready(10)}));
-    Film::rolled_out(10).user(1, "scale 12").driver(&scaled(&web, 12)).other(&scaled(&set, size)).settled().end()
+    let web = with_patch(&deployment("web", 10, "app:1"), &revision(1));
+    let set = with_patch(&owned_set(&web, "1", "app:1", 10), &json!({"status": ready(10)}));
+    RecordingBuilder::rolled_out(10)
+        .user_step(1, "scale 12")
+        .driver_write(&scaled(&web, 12))
+        .subject_write(&scaled(&set, size))
+        .settled()
+        .end()
 }
 
-fn again(repeat: &str) -> Again {
-    Again { repeat: repeat.to_owned(), ..Again::default() }
+fn rerun(repeat: &str) -> RerunCommands {
+    RerunCommands { repeat: repeat.to_owned(), ..RerunCommands::default() }
 }
 
-fn shown(recording: &Recording) -> String {
+fn render(recording: &Recording) -> String {
     let expected = Timeline::from_recording(&self::recording(12));
     let judgement = judge(recording, Some(&expected));
-    let again = again("lockstep run x");
-    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), again: &again, took: None, frames: None };
+    let rerun = rerun("lockstep run x");
+    let sheet =
+        CaseSection { judgement: &judgement, expected: Some(&expected), rerun: &rerun, took: None, frames: None };
     page("a run", &[sheet])
 }
 
 #[test]
-fn it_asks_nothing_of_the_network_and_runs_no_script() {
-    let page = shown(&recording(13)).to_lowercase();
+fn page_loads_nothing_and_runs_no_script() {
+    let page = render(&recording(13)).to_lowercase();
     for word in ["<script", "http://", "https://", "@import", "src=", "onload", "javascript:"] {
         assert!(!page.contains(word), "the page has `{word}`");
     }
@@ -38,8 +44,8 @@ fn it_asks_nothing_of_the_network_and_runs_no_script() {
 }
 
 #[test]
-fn the_wrong_step_is_marked_where_there_is_one() {
-    let (bad, good) = (shown(&recording(13)), shown(&recording(12)));
+fn page_marks_wrong_step_if_there_is_one() {
+    let (bad, good) = (render(&recording(13)), render(&recording(12)));
     for sign in ["class=\"wrong\"", "first wrong step", "<mark>13/10</mark>", "non-conformant", "▼</text>"] {
         assert!(bad.contains(sign), "no {sign}");
     }
@@ -48,7 +54,7 @@ fn the_wrong_step_is_marked_where_there_is_one() {
 }
 
 #[test]
-fn whatever_a_subject_or_a_case_says_is_text() {
+fn hostile_texts_are_escaped() {
     let evil = "</title><script>alert(1)</script>\"'<img src=x onerror=1>";
     let mut recording = recording(13);
     recording.header.subject.name = evil.to_owned();
@@ -61,20 +67,23 @@ fn whatever_a_subject_or_a_case_says_is_text() {
     let mut expected = expected;
     expected.case = None;
     for step in &mut expected.steps {
-        step.meetings.push(evil.to_owned());
+        step.injections.push(evil.to_owned());
     }
     let judgement = judge(&recording, Some(&expected));
-    let again = again(evil);
-    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), again: &again, took: None, frames: None };
+    let rerun = rerun(evil);
+    let sheet =
+        CaseSection { judgement: &judgement, expected: Some(&expected), rerun: &rerun, took: None, frames: None };
     let without = page(evil, &[sheet, sheet]);
     assert!(!without.contains("<script") && !without.contains("<img") && !without.contains("<b>bold"), "{without}");
     assert!(without.matches("&lt;script&gt;").count() > 10);
 
-    // A slider is our own script, once, and what it reads is text as well.
-    let film = Film::rolled_out(2).user(1, evil).other(&deployment(evil, 2, "app:1"));
-    let frames = Frames::of(&film.settled().end());
-    let sheet = Sheet { frames: Some(&frames), ..sheet };
-    for with in [page(evil, &[sheet, sheet]), super::recorded(evil, &[(evil, evil.to_owned())], &expected, &frames)] {
+    // The slider has our own script once, and its input is escaped text.
+    let builder = RecordingBuilder::rolled_out(2).user_step(1, evil).subject_write(&deployment(evil, 2, "app:1"));
+    let frames = RecordingTrace::of(&builder.settled().end());
+    let sheet = CaseSection { frames: Some(&frames), ..sheet };
+    for with in
+        [page(evil, &[sheet, sheet]), super::recording_page(evil, &[(evil, evil.to_owned())], &expected, &frames)]
+    {
         assert!(with.contains("<pre hidden>set\tweb/rs1") && !with.contains("<img"), "{with}");
         assert_eq!(with.matches("<script").count(), 1, "{with}");
         assert!(with.ends_with(&format!("<script>{}</script>\n</body>\n</html>\n", super::frames::SCRIPT)));
@@ -82,9 +91,9 @@ fn whatever_a_subject_or_a_case_says_is_text() {
     }
 }
 
-/// The script names nothing that a browser would fetch, and makes no HTML of what it reads.
+/// The script fetches nothing, and writes no HTML from its input.
 #[test]
-fn the_sliders_script_asks_nothing_of_the_network() {
+fn slider_script_loads_nothing() {
     for word in ["http", "fetch", "import", "src", "innerHTML", "eval", "Function", "document.write", "</"] {
         assert!(!super::frames::SCRIPT.contains(word), "the script has `{word}`");
     }

@@ -1,94 +1,95 @@
-//! What operators take, and what they make of it.
+//! The operand types and results of operators.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 
-use super::{Type, Types, said};
+use super::{CelType, TypeChecker, describe_type};
 
-impl Types<'_> {
-    /// The type of what an operator makes of its operands.
-    pub(super) fn operator(&mut self, name: &str, nodes: &[IdedExpr], types: &[Type]) -> Type {
+impl TypeChecker<'_> {
+    /// Returns the type of an operator's result, and reports operands that do not match.
+    pub(super) fn operator(&mut self, name: &str, nodes: &[IdedExpr], types: &[CelType]) -> CelType {
         match (name, types) {
             ("_&&_" | "_||_" | "!_" | "@not_strictly_false", types) => {
                 for (node, of) in nodes.iter().zip(types) {
-                    if !matches!(of, Type::Any | Type::Bool) {
-                        let at = self.at(node);
-                        self.wrong(at, "this is neither true nor false".to_owned(), said(node, of));
+                    if !matches!(of, CelType::Any | CelType::Bool) {
+                        let at = self.span_of(node);
+                        self.report(at, "this is neither true nor false".to_owned(), describe_type(node, of));
                     }
                 }
-                Type::Bool
+                CelType::Bool
             }
             ("_==_" | "_!=_", [one, other]) => {
-                if !one.is_like(other) {
-                    self.apart(nodes, one, other, "never the same");
+                if !one.is_comparable(other) {
+                    self.report_mismatch(nodes, one, other, "never the same");
                 }
-                Type::Bool
+                CelType::Bool
             }
             ("_<_" | "_<=_" | "_>_" | "_>=_", [one, other]) => {
-                let ordered = |of: &Type| matches!(of, Type::Any | Type::Text | Type::Bool) || of.is_number();
-                if !(ordered(one) && ordered(other) && one.is_like(other)) {
-                    self.apart(nodes, one, other, "neither is greater");
+                let ordered =
+                    |of: &CelType| matches!(of, CelType::Any | CelType::Text | CelType::Bool) || of.is_number();
+                if !(ordered(one) && ordered(other) && one.is_comparable(other)) {
+                    self.report_mismatch(nodes, one, other, "neither is greater");
                 }
-                Type::Bool
+                CelType::Bool
             }
             ("@in", [one, other]) => {
                 let of = match other {
-                    Type::List(of) => of.is_like(one),
-                    Type::Map(_) | Type::Object(_) => Type::Text.is_like(one),
-                    Type::Any => true,
+                    CelType::List(of) => of.is_comparable(one),
+                    CelType::Map(_) | CelType::Object(_) => CelType::Text.is_comparable(one),
+                    CelType::Any => true,
                     _ => false,
                 };
                 if !of {
-                    self.apart(nodes, one, other, "it is never in there");
+                    self.report_mismatch(nodes, one, other, "it is never in there");
                 }
-                Type::Bool
+                CelType::Bool
             }
             ("_?_:_", [condition, one, other]) => {
-                if !matches!(condition, Type::Any | Type::Bool) {
-                    let at = self.at(&nodes[0]);
-                    self.wrong(at, "this is neither true nor false".to_owned(), said(&nodes[0], condition));
+                if !matches!(condition, CelType::Any | CelType::Bool) {
+                    let at = self.span_of(&nodes[0]);
+                    self.report(at, "this is neither true nor false".to_owned(), describe_type(&nodes[0], condition));
                 }
-                one.clone().or(other.clone())
+                one.clone().union(other.clone())
             }
             ("_[_]" | "_[?_]", [of, key]) => self.index(nodes, of, key),
             ("-_", [of]) => self.arithmetic(nodes, of, of),
-            ("_+_", [Type::Text, Type::Text]) => Type::Text,
-            ("_+_", [one @ Type::List(_), other @ Type::List(_)]) => one.clone().or(other.clone()),
+            ("_+_", [CelType::Text, CelType::Text]) => CelType::Text,
+            ("_+_", [one @ CelType::List(_), other @ CelType::List(_)]) => one.clone().union(other.clone()),
             ("_+_" | "_-_" | "_*_" | "_/_" | "_%_", [one, other]) => self.arithmetic(nodes, one, other),
-            _ => Type::Any,
+            _ => CelType::Any,
         }
     }
 
-    fn arithmetic(&mut self, nodes: &[IdedExpr], one: &Type, other: &Type) -> Type {
+    fn arithmetic(&mut self, nodes: &[IdedExpr], one: &CelType, other: &CelType) -> CelType {
         match (one, other) {
-            (Type::Any, _) | (_, Type::Any) => Type::Any,
+            (CelType::Any, _) | (_, CelType::Any) => CelType::Any,
             (one, other) if one.is_number() && one == other => one.clone(),
             (one, other) => {
-                self.apart(nodes, one, other, "there is no such sum, difference, product or quotient");
-                Type::Any
+                self.report_mismatch(nodes, one, other, "there is no such sum, difference, product or quotient");
+                CelType::Any
             }
         }
     }
 
-    fn index(&mut self, nodes: &[IdedExpr], of: &Type, key: &Type) -> Type {
+    fn index(&mut self, nodes: &[IdedExpr], of: &CelType, key: &CelType) -> CelType {
         match (of, key) {
-            (Type::Any, _) => Type::Any,
-            (Type::List(of), Type::Any | Type::Int | Type::Uint) => (**of).clone(),
-            (Type::Map(of), Type::Any | Type::Text) => (**of).clone(),
-            (Type::Object(_), Type::Text) => match &nodes[1].expr {
+            (CelType::Any, _) => CelType::Any,
+            (CelType::List(of), CelType::Any | CelType::Int | CelType::Uint) => (**of).clone(),
+            (CelType::Map(of), CelType::Any | CelType::Text) => (**of).clone(),
+            (CelType::Object(_), CelType::Text) => match &nodes[1].expr {
                 Expr::Literal(LiteralValue::String(field)) => self.field(of, field.inner(), &nodes[0]),
-                _ => Type::Any,
+                _ => CelType::Any,
             },
-            (Type::Object(_), Type::Any) => Type::Any,
+            (CelType::Object(_), CelType::Any) => CelType::Any,
             (of, key) => {
-                let at = self.at(&nodes[0]);
-                self.wrong(at, format!("{key} names nothing in {of}"), said(&nodes[0], of));
-                Type::Any
+                let at = self.span_of(&nodes[0]);
+                self.report(at, format!("{key} names nothing in {of}"), describe_type(&nodes[0], of));
+                CelType::Any
             }
         }
     }
 
-    fn apart(&mut self, nodes: &[IdedExpr], one: &Type, other: &Type, why: &str) {
-        let at = nodes.first().map_or(0..self.text.len(), |node| self.at(node));
-        self.wrong(at, format!("{one} and {other} cannot be combined"), why.to_owned());
+    fn report_mismatch(&mut self, nodes: &[IdedExpr], one: &CelType, other: &CelType, why: &str) {
+        let at = nodes.first().map_or(0..self.text.len(), |node| self.span_of(node));
+        self.report(at, format!("{one} and {other} cannot be combined"), why.to_owned());
     }
 }

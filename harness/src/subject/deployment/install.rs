@@ -1,8 +1,8 @@
-//! The subject's objects on the cluster: made one by one, and removed in the other direction.
+//! Creates the subject's objects on the cluster one by one, and removes them in reverse order.
 //!
-//! All of them belong to a namespace that is made for nothing else. A run that was killed leaves it
-//! behind, the next one removes it as every namespace of the harness's, and the garbage collector
-//! then removes what belonged to it.
+//! All of them are owned by a dedicated namespace. If a run is killed, the next one removes that
+//! namespace like every namespace of the harness, and the garbage collector then removes the
+//! objects.
 
 use std::time::Duration;
 
@@ -15,56 +15,57 @@ use serde_json::{Value, json};
 use super::super::SubjectError;
 use super::manifest::{namespace, text_at};
 use crate::clock;
-use crate::cluster::{INSTALLATION, MANAGER, OURS, installation};
+use crate::cluster::{INSTALLATION_LABEL, MANAGED_BY, MANAGER, installation};
 
-/// How long an earlier run's object may take to go.
-const PATIENCE: Duration = Duration::from_secs(120);
-const LOOK: Duration = Duration::from_millis(250);
+/// The time limit for removing an object of an earlier run.
+const TIMEOUT: Duration = Duration::from_secs(120);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What was made so far.
+/// The objects that were created so far.
 pub(super) struct Installed {
     pub(super) client: kube::Client,
     owner: Namespace,
-    made: Vec<Made>,
+    objects: Vec<InstalledObject>,
 }
 
-struct Made {
+struct InstalledObject {
     api: Api<DynamicObject>,
     /// `serviceaccount/mine`.
-    what: String,
+    label: String,
     name: String,
 }
 
 impl Installed {
-    /// Nothing yet but the namespace that all will belong to.
+    /// Creates the namespace that will own all objects.
     pub(super) async fn begin(client: &kube::Client) -> Result<Self, SubjectError> {
         let name = format!("lockstep-subject-{:x}", clock::now().as_nanosecond());
-        let owner = json!({"metadata": {"name": name, "labels": {OURS: MANAGER, INSTALLATION: installation()}}});
+        let owner =
+            json!({"metadata": {"name": name, "labels": {MANAGED_BY: MANAGER, INSTALLATION_LABEL: installation()}}});
         let owner = serde_json::from_value(owner).expect("a literal of the right shape");
         let owner = Api::all(client.clone()).create(&PostParams::default(), &owner).await;
         let owner = owner.map_err(|source| failed(format!("namespace/{name}"), source))?;
-        Ok(Self { client: client.clone(), owner, made: Vec::new() })
+        Ok(Self { client: client.clone(), owner, objects: Vec::new() })
     }
 
-    /// Whom everything belongs to, as an owner reference.
+    /// The namespace as an owner reference.
     pub(super) fn owner(&self) -> Value {
         let metadata = &self.owner.metadata;
         json!({"apiVersion": "v1", "kind": "Namespace", "name": metadata.name, "uid": metadata.uid})
     }
 
-    /// Make one object.
-    pub(super) async fn make(&mut self, object: &Value) -> Result<DynamicObject, SubjectError> {
+    /// Creates an object.
+    pub(super) async fn create(&mut self, object: &Value) -> Result<DynamicObject, SubjectError> {
         let (kind, name) = (text_at(object, "/kind"), text_at(object, "/metadata/name"));
-        let what = format!("{}/{name}", kind.to_lowercase());
-        let api = self.api(object, &kind).await.map_err(|source| failed(what.clone(), source))?;
-        let wanted = serde_json::from_value(object.clone());
-        let wanted = wanted.map_err(|error| failed(what.clone(), kube::Error::SerdeError(error)))?;
-        let made = create(&api, &what, &name, &wanted).await?;
-        self.made.push(Made { api, what, name });
+        let label = format!("{}/{name}", kind.to_lowercase());
+        let api = self.api(object, &kind).await.map_err(|source| failed(label.clone(), source))?;
+        let manifest = serde_json::from_value(object.clone());
+        let manifest = manifest.map_err(|error| failed(label.clone(), kube::Error::SerdeError(error)))?;
+        let made = create_object(&api, &label, &name, &manifest).await?;
+        self.objects.push(InstalledObject { api, label, name });
         Ok(made)
     }
 
-    /// The API of the object's kind, where the object belongs.
+    /// The API of the object's kind, in the object's namespace.
     async fn api(&self, object: &Value, kind: &str) -> kube::Result<Api<DynamicObject>> {
         let version = text_at(object, "/apiVersion");
         let (group, version) = version.split_once('/').unwrap_or(("", &version));
@@ -76,53 +77,53 @@ impl Installed {
         })
     }
 
-    /// Remove everything, the last first. Namespaces are on their way out then.
+    /// Removes everything in reverse order. When it returns, namespaces are being removed.
     pub(super) async fn remove(self) {
-        for Made { api, what, name } in self.made.into_iter().rev() {
-            told(&what, api.delete(&name, &DeleteParams::background()).await);
+        for InstalledObject { api, label, name } in self.objects.into_iter().rev() {
+            ignore_missing(&label, api.delete(&name, &DeleteParams::background()).await);
         }
         let name = self.owner.metadata.name.unwrap_or_default();
-        told(&name, Api::<Namespace>::all(self.client).delete(&name, &DeleteParams::background()).await);
+        ignore_missing(&name, Api::<Namespace>::all(self.client).delete(&name, &DeleteParams::background()).await);
     }
 }
 
-/// Make an object; one that an earlier run has left makes way first.
-async fn create(
+/// Creates an object, after removing one that an earlier run has left.
+async fn create_object(
     api: &Api<DynamicObject>,
-    what: &str,
+    label: &str,
     name: &str,
-    wanted: &DynamicObject,
+    manifest: &DynamicObject,
 ) -> Result<DynamicObject, SubjectError> {
     let since = clock::instant();
     loop {
-        let taken = match api.create(&PostParams::default(), wanted).await {
+        let conflict = match api.create(&PostParams::default(), manifest).await {
             Ok(made) => return Ok(made),
             Err(kube::Error::Api(status)) if status.code == 409 => status,
-            Err(source) => return Err(failed(what.to_owned(), source)),
+            Err(source) => return Err(failed(label.to_owned(), source)),
         };
-        tracing::debug!(object = what, %taken, "there already");
-        let there = api.get_opt(name).await.map_err(|source| failed(what.to_owned(), source))?;
-        let Some(there) = there else { continue };
-        if there.metadata.labels.unwrap_or_default().get(OURS).is_none_or(|by| by != MANAGER) {
-            return Err(SubjectError::There(what.to_owned()));
+        tracing::debug!(object = label, taken = %conflict, "there already");
+        let existing = api.get_opt(name).await.map_err(|source| failed(label.to_owned(), source))?;
+        let Some(existing) = existing else { continue };
+        if existing.metadata.labels.unwrap_or_default().get(MANAGED_BY).is_none_or(|by| by != MANAGER) {
+            return Err(SubjectError::There(label.to_owned()));
         }
-        if since.elapsed() > PATIENCE {
-            return Err(SubjectError::Stays { what: what.to_owned(), seconds: PATIENCE.as_secs() });
+        if since.elapsed() > TIMEOUT {
+            return Err(SubjectError::Stays { object: label.to_owned(), seconds: TIMEOUT.as_secs() });
         }
-        told(what, api.delete(name, &DeleteParams::background()).await);
-        clock::pause(LOOK).await;
+        ignore_missing(label, api.delete(name, &DeleteParams::background()).await);
+        clock::pause(POLL_INTERVAL).await;
     }
 }
 
-/// What stays although it was to go is for the next run to remove.
-fn told<T>(what: &str, deleted: kube::Result<T>) {
+/// Treats a missing object as deleted; an object that cannot be deleted is left to the next run.
+fn ignore_missing<T>(label: &str, deleted: kube::Result<T>) {
     match deleted {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
-        Err(error) => tracing::warn!(object = what, %error, "an object of the subject's is not removed"),
+        Err(error) => tracing::warn!(object = label, %error, "an object of the subject's is not removed"),
     }
 }
 
-fn failed(what: String, source: kube::Error) -> SubjectError {
-    SubjectError::Install { what, source: Box::new(source) }
+fn failed(label: String, source: kube::Error) -> SubjectError {
+    SubjectError::Install { object: label, source: Box::new(source) }
 }

@@ -1,8 +1,8 @@
-//! The manifest of a controller: the Deployment that runs it, and what that needs. Pure but for one
-//! read.
+//! The manifest of a controller: the Deployment that runs it, and the objects that it needs. No I/O
+//! but for reading it.
 //!
-//! Nothing here knows what a field of the pod template is for: whatever the manifest says reaches
-//! the cluster, but for what `rewrite` says that it changes.
+//! The pod template is not interpreted: everything in the manifest reaches the cluster, except for
+//! the changes of `rewrite`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,21 +10,21 @@ use std::process::Command;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::pointer::At;
+use crate::pointer::JsonPointer;
 
-/// The files that make a folder one of kustomize's.
+/// The files that mark a folder for kustomize.
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// One Deployment and all else.
+/// A Deployment and the other objects.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Manifest {
-    /// The controller.
+    /// The controller's Deployment.
     pub(super) deployment: Value,
-    /// What it needs, in the manifest's order.
-    pub(super) others: Vec<Value>,
+    /// The objects that it needs, in the manifest's order.
+    pub(super) other_objects: Vec<Value>,
 }
 
-/// Why a manifest is none.
+/// Why a manifest cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// It cannot be read.
@@ -33,7 +33,7 @@ pub enum ManifestError {
     /// A folder without a kustomization.
     #[error("is a folder without a kustomization.yaml; name the manifest's file")]
     NoKustomization,
-    /// kustomize is kubectl's part.
+    /// The folder needs kubectl, which has kustomize.
     #[error(
         "is a folder for kustomize, and kubectl, which builds it, is not on PATH; install kubectl, or name a file with all objects"
     )]
@@ -46,10 +46,10 @@ pub enum ManifestError {
     Yaml {
         /// From 1.
         document: usize,
-        /// What the parser says.
+        /// The parser's error.
         source: serde_yaml::Error,
     },
-    /// It is YAML, and no object of Kubernetes'.
+    /// It is YAML, but not a Kubernetes object.
     #[error("document {document} is not an object: it has no `{field}`")]
     NoObject {
         /// From 1.
@@ -57,13 +57,13 @@ pub enum ManifestError {
         /// What is missing.
         field: &'static str,
     },
-    /// There is no controller in it.
+    /// It has no Deployment.
     #[error("holds no Deployment; it must hold the one that runs the controller")]
     NoDeployment,
-    /// It is not to be seen which one is the controller.
+    /// It has several Deployments.
     #[error("holds {} Deployments ({}); keep only the one that runs the controller", .0.len(), .0.join(", "))]
     Several(Vec<String>),
-    /// The Deployment is not what it should be.
+    /// The Deployment cannot be used.
     #[error("deployment/{name}: {why}")]
     Deployment {
         /// Its name.
@@ -74,7 +74,7 @@ pub enum ManifestError {
 }
 
 impl Manifest {
-    /// Read a file of YAML documents, or a folder by kustomize.
+    /// Reads a file of YAML documents, or a folder with kustomize.
     pub(super) fn read(path: &Path) -> Result<Self, ManifestError> {
         if path.is_dir() {
             return Self::parse(&kustomize(path)?);
@@ -82,15 +82,15 @@ impl Manifest {
         Self::parse(&std::fs::read_to_string(path)?)
     }
 
-    /// Take documents apart. A `List` counts as what is in it.
+    /// Parses YAML documents. A `List` stands for its items.
     pub(super) fn parse(text: &str) -> Result<Self, ManifestError> {
         let mut objects = Vec::new();
         for (document, source) in (1..).zip(serde_yaml::Deserializer::from_str(text)) {
             let value = Value::deserialize(source).map_err(|source| ManifestError::Yaml { document, source })?;
-            take(value, document, &mut objects)?;
+            collect(value, document, &mut objects)?;
         }
         let is_deployment = |object: &Value| object["kind"] == "Deployment";
-        let (mut deployments, others): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_deployment);
+        let (mut deployments, other_objects): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_deployment);
         match (deployments.pop(), deployments.is_empty()) {
             (None, _) => Err(ManifestError::NoDeployment),
             (Some(last), false) => {
@@ -99,7 +99,7 @@ impl Manifest {
             (Some(deployment), true) => {
                 check(&deployment)
                     .map_err(|why| ManifestError::Deployment { name: text_at(&deployment, NAME), why })?;
-                Ok(Self { deployment, others })
+                Ok(Self { deployment, other_objects })
             }
         }
     }
@@ -109,17 +109,17 @@ impl Manifest {
         text_at(&self.deployment, NAME)
     }
 
-    /// The Deployment's namespace; `default` where it names none, as for kubectl.
+    /// The Deployment's namespace; `default` if it names none, as for kubectl.
     pub(super) fn namespace(&self) -> String {
         namespace(&self.deployment)
     }
 
-    /// How many pods it asks for.
+    /// The number of its replicas.
     pub(super) fn replicas(&self) -> i64 {
         self.deployment.at("/spec/replicas").and_then(Value::as_i64).unwrap_or(1)
     }
 
-    /// Every image that its pods are made of, once each.
+    /// The images of its pods, without duplicates.
     pub(super) fn images(&self) -> Vec<String> {
         let mut images = Vec::new();
         for list in super::CONTAINERS {
@@ -137,27 +137,27 @@ impl Manifest {
 
 const NAME: &str = "/metadata/name";
 
-/// Where an object goes.
+/// The namespace of an object.
 pub(super) fn namespace(object: &Value) -> String {
     let named = text_at(object, "/metadata/namespace");
     if named.is_empty() { "default".to_owned() } else { named }
 }
 
-/// A string, or nothing where there is none.
+/// A string, empty if there is none.
 pub(super) fn text_at(value: &Value, pointer: &str) -> String {
     value.at(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// One document, or the items of a list.
-fn take(value: Value, document: usize, objects: &mut Vec<Value>) -> Result<(), ManifestError> {
+/// Collects a document, or the items of a list.
+fn collect(value: Value, document: usize, objects: &mut Vec<Value>) -> Result<(), ManifestError> {
     match value {
-        // An empty document, as a file that begins with `---` has.
+        // An empty document, as in a file that begins with `---`.
         Value::Null => Ok(()),
         Value::Object(mut fields) if fields.get("kind").is_some_and(|kind| kind == "List") => {
             let Some(Value::Array(items)) = fields.remove("items") else {
                 return Err(ManifestError::NoObject { document, field: "items" });
             };
-            items.into_iter().try_for_each(|item| take(item, document, objects))
+            items.into_iter().try_for_each(|item| collect(item, document, objects))
         }
         value => {
             for field in ["apiVersion", "kind", "metadata/name"] {
@@ -171,7 +171,7 @@ fn take(value: Value, document: usize, objects: &mut Vec<Value>) -> Result<(), M
     }
 }
 
-/// What the server would say of a Deployment, and is not asked, as it is never sent.
+/// Validates the Deployment like the server, which never receives it.
 fn check(deployment: &Value) -> Result<(), String> {
     if deployment["apiVersion"] != "apps/v1" {
         return Err(format!("apiVersion is {}, and must be apps/v1", deployment["apiVersion"]));
@@ -204,7 +204,7 @@ fn kustomize(folder: &Path) -> Result<String, ManifestError> {
     Err(ManifestError::Kustomize(String::from_utf8_lossy(&answer.stderr).trim().to_owned()))
 }
 
-/// A relative folder may look like the address of a repository.
+/// The absolute path: a relative one may look like the address of a repository.
 fn path_of(folder: &Path) -> PathBuf {
     std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
 }
@@ -220,21 +220,21 @@ mod tests {
         spec: {containers: [{name: a, image: 'mine:1'}, {name: b, image: 'side:1'}], initContainers: [{name: c, image: 'mine:1'}]}}}\n";
 
     #[test]
-    fn documents_are_taken_apart() {
+    fn parses_documents() {
         let text = format!("---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: there}}\n---\n{DEPLOYMENT}---\n");
         let manifest = Manifest::parse(&text).unwrap();
         assert_eq!((manifest.name(), manifest.namespace(), manifest.replicas()), ("mine".into(), "there".into(), 1));
         assert_eq!(manifest.images(), ["mine:1", "side:1"]);
-        assert_eq!(manifest.others.len(), 1);
+        assert_eq!(manifest.other_objects.len(), 1);
     }
 
     #[test]
-    fn a_list_is_what_is_in_it() {
+    fn list_stands_for_its_items() {
         let json: Value = serde_yaml::from_str(DEPLOYMENT).unwrap();
         let account = serde_json::json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}});
         let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [account, json]});
         let manifest = Manifest::parse(&list.to_string()).unwrap();
-        assert_eq!((manifest.deployment, manifest.others), (json, vec![account]));
+        assert_eq!((manifest.deployment, manifest.other_objects), (json, vec![account]));
     }
 
     #[rstest]
@@ -258,26 +258,26 @@ mod tests {
         "it has no spec.selector"
     )]
     #[case("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {selector: {}}", "it has no containers")]
-    fn what_is_no_manifest_is_said(#[case] text: &str, #[case] expected: &str) {
+    fn invalid_manifest_is_refused(#[case] text: &str, #[case] expected: &str) {
         let error = Manifest::parse(text).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
 
     #[test]
-    fn two_deployments_are_one_too_many() {
+    fn second_deployment_is_refused() {
         let text = format!("{DEPLOYMENT}---\n{}", DEPLOYMENT.replace("name: mine,", "name: other,"));
         let error = Manifest::parse(&text).unwrap_err().to_string();
         assert!(error.starts_with("holds 2 Deployments (mine, other)"), "{error}");
     }
 
     #[test]
-    fn a_broken_second_document_is_counted() {
+    fn error_counts_documents() {
         let error = Manifest::parse(&format!("{DEPLOYMENT}---\nfoo\n---\na: b")).unwrap_err().to_string();
         assert!(error.starts_with("document 2 is not an object"), "{error}");
     }
 
     #[test]
-    fn files_and_folders_that_are_not_there() {
+    fn missing_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(Manifest::read(folder.path()), Err(ManifestError::NoKustomization)));
         assert!(matches!(Manifest::read(&folder.path().join("none.yaml")), Err(ManifestError::Read(_))));

@@ -1,18 +1,16 @@
-//! A controller that runs inside of a kind cluster, as pods of its own, from the manifest that it
-//! is deployed by.
+//! Runs a controller inside a kind cluster, as pods, from the manifest by which it is deployed.
 //!
 //! ```text
-//! path ──► manifest (one Deployment, and what it needs) ──► rewrite ──► install ──► pods (ready, watched)
-//!                                                              ^
-//!                                        the interceptor on the node's network, its CA, images
+//! path ──► manifest (Deployment, other objects) ──► rewrite ──► install ──► pods (ready, watched)
+//!                                                      ^
+//!                                  the interceptor on the node's network, its CA, images
 //! ```
 //!
-//! What is judged is what would run in a cluster: the image, its flags, its roles, its probes, its
-//! leader election. Only three things are not the manifest's own, and `rewrite` says which: who
-//! makes the pods, where they run, and that their way to the API server leads through the
-//! interceptor, with their own token.
+//! The image, flags, roles, probes and leader election are judged as they would run in a cluster.
+//! `rewrite` makes only three changes: who creates the pods, where they run, and that they reach
+//! the API server through the interceptor, with their own token.
 //!
-//! Borders: `manifest` and `rewrite` are pure. Nothing here knows which controller it is.
+//! Boundaries: `manifest` and `rewrite` do no I/O. Nothing here depends on which controller it is.
 
 mod install;
 mod manifest;
@@ -24,86 +22,87 @@ use std::path::Path;
 
 pub use manifest::ManifestError;
 
-use super::{Inside, LogSource, Stage, SubjectError};
-use crate::cluster::kind::Way;
+use super::{InCluster, LogSource, StartContext, SubjectError};
+use crate::cluster::kind::MasqueradeRule;
 use crate::intercept::InterceptorLog;
 use install::Installed;
 use manifest::Manifest;
-pub(super) use pods::Pods;
-use pods::{Plight, Watch};
-use rewrite::Place;
+pub(super) use pods::SubjectPods;
+use pods::{PodProblem, PodWatcher};
+use rewrite::Placement;
 
-/// Where a pod's containers stand.
+/// The fields of a pod's containers.
 const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 
-/// The controller's pods, and everything that was made for them.
-pub(super) struct Running {
-    pods: Pods,
-    watch: Watch,
+/// The controller's pods, and everything that was created for them.
+pub(super) struct RunningPods {
+    pods: SubjectPods,
+    watch: PodWatcher,
     installed: Installed,
-    way: Way,
+    masquerade: MasqueradeRule,
 }
 
-impl std::fmt::Debug for Running {
+impl std::fmt::Debug for RunningPods {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Running").field("replicaSet", &self.pods.name).finish_non_exhaustive()
+        f.debug_struct("RunningPods").field("replicaSet", &self.pods.name).finish_non_exhaustive()
     }
 }
 
-/// Whether it can be read and made sense of.
+/// Whether the manifest can be read and is valid.
 pub(super) fn check(path: &Path) -> Result<(), SubjectError> {
     read(path).map(drop)
 }
 
-/// Install it, and wait until its pods are ready. Says what it is called.
-pub(super) async fn start(path: &Path, stage: &Stage<'_>) -> Result<(Running, String), SubjectError> {
+/// Installs the manifest, and waits until its pods are ready. Also returns a description of the
+/// version.
+pub(super) async fn start(path: &Path, context: &StartContext<'_>) -> Result<(RunningPods, String), SubjectError> {
     let manifest = read(path)?;
-    let inside = stage.inside.as_ref().ok_or_else(|| SubjectError::Elsewhere(path.to_owned()))?;
+    let in_cluster = context.in_cluster.as_ref().ok_or_else(|| SubjectError::Elsewhere(path.to_owned()))?;
     let mut images = BTreeSet::new();
     for image in manifest.images() {
-        if inside.node.load(&image).await? {
+        if in_cluster.node.load_image(&image).await? {
             images.insert(image);
         }
     }
-    let way = inside.node.open_way(inside.interceptor.address()).await;
-    let mut installed = match Installed::begin(inside.client).await {
+    let masquerade = in_cluster.node.add_masquerade_rule(in_cluster.interceptor.address()).await;
+    let mut installed = match Installed::begin(in_cluster.client).await {
         Ok(installed) => installed,
         Err(error) => {
-            way.close().await;
+            masquerade.remove().await;
             return Err(error);
         }
     };
-    match in_session(path, &manifest, inside, &images, &mut installed).await {
+    match install_and_wait(path, &manifest, in_cluster, &images, &mut installed).await {
         Ok(pods) => {
             let version = format!("{} ×{}", manifest.images().join(", "), manifest.replicas());
             let watch = pods.watch();
-            Ok((Running { pods, watch, installed, way }, version))
+            Ok((RunningPods { pods, watch, installed, masquerade }, version))
         }
         Err(error) => {
             installed.remove().await;
-            way.close().await;
+            masquerade.remove().await;
             Err(error)
         }
     }
 }
 
-impl Running {
-    /// Why it no longer works, if it does not.
-    pub(super) fn ended(&self) -> Option<String> {
-        self.watch.down()
+impl RunningPods {
+    /// Why it has failed, if it has.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.watch.failure()
     }
 
-    /// What its pods print from now on.
+    /// The output of its pods from now on.
     pub(super) fn log_source(&self) -> LogSource {
         LogSource::of_pods(&self.pods)
     }
 
-    /// End it: the pods first, so that nobody acts any more when this returns.
+    /// Ends it: the pods first, so that it acts no longer when this returns.
     pub(super) async fn stop(self) {
         drop(self.watch);
         self.pods.end().await;
         self.installed.remove().await;
-        self.way.close().await;
+        self.masquerade.remove().await;
     }
 }
 
@@ -111,41 +110,40 @@ fn read(path: &Path) -> Result<Manifest, SubjectError> {
     Manifest::read(path).map_err(|source| SubjectError::Manifest { path: path.to_owned(), source })
 }
 
-async fn in_session(
+async fn install_and_wait(
     path: &Path,
     manifest: &Manifest,
-    inside: &Inside<'_>,
+    in_cluster: &InCluster<'_>,
     images: &BTreeSet<String>,
     installed: &mut Installed,
-) -> Result<Pods, SubjectError> {
-    let place = Place {
-        node: &inside.node.name,
-        interceptor: inside.interceptor.address(),
-        ca_pem: inside.interceptor.ca_pem(),
+) -> Result<SubjectPods, SubjectError> {
+    let placement = Placement {
+        node: &in_cluster.node.name,
+        interceptor: in_cluster.interceptor.address(),
+        ca_pem: in_cluster.interceptor.ca_pem(),
         images,
         owner: &installed.owner(),
     };
-    let objects = rewrite::objects(manifest, &place);
+    let objects = rewrite::objects(manifest, &placement);
     let objects = objects.map_err(|source| SubjectError::Manifest { path: path.to_owned(), source })?;
     let mut uid = String::new();
     for object in &objects {
-        // The last one is the ReplicaSet.
-        uid = installed.make(object).await?.metadata.uid.unwrap_or_default();
+        // The last object is the ReplicaSet.
+        uid = installed.create(object).await?.metadata.uid.unwrap_or_default();
     }
     let client = installed.client.clone();
-    let pods = Pods { client, namespace: manifest.namespace(), name: manifest.name(), uid };
-    let Err(Plight { who, why, image }) = pods.ready(manifest.replicas()).await else { return Ok(pods) };
-    let heard = heard(inside.interceptor.log());
+    let pods = SubjectPods { client, namespace: manifest.namespace(), name: manifest.name(), uid };
+    let Err(PodProblem { pod, why, image }) = pods.wait_until_ready(manifest.replicas()).await else { return Ok(pods) };
+    let requests = describe_requests(in_cluster.interceptor.log());
     pods.end().await;
     Err(match image {
-        true => SubjectError::NoImage { who, why },
-        false => SubjectError::NotReady { who, seconds: pods::PATIENCE.as_secs(), why: why + &heard },
+        true => SubjectError::NoImage { pod, why },
+        false => SubjectError::NotReady { pod, seconds: pods::READY_TIMEOUT.as_secs(), why: why + &requests },
     })
 }
 
-/// What the interceptor knows about pods that do not become ready, to be read after what they say
-/// themselves.
-fn heard(log: &InterceptorLog) -> String {
+/// What the interceptor has seen of pods that do not become ready, to follow their own messages.
+fn describe_requests(log: &InterceptorLog) -> String {
     if log.counts().is_empty() {
         return "\n  none of its requests has reached the interceptor".to_owned();
     }

@@ -1,7 +1,7 @@
-//! The subject's pods: waited for, watched, and quoted when something is wrong with them.
+//! Waits for the subject's pods, watches them, and describes their failures.
 //!
-//! Ready is what the manifest's own probes say. A subject is down when not one of its pods runs,
-//! nor is about to: that a single one of them dies is what a controller with several is made for.
+//! Readiness is decided by the manifest's probes. A subject has failed when none of its pods runs
+//! or is about to run: a controller with several replicas must survive the death of one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,48 +15,48 @@ use tokio::task::AbortHandle;
 use super::super::log_source::{POD_LINES, excerpt};
 use crate::clock;
 
-/// How long it may take until all are ready: images are there or pulled, and caches filled.
-pub(super) const PATIENCE: Duration = Duration::from_secs(90);
-/// How long they may take to end. Most say themselves; half a minute is the cluster's own default.
-const FAREWELL: Duration = Duration::from_secs(40);
-const LOOK: Duration = Duration::from_millis(200);
-const WATCH: Duration = Duration::from_millis(500);
-/// Waiting for one of these is waiting for nothing.
+/// The time limit for readiness: images are present or pulled, and caches are filled.
+pub(super) const READY_TIMEOUT: Duration = Duration::from_secs(90);
+/// The time limit for deletion. Most pods set their own; half a minute is the cluster's default.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(40);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+const WATCH_INTERVAL: Duration = Duration::from_millis(500);
+/// Waiting reasons that do not resolve themselves.
 const NO_IMAGE: [&str; 4] = ["ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"];
 const CRASHES: &str = "CrashLoopBackOff";
 
 /// The pods of one ReplicaSet.
 #[derive(Clone)]
-pub(in crate::subject) struct Pods {
+pub(in crate::subject) struct SubjectPods {
     pub(super) client: kube::Client,
     pub(super) namespace: String,
     /// The ReplicaSet's name.
     pub(super) name: String,
-    /// Its uid.
+    /// The ReplicaSet's uid.
     pub(super) uid: String,
 }
 
-/// Pods that do not become ready, and why.
+/// Why pods do not become ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plight {
+pub(super) struct PodProblem {
     /// The pod, or the ReplicaSet that has none.
-    pub(super) who: String,
-    /// What it waits for, with its last words.
+    pub(super) pod: String,
+    /// What it waits for, with an excerpt of its log.
     pub(super) why: String,
-    /// Whether it is an image that cannot be had.
+    /// Whether an image is not available.
     pub(super) image: bool,
 }
 
-/// Looks after the pods from time to time; dropping it ends that.
+/// Checks the pods periodically until it is dropped.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct PodWatcher {
     down: Arc<Mutex<Option<String>>>,
     task: AbortHandle,
 }
 
-impl Pods {
-    /// Wait until so many are ready.
-    pub(super) async fn ready(&self, replicas: i64) -> Result<(), Plight> {
+impl SubjectPods {
+    /// Waits until this many are ready.
+    pub(super) async fn wait_until_ready(&self, replicas: i64) -> Result<(), PodProblem> {
         let since = clock::instant();
         let sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), &self.namespace);
         loop {
@@ -66,75 +66,76 @@ impl Pods {
                 return Ok(());
             }
             let pods = self.list().await;
-            let spent = since.elapsed() > PATIENCE;
-            let hopeless = |pod: &&Pod| spent && !is_ready(pod) || lacks_image(pod) || restarts(pod) > 2;
+            let timed_out = since.elapsed() > READY_TIMEOUT;
+            let hopeless = |pod: &&Pod| timed_out && !is_ready(pod) || lacks_image(pod) || restarts(pod) > 2;
             if let Some(pod) = pods.iter().find(hopeless) {
-                let why = format!("{}{}", state(pod), self.last_words(pod).await);
-                return Err(Plight { who: format!("pod {}", pod.name_any()), why, image: lacks_image(pod) });
+                let why = format!("{}{}", describe_state(pod), self.last_words(pod).await);
+                return Err(PodProblem { pod: format!("pod {}", pod.name_any()), why, image: lacks_image(pod) });
             }
-            if spent {
+            if timed_out {
                 let refused =
                     status.conditions.unwrap_or_default().into_iter().find(|one| one.type_ == "ReplicaFailure");
                 let why = refused.and_then(|one| one.message).unwrap_or_else(|| "it has no pods".to_owned());
-                return Err(Plight { who: format!("replicaset {}", self.name), why, image: false });
+                return Err(PodProblem { pod: format!("replicaset {}", self.name), why, image: false });
             }
-            clock::pause(LOOK).await;
+            clock::pause(POLL_INTERVAL).await;
         }
     }
 
-    /// Keep an eye on them.
-    pub(super) fn watch(&self) -> Watch {
+    /// Starts watching them.
+    pub(super) fn watch(&self) -> PodWatcher {
         let down = Arc::new(Mutex::new(None));
-        let (pods, told) = (self.clone(), Arc::clone(&down));
+        let (pods, result) = (self.clone(), Arc::clone(&down));
         let task = tokio::spawn(async move {
             loop {
                 let found = match pods.try_list().await {
-                    Ok(list) => pods.down(&list).await,
-                    // A server that does not answer is seen elsewhere.
+                    Ok(list) => pods.describe_failure(&list).await,
+                    // A server that does not answer is reported elsewhere.
                     Err(_) => None,
                 };
-                *told.lock().unwrap_or_else(PoisonError::into_inner) = found;
-                clock::pause(WATCH).await;
+                *result.lock().unwrap_or_else(PoisonError::into_inner) = found;
+                clock::pause(WATCH_INTERVAL).await;
             }
         });
-        Watch { down, task: task.abort_handle() }
+        PodWatcher { down, task: task.abort_handle() }
     }
 
-    /// End them, and wait until none is left. They are asked; those that take too long are not
-    /// asked again.
+    /// Deletes them, and waits until none is left. Those that take too long are deleted without
+    /// grace period.
     pub(super) async fn end(&self) {
         let since = clock::instant();
         let sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), &self.namespace);
-        // It may be gone, or be removed with all else.
+        // It may be gone already, or is removed with everything else.
         sets.delete(&self.name, &DeleteParams::background()).await.ok();
         loop {
             let left = self.list().await;
-            if left.is_empty() || since.elapsed() > FAREWELL + FAREWELL {
+            if left.is_empty() || since.elapsed() > DELETE_TIMEOUT + DELETE_TIMEOUT {
                 return;
             }
             let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
-            for pod in left.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none() || since.elapsed() > FAREWELL)
+            for pod in
+                left.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none() || since.elapsed() > DELETE_TIMEOUT)
             {
                 let still = Preconditions { uid: pod.uid(), ..Preconditions::default() };
                 let mut how = DeleteParams { preconditions: Some(still), ..DeleteParams::default() };
-                if since.elapsed() > FAREWELL {
+                if since.elapsed() > DELETE_TIMEOUT {
                     how = how.grace_period(0);
                 }
-                // It may be gone meanwhile.
+                // It may be gone already.
                 api.delete(&pod.name_any(), &how).await.ok();
             }
-            clock::pause(LOOK).await;
+            clock::pause(POLL_INTERVAL).await;
         }
     }
 
     /// Why none of them works, if none does.
-    async fn down(&self, pods: &[Pod]) -> Option<String> {
+    async fn describe_failure(&self, pods: &[Pod]) -> Option<String> {
         let first = pods.first()?;
         if !pods.iter().all(is_down) {
             return None;
         }
         let name = first.name_any();
-        Some(format!("the subject ended: pod {name}: {}{}", state(first), self.last_words(first).await))
+        Some(format!("the subject ended: pod {name}: {}{}", describe_state(first), self.last_words(first).await))
     }
 
     async fn list(&self) -> Vec<Pod> {
@@ -148,22 +149,22 @@ impl Pods {
         Ok(pods)
     }
 
-    /// What their containers have printed, each under its name.
+    /// The output of their containers, each under its name.
     pub(in crate::subject) async fn logs(&self, how: &LogParams) -> String {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
-        let mut said = String::new();
+        let mut output = String::new();
         for pod in self.list().await {
             for status in statuses(&pod) {
                 let how = LogParams { container: Some(status.name.clone()), ..how.clone() };
                 let name = pod.name_any();
                 let log = api.logs(&name, &how).await.unwrap_or_else(|error| format!("no log: {error}\n"));
-                said += &format!("=== pod {name}, container {}\n{log}", status.name);
+                output += &format!("=== pod {name}, container {}\n{log}", status.name);
             }
         }
-        said
+        output
     }
 
-    /// What is wrong with a pod by its log, to be read after a colon.
+    /// An excerpt of a failing pod's log, to follow a colon.
     async fn last_words(&self, pod: &Pod) -> String {
         let Some(status) = statuses(pod).find(|status| !status.ready) else { return String::new() };
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
@@ -178,52 +179,52 @@ impl Pods {
             Ok(log) if !log.trim().is_empty() => {
                 format!("; it printed:\n  {}", excerpt(&log).join("\n  "))
             }
-            // One that never started has no log.
+            // A container that never started has no log.
             _ => String::new(),
         }
     }
 }
 
-impl Watch {
+impl PodWatcher {
     /// Why none of the pods works, if none does.
-    pub(super) fn down(&self) -> Option<String> {
+    pub(super) fn failure(&self) -> Option<String> {
         self.down.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Drop for Watch {
+impl Drop for PodWatcher {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// What a pod waits for, in the cluster's own words.
-fn state(pod: &Pod) -> String {
-    let waiting = statuses(pod).filter(|status| !status.ready).find_map(container);
+/// What a pod waits for, in the cluster's words.
+fn describe_state(pod: &Pod) -> String {
+    let waiting = statuses(pod).filter(|status| !status.ready).find_map(describe_container);
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
     let unbound = || {
         let unmet = |kind: &str| conditions?.iter().find(|one| one.type_ == kind && one.status == "False");
         let one = unmet("PodScheduled").or_else(|| unmet("Ready"))?;
-        Some(words(one.reason.as_deref(), one.message.as_deref()))
+        Some(join_reason(one.reason.as_deref(), one.message.as_deref()))
     };
-    let phase = || pod.status.as_ref().map(|status| words(status.phase.as_deref(), status.message.as_deref()));
+    let phase = || pod.status.as_ref().map(|status| join_reason(status.phase.as_deref(), status.message.as_deref()));
     waiting.or_else(unbound).or_else(phase).unwrap_or_else(|| "it says nothing".to_owned())
 }
 
-/// What a container that is not ready is at.
-fn container(status: &ContainerStatus) -> Option<String> {
+/// The state of a container that is not ready.
+fn describe_container(status: &ContainerStatus) -> Option<String> {
     let state = status.state.as_ref()?;
-    let said = if let Some(waiting) = &state.waiting {
-        words(waiting.reason.as_deref(), waiting.message.as_deref())
+    let description = if let Some(waiting) = &state.waiting {
+        join_reason(waiting.reason.as_deref(), waiting.message.as_deref())
     } else if let Some(ended) = &state.terminated {
-        format!("{}, exit code {}", words(ended.reason.as_deref(), ended.message.as_deref()), ended.exit_code)
+        format!("{}, exit code {}", join_reason(ended.reason.as_deref(), ended.message.as_deref()), ended.exit_code)
     } else {
         "it runs and is not ready".to_owned()
     };
-    Some(format!("container {}: {said}", status.name))
+    Some(format!("container {}: {description}", status.name))
 }
 
-fn words(reason: Option<&str>, message: Option<&str>) -> String {
+fn join_reason(reason: Option<&str>, message: Option<&str>) -> String {
     [reason, message].into_iter().flatten().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
@@ -232,7 +233,7 @@ fn is_ready(pod: &Pod) -> bool {
     conditions.into_iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True")
 }
 
-/// A pod that works no more: its containers have ended for good, or again and again.
+/// Whether a pod has failed: its containers have exited for good, or repeatedly.
 fn is_down(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Failed" | "Succeeded")) || statuses(pod).any(|status| waits_for(status, &[CRASHES]))
@@ -242,7 +243,7 @@ fn lacks_image(pod: &Pod) -> bool {
     statuses(pod).any(|status| waits_for(status, &NO_IMAGE))
 }
 
-/// How often a container of it has ended, of those that wait before they start again.
+/// The restart count of a container that waits before it starts again.
 fn restarts(pod: &Pod) -> i32 {
     let crashed = statuses(pod).filter(|status| waits_for(status, &[CRASHES]));
     crashed.map(|status| status.restart_count).max().unwrap_or(0)
@@ -281,20 +282,23 @@ mod tests {
     #[case(json!({"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}), "container a: ImagePullBackOff: no such image")]
     #[case(json!({"terminated": {"reason": "Error", "exitCode": 2}}), "container a: Error, exit code 2")]
     #[case(json!({"running": {}}), "container a: it runs and is not ready")]
-    fn what_a_container_is_at(#[case] state: Value, #[case] expected: &str) {
-        assert_eq!(super::state(&with(state, 0)), expected);
+    fn describes_state_of_container(#[case] state: Value, #[case] expected: &str) {
+        assert_eq!(describe_state(&with(state, 0)), expected);
     }
 
     #[test]
-    fn what_a_pod_without_containers_waits_for() {
+    fn describes_state_of_pod_without_containers() {
         let conditions =
             json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]);
-        assert_eq!(state(&pod(json!({"phase": "Pending", "conditions": conditions}))), "Unschedulable: 0/1 nodes");
-        assert_eq!(state(&pod(json!({"phase": "Failed", "message": "evicted"}))), "Failed: evicted");
+        assert_eq!(
+            describe_state(&pod(json!({"phase": "Pending", "conditions": conditions}))),
+            "Unschedulable: 0/1 nodes"
+        );
+        assert_eq!(describe_state(&pod(json!({"phase": "Failed", "message": "evicted"}))), "Failed: evicted");
     }
 
     #[test]
-    fn what_is_hopeless_and_what_is_down() {
+    fn recognises_missing_images_restarts_and_failed_pods() {
         let waiting = |reason: &str, restarts| with(json!({"waiting": {"reason": reason}}), restarts);
         assert!(lacks_image(&waiting("ErrImagePull", 0)) && !lacks_image(&waiting("ContainerCreating", 0)));
         assert_eq!((restarts(&waiting(CRASHES, 3)), restarts(&with(json!({"running": {}}), 3))), (3, 0));

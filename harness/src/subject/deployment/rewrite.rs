@@ -1,16 +1,15 @@
-//! From a manifest to the objects that run it on kind. Pure.
+//! Rewrites a manifest to the objects that run it on kind. No I/O.
 //!
-//! * The Deployment becomes a ReplicaSet without a controller: the stock Deployment controller is
-//!   off, and the one under test must not look after itself.
-//! * Its pods stay on the node that has a kubelet, and use the images that were put there.
-//! * The way to the API server leads through the interceptor. Every client that knows how to run in
-//!   a cluster finds its server by KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and its CA
-//!   and token in one folder, so those are what is changed: no flag of the program's needs to be
-//!   known, and no kubeconfig is needed. The token stays the pods' own, so that what they may do is
-//!   what the manifest's roles say.
-//! * Network policies are left out: they do not allow the interceptor's address and port.
-//! * Everything is labelled as the harness's, and belongs to one namespace of its own: the garbage
-//!   collector takes away what a run that was killed has left, once that namespace is deleted.
+//! * The Deployment becomes a ReplicaSet without an owner: the cluster's Deployment controller is
+//!   off, and the controller under test must not manage itself.
+//! * Its pods run on the node that has a kubelet, with the images that were loaded there.
+//! * It reaches the API server through the interceptor. Every client that can run in a cluster
+//!   finds its server by KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and its CA and token
+//!   in one folder, so those are changed: no flag of the program and no kubeconfig is needed. The
+//!   token stays the pods' own, so that their permissions are those of the manifest's roles.
+//! * Network policies are omitted: they do not allow the interceptor's address and port.
+//! * Everything has the harness's label, and is owned by one namespace: when that namespace is
+//!   deleted, the garbage collector removes what a killed run has left.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -19,68 +18,67 @@ use serde_json::{Value, json};
 
 use super::CONTAINERS;
 use super::manifest::{Manifest, ManifestError, namespace, text_at};
-use crate::cluster::{MANAGER, OURS};
-use crate::pointer::At;
+use crate::cluster::{MANAGED_BY, MANAGER};
+use crate::pointer::JsonPointer;
 use crate::subject::command::is_proxy;
 
-/// Where every client looks for its token and CA.
+/// The folder in which every client looks for its token and CA.
 const ACCESS: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// The ConfigMap with the cluster's CA that each namespace has; the interceptor's own takes its
-/// place.
+/// The ConfigMap with the cluster's CA in each namespace; the interceptor's CA replaces it.
 const CLUSTER_CA: &str = "kube-root-ca.crt";
-/// The interceptor's CA as a ConfigMap, and the volume that it is mounted by.
+/// The name of the ConfigMap with the interceptor's CA, and of its volume.
 const INTERCEPTOR_CA: &str = "lockstep-interceptor";
-/// As long as the one that a pod gets unasked.
+/// The lifetime of the token that a pod gets by default.
 const TOKEN_SECONDS: u32 = 3607;
 
-/// Where the pods are put, and what is there for them.
+/// Where the pods run, and what they need there.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct Placement<'a> {
     /// The node's name.
     pub(super) node: &'a str,
     /// Where the interceptor listens.
     pub(super) interceptor: SocketAddr,
     /// The interceptor's CA, PEM.
     pub(super) ca_pem: &'a str,
-    /// Images that were put on the node: not to be pulled.
+    /// Images that were loaded onto the node and are not pulled.
     pub(super) images: &'a BTreeSet<String>,
-    /// The namespace that everything belongs to, as an owner reference.
+    /// The owning namespace, as an owner reference.
     pub(super) owner: &'a Value,
 }
 
-/// The objects to make, in their order: namespaces first, the ReplicaSet last.
-pub(super) fn objects(manifest: &Manifest, place: &Place<'_>) -> Result<Vec<Value>, ManifestError> {
-    let kept = manifest.others.iter().filter(|object| object["kind"] != "NetworkPolicy").cloned();
+/// The objects to create, in order: namespaces first, the ReplicaSet last.
+pub(super) fn objects(manifest: &Manifest, placement: &Placement<'_>) -> Result<Vec<Value>, ManifestError> {
+    let kept = manifest.other_objects.iter().filter(|object| object["kind"] != "NetworkPolicy").cloned();
     let (mut namespaces, others): (Vec<_>, Vec<_>) = kept.partition(|object| object["kind"] == "Namespace");
     let ca = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": INTERCEPTOR_CA, "namespace": manifest.namespace()},
-        "data": {"ca.crt": place.ca_pem},
+        "data": {"ca.crt": placement.ca_pem},
     });
-    namespaces.extend(others.into_iter().chain([ca, replica_set(manifest, place)?]));
+    namespaces.extend(others.into_iter().chain([ca, replica_set(manifest, placement)?]));
     for object in &mut namespaces {
-        object["metadata"]["labels"][OURS] = MANAGER.into();
-        object["metadata"]["ownerReferences"] = json!([place.owner]);
+        object["metadata"]["labels"][MANAGED_BY] = MANAGER.into();
+        object["metadata"]["ownerReferences"] = json!([placement.owner]);
     }
     Ok(namespaces)
 }
 
-fn replica_set(manifest: &Manifest, place: &Place<'_>) -> Result<Value, ManifestError> {
+fn replica_set(manifest: &Manifest, placement: &Placement<'_>) -> Result<Value, ManifestError> {
     let deployment = &manifest.deployment;
     let mut template = deployment["spec"]["template"].clone();
-    // Pods of a manifest that has such a label itself keep theirs, which a selector may ask for.
-    if template.at("/metadata/labels").and_then(|labels| labels.get(OURS)).is_none() {
-        template["metadata"]["labels"][OURS] = MANAGER.into();
+    // A pod template with this label keeps its value, which a selector may require.
+    if template.at("/metadata/labels").and_then(|labels| labels.get(MANAGED_BY)).is_none() {
+        template["metadata"]["labels"][MANAGED_BY] = MANAGER.into();
     }
     let spec = &mut template["spec"];
-    spec["nodeSelector"]["kubernetes.io/hostname"] = place.node.into();
-    stay(spec);
-    lead_through_interceptor(spec, manifest)
+    spec["nodeSelector"]["kubernetes.io/hostname"] = placement.node.into();
+    tolerate_control_plane(spec);
+    route_through_interceptor(spec, manifest)
         .map_err(|why| ManifestError::Deployment { name: manifest.name(), why: why.to_owned() })?;
     for container in containers(spec) {
-        set_env(container, place.interceptor);
-        if place.images.contains(&text_at(container, "/image")) {
+        set_env(container, placement.interceptor);
+        if placement.images.contains(&text_at(container, "/image")) {
             container["imagePullPolicy"] = "IfNotPresent".into();
         }
     }
@@ -103,15 +101,16 @@ fn replica_set(manifest: &Manifest, place: &Place<'_>) -> Result<Value, Manifest
     Ok(made)
 }
 
-/// Where a kind cluster has workers too, its control plane has a taint.
-fn stay(spec: &mut Value) {
+/// Tolerates the taint that the control plane has in a kind cluster with workers.
+fn tolerate_control_plane(spec: &mut Value) {
     let toleration =
         json!({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"});
     push(spec, "tolerations", toleration);
 }
 
-/// Token, CA and namespace as a pod has them unasked, with the interceptor's CA for the cluster's.
-fn lead_through_interceptor(spec: &mut Value, manifest: &Manifest) -> Result<(), &'static str> {
+/// Mounts token, CA and namespace as a pod has them by default, with the interceptor's CA instead
+/// of the cluster's.
+fn route_through_interceptor(spec: &mut Value, manifest: &Manifest) -> Result<(), &'static str> {
     let mut own_token = false;
     for volume in spec.get_mut("volumes").and_then(Value::as_array_mut).into_iter().flatten() {
         for source in volume.pointer_mut("/projected/sources").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -122,7 +121,7 @@ fn lead_through_interceptor(spec: &mut Value, manifest: &Manifest) -> Result<(),
         }
     }
     if !gets_a_token(spec, manifest) {
-        // One that the manifest itself mounts, it mounts where it is wanted.
+        // A token that the manifest itself mounts is mounted where it is needed.
         return if own_token {
             Ok(())
         } else {
@@ -151,14 +150,15 @@ fn lead_through_interceptor(spec: &mut Value, manifest: &Manifest) -> Result<(),
     Ok(())
 }
 
-/// Whether the cluster would mount a token unasked: the pod says, else its account, else yes.
+/// Whether the cluster would mount a token by default, according to the pod, else its service
+/// account, else yes.
 fn gets_a_token(spec: &Value, manifest: &Manifest) -> bool {
     let pods = spec.get("automountServiceAccountToken").and_then(Value::as_bool);
     let name = match text_at(spec, "/serviceAccountName") {
         name if name.is_empty() => "default".to_owned(),
         name => name,
     };
-    let account = manifest.others.iter().find(|object| {
+    let account = manifest.other_objects.iter().find(|object| {
         object["kind"] == "ServiceAccount"
             && text_at(object, "/metadata/name") == name
             && namespace(object) == manifest.namespace()
@@ -167,9 +167,8 @@ fn gets_a_token(spec: &Value, manifest: &Manifest) -> bool {
     pods.or(accounts).unwrap_or(true)
 }
 
-/// First of all, so that whatever the manifest builds from these two is built from the
-/// interceptor's. A proxy of the manifest's would be asked for the interceptor, which it cannot
-/// reach.
+/// Sets the interceptor's address first, so that variables of the manifest that refer to it use it.
+/// Proxy variables are removed: a proxy could not reach the interceptor.
 fn set_env(container: &mut Value, interceptor: SocketAddr) {
     let ours = [
         ("KUBERNETES_SERVICE_HOST", interceptor.ip().to_string()),
@@ -200,20 +199,20 @@ fn push(object: &mut Value, list: &str, item: Value) {
 mod tests {
     use super::*;
 
-    fn made(manifest: &str) -> Result<Vec<Value>, ManifestError> {
+    fn rewrite(manifest: &str) -> Result<Vec<Value>, ManifestError> {
         let owner = json!({"apiVersion": "v1", "kind": "Namespace", "name": "lockstep-subject-1", "uid": "u"});
-        let place = Place {
+        let placement = Placement {
             node: "lockstep-control-plane",
             interceptor: "172.18.0.1:4711".parse().unwrap(),
             ca_pem: "PEM",
             images: &BTreeSet::from(["mine:1".to_owned()]),
             owner: &owner,
         };
-        objects(&Manifest::parse(manifest).unwrap(), &place)
+        objects(&Manifest::parse(manifest).unwrap(), &placement)
     }
 
     #[test]
-    fn no_proxy_stands_before_the_interceptor() {
+    fn removes_proxy_variables() {
         let env = json!([{"name": "HTTPS_PROXY", "value": "http://p"}, {"name": "http_proxy", "value": "http://p"},
             {"name": "NO_PROXY", "value": "x"}]);
         let mut container = json!({"env": env});
@@ -222,7 +221,7 @@ mod tests {
         assert_eq!(names, ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "NO_PROXY"]);
     }
 
-    /// A Deployment with these fields in its pod's spec.
+    /// A Deployment with these fields in its pod spec.
     fn deployment(spec: &Value) -> String {
         let mut spec = spec.clone();
         if spec["containers"].is_null() {
@@ -243,7 +242,7 @@ mod tests {
     }
 
     fn pod(manifest: &str) -> Value {
-        made(manifest).unwrap().pop().unwrap()["spec"]["template"]["spec"].take()
+        rewrite(manifest).unwrap().pop().unwrap()["spec"]["template"]["spec"].take()
     }
 
     fn sources(volume: &Value) -> Vec<&str> {
@@ -252,29 +251,29 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_becomes_a_replica_set() {
-        let set = made(&deployment(&json!({}))).unwrap().pop().unwrap();
+    fn deployment_becomes_replica_set() {
+        let set = rewrite(&deployment(&json!({}))).unwrap().pop().unwrap();
         assert_eq!((&set["apiVersion"], &set["kind"]), (&json!("apps/v1"), &json!("ReplicaSet")));
         let metadata = &set["metadata"];
         assert_eq!((&metadata["name"], &metadata["namespace"]), (&json!("mine"), &json!("there")));
-        assert_eq!(metadata["labels"], json!({"app": "mine", OURS: MANAGER}));
+        assert_eq!(metadata["labels"], json!({"app": "mine", MANAGED_BY: MANAGER}));
         assert!(metadata["ownerReferences"][0].get("controller").is_none());
         let spec = &set["spec"];
         assert_eq!((&spec["replicas"], &spec["minReadySeconds"]), (&json!(2), &json!(3)));
         assert_eq!(spec["selector"], json!({"matchLabels": {"app": "mine"}}));
         assert!(spec.get("strategy").is_none(), "a ReplicaSet has none");
-        assert_eq!(spec["template"]["metadata"]["labels"], json!({"app": "mine", OURS: MANAGER}));
+        assert_eq!(spec["template"]["metadata"]["labels"], json!({"app": "mine", MANAGED_BY: MANAGER}));
     }
 
     #[test]
-    fn namespaces_come_first_and_all_is_labelled_and_owned() {
+    fn namespaces_come_first_and_all_objects_are_labelled_and_owned() {
         let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: there, labels: {x: y}}}";
-        let made = made(&format!("{}\n---\n{}\n---\n{namespace}", account(true), deployment(&json!({})))).unwrap();
+        let made = rewrite(&format!("{}\n---\n{}\n---\n{namespace}", account(true), deployment(&json!({})))).unwrap();
         let kinds: Vec<_> = made.iter().map(|object| object["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["Namespace", "ServiceAccount", "ConfigMap", "ReplicaSet"]);
-        assert_eq!(made[0]["metadata"]["labels"], json!({"x": "y", OURS: MANAGER}));
+        assert_eq!(made[0]["metadata"]["labels"], json!({"x": "y", MANAGED_BY: MANAGER}));
         for object in &made {
-            assert_eq!(object["metadata"]["labels"][OURS], MANAGER);
+            assert_eq!(object["metadata"]["labels"][MANAGED_BY], MANAGER);
             assert_eq!(object["metadata"]["ownerReferences"][0]["name"], "lockstep-subject-1");
         }
         assert_eq!((&made[2]["metadata"]["namespace"], &made[2]["data"]["ca.crt"]), (&json!("there"), &json!("PEM")));
@@ -282,16 +281,16 @@ mod tests {
 
     /// A policy for the API server's port would block the interceptor's.
     #[test]
-    fn network_policies_are_left_out() {
+    fn omits_network_policies() {
         let policy =
             "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: mine, namespace: there}}";
-        let made = made(&format!("{policy}\n---\n{}", deployment(&json!({})))).unwrap();
+        let made = rewrite(&format!("{policy}\n---\n{}", deployment(&json!({})))).unwrap();
         let kinds: Vec<_> = made.iter().map(|object| object["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["ConfigMap", "ReplicaSet"]);
     }
 
     #[test]
-    fn pods_stay_on_the_node_and_pull_no_image_that_is_there() {
+    fn pods_run_on_the_node_with_its_images() {
         let containers =
             json!([{"name": "a", "image": "mine:1", "imagePullPolicy": "Always"}, {"name": "b", "image": "side"}]);
         let pod = pod(&deployment(
@@ -305,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn every_container_finds_the_interceptor_and_its_own_token() {
+    fn every_container_gets_interceptor_and_token() {
         let env = json!([{"name": "URL", "value": "https://$(KUBERNETES_SERVICE_HOST)"},
             {"name": "KUBERNETES_SERVICE_PORT", "value": "443"}]);
         let spec = json!({"containers": [{"name": "a", "image": "mine:1", "env": env}, {"name": "b"}], "initContainers": [{"name": "c"}]});
@@ -325,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_of_the_manifests_own_gets_the_interceptors_ca() {
+    fn projected_volume_of_manifest_gets_interceptors_ca() {
         let projected = json!({"sources": [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": CLUSTER_CA}},
             {"configMap": {"name": "other"}}]});
         let mount = json!([{"name": "own", "mountPath": format!("{ACCESS}/")}]);
@@ -340,7 +339,7 @@ mod tests {
                 (&json!(INTERCEPTOR_CA), &json!("other"))
             );
             assert_eq!(pod["containers"][0]["volumeMounts"].as_array().unwrap().len(), 1);
-            // The other container has what it would have had.
+            // The other container has its default.
             assert_eq!(pod["containers"][1]["volumeMounts"].is_array(), automount);
             assert_eq!(pod["volumes"].as_array().unwrap().len(), 1 + usize::from(automount));
         }
@@ -348,25 +347,25 @@ mod tests {
 
     #[test]
     fn pods_without_a_token_are_refused() {
-        let refused = |manifest: &str| made(manifest).unwrap_err().to_string();
+        let refused = |manifest: &str| rewrite(manifest).unwrap_err().to_string();
         assert!(
             refused(&deployment(&json!({"automountServiceAccountToken": false})))
                 .starts_with("deployment/mine: its pods get no token")
         );
         let by_account = deployment(&json!({"serviceAccountName": "mine"}));
         refused(&format!("{}\n---\n{by_account}", account(false)));
-        made(&format!("{}\n---\n{by_account}", account(true))).unwrap();
-        // The pod's word counts for more than its account's; another's account counts for nothing.
+        rewrite(&format!("{}\n---\n{by_account}", account(true))).unwrap();
+        // The pod's setting overrides its account's; another account's setting does not count.
         let by_pod = deployment(&json!({"serviceAccountName": "mine", "automountServiceAccountToken": true}));
-        made(&format!("{}\n---\n{by_pod}", account(false))).unwrap();
-        made(&format!("{}\n---\n{}", account(false), deployment(&json!({})))).unwrap();
+        rewrite(&format!("{}\n---\n{by_pod}", account(false))).unwrap();
+        rewrite(&format!("{}\n---\n{}", account(false), deployment(&json!({})))).unwrap();
     }
 
     #[test]
-    fn a_label_that_a_selector_asks_for_stays() {
-        let manifest = deployment(&json!({})).replace(r#""app":"mine""#, &format!(r#""{OURS}":"them""#));
-        let set = made(&manifest).unwrap().pop().unwrap();
-        assert_eq!(set["spec"]["template"]["metadata"]["labels"][OURS], "them");
-        assert_eq!(set["metadata"]["labels"][OURS], MANAGER);
+    fn keeps_label_of_selector() {
+        let manifest = deployment(&json!({})).replace(r#""app":"mine""#, &format!(r#""{MANAGED_BY}":"them""#));
+        let set = rewrite(&manifest).unwrap().pop().unwrap();
+        assert_eq!(set["spec"]["template"]["metadata"]["labels"][MANAGED_BY], "them");
+        assert_eq!(set["metadata"]["labels"][MANAGED_BY], MANAGER);
     }
 }

@@ -1,10 +1,10 @@
-//! What a Go program prints when it gets SIGQUIT: its goroutines. Of a bubble that is never idle
-//! those are of interest that do not wait in the way that lets its clock go on; `testing/synctest`
-//! calls it durable, and so does the dump.
+//! Parses the goroutine dump that a Go program prints on SIGQUIT. If a bubble never becomes idle,
+//! the relevant goroutines are those whose wait does not let its clock advance; `testing/synctest`
+//! and the dump call the other kind durable.
 
-/// How many goroutines are shown.
+/// The number of goroutines that are shown.
 const MOST: usize = 5;
-/// How many functions of each.
+/// The number of functions of each.
 const DEEP: usize = 4;
 
 /// The goroutines that keep a bubble from becoming idle, one line each.
@@ -52,7 +52,7 @@ k8s.io/apimachinery/pkg/util/wait.Until(0xc0003)
 ";
 
     #[test]
-    fn who_waits_for_a_lock_is_shown_and_who_waits_for_the_clock_is_not() {
+    fn shows_goroutines_that_wait_for_a_lock() {
         let line = "goroutine 35 [sync.Mutex.Lock, synctest bubble 1]: sync.(*Mutex).Lock, \
                     k8s.io/client-go/restmapper.(*Deferred).getDelegate";
         assert_eq!(culprits(DUMP), [line]);

@@ -1,9 +1,8 @@
-//! The frames of the turn protocol, version 1: four bytes of length, the first the highest, then
-//! one JSON object with the frame's name as its only key. What each means stands in
-//! `harness/go/PROTOCOL.md`.
+//! The frames of the turn protocol, version 1: four bytes of length, big-endian, then one JSON
+//! object with the frame's name as its only key. `harness/go/PROTOCOL.md` describes them.
 //!
-//! Objects pass as they are: a body is put into a frame as text, because decoding it would cost
-//! more than all else here.
+//! Objects are not decoded: a body is inserted into a frame as text, because decoding it would be
+//! the most expensive part.
 
 use std::io::{self, Read, Write};
 
@@ -13,20 +12,20 @@ use serde_json::{Value, json};
 
 /// The version of the protocol.
 pub(super) const PROTOCOL: u32 = 1;
-/// How much the controllers log (`-v`): also why a sync failed and is tried again.
+/// The controllers' log level (`-v`), which includes why a sync failed and is retried.
 const VERBOSITY: u32 = 2;
-/// The longest frame that is read: a list of many thousand pods is shorter.
-const LONGEST: usize = 256 << 20;
+/// The maximum length of a frame; a list of many thousand pods is shorter.
+const MAX_FRAME: usize = 256 << 20;
 
-/// From the bubble.
+/// A frame from the bubble.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Said {
+pub(super) enum BubbleFrame {
     Hello(Hello),
     Idle(Idle),
-    Ask(Request),
-    Done(Done),
-    Failed(Failed),
+    Ask(ControllerRequest),
+    Done(BubbleDone),
+    Failed(BubbleFailure),
 }
 
 /// The first frame of a program.
@@ -36,40 +35,40 @@ pub(super) struct Hello {
     pub(super) program: String,
     pub(super) version: String,
     pub(super) controllers: Vec<String>,
-    /// What it understands beyond the first version of the protocol.
+    /// Features beyond the first version of the protocol.
     #[serde(default)]
     features: Vec<String>,
 }
 
 impl Hello {
-    /// Whether it lets time pass before a stimulus, in one turn. A program that was built before
-    /// that was added does not.
+    /// Whether it supports advancing its clock before a stimulus, in one turn. Older programs do
+    /// not.
     pub(super) fn knows_after(&self) -> bool {
         self.features.iter().any(|feature| feature == "after")
     }
 }
 
-/// Every goroutine waits.
+/// The bubble is idle: every goroutine waits.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Idle {
     /// The bubble's time, in nanoseconds since 1970.
     pub(super) now: i64,
     /// When its next timer is due.
     pub(super) next: Option<i64>,
-    /// The requests since the last time, in the order in which they were made.
+    /// The requests since the last idle frame, in order.
     #[serde(default)]
-    pub(super) requests: Vec<Request>,
-    /// Requests that are no longer wanted.
+    pub(super) requests: Vec<ControllerRequest>,
+    /// The cancelled requests.
     #[serde(default)]
     pub(super) cancelled: Vec<u64>,
     /// Watches that the client closed.
     #[serde(default)]
     pub(super) closed: Vec<u64>,
-    /// The turn's stimulus was not played: one of these three came first, in the time that was to
-    /// pass before it.
+    /// The turn's stimulus was not delivered: a request, cancellation or close came first, while
+    /// the clock advanced.
     #[serde(default)]
     pub(super) early: bool,
-    /// How often timers were let fire in that time.
+    /// How often timers fired in that time.
     #[serde(default)]
     pub(super) fired: u32,
 }
@@ -77,7 +76,7 @@ pub(super) struct Idle {
 /// A request of the controllers.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Request {
+pub(super) struct ControllerRequest {
     pub(super) id: u64,
     #[serde(default)]
     pub(super) client: String,
@@ -89,45 +88,45 @@ pub(super) struct Request {
     pub(super) accept: Option<String>,
     #[serde(default)]
     pub(super) body: Option<Value>,
-    /// In place of a body that is not JSON.
+    /// A body that is not JSON.
     #[serde(default)]
     pub(super) bytes: Option<ByteString>,
 }
 
-impl Request {
-    /// Whether it asks for a watch.
-    pub(super) fn watches(&self) -> bool {
+impl ControllerRequest {
+    /// Whether it opens a watch.
+    pub(super) fn is_watch(&self) -> bool {
         let query = self.uri.split_once('?').map_or("", |(_, query)| query);
         query.split('&').any(|part| matches!(part, "watch=true" | "watch=1"))
     }
 }
 
-/// A bubble is gone.
+/// A bubble has ended.
 #[derive(Debug, Deserialize)]
-pub(super) struct Done {
+pub(super) struct BubbleDone {
     /// Goroutines that could not be ended.
     #[serde(default)]
     pub(super) goroutines: u64,
 }
 
-/// A bubble cannot go on.
+/// A bubble cannot continue.
 #[derive(Debug, Deserialize)]
-pub(super) struct Failed {
+pub(super) struct BubbleFailure {
     pub(super) message: String,
 }
 
-/// What a bubble begins with.
+/// The start of a bubble.
 #[derive(Debug)]
-pub(super) struct Start {
+pub(super) struct BubbleStart {
     /// Its time, in nanoseconds since 1970.
     pub(super) now: i64,
     pub(super) controllers: Vec<String>,
     pub(super) seed: u64,
-    /// Those of the real program that are wanted besides.
+    /// Additional flags of the real program.
     pub(super) flags: Vec<String>,
 }
 
-/// An answer; a watch's has no body, its events follow.
+/// A response; a watch's has no body, its events follow.
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) code: u16,
@@ -137,38 +136,38 @@ pub(super) struct Response {
     pub(super) body: Option<Vec<u8>>,
 }
 
-/// One thing that happens to the bubble.
+/// A turn: one stimulus for the bubble.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Turn<'a> {
+pub(super) enum BubbleTurn<'a> {
     /// An answer.
     Response { id: u64, response: &'a Response },
-    /// An error of the network in place of an answer, or of the rest of a watch.
+    /// A network error instead of an answer, or of the rest of a watch.
     Fail { id: u64, message: &'a str },
     /// One event of a watch, in JSON.
     Chunk { id: u64, data: &'a [u8] },
-    /// One event of a watch, in another form.
+    /// One event of a watch, in another encoding.
     Bytes { id: u64, data: &'a [u8] },
     /// The end of a watch.
     Eof { id: u64 },
-    /// Time passes, up to this instant or the bubble's next request.
+    /// The clock advances, up to this instant or the bubble's next request.
     Advance { until: i64 },
     /// The case is over.
     End,
 }
 
-/// What passes before a stimulus, in the same turn.
+/// What happens before a stimulus, in the same turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct After {
-    /// Time, up to this instant.
+pub(super) struct Preamble {
+    /// The clock advances up to this instant.
     pub(super) until: i64,
-    /// Then timers that are due, so often at most.
+    /// Then due timers fire, at most this often.
     pub(super) timers: u32,
 }
 
-impl Start {
+impl BubbleStart {
     pub(super) fn frame(&self) -> Vec<u8> {
         let Self { now, controllers, seed, flags } = self;
-        // Whoever reads it may have signed numbers only.
+        // The program may support signed numbers only.
         let seed = seed & (u64::MAX >> 1);
         let start =
             json!({"now": now, "controllers": controllers, "seed": seed, "flags": flags, "verbosity": VERBOSITY});
@@ -176,10 +175,10 @@ impl Start {
     }
 }
 
-impl Turn<'_> {
-    /// The frame of this and of what passes before it.
-    pub(super) fn frame(self, after: Option<After>) -> Vec<u8> {
-        let after = after.map_or_else(String::new, |After { until, timers }| {
+impl BubbleTurn<'_> {
+    /// The frame of this turn with its preamble.
+    pub(super) fn frame(self, after: Option<Preamble>) -> Vec<u8> {
+        let after = after.map_or_else(String::new, |Preamble { until, timers }| {
             format!("\"after\":{{\"until\":{until},\"timers\":{timers}}},")
         });
         let turn = |what: &Value| {
@@ -206,12 +205,12 @@ impl Turn<'_> {
 }
 
 impl Response {
-    /// The answer to a request that had to be answered before the bubble could become idle.
+    /// The answer to a request that must be answered before the bubble can become idle.
     pub(super) fn answer(&self, id: u64) -> Vec<u8> {
         spliced("{\"answer\":", &self.head(id), self, "}")
     }
 
-    /// No answer to such a request: a client sees that its connection broke.
+    /// No answer to such a request: the client sees a broken connection.
     pub(super) fn no_answer(id: u64, message: &str) -> Vec<u8> {
         json!({"answer": {"id": id, "fail": message}}).to_string().into_bytes()
     }
@@ -228,13 +227,13 @@ impl Response {
         head
     }
 
-    /// Whether its body can stand in a frame as it is.
+    /// Whether its body can be inserted into a frame unchanged.
     fn is_json(&self) -> bool {
         self.content_type.starts_with("application/json")
     }
 }
 
-/// An object with the answer's body as one more field, as it is.
+/// An object with the response's body as an additional field.
 fn spliced(before: &str, head: &Value, response: &Response, after: &str) -> Vec<u8> {
     let head = head.to_string();
     let mut frame = Vec::with_capacity(before.len() + head.len() + response.body.as_ref().map_or(0, Vec::len) + 16);
@@ -252,7 +251,7 @@ fn spliced(before: &str, head: &Value, response: &Response, after: &str) -> Vec<
     frame
 }
 
-/// Write a frame.
+/// Writes a frame.
 pub(super) fn write(to: &mut impl Write, frame: &[u8]) -> io::Result<()> {
     let length = u32::try_from(frame.len()).map_err(|_| io::Error::other("a frame is longer than 4 GiB"))?;
     let mut whole = Vec::with_capacity(frame.len() + 4);
@@ -261,12 +260,12 @@ pub(super) fn write(to: &mut impl Write, frame: &[u8]) -> io::Result<()> {
     to.write_all(&whole)
 }
 
-/// Read a frame.
-pub(super) fn read(from: &mut impl Read) -> io::Result<Said> {
+/// Reads a frame.
+pub(super) fn read(from: &mut impl Read) -> io::Result<BubbleFrame> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = usize::try_from(u32::from_be_bytes(length)).map_err(io::Error::other)?;
-    if length > LONGEST {
+    if length > MAX_FRAME {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a frame of {length} bytes")));
     }
     let mut frame = vec![0; length];
@@ -286,36 +285,36 @@ mod tests {
     }
 
     #[test]
-    fn bodies_pass_as_they_are() {
+    fn bodies_are_inserted_unchanged() {
         let body = Some(br#"{"z":1,"a":{"b":"}"}}"#.to_vec());
         let response = Response { code: 200, content_type: "application/json".to_owned(), retry_after: None, body };
         let answer = String::from_utf8(response.answer(7)).unwrap();
         assert!(answer.contains(r#""body":{"z":1,"a":{"b":"}"}}"#), "{answer}");
         assert_eq!(parsed(answer.as_bytes())["answer"]["id"], 7);
-        let turn = parsed(&Turn::Response { id: 7, response: &response }.frame(None));
+        let turn = parsed(&BubbleTurn::Response { id: 7, response: &response }.frame(None));
         assert_eq!(turn["turn"]["response"]["body"]["a"]["b"], "}");
-        let chunk = Turn::Chunk { id: 3, data: br#"{"type":"ADDED"}"# };
+        let chunk = BubbleTurn::Chunk { id: 3, data: br#"{"type":"ADDED"}"# };
         let expected = json!({"id": 3, "data": {"type": "ADDED"}});
         assert_eq!(parsed(&chunk.frame(None)), json!({"turn": {"chunk": expected}}));
-        let after = Some(After { until: 9, timers: 2 });
+        let after = Some(Preamble { until: 9, timers: 2 });
         let both = json!({"turn": {"after": {"until": 9, "timers": 2}, "chunk": expected}});
         assert_eq!(parsed(&chunk.frame(after)), both);
-        let bytes = parsed(&Turn::Bytes { id: 3, data: &[0, 1] }.frame(None));
+        let bytes = parsed(&BubbleTurn::Bytes { id: 3, data: &[0, 1] }.frame(None));
         assert_eq!(bytes, json!({"turn": {"chunk": {"id": 3, "bytes": "AAE="}}}));
-        assert_eq!(parsed(&Turn::Eof { id: 3 }.frame(after))["turn"]["after"]["until"], 9);
-        let turn = parsed(&Turn::Response { id: 7, response: &response }.frame(after));
+        assert_eq!(parsed(&BubbleTurn::Eof { id: 3 }.frame(after))["turn"]["after"]["until"], 9);
+        let turn = parsed(&BubbleTurn::Response { id: 7, response: &response }.frame(after));
         assert_eq!((&turn["turn"]["after"]["timers"], &turn["turn"]["response"]["id"]), (&json!(2), &json!(7)));
     }
 
     #[test]
-    fn a_body_that_is_not_json_is_encoded() {
+    fn body_that_is_not_json_is_encoded() {
         let (content_type, body) = ("text/plain".to_owned(), Some(b"ok".to_vec()));
         let answer = parsed(&Response { code: 200, content_type, retry_after: None, body }.answer(1));
         assert_eq!((&answer["answer"]["bytes"], answer["answer"].get("body")), (&json!("b2s="), None));
     }
 
     #[test]
-    fn a_watch_has_no_body_and_a_429_says_when_to_come_again() {
+    fn watch_has_no_body_and_429_has_retry_after() {
         let response = |body| Response {
             code: 429,
             content_type: "application/json".to_owned(),
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_read_as_they_are_written() {
+    fn frames_round_trip() {
         let idle = json!({"idle": {"now": 5, "next": 9, "requests": [
             {"id": 1, "client": "x", "method": "POST", "uri": "/api", "contentType": "application/json", "body": {"a": 1}},
             {"id": 2, "method": "POST", "uri": "/api", "bytes": "AAE="}
@@ -338,10 +337,10 @@ mod tests {
         write(&mut bytes, idle.to_string().as_bytes()).unwrap();
         write(&mut bytes, br#"{"done":{"goroutines":0}}"#).unwrap();
         let mut from = bytes.as_slice();
-        let Said::Idle(idle) = read(&mut from).unwrap() else { panic!("it is idle") };
+        let BubbleFrame::Idle(idle) = read(&mut from).unwrap() else { panic!("it is idle") };
         assert_eq!((idle.now, idle.next, idle.requests.len()), (5, Some(9), 2));
         assert_eq!(idle.requests[1].bytes.as_ref().unwrap().0, [0, 1]);
-        assert!(matches!(read(&mut from).unwrap(), Said::Done(Done { goroutines: 0 })));
+        assert!(matches!(read(&mut from).unwrap(), BubbleFrame::Done(BubbleDone { goroutines: 0 })));
         assert_eq!(read(&mut from).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

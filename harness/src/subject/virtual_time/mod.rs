@@ -1,132 +1,130 @@
-//! Controllers in Go in virtual time: those of upstream's kube-controller-manager, or somebody's
-//! own, on the simulated cluster, without a socket to it and without real time.
+//! Runs Go controllers in virtual time: those of upstream's kube-controller-manager, or a user's,
+//! on the simulated cluster, without a socket to it and without real time.
 //!
-//! The controllers run in a program of their own, such as `kube-controller-manager-virtual`, inside
-//! a *bubble* of Go's package `testing/synctest`: its clock moves only when every goroutine waits,
-//! and their requests go to this process instead of a network. This process has the API server, the
-//! interceptor and the clock. The two speak in turns (`harness/go/PROTOCOL.md`): the bubble says
-//! which requests it makes and when its next timer is due, and is handed one answer or one watch
-//! event, or is told to let time pass.
+//! The controllers run in a separate program, such as `kube-controller-manager-virtual`, inside a
+//! *bubble* of Go's package `testing/synctest`: its clock advances only when every goroutine waits,
+//! and its requests go to this process instead of a network. This process has the API server, the
+//! interceptor and the clock. The two communicate in turns (`harness/go/PROTOCOL.md`): the bubble
+//! reports its requests and its next timer, and receives one answer, one watch event, or the
+//! command to advance its clock.
 //!
 //! ```text
-//!  pool ──► process ──frames──► kube-controller-manager-virtual (a child of the supervisor, for many cases)
+//!  pool ──► process ──frames──► kube-controller-manager-virtual (a child of the supervisor)
 //!              ▲
 //!            link ◄── bubble: one task of the simulation, the subject or the cluster's controllers
-//!                        └── calls: its requests ──► interceptor ──► simulated server
+//!                        └── requests ──► interceptor ──► simulated server
 //! ```
 //!
-//! * Config-restart controllers of other projects run in the same way, each in a program of its own
+//! * Config-restart controllers of other projects run in the same way, each in its own program
 //!   ([`super::Reference`]).
-//! * `program` finds the program; `process` starts it and exchanges frames; `pool` keeps those that
-//!   have no case.
+//! * `program` finds the program; `process` starts it and exchanges frames; `pool` holds those
+//!   without a case.
 //! * `bubble` is the task of one case. It reads a frame by blocking its thread, which stops the
-//!   simulation: while the controllers think no virtual time passes, as in their bubble.
-//! * `calls` are the requests and watches that are under way. Each is polled as a client's is, so
-//!   that latency, faults, holds and lagging watches are those of `ours`. Of the answers and events
-//!   that are there at one instant the seed chooses the next; with seed 0 watch events come in the
-//!   order of their writes, and then answers. How long a watch lasts the seed draws as well.
-//! * A crash of the controller is the end of a bubble and the beginning of another, in the same
-//!   program.
-//! * A program that does not answer in `process::PATIENCE` of real time is asked what its
-//!   goroutines do (`dump`) and ended; that is the environment's failure, not the subject's.
+//!   simulation: while the controllers compute, virtual time does not pass, as in their bubble.
+//! * `requests` are the pending requests and watches. Each is polled like a client's, so that
+//!   latency, faults, holds and lagging watches are as for `ours`. Of the answers and events that
+//!   are ready at one instant the seed chooses the next; with seed 0 watch events come in the order
+//!   of their writes, then answers. The seed also draws the duration of watches.
+//! * A crash of the controller ends a bubble and starts another one in the same program.
+//! * A program that does not answer within `process::ANSWER_TIMEOUT` of real time prints its
+//!   goroutines (`dump`) and is ended; that is a failure of the environment, not of the subject.
 //!
 //! # Two clocks
 //!
-//! The bubble's clock follows the simulation's: before it is handed anything it is moved to the
-//! present, and the task sleeps until the bubble's next timer is due. The simulation's timers end
-//! at whole milliseconds, so such a timer is late by less than one. Within one instant of the
-//! simulation the bubble's clock goes ahead by a nanosecond for each thing that it is handed,
-//! because upstream names its Events after the time, and a server refuses the second of a name. A
-//! timer that is due fires before the next thing is handed over; else the Go scheduler chose which
-//! comes first.
+//! The bubble's clock follows the simulation's: before each stimulus it advances to the present,
+//! and the task sleeps until the bubble's next timer. The simulation's timers end at whole
+//! milliseconds, so such a timer is late by less than one. Within one instant of the simulation the
+//! bubble's clock advances by a nanosecond for each stimulus, because upstream names its Events
+//! after the time, and a server refuses a second Event of the same name. A due timer fires before
+//! the next stimulus; otherwise the Go scheduler would choose the order.
 
 mod bubble;
-mod calls;
-mod chance;
 mod dump;
 mod frames;
 mod link;
 mod pool;
 mod process;
 mod program;
+mod ready_order;
+mod requests;
 
 use std::path::{Path, PathBuf};
 
-pub use pool::Pool;
+pub use pool::ProgramPool;
 pub use program::{PROGRAM, available, built};
 
-use super::{LogSource, Spec, SubjectError};
+use super::{LogSource, SubjectError, SubjectSpec};
 use crate::controllers::Controller;
 use crate::recording::Trouble;
 use bubble::Bubble;
-use link::Link;
-use program::Program;
+use link::ProgramLink;
+use program::VirtualProgram;
 
-/// What a subject in virtual time is started with.
+/// The parameters of a subject in virtual time.
 #[derive(Debug, Clone)]
-pub struct Virtual {
-    /// Where programs are kept between cases.
-    pub pool: Pool,
-    /// Chooses the order of what is ready at one instant.
+pub struct VirtualTime {
+    /// The pool of programs between cases.
+    pub pool: ProgramPool,
+    /// The seed for the order of stimuli at one instant.
     pub seed: u64,
 }
 
-/// The subject of one case, or its cluster's controllers: a task of the simulation, and a program
-/// behind it.
+/// The subject of one case, or its cluster's controllers: a task of the simulation with its
+/// program.
 #[derive(Debug)]
-pub(super) struct Task {
+pub(super) struct VirtualTask {
     handle: tokio::task::JoinHandle<()>,
-    link: Link,
-    pool: Pool,
+    link: ProgramLink,
+    pool: ProgramPool,
     log: PathBuf,
-    /// How much the log held when the case began.
+    /// The length of the log when the case began.
     printed: u64,
 }
 
-/// Begin a bubble of upstream with these controllers; what the program calls itself comes with it.
+/// Starts a bubble of upstream with these controllers; also returns the program's name and version.
 pub(super) fn start(
-    which: Option<&str>,
+    selector: Option<&str>,
     client: Option<kube::Client>,
-    virtual_time: Option<&Virtual>,
+    virtual_time: Option<&VirtualTime>,
     controllers: &[&str],
-) -> Result<(Task, String), SubjectError> {
-    begin(&program::find(which)?, client, virtual_time, controllers, Vec::new())
+) -> Result<(VirtualTask, String), SubjectError> {
+    begin(&program::find(selector)?, client, virtual_time, controllers, Vec::new())
 }
 
-/// The same of somebody's own program.
-pub(super) fn start_own(
+/// Starts a bubble of a user's program.
+pub(super) fn start_custom(
     path: &Path,
     client: Option<kube::Client>,
-    virtual_time: Option<&Virtual>,
+    virtual_time: Option<&VirtualTime>,
     controllers: &[&str],
-) -> Result<(Task, String), SubjectError> {
-    begin(&Program::own(path)?, client, virtual_time, controllers, Vec::new())
+) -> Result<(VirtualTask, String), SubjectError> {
+    begin(&VirtualProgram::custom(path)?, client, virtual_time, controllers, Vec::new())
 }
 
-/// Check that somebody's own program is there.
-pub(super) fn check_own(path: &Path) -> Result<(), SubjectError> {
-    Program::own(path).map(drop)
+/// Checks that a user's program exists.
+pub(super) fn check_custom(path: &Path) -> Result<(), SubjectError> {
+    VirtualProgram::custom(path).map(drop)
 }
 
-/// The same of another project's controllers, with these flags.
+/// Starts a bubble of another project's controllers, with these flags.
 pub(super) fn start_reference(
-    subject: &Spec,
+    subject: &SubjectSpec,
     path: PathBuf,
     client: Option<kube::Client>,
-    virtual_time: Option<&Virtual>,
+    virtual_time: Option<&VirtualTime>,
     flags: Vec<String>,
-) -> Result<(Task, String), SubjectError> {
-    begin(&Program::of(subject, path), client, virtual_time, &[Controller::ConfigRestart.as_str()], flags)
+) -> Result<(VirtualTask, String), SubjectError> {
+    begin(&VirtualProgram::of(subject, path), client, virtual_time, &[Controller::ConfigRestart.as_str()], flags)
 }
 
 fn begin(
-    program: &Program,
+    program: &VirtualProgram,
     client: Option<kube::Client>,
-    virtual_time: Option<&Virtual>,
+    virtual_time: Option<&VirtualTime>,
     controllers: &[&str],
     flags: Vec<String>,
-) -> Result<(Task, String), SubjectError> {
-    let (Some(client), Some(Virtual { pool, seed })) = (client, virtual_time) else {
+) -> Result<(VirtualTask, String), SubjectError> {
+    let (Some(client), Some(VirtualTime { pool, seed })) = (client, virtual_time) else {
         return Err(SubjectError::Outside(program.display()));
     };
     let process = pool.take(program)?;
@@ -137,25 +135,25 @@ fn begin(
     }
     let title = format!("{} {}", hello.program, hello.version);
     let (log, printed) = (process.log().to_owned(), process.printed());
-    let link = Link::new(process);
+    let link = ProgramLink::new(process);
     let controllers = controllers.iter().map(|one| (*one).to_owned()).collect();
     let bubble = Bubble::new(link.clone(), client, *seed);
     let handle = tokio::spawn(bubble.run(controllers, flags));
-    Ok((Task { handle, link, pool: pool.clone(), log, printed }, title))
+    Ok((VirtualTask { handle, link, pool: pool.clone(), log, printed }, title))
 }
 
-impl Task {
-    /// Why it no longer runs, if it does not, and whose fault that is.
+impl VirtualTask {
+    /// Why it has ended, if it has, and who is to blame.
     pub(super) fn ended(&self) -> Option<Trouble> {
         self.link.trouble()
     }
 
-    /// What the program has printed since the case began.
+    /// The program's output since the case began.
     pub(super) fn log_source(&self) -> LogSource {
         LogSource::of_file(&self.log, self.printed)
     }
 
-    /// End the bubble, with no chance to finish anything; the program is kept for the next case.
+    /// Ends the bubble at once; the program returns to the pool.
     pub(super) async fn end(self) {
         self.handle.abort();
         self.handle.await.ok();

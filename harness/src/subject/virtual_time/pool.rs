@@ -1,52 +1,53 @@
-//! Programs that wait for their next case: a start costs a hundred times what a bubble costs.
+//! A pool of programs that wait for their next case: starting one costs a hundred times as much as
+//! a bubble.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::super::SubjectError;
-use super::process::{PATIENCE, Place, Process};
-use super::program::Program;
+use super::process::{ANSWER_TIMEOUT, BubbleProcess, ProcessPlacement};
+use super::program::VirtualProgram;
 use crate::supervise::Supervisor;
 
-/// Programs without a case, and the supervisor of all. Nothing runs before the first is taken;
-/// clones share one.
+/// The programs without a case, and their supervisor. It starts with the first program; clones
+/// share the pool.
 #[derive(Clone)]
-pub struct Pool {
-    inner: Arc<Mutex<Inner>>,
-    /// How long a program may take to answer, in real time.
-    patience: Duration,
+pub struct ProgramPool {
+    inner: Arc<Mutex<PoolState>>,
+    /// The time limit for an answer, in real time.
+    timeout: Duration,
 }
 
 #[derive(Default)]
-struct Inner {
-    free: Vec<Process>,
-    supervisor: Option<Supervised>,
-    /// How many were started.
+struct PoolState {
+    free: Vec<BubbleProcess>,
+    supervisor: Option<PoolSupervisor>,
+    /// The number of started programs.
     started: u32,
 }
 
-/// Who ends the programs, and the folder for their files.
-struct Supervised {
+/// The supervisor of the programs, and the folder for their files.
+struct PoolSupervisor {
     supervisor: Supervisor,
     folder: tempfile::TempDir,
 }
 
-impl Default for Pool {
+impl Default for ProgramPool {
     fn default() -> Self {
-        Self::with_patience(PATIENCE)
+        Self::with_timeout(ANSWER_TIMEOUT)
     }
 }
 
-impl Pool {
-    /// One whose programs may take this long to answer, in real time, before they are ended.
+impl ProgramPool {
+    /// A pool whose programs are ended if they do not answer within this real time.
     #[must_use]
-    pub fn with_patience(patience: Duration) -> Self {
-        Self { inner: Arc::default(), patience }
+    pub fn with_timeout(timeout: Duration) -> Self {
+        Self { inner: Arc::default(), timeout }
     }
 
-    /// A program for one case: the one that was put back last, which after a crash in a case is
-    /// most likely its own, or a new one.
-    pub(super) fn take(&self, program: &Program) -> Result<Process, SubjectError> {
+    /// A program for one case: the one that was returned last, which after a crash is most likely
+    /// the case's own, or a new one.
+    pub(super) fn take(&self, program: &VirtualProgram) -> Result<BubbleProcess, SubjectError> {
         let mut inner = self.inner();
         while let Some(at) = inner.free.iter().rposition(|process| process.program() == program) {
             let process = inner.free.remove(at);
@@ -57,50 +58,52 @@ impl Pool {
         inner.started += 1;
         let number = inner.started;
         let supervised = inner.supervised()?;
-        let Supervised { supervisor, folder } = supervised;
-        Process::start(program, &Place { supervisor, folder: folder.path(), number, patience: self.patience })
+        let PoolSupervisor { supervisor, folder } = supervised;
+        BubbleProcess::start(
+            program,
+            &ProcessPlacement { supervisor, folder: folder.path(), number, timeout: self.timeout },
+        )
     }
 
-    /// Keep one whose case is over.
-    pub(super) fn put(&self, process: Process) {
+    /// Returns a program whose case is over.
+    pub(super) fn put(&self, process: BubbleProcess) {
         if process.is_free() {
             self.inner().free.push(process);
         }
     }
 
-    /// End all programs, and wait until they are gone. Those of cases that are being played end
-    /// too.
+    /// Ends all programs, and waits until they have exited. Those of running cases end too.
     pub async fn close(&self) {
         let (free, supervised) = {
             let mut inner = self.inner();
             (std::mem::take(&mut inner.free), inner.supervisor.take())
         };
         drop(free);
-        if let Some(Supervised { supervisor, folder }) = supervised {
+        if let Some(PoolSupervisor { supervisor, folder }) = supervised {
             supervisor.shutdown().await;
             drop(folder);
         }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, PoolState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
-    fn supervised(&mut self) -> Result<&Supervised, SubjectError> {
+impl PoolState {
+    fn supervised(&mut self) -> Result<&PoolSupervisor, SubjectError> {
         if self.supervisor.is_none() {
             let folder = tempfile::Builder::new().prefix("lockstep-virtual-").tempdir()?;
             let supervisor = Supervisor::start(folder.path(), true)?;
-            self.supervisor = Some(Supervised { supervisor, folder });
+            self.supervisor = Some(PoolSupervisor { supervisor, folder });
         }
         Ok(self.supervisor.as_ref().expect("it was just put there"))
     }
 }
 
-impl std::fmt::Debug for Pool {
+impl std::fmt::Debug for ProgramPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let inner = self.inner();
-        f.debug_struct("Pool").field("free", &inner.free.len()).field("started", &inner.started).finish()
+        f.debug_struct("ProgramPool").field("free", &inner.free.len()).field("started", &inner.started).finish()
     }
 }

@@ -1,31 +1,31 @@
-//! One program, and the exchange of frames with it.
+//! Starts a program, and exchanges frames with it.
 
 use std::io::{self, BufReader};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::home::Home;
+use super::super::pod_env::SubjectHome;
 use super::super::{ENDED, SubjectError, command, log_source};
 use super::dump;
-use super::frames::{self, After, Hello, PROTOCOL, Response, Said, Start, Turn};
-use super::program::Program;
+use super::frames::{self, BubbleFrame, BubbleStart, BubbleTurn, Hello, PROTOCOL, Preamble, Response};
+use super::program::VirtualProgram;
 use crate::clock;
 use crate::recording::{Blame, Trouble};
-use crate::supervise::{Child, ProcessId, Spec, Supervisor};
+use crate::supervise::{Child, ProcessId, ProcessSpec, Supervisor};
 
-/// How long a program may take to answer, in real time, unless its pool says otherwise: between two
-/// frames it computes and never waits.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
-/// How long it may take to end, in looks.
-const LOOKS: u32 = 200;
-const LOOK: Duration = Duration::from_millis(10);
-/// How many goroutines bubbles may leave behind in one program, as those of old versions do, before
-/// it is replaced.
-const MOST_LEFT: u64 = 5_000;
+/// The default time limit for an answer, in real time: between two frames the program computes and
+/// never waits.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+/// The time limit for exiting, as a number of polls.
+const EXIT_POLLS: u32 = 200;
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// The number of goroutines that bubbles may leave behind in one program, as those of old versions
+/// do, before it is replaced.
+const MAX_LEAKED_GOROUTINES: u64 = 5_000;
 
-/// What programs find that look for a kubeconfig by themselves, some before the first case: no
-/// server is ever asked. In a case the network takes its place, which plain HTTP lets it do.
+/// The kubeconfig of programs that look for one by themselves, some before the first case. No
+/// server is contacted: in a case the simulated network replaces it, which plain HTTP permits.
 const NOWHERE: &str = "apiVersion: v1
 kind: Config
 current-context: virtual
@@ -34,31 +34,31 @@ contexts: [{name: virtual, context: {cluster: virtual, user: virtual}}]
 users: [{name: virtual}]
 ";
 
-/// A program that runs. Dropping it ends it.
+/// A running program. Dropping it kills it.
 #[derive(Debug)]
-pub(super) struct Process {
-    program: Program,
+pub(super) struct BubbleProcess {
+    program: VirtualProgram,
     hello: Hello,
     stream: BufReader<UnixStream>,
     child: Child,
     log: PathBuf,
-    /// How much the log held when the bubble began.
+    /// The length of the log when the bubble began.
     printed: u64,
-    /// How many goroutines bubbles have left behind in it.
-    left: u64,
+    /// The number of goroutines that bubbles have left behind.
+    leaked_goroutines: u64,
     state: State,
-    patience: Duration,
+    timeout: Duration,
 }
 
-/// Where a program is started.
-pub(super) struct Place<'a> {
+/// The parameters for starting a program.
+pub(super) struct ProcessPlacement<'a> {
     pub(super) supervisor: &'a Supervisor,
-    /// For its log.
+    /// The folder for its log.
     pub(super) folder: &'a Path,
-    /// Its own among those of the folder.
+    /// Its number in the folder.
     pub(super) number: u32,
-    /// How long it may take to answer.
-    pub(super) patience: Duration,
+    /// The time limit for an answer.
+    pub(super) timeout: Duration,
 }
 
 /// What the program waits for.
@@ -70,34 +70,34 @@ enum State {
     Turn,
     /// The answer to this request, before the bubble can become idle.
     Answer(u64),
-    /// Nothing that it could be given: it is of no use any more.
+    /// Nothing: it is not usable any more.
     Broken,
 }
 
-impl Process {
-    /// Start a program.
-    pub(super) fn start(program: &Program, place: &Place<'_>) -> Result<Self, SubjectError> {
-        let Place { supervisor, folder, number, patience } = *place;
+impl BubbleProcess {
+    /// Starts a program.
+    pub(super) fn start(program: &VirtualProgram, placement: &ProcessPlacement<'_>) -> Result<Self, SubjectError> {
+        let ProcessPlacement { supervisor, folder, number, timeout } = *placement;
         let (socket, log) = (folder.join(format!("{number}.socket")), folder.join(format!("{number}.log")));
         let listener = UnixListener::bind(&socket)?;
         let path = program.path.clone();
-        let home = Home::furnish(&folder.join(number.to_string()), NOWHERE, None)?;
+        let home = SubjectHome::create(&folder.join(number.to_string()), NOWHERE, None)?;
         let env = [("HOME".to_owned(), home.folder.display().to_string())].into();
-        let spec = Spec { name: program.name.clone(), program: path, args: vec![], env, log: log.clone() };
-        // It has connected once it runs, so nothing is waited for.
+        let spec = ProcessSpec { name: program.name.clone(), program: path, args: vec![], env, log: log.clone() };
+        // It connects when it is spawned, so this does not block.
         let child = supervisor.spawn_on(spec, &socket)?;
         let (stream, _) = listener.accept()?;
         std::fs::remove_file(&socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
         let mut stream = BufReader::new(stream);
         let failed = |why: String| {
             child.kill();
             SubjectError::Virtual { subject: program.display(), why }
         };
         let hello = match frames::read(&mut stream) {
-            Ok(Said::Hello(hello)) => hello,
-            Ok(Said::Failed(frames::Failed { message })) => return Err(failed(message)),
+            Ok(BubbleFrame::Hello(hello)) => hello,
+            Ok(BubbleFrame::Failed(frames::BubbleFailure { message })) => return Err(failed(message)),
             Ok(_) => return Err(failed("its first frame is not `hello`".to_owned())),
             Err(error) => return Err(failed(format!("{error}{}", command::last_words(&log, 0)))),
         };
@@ -108,105 +108,107 @@ impl Process {
             let why = format!("{path} is of {version} and speaks version {spoken} of the protocol, not {PROTOCOL}");
             return Err(failed(why));
         }
-        stream.get_ref().set_read_timeout(Some(patience))?;
+        stream.get_ref().set_read_timeout(Some(timeout))?;
         let (program, state) = (program.clone(), State::Start);
-        Ok(Self { program, hello, stream, child, log, printed: 0, left: 0, state, patience })
+        Ok(Self { program, hello, stream, child, log, printed: 0, leaked_goroutines: 0, state, timeout })
     }
 
-    /// Which program it is.
-    pub(super) fn program(&self) -> &Program {
+    /// The program.
+    pub(super) fn program(&self) -> &VirtualProgram {
         &self.program
     }
 
-    /// What it says of itself.
+    /// Its first frame.
     pub(super) fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// Where it prints to.
+    /// Its log.
     pub(super) fn log(&self) -> &Path {
         &self.log
     }
 
-    /// How much it has printed so far.
+    /// The length of its log.
     pub(super) fn printed(&self) -> u64 {
         self.log.metadata().map_or(0, |file| file.len())
     }
 
-    /// Whether another bubble can begin in it.
+    /// Whether it can run another bubble.
     pub(super) fn is_free(&self) -> bool {
         self.state == State::Start && self.child.exited().is_none()
     }
 
-    /// Begin a bubble.
-    pub(super) fn begin(&mut self, start: &Start) -> Result<Said, Trouble> {
+    /// Starts a bubble.
+    pub(super) fn begin(&mut self, start: &BubbleStart) -> Result<BubbleFrame, Trouble> {
         self.printed = self.printed();
         self.exchange(&start.frame())
     }
 
-    /// One turn.
-    pub(super) fn turn(&mut self, turn: Turn<'_>) -> Result<Said, Trouble> {
+    /// Plays a turn.
+    pub(super) fn turn(&mut self, turn: BubbleTurn<'_>) -> Result<BubbleFrame, Trouble> {
         self.exchange(&turn.frame(None))
     }
 
-    /// One turn, and what passes before it, for a program that knows that.
-    pub(super) fn turn_after(&mut self, after: After, turn: Turn<'_>) -> Result<Said, Trouble> {
+    /// Plays a turn with a preamble, if the program supports that.
+    pub(super) fn turn_after(&mut self, after: Preamble, turn: BubbleTurn<'_>) -> Result<BubbleFrame, Trouble> {
         self.exchange(&turn.frame(Some(after)))
     }
 
-    /// The answer to a request that had to be answered at once, or why there is none.
-    pub(super) fn answer(&mut self, id: u64, answer: &Result<Response, String>) -> Result<Said, Trouble> {
+    /// Answers a request that must be answered at once, or reports why there is no answer.
+    pub(super) fn answer(&mut self, id: u64, answer: &Result<Response, String>) -> Result<BubbleFrame, Trouble> {
         self.exchange(&match answer {
             Ok(response) => response.answer(id),
             Err(message) => Response::no_answer(id, message),
         })
     }
 
-    /// End the bubble; whether another can begin.
+    /// Ends the bubble; returns whether another can start.
     pub(super) fn end(&mut self) -> bool {
         loop {
-            let said = match self.state {
+            let result = match self.state {
                 State::Start => return true,
                 State::Broken => return false,
                 State::Answer(id) => self.answer(id, &Err("the case is over".to_owned())),
-                State::Turn => self.turn(Turn::End),
+                State::Turn => self.turn(BubbleTurn::End),
             };
-            if said.is_err() {
+            if result.is_err() {
                 return false;
             }
         }
     }
 
-    fn exchange(&mut self, frame: &[u8]) -> Result<Said, Trouble> {
+    fn exchange(&mut self, frame: &[u8]) -> Result<BubbleFrame, Trouble> {
         tracing::trace!(frame = %String::from_utf8_lossy(frame), "to the bubble");
-        let said = match frames::write(self.stream.get_mut(), frame).and_then(|()| frames::read(&mut self.stream)) {
-            Ok(said) => {
-                tracing::trace!(?said, "from the bubble");
-                said
+        let reply = match frames::write(self.stream.get_mut(), frame).and_then(|()| frames::read(&mut self.stream)) {
+            Ok(frame) => {
+                tracing::trace!(said = ?frame, "from the bubble");
+                frame
             }
             Err(error) => {
                 self.state = State::Broken;
                 return Err(self.trouble(&error));
             }
         };
-        self.state = match &said {
-            Said::Idle(_) => State::Turn,
-            Said::Ask(request) => State::Answer(request.id),
-            Said::Done(done) => {
-                self.left += done.goroutines;
-                if self.left > MOST_LEFT { State::Broken } else { State::Start }
+        self.state = match &reply {
+            BubbleFrame::Idle(_) => State::Turn,
+            BubbleFrame::Ask(request) => State::Answer(request.id),
+            BubbleFrame::Done(done) => {
+                self.leaked_goroutines += done.goroutines;
+                if self.leaked_goroutines > MAX_LEAKED_GOROUTINES { State::Broken } else { State::Start }
             }
-            Said::Failed(_) | Said::Hello(_) => State::Broken,
+            BubbleFrame::Failed(_) | BubbleFrame::Hello(_) => State::Broken,
         };
-        match said {
-            Said::Failed(failed) => Err(Trouble::ended(format!("{ENDED}: {}", failed.message))),
-            Said::Hello(_) => Err(environment(format!("{} said `hello` in the middle of a case", self.program.name))),
-            said => Ok(said),
+        match reply {
+            BubbleFrame::Failed(failed) => Err(Trouble::ended(format!("{ENDED}: {}", failed.message))),
+            BubbleFrame::Hello(_) => {
+                Err(environment(format!("{} said `hello` in the middle of a case", self.program.name)))
+            }
+            reply => Ok(reply),
         }
     }
 
-    /// Why there is no answer, and whose fault that is: a controller that panics ends its program,
-    /// as upstream's own does.
+    /// Why there is no answer, and who is to blame: a controller that panics ends its program, as
+    /// in upstream's own.
     fn trouble(&mut self, error: &io::Error) -> Trouble {
         use io::ErrorKind::{InvalidData, TimedOut, WouldBlock};
         match error.kind() {
@@ -219,14 +221,14 @@ impl Process {
         }
     }
 
-    /// It does not answer: ask what its goroutines do, which it prints and then ends.
+    /// It does not answer: make it print its goroutines and exit.
     fn hung(&mut self) -> Trouble {
         let from = self.printed();
         ProcessId::of(self.child.pid).quit();
         self.exit();
         let dump = log_source::tail(&self.log, from).unwrap_or_default();
         let culprits = dump::culprits(&dump);
-        let seconds = self.patience.as_secs();
+        let seconds = self.timeout.as_secs();
         let mut why = format!(
             "{} {} did not become idle within {seconds} s of real time; what its goroutines did is in its log",
             self.program.name, self.hello.version
@@ -237,19 +239,19 @@ impl Process {
         environment(why)
     }
 
-    /// How it ended, where it does so soon. Time may be virtual here, so looks are counted.
+    /// How it exited, if it exits soon. Time may be virtual here, so polls are counted.
     fn exit(&self) -> Option<crate::supervise::Exit> {
-        for _ in 0..LOOKS {
+        for _ in 0..EXIT_POLLS {
             if let Some(exit) = self.child.exited() {
                 return Some(exit);
             }
-            clock::pause_blocking(LOOK);
+            clock::pause_blocking(POLL_INTERVAL);
         }
         None
     }
 }
 
-impl Drop for Process {
+impl Drop for BubbleProcess {
     fn drop(&mut self) {
         self.child.kill();
     }

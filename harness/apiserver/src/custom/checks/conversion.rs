@@ -1,15 +1,15 @@
-//! The conversion of a definition. Upstream: `validateCustomResourceConversion`.
+//! Validates the conversion of a definition. Upstream: `validateCustomResourceConversion`.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::{list, one_of, text};
-use crate::field::FieldError;
+use crate::field_error::FieldError;
 use crate::go_format::json;
-use crate::validate::words;
+use crate::validate::names;
 
-/// The versions of a review of which one has to be offered.
+/// The versions of a ConversionReview, one of which a webhook must accept.
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
 
 pub(super) fn check(spec: &Value, errors: &mut Vec<FieldError>) {
@@ -52,7 +52,7 @@ fn check_client(client: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A URL as its scheme, its authority and the rest, if it has these parts.
+/// Splits a URL into scheme, authority and the rest; missing parts are empty.
 fn parts(url: &str) -> (&str, &str, &str) {
     let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
     let after = rest.strip_prefix("//").unwrap_or_default();
@@ -62,7 +62,7 @@ fn parts(url: &str) -> (&str, &str, &str) {
 
 /// Whether a text is a URL with a scheme and a host.
 pub(super) fn is_absolute_url(url: &str) -> bool {
-    let fits = crate::custom::formats::judge("uri", url) == crate::custom::formats::Verdict::Fits;
+    let fits = crate::custom::formats::check_format("uri", url) == crate::custom::formats::FormatMatch::Fits;
     let (scheme, authority, _) = parts(url);
     fits && !scheme.is_empty() && !authority.rsplit('@').next().unwrap_or_default().is_empty()
 }
@@ -91,7 +91,7 @@ fn check_url(url: &str, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Upstream mixes up the names of the service and of its namespace in its errors.
+/// Upstream swaps the names of the service and of its namespace in its errors.
 fn check_service(service: &Value, path: &str, errors: &mut Vec<FieldError>) {
     for (at, name) in [("name", "namespace"), ("namespace", "name")] {
         if text(service, name).is_empty() {
@@ -123,7 +123,7 @@ fn check_service(service: &Value, path: &str, errors: &mut Vec<FieldError>) {
             wrong(format!("segment[{at}] may not be empty"));
             continue;
         }
-        words::dns_subdomain(step).into_iter().for_each(|why| wrong(format!("segment[{at}]: {why}")));
+        names::dns_subdomain(step).into_iter().for_each(|why| wrong(format!("segment[{at}]: {why}")));
     }
 }
 
@@ -140,11 +140,11 @@ fn check_reviews(reviews: &Value, path: &str, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::invalid(&path, *version, "duplicate version"));
             continue;
         }
-        let wrong = words::dns_1035_label(version).into_iter();
+        let wrong = names::dns_1035_label(version).into_iter();
         errors.extend(wrong.map(|why| FieldError::invalid(&path, *version, why)));
     }
     if !REVIEWS.iter().any(|version| known.contains(version)) {
         let why = format!("must include at least one of {}", REVIEWS.join(", "));
-        errors.push(FieldError::invalid_shown(path, json(reviews), why));
+        errors.push(FieldError::invalid_printed(path, json(reviews), why));
     }
 }

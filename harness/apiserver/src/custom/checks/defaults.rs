@@ -1,45 +1,46 @@
-//! Defaults in schemas: each fits its own schema, has no unknown fields, and leaves metadata valid.
+//! Validates defaults in schemas: each must fit its own schema, have no unknown fields, and leave
+//! metadata valid.
 //!
-//! Upstream: `apiserver/schema/defaulting/validation.go`, without rules in CEL.
+//! Upstream: `apiserver/schema/defaulting/validation.go`, without CEL rules.
 
 use serde_json::{Value, json};
 
 use crate::custom::schema::{Purpose, Schema};
 use crate::custom::{coerce, lists, values};
-use crate::field::FieldError;
+use crate::field_error::FieldError;
 
-/// What a check of defaults finds.
+/// The result of checking defaults.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct DefaultFindings {
     pub(super) errors: Vec<FieldError>,
-    /// What this server cannot decide.
-    pub(super) open: Option<String>,
+    /// The feature by which this server cannot decide, if any.
+    pub(super) undecided: Option<String>,
 }
 
-/// A step from an embedded resource to a schema below it.
-enum Step {
+/// A step from an embedded resource to a schema within it.
+enum SchemaStep {
     Item,
     Field(String),
 }
 
-/// Validates the defaults of a whole schema.
-pub(super) fn check(schema: &Value, path: &str) -> Found {
-    let mut found = Found::default();
+/// Validates all defaults of a schema.
+pub(super) fn check(schema: &Value, path: &str) -> DefaultFindings {
+    let mut findings = DefaultFindings::default();
     if !has_default(schema) {
-        return found;
+        return findings;
     }
     match Schema::read(schema, Purpose::Defaults) {
-        Err(open) => found.open = Some(open),
+        Err(undecided) => findings.undecided = Some(undecided),
         Ok(mut schema) => {
             schema.embedded = true;
-            let mut walk = Walk { resource: &schema, steps: Vec::new(), inside_metadata: false };
-            walk.visit(&schema, path, &mut found);
+            let mut walk = DefaultsWalk { resource: &schema, steps: Vec::new(), inside_metadata: false };
+            walk.visit(&schema, path, &mut findings);
         }
     }
-    found
+    findings
 }
 
-/// Whether a default is anywhere in a schema.
+/// Whether a schema contains a default.
 fn has_default(schema: &Value) -> bool {
     match schema {
         Value::Object(fields) => {
@@ -50,32 +51,32 @@ fn has_default(schema: &Value) -> bool {
     }
 }
 
-struct Walk<'a> {
-    /// The embedded resource, or the whole, that the schema is in.
+struct DefaultsWalk<'a> {
+    /// The innermost embedded resource around the schema, or the root.
     resource: &'a Schema,
-    steps: Vec<Step>,
+    steps: Vec<SchemaStep>,
     inside_metadata: bool,
 }
 
-impl<'a> Walk<'a> {
-    fn visit(&mut self, schema: &'a Schema, path: &str, found: &mut Found) {
+impl<'a> DefaultsWalk<'a> {
+    fn visit(&mut self, schema: &'a Schema, path: &str, findings: &mut DefaultFindings) {
         let outer = schema.embedded.then(|| {
-            let inner = Walk { resource: schema, steps: Vec::new(), inside_metadata: false };
+            let inner = DefaultsWalk { resource: schema, steps: Vec::new(), inside_metadata: false };
             std::mem::replace(self, inner)
         });
         if let Some(default) = &schema.default {
-            self.default(schema, default, &format!("{path}.default"), found);
+            self.default(schema, default, &format!("{path}.default"), findings);
         }
         if let Some(items) = &schema.items {
-            self.steps.push(Step::Item);
-            self.visit(items, &format!("{path}.items"), found);
+            self.steps.push(SchemaStep::Item);
+            self.visit(items, &format!("{path}.items"), findings);
             self.steps.pop();
         }
         for (name, property) in &schema.properties {
             let before = self.inside_metadata;
             self.inside_metadata |= schema.embedded && coerce::TYPED.contains(&name.as_str());
-            self.steps.push(Step::Field(name.clone()));
-            self.visit(property, &format!("{path}.properties[{name}]"), found);
+            self.steps.push(SchemaStep::Field(name.clone()));
+            self.visit(property, &format!("{path}.properties[{name}]"), findings);
             self.steps.pop();
             self.inside_metadata = before;
         }
@@ -84,7 +85,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn default(&self, schema: &Schema, default: &Value, path: &str, found: &mut Found) {
+    fn default(&self, schema: &Schema, default: &Value, path: &str, findings: &mut DefaultFindings) {
         let mut value = default.clone();
         let blocking = if self.inside_metadata {
             let mut object = self.surrounding(value.clone());
@@ -98,7 +99,7 @@ impl<'a> Walk<'a> {
             let mut pruned = value.clone();
             coerce::prune(&mut pruned, Some(schema), false, "", &mut Vec::new());
             if pruned != *default {
-                found.errors.push(FieldError::invalid(path, default.clone(), "must not have unknown fields"));
+                findings.errors.push(FieldError::invalid(path, default.clone(), "must not have unknown fields"));
             }
             match coerce::embedded(&mut value, schema, false, path, &mut Vec::new()) {
                 Err(error) => vec![error],
@@ -106,20 +107,20 @@ impl<'a> Walk<'a> {
             }
         };
         if !blocking.is_empty() {
-            found.errors.extend(blocking);
+            findings.errors.extend(blocking);
             return;
         }
         match values::check(schema, &value, None, path, "") {
-            Ok(errors) => found.errors.extend(errors),
-            Err(open) => found.open = Some(open),
+            Ok(errors) => findings.errors.extend(errors),
+            Err(undecided) => findings.undecided = Some(undecided),
         }
     }
 
-    /// An object that has a value where the schema is.
+    /// An object with `value` at the position of the schema.
     fn surrounding(&self, value: Value) -> Value {
         let mut object = self.steps.iter().rev().fold(value, |value, step| match step {
-            Step::Item => json!([value]),
-            Step::Field(name) => json!({name: value}),
+            SchemaStep::Item => json!([value]),
+            SchemaStep::Field(name) => json!({name: value}),
         });
         for (name, value) in [("kind", "Validation"), ("apiVersion", "validation/v1")] {
             if object.get(name).is_none() {
@@ -130,7 +131,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Several errors as one text, without duplicates. Upstream: `ErrorList.ToAggregate`.
+/// Joins errors into one text without duplicates. Upstream: `ErrorList.ToAggregate`.
 fn aggregate(errors: &[FieldError]) -> Option<String> {
     let mut all: Vec<String> = Vec::new();
     for error in errors.iter().map(ToString::to_string) {

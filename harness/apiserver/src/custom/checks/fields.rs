@@ -1,16 +1,16 @@
-//! What a definition says by paths to fields: the scale, the columns of tables, fields to select
-//! by.
+//! Validates the parts of a definition that refer to fields by path: the scale, table columns, and
+//! selectable fields.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::structural::fault;
+use super::structural::structural_error;
 use super::{list, required_text, text};
-use crate::field::FieldError;
+use crate::field_error::FieldError;
 use crate::go_format::json;
 
-/// Most fields that can be selected by.
+/// The maximum number of selectable fields.
 const SELECTABLE: usize = 8;
 
 /// Upstream: `ValidateCustomResourceDefinitionSubresources`.
@@ -37,7 +37,7 @@ pub(super) fn subresources(value: &Value, path: &str, errors: &mut Vec<FieldErro
         errors.push(FieldError::invalid(&path, given, why));
     } else if !given.starts_with(".spec.") && !given.starts_with(".status.") {
         let why = "should be a json path under either .spec or .status";
-        errors.push(FieldError::invalid_shown(&path, json(&given.into()), why));
+        errors.push(FieldError::invalid_printed(&path, json(&given.into()), why));
     }
 }
 
@@ -73,10 +73,11 @@ pub(super) fn columns(columns: &Value, path: &str, errors: &mut Vec<FieldError>)
     }
 }
 
-/// Upstream: `ValidateCustomResourceSelectableFields`. `holder` is the path of what has the schema.
+/// Upstream: `ValidateCustomResourceSelectableFields`. `holder` is the path of the object that has
+/// the schema.
 pub(super) fn selectable(fields: &Value, schema: &Value, holder: &str, errors: &mut Vec<FieldError>) {
-    let fault = fault(schema);
-    // Paths lead nowhere in a schema that cannot be read.
+    let fault = structural_error(schema);
+    // No path resolves in a schema that cannot be read.
     let schema = if fault.is_some() { &Value::Null } else { schema };
     errors.extend(fault.map(|why| FieldError::invalid(&format!("{holder}.schema.openAPIV3Schema"), "", why)));
     let path = format!("{holder}.selectableFields");
@@ -111,10 +112,10 @@ pub(super) fn selectable(fields: &Value, schema: &Value, holder: &str, errors: &
     }
 }
 
-/// The steps of a path, and the schema that it leads to. Upstream: `ValidFieldPath`.
+/// The steps of a path, and the schema at its end. Upstream: `ValidFieldPath`.
 ///
 /// # Errors
-/// Why it leads nowhere.
+/// Why the path does not resolve.
 pub(super) fn field_path<'a>(
     path: &str,
     schema: &'a Value,
@@ -160,7 +161,7 @@ pub(super) fn field_path<'a>(
     Ok((steps, schema))
 }
 
-/// `.`, `[`, `]`, texts in quotes, and what is between them.
+/// The tokens of a path: `.`, `[`, `]`, quoted strings, and the text between them.
 struct Tokens<'a>(&'a str);
 
 impl<'a> Iterator for Tokens<'a> {

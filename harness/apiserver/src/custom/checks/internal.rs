@@ -1,5 +1,5 @@
-//! Definitions in upstream's internal form, in which errors show them: fields by their names in Go,
-//! and what all versions have alike at the top.
+//! Prints definitions in upstream's internal form, as its errors do: with Go field names, and with
+//! everything that all versions have in common at the top.
 //!
 //! Upstream: `apis/apiextensions/types.go` and the conversion from v1.
 
@@ -9,15 +9,15 @@ use crate::go_format::{json, json_text};
 
 /// How a field is printed.
 #[derive(Clone, Copy)]
-enum Form {
+enum FieldFormat {
     Text,
     Flag,
     Number,
-    /// Null where it is absent.
+    /// Null if absent.
     Pointer,
     List,
-    Struct(&'static [Field]),
-    Structs(&'static [Field]),
+    Struct(&'static [InternalField]),
+    Structs(&'static [InternalField]),
     Schema,
     Schemas,
     SchemaMap,
@@ -26,92 +26,93 @@ enum Form {
     Dependencies,
 }
 
-/// A field's name in JSON and in Go, and its form.
-type Field = (&'static str, &'static str, Form);
+/// The JSON name of a field, its Go name, and its format.
+type InternalField = (&'static str, &'static str, FieldFormat);
 
-const SCHEMA: [Field; 44] = [
-    ("id", "ID", Form::Text),
-    ("$schema", "Schema", Form::Text),
-    ("$ref", "Ref", Form::Pointer),
-    ("description", "Description", Form::Text),
-    ("type", "Type", Form::Text),
-    ("nullable", "Nullable", Form::Flag),
-    ("format", "Format", Form::Text),
-    ("title", "Title", Form::Text),
-    ("default", "Default", Form::Pointer),
-    ("maximum", "Maximum", Form::Pointer),
-    ("exclusiveMaximum", "ExclusiveMaximum", Form::Flag),
-    ("minimum", "Minimum", Form::Pointer),
-    ("exclusiveMinimum", "ExclusiveMinimum", Form::Flag),
-    ("maxLength", "MaxLength", Form::Pointer),
-    ("minLength", "MinLength", Form::Pointer),
-    ("pattern", "Pattern", Form::Text),
-    ("maxItems", "MaxItems", Form::Pointer),
-    ("minItems", "MinItems", Form::Pointer),
-    ("uniqueItems", "UniqueItems", Form::Flag),
-    ("multipleOf", "MultipleOf", Form::Pointer),
-    ("enum", "Enum", Form::List),
-    ("maxProperties", "MaxProperties", Form::Pointer),
-    ("minProperties", "MinProperties", Form::Pointer),
-    ("required", "Required", Form::List),
-    ("items", "Items", Form::SchemaOrList),
-    ("allOf", "AllOf", Form::Schemas),
-    ("oneOf", "OneOf", Form::Schemas),
-    ("anyOf", "AnyOf", Form::Schemas),
-    ("not", "Not", Form::Schema),
-    ("properties", "Properties", Form::SchemaMap),
-    ("additionalProperties", "AdditionalProperties", Form::SchemaOrBool),
-    ("patternProperties", "PatternProperties", Form::SchemaMap),
-    ("dependencies", "Dependencies", Form::Dependencies),
-    ("additionalItems", "AdditionalItems", Form::SchemaOrBool),
-    ("definitions", "Definitions", Form::SchemaMap),
-    ("externalDocs", "ExternalDocs", Form::Struct(&DOCS)),
-    ("example", "Example", Form::Pointer),
-    ("x-kubernetes-preserve-unknown-fields", "XPreserveUnknownFields", Form::Pointer),
-    ("x-kubernetes-embedded-resource", "XEmbeddedResource", Form::Flag),
-    ("x-kubernetes-int-or-string", "XIntOrString", Form::Flag),
-    ("x-kubernetes-list-map-keys", "XListMapKeys", Form::List),
-    ("x-kubernetes-list-type", "XListType", Form::Pointer),
-    ("x-kubernetes-map-type", "XMapType", Form::Pointer),
-    ("x-kubernetes-validations", "XValidations", Form::Structs(&RULE)),
+const SCHEMA: [InternalField; 44] = [
+    ("id", "ID", FieldFormat::Text),
+    ("$schema", "Schema", FieldFormat::Text),
+    ("$ref", "Ref", FieldFormat::Pointer),
+    ("description", "Description", FieldFormat::Text),
+    ("type", "Type", FieldFormat::Text),
+    ("nullable", "Nullable", FieldFormat::Flag),
+    ("format", "Format", FieldFormat::Text),
+    ("title", "Title", FieldFormat::Text),
+    ("default", "Default", FieldFormat::Pointer),
+    ("maximum", "Maximum", FieldFormat::Pointer),
+    ("exclusiveMaximum", "ExclusiveMaximum", FieldFormat::Flag),
+    ("minimum", "Minimum", FieldFormat::Pointer),
+    ("exclusiveMinimum", "ExclusiveMinimum", FieldFormat::Flag),
+    ("maxLength", "MaxLength", FieldFormat::Pointer),
+    ("minLength", "MinLength", FieldFormat::Pointer),
+    ("pattern", "Pattern", FieldFormat::Text),
+    ("maxItems", "MaxItems", FieldFormat::Pointer),
+    ("minItems", "MinItems", FieldFormat::Pointer),
+    ("uniqueItems", "UniqueItems", FieldFormat::Flag),
+    ("multipleOf", "MultipleOf", FieldFormat::Pointer),
+    ("enum", "Enum", FieldFormat::List),
+    ("maxProperties", "MaxProperties", FieldFormat::Pointer),
+    ("minProperties", "MinProperties", FieldFormat::Pointer),
+    ("required", "Required", FieldFormat::List),
+    ("items", "Items", FieldFormat::SchemaOrList),
+    ("allOf", "AllOf", FieldFormat::Schemas),
+    ("oneOf", "OneOf", FieldFormat::Schemas),
+    ("anyOf", "AnyOf", FieldFormat::Schemas),
+    ("not", "Not", FieldFormat::Schema),
+    ("properties", "Properties", FieldFormat::SchemaMap),
+    ("additionalProperties", "AdditionalProperties", FieldFormat::SchemaOrBool),
+    ("patternProperties", "PatternProperties", FieldFormat::SchemaMap),
+    ("dependencies", "Dependencies", FieldFormat::Dependencies),
+    ("additionalItems", "AdditionalItems", FieldFormat::SchemaOrBool),
+    ("definitions", "Definitions", FieldFormat::SchemaMap),
+    ("externalDocs", "ExternalDocs", FieldFormat::Struct(&DOCS)),
+    ("example", "Example", FieldFormat::Pointer),
+    ("x-kubernetes-preserve-unknown-fields", "XPreserveUnknownFields", FieldFormat::Pointer),
+    ("x-kubernetes-embedded-resource", "XEmbeddedResource", FieldFormat::Flag),
+    ("x-kubernetes-int-or-string", "XIntOrString", FieldFormat::Flag),
+    ("x-kubernetes-list-map-keys", "XListMapKeys", FieldFormat::List),
+    ("x-kubernetes-list-type", "XListType", FieldFormat::Pointer),
+    ("x-kubernetes-map-type", "XMapType", FieldFormat::Pointer),
+    ("x-kubernetes-validations", "XValidations", FieldFormat::Structs(&RULE)),
 ];
-const DOCS: [Field; 2] = [("description", "Description", Form::Text), ("url", "URL", Form::Text)];
-const RULE: [Field; 6] = [
-    ("rule", "Rule", Form::Text),
-    ("message", "Message", Form::Text),
-    ("messageExpression", "MessageExpression", Form::Text),
-    ("reason", "Reason", Form::Pointer),
-    ("fieldPath", "FieldPath", Form::Text),
-    ("optionalOldSelf", "OptionalOldSelf", Form::Pointer),
+const DOCS: [InternalField; 2] = [("description", "Description", FieldFormat::Text), ("url", "URL", FieldFormat::Text)];
+const RULE: [InternalField; 6] = [
+    ("rule", "Rule", FieldFormat::Text),
+    ("message", "Message", FieldFormat::Text),
+    ("messageExpression", "MessageExpression", FieldFormat::Text),
+    ("reason", "Reason", FieldFormat::Pointer),
+    ("fieldPath", "FieldPath", FieldFormat::Text),
+    ("optionalOldSelf", "OptionalOldSelf", FieldFormat::Pointer),
 ];
-const VERSION: [Field; 9] = [
-    ("name", "Name", Form::Text),
-    ("served", "Served", Form::Flag),
-    ("storage", "Storage", Form::Flag),
-    ("deprecated", "Deprecated", Form::Flag),
-    ("deprecationWarning", "DeprecationWarning", Form::Pointer),
-    ("schema", "Schema", Form::Struct(&[("openAPIV3Schema", "OpenAPIV3Schema", Form::Schema)])),
-    ("subresources", "Subresources", Form::Struct(&SUBRESOURCES)),
-    ("additionalPrinterColumns", "AdditionalPrinterColumns", Form::Structs(&COLUMN)),
-    ("selectableFields", "SelectableFields", Form::Structs(&[("jsonPath", "JSONPath", Form::Text)])),
+const VERSION: [InternalField; 9] = [
+    ("name", "Name", FieldFormat::Text),
+    ("served", "Served", FieldFormat::Flag),
+    ("storage", "Storage", FieldFormat::Flag),
+    ("deprecated", "Deprecated", FieldFormat::Flag),
+    ("deprecationWarning", "DeprecationWarning", FieldFormat::Pointer),
+    ("schema", "Schema", FieldFormat::Struct(&[("openAPIV3Schema", "OpenAPIV3Schema", FieldFormat::Schema)])),
+    ("subresources", "Subresources", FieldFormat::Struct(&SUBRESOURCES)),
+    ("additionalPrinterColumns", "AdditionalPrinterColumns", FieldFormat::Structs(&COLUMN)),
+    ("selectableFields", "SelectableFields", FieldFormat::Structs(&[("jsonPath", "JSONPath", FieldFormat::Text)])),
 ];
-const SUBRESOURCES: [Field; 2] = [("status", "Status", Form::Struct(&[])), ("scale", "Scale", Form::Struct(&SCALE))];
-const SCALE: [Field; 3] = [
-    ("specReplicasPath", "SpecReplicasPath", Form::Text),
-    ("statusReplicasPath", "StatusReplicasPath", Form::Text),
-    ("labelSelectorPath", "LabelSelectorPath", Form::Pointer),
+const SUBRESOURCES: [InternalField; 2] =
+    [("status", "Status", FieldFormat::Struct(&[])), ("scale", "Scale", FieldFormat::Struct(&SCALE))];
+const SCALE: [InternalField; 3] = [
+    ("specReplicasPath", "SpecReplicasPath", FieldFormat::Text),
+    ("statusReplicasPath", "StatusReplicasPath", FieldFormat::Text),
+    ("labelSelectorPath", "LabelSelectorPath", FieldFormat::Pointer),
 ];
-const COLUMN: [Field; 6] = [
-    ("name", "Name", Form::Text),
-    ("type", "Type", Form::Text),
-    ("format", "Format", Form::Text),
-    ("description", "Description", Form::Text),
-    ("priority", "Priority", Form::Number),
-    ("jsonPath", "JSONPath", Form::Text),
+const COLUMN: [InternalField; 6] = [
+    ("name", "Name", FieldFormat::Text),
+    ("type", "Type", FieldFormat::Text),
+    ("format", "Format", FieldFormat::Text),
+    ("description", "Description", FieldFormat::Text),
+    ("priority", "Priority", FieldFormat::Number),
+    ("jsonPath", "JSONPath", FieldFormat::Text),
 ];
 
-fn print(value: &Value, fields: &[Field]) -> String {
-    let fields = fields.iter().map(|(name, go, form)| format!("{}:{}", json_text(go), field(&value[*name], *form)));
+fn print(value: &Value, fields: &[InternalField]) -> String {
+    let fields = fields.iter().map(|(name, go, format)| format!("{}:{}", json_text(go), field(&value[*name], *format)));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
@@ -124,31 +125,35 @@ fn map(fields: &Map<String, Value>, print: impl Fn(&Value) -> String) -> String 
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-fn field(value: &Value, form: Form) -> String {
+fn field(value: &Value, format: FieldFormat) -> String {
     let schema = |value: &Value| print(value, &SCHEMA);
     let null = || "null".to_owned();
     let optional = |value: &Value| if value.is_object() { schema(value) } else { null() };
-    match (form, value) {
-        (Form::Text, _) => json_text(value.as_str().unwrap_or_default()),
-        (Form::Flag, _) => (*value == true).to_string(),
-        (Form::Number, _) => value.as_i64().unwrap_or_default().to_string(),
+    match (format, value) {
+        (FieldFormat::Text, _) => json_text(value.as_str().unwrap_or_default()),
+        (FieldFormat::Flag, _) => (*value == true).to_string(),
+        (FieldFormat::Number, _) => value.as_i64().unwrap_or_default().to_string(),
         (_, Value::Null) => null(),
-        (Form::Pointer, _) => json(value),
-        (Form::List | Form::Structs(_) | Form::Schemas, Value::Array(items)) if items.is_empty() => null(),
-        (Form::List, Value::Array(items)) => list(items, json),
-        (Form::Struct(fields), _) => print(value, fields),
-        (Form::Structs(fields), Value::Array(items)) => list(items, |item| print(item, fields)),
-        (Form::Schema, _) => schema(value),
-        (Form::Schemas, Value::Array(items)) => list(items, schema),
-        (Form::SchemaMap, Value::Object(fields)) if !fields.is_empty() => map(fields, schema),
-        (Form::SchemaOrBool, _) => {
+        (FieldFormat::Pointer, _) => json(value),
+        (FieldFormat::List | FieldFormat::Structs(_) | FieldFormat::Schemas, Value::Array(items))
+            if items.is_empty() =>
+        {
+            null()
+        }
+        (FieldFormat::List, Value::Array(items)) => list(items, json),
+        (FieldFormat::Struct(fields), _) => print(value, fields),
+        (FieldFormat::Structs(fields), Value::Array(items)) => list(items, |item| print(item, fields)),
+        (FieldFormat::Schema, _) => schema(value),
+        (FieldFormat::Schemas, Value::Array(items)) => list(items, schema),
+        (FieldFormat::SchemaMap, Value::Object(fields)) if !fields.is_empty() => map(fields, schema),
+        (FieldFormat::SchemaOrBool, _) => {
             format!("{{\"Allows\":{},\"Schema\":{}}}", *value == true || value.is_object(), optional(value))
         }
-        (Form::SchemaOrList, Value::Array(items)) => {
+        (FieldFormat::SchemaOrList, Value::Array(items)) => {
             format!("{{\"Schema\":null,\"JSONSchemas\":{}}}", list(items, schema))
         }
-        (Form::SchemaOrList, _) => format!("{{\"Schema\":{},\"JSONSchemas\":null}}", optional(value)),
-        (Form::Dependencies, Value::Object(fields)) if !fields.is_empty() => map(fields, |value| {
+        (FieldFormat::SchemaOrList, _) => format!("{{\"Schema\":{},\"JSONSchemas\":null}}", optional(value)),
+        (FieldFormat::Dependencies, Value::Object(fields)) if !fields.is_empty() => map(fields, |value| {
             let property = if value.is_array() { json(value) } else { null() };
             format!("{{\"Schema\":{},\"Property\":{property}}}", optional(value))
         }),
@@ -156,43 +161,44 @@ fn field(value: &Value, form: Form) -> String {
     }
 }
 
-/// A schema as errors show it.
+/// Prints a schema.
 pub(super) fn schema(value: &Value) -> String {
     print(value, &SCHEMA)
 }
 
-/// `items` as errors show it.
+/// Prints `items`.
 pub(super) fn items(value: &Value) -> String {
-    field(value, Form::SchemaOrList)
+    field(value, FieldFormat::SchemaOrList)
 }
 
-/// The names in Go of the fields that a schema has. A pointer to a zero value is one.
+/// The Go names of the fields that are set. A pointer to a zero value is set.
 pub(super) fn fields_of(schema: &Value) -> impl Iterator<Item = &'static str> + '_ {
-    let present = |(name, _, form): &&Field| {
-        let text = field(&schema[*name], *form);
-        match form {
-            Form::Text => text != "\"\"",
-            Form::Flag => text != "false",
-            Form::Number => text != "0",
+    let present = |(name, _, format): &&InternalField| {
+        let text = field(&schema[*name], *format);
+        match format {
+            FieldFormat::Text => text != "\"\"",
+            FieldFormat::Flag => text != "false",
+            FieldFormat::Number => text != "0",
             _ => text != "null",
         }
     };
     SCHEMA.iter().filter(present).map(|(_, go, _)| *go)
 }
 
-/// What of a definition's versions is alike in all, which is at the top, and what each has besides.
-pub(super) struct Lifted {
-    /// By the names of a version's fields.
+/// A definition's spec in internal form: the fields that all versions share, and the rest of each
+/// version.
+pub(super) struct InternalSpec {
+    /// The shared fields, by their names in a version.
     pub(super) top: Value,
     pub(super) versions: Vec<Value>,
 }
 
-impl Lifted {
+impl InternalSpec {
     pub(super) fn new(spec: &Value) -> Self {
         let mut versions = spec["versions"].as_array().cloned().unwrap_or_default();
         let mut top = Map::new();
-        for (name, _, form) in VERSION.iter().skip(5) {
-            let mut all = versions.iter().map(|version| field(&version[*name], *form));
+        for (name, _, format) in VERSION.iter().skip(5) {
+            let mut all = versions.iter().map(|version| field(&version[*name], *format));
             let first = all.next();
             if first.is_none() || all.any(|one| Some(one) != first) {
                 continue;
@@ -206,8 +212,8 @@ impl Lifted {
         Self { top: Value::Object(top), versions }
     }
 
-    /// The versions as errors show them.
-    pub(super) fn shown(&self) -> String {
+    /// The versions, printed.
+    pub(super) fn versions_text(&self) -> String {
         if self.versions.is_empty() {
             "null".to_owned()
         } else {

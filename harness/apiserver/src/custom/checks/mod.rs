@@ -1,7 +1,7 @@
-//! Which CustomResourceDefinitions are valid, in upstream's words.
+//! Validates CustomResourceDefinitions with upstream's messages.
 //!
-//! Upstream: `apis/apiextensions/validation`. Rules in CEL are not compiled, so that what is wrong
-//! with them is not said; a definition that has some gets a warning.
+//! Upstream: `apis/apiextensions/validation`. CEL rules are not compiled, so their errors are not
+//! reported; a definition with rules gets a warning.
 
 mod conversion;
 mod defaults;
@@ -15,13 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::formats::is_recognized;
-use crate::field::FieldError;
+use crate::field_error::FieldError;
 use crate::go_format::{is_printable, json};
-use crate::validate::{meta, words};
-use internal::Lifted;
+use crate::validate::{meta, names};
+use internal::InternalSpec;
 
-/// What is said of a definition with rules in CEL.
-pub(crate) const RULES_LEFT_OUT: &str =
+/// The warning for a definition with CEL rules.
+pub(crate) const RULES_NOT_EVALUATED: &str =
     "this server does not evaluate the rules of x-kubernetes-validations: it accepts objects that break them";
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -36,17 +36,17 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A schema in another one.
+/// A subschema, if it is an object.
 fn subschema<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     schema.get(name).filter(|one| one.is_object())
 }
 
-/// The schemas of a map in another one.
+/// The subschemas in a map.
 fn children<'a>(schema: &'a Value, name: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
     schema[name].as_object().into_iter().flatten()
 }
 
-/// The schemas of a list in another one, with the list's name and their places.
+/// The subschemas in a list, with the name of the list and their indices.
 fn child_list<'a>(schema: &'a Value, name: &'static str) -> impl Iterator<Item = (&'static str, usize, &'a Value)> {
     list(&schema[name]).iter().enumerate().map(move |(at, one)| (name, at, one))
 }
@@ -57,19 +57,19 @@ fn required_text(value: &Value, name: &str, path: &str, errors: &mut Vec<FieldEr
     }
 }
 
-/// What is wrong with a new definition.
+/// Validates a new definition.
 pub(crate) fn validate_definition(new: &Value) -> Vec<FieldError> {
     let spec = &new["spec"];
     let name = format!("{}.{}", text(&spec["names"], "plural"), text(spec, "group"));
-    let mut errors = meta::of_definition(&new["metadata"], &name);
+    let mut errors = meta::definition(&new["metadata"], &name);
     errors.extend(check_spec(spec));
     errors.extend(check_status(new));
     errors.extend(approval(new, None));
-    errors.extend(keeps_unknown_fields(spec));
+    errors.extend(preserve_unknown_fields_error(spec));
     errors
 }
 
-/// What is wrong with a changed definition.
+/// Validates an updated definition.
 pub(crate) fn validate_definition_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = check_spec(&new["spec"]);
     let conditions = list(&old["status"]["conditions"]);
@@ -85,51 +85,52 @@ pub(crate) fn validate_definition_update(new: &Value, old: &Value) -> Vec<FieldE
     errors.extend(check_status(new));
     errors.extend(approval(new, Some(old)));
     if !flag(&old["spec"], "preserveUnknownFields") {
-        errors.extend(keeps_unknown_fields(&new["spec"]));
+        errors.extend(preserve_unknown_fields_error(&new["spec"]));
     }
     errors
 }
 
-/// What is wrong with a changed status.
+/// Validates an updated status.
 pub(crate) fn validate_definition_status(new: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     check_names(&new["status"]["acceptedNames"], "status.acceptedNames", &mut errors);
     errors
 }
 
-/// What this server cannot decide about a valid definition.
+/// The feature of a valid definition that this server does not support, if any.
 pub(super) fn undecided(spec: &Value) -> Option<String> {
-    list(&spec["versions"]).iter().find_map(|version| defaults::check(&version["schema"]["openAPIV3Schema"], "").open)
+    list(&spec["versions"])
+        .iter()
+        .find_map(|version| defaults::check(&version["schema"]["openAPIV3Schema"], "").undecided)
 }
 
-/// Whether a stored definition's spec is valid: what was wrong with it before may stay wrong
-/// upstream.
+/// Whether the spec of a stored definition is valid: upstream tolerates errors that existed before
+/// an update.
 pub(super) fn is_valid(body: &Value) -> bool {
-    check_spec(&body["spec"]).is_empty() && keeps_unknown_fields(&body["spec"]).is_none()
+    check_spec(&body["spec"]).is_empty() && preserve_unknown_fields_error(&body["spec"]).is_none()
 }
 
-/// The names that were accepted, and the versions that objects may be stored in.
+/// Validates the accepted names and the stored versions.
 fn check_status(body: &Value) -> Vec<FieldError> {
     const PATH: &str = "status.storedVersions";
     let mut errors = validate_definition_status(body);
     let stored = list(&body["status"]["storedVersions"]);
     let shown = json(&body["status"]["storedVersions"]);
     if stored.is_empty() {
-        errors.push(FieldError::invalid_shown(PATH, "null".to_owned(), "must have at least one stored version"));
+        errors.push(FieldError::invalid_printed(PATH, "null".to_owned(), "must have at least one stored version"));
         return errors;
     }
-    // By the names; of a name that is there twice the last place counts. A version takes its name
-    // out.
-    let mut left: BTreeMap<&str, usize> =
+    // By name; the last index of a duplicate name counts. Each version removes its name.
+    let mut unmatched: BTreeMap<&str, usize> =
         stored.iter().enumerate().map(|(at, name)| (name.as_str().unwrap_or_default(), at)).collect();
     for version in list(&body["spec"]["versions"]) {
         let name = text(version, "name");
-        if left.remove(name).is_none() && flag(version, "storage") {
+        if unmatched.remove(name).is_none() && flag(version, "storage") {
             let why = format!("must have the storage version {name}");
-            errors.push(FieldError::invalid_shown(PATH, shown.clone(), why));
+            errors.push(FieldError::invalid_printed(PATH, shown.clone(), why));
         }
     }
-    for (name, at) in left {
+    for (name, at) in unmatched {
         let why = format!(
             "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
              until a storage migration ensures no data remains persisted in {name} and removes {name} from \
@@ -143,7 +144,7 @@ fn check_status(body: &Value) -> Vec<FieldError> {
 fn check_spec(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let group = text(spec, "group");
-    let wrong = words::dns_subdomain(group);
+    let wrong = names::dns_subdomain(group);
     if group.is_empty() {
         errors.push(FieldError::required("spec.group", ""));
     } else if !wrong.is_empty() {
@@ -152,7 +153,7 @@ fn check_spec(spec: &Value) -> Vec<FieldError> {
         errors.push(FieldError::invalid("spec.group", group, "should be a domain with at least one dot"));
     }
     one_of(spec, "scope", "spec", &["Cluster", "Namespaced"], &mut errors);
-    let lifted = Lifted::new(spec);
+    let lifted = InternalSpec::new(spec);
     let (top, versions) = (&lifted.top, &lifted.versions);
     if !top["schema"]["openAPIV3Schema"].is_object() {
         for (at, version) in versions.iter().enumerate() {
@@ -167,7 +168,7 @@ fn check_spec(spec: &Value) -> Vec<FieldError> {
     }
     for (at, version) in versions.iter().enumerate() {
         let (path, name) = (format!("spec.versions[{at}]"), text(version, "name"));
-        let wrong = words::dns_1035_label(name);
+        let wrong = names::dns_1035_label(name);
         if !wrong.is_empty() {
             errors.push(FieldError::invalid(&format!("{path}.name"), name, wrong.join(",")));
         }
@@ -175,15 +176,19 @@ fn check_spec(spec: &Value) -> Vec<FieldError> {
     }
     let names: BTreeSet<&str> = versions.iter().map(|version| text(version, "name")).collect();
     if names.len() != versions.len() {
-        errors.push(FieldError::invalid_shown("spec.versions", lifted.shown(), "must contain unique version names"));
+        errors.push(FieldError::invalid_printed(
+            "spec.versions",
+            lifted.versions_text(),
+            "must contain unique version names",
+        ));
     }
     if versions.iter().filter(|version| flag(version, "storage")).count() != 1 {
         let why = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid_shown("spec.versions", lifted.shown(), why));
+        errors.push(FieldError::invalid_printed("spec.versions", lifted.versions_text(), why));
     }
-    // The internal form has the first version's name besides.
+    // The internal form also has the name of the first version.
     let first = versions.first().map_or("", |version| text(version, "name"));
-    let wrong = words::dns_1035_label(first);
+    let wrong = names::dns_1035_label(first);
     if !first.is_empty() && !wrong.is_empty() {
         errors.push(FieldError::invalid("spec.version", first, wrong.join(",")));
     }
@@ -213,7 +218,7 @@ fn check_spec(spec: &Value) -> Vec<FieldError> {
 fn check_version(version: &Value, top: &Value, path: &str, errors: &mut Vec<FieldError>) {
     deprecation_warning(version, path, errors);
     let schema = subschema(&version["schema"], "openAPIV3Schema");
-    // What is at the top holds of all versions.
+    // Fields at the top apply to all versions.
     let subresources = if top["subresources"].is_null() { &version["subresources"] } else { &top["subresources"] };
     if let Some(schema) = schema {
         let status = subresources["status"].is_object();
@@ -235,7 +240,7 @@ fn check_version(version: &Value, top: &Value, path: &str, errors: &mut Vec<Fiel
 fn deprecation_warning(version: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let Some(warning) = version["deprecationWarning"].as_str() else { return };
     let path = format!("{path}.deprecationWarning");
-    let mut wrong = |why: String| errors.push(FieldError::invalid_shown(&path, json(&warning.into()), why));
+    let mut wrong = |why: String| errors.push(FieldError::invalid_printed(&path, json(&warning.into()), why));
     if !flag(version, "deprecated") {
         wrong("can only be set for deprecated versions".to_owned());
         return;
@@ -254,7 +259,7 @@ fn deprecation_warning(version: &Value, path: &str, errors: &mut Vec<FieldError>
 /// Upstream: `ValidateCustomResourceDefinitionNames`.
 fn check_names(names: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let label = |name: String, given: &str, mixed: bool, errors: &mut Vec<FieldError>| {
-        let wrong = words::dns_1035_label(&if mixed { given.to_lowercase() } else { given.to_owned() });
+        let wrong = names::dns_1035_label(&if mixed { given.to_lowercase() } else { given.to_owned() });
         if !wrong.is_empty() {
             let mixed = if mixed { "may have mixed case, but should otherwise match: " } else { "" };
             errors.push(FieldError::invalid(&format!("{path}.{name}"), given, format!("{mixed}{}", wrong.join(","))));
@@ -280,7 +285,7 @@ fn check_names(names: &Value, path: &str, errors: &mut Vec<FieldError>) {
     each("categories", errors);
 }
 
-/// A text that is one of several, and is needed.
+/// Validates a required string with a fixed set of values.
 fn one_of(value: &Value, name: &str, path: &str, all: &[&str], errors: &mut Vec<FieldError>) {
     let (path, given) = (format!("{path}.{name}"), text(value, name));
     if given.is_empty() {
@@ -290,7 +295,7 @@ fn one_of(value: &Value, name: &str, path: &str, all: &[&str], errors: &mut Vec<
     }
 }
 
-/// Groups of the Kubernetes community need an approval. Upstream: `validateAPIApproval`.
+/// Groups of the Kubernetes community need an approval annotation. Upstream: `validateAPIApproval`.
 fn approval(new: &Value, old: Option<&Value>) -> Option<FieldError> {
     const ANNOTATION: &str = "api-approved.kubernetes.io";
     const PATH: &str = "metadata.annotations[api-approved.kubernetes.io]";
@@ -324,18 +329,18 @@ fn approval(new: &Value, old: Option<&Value>) -> Option<FieldError> {
     }
 }
 
-fn keeps_unknown_fields(spec: &Value) -> Option<FieldError> {
+fn preserve_unknown_fields_error(spec: &Value) -> Option<FieldError> {
     const WHY: &str = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema \
                        instead";
     flag(spec, "preserveUnknownFields").then(|| FieldError::invalid("spec.preserveUnknownFields", true, WHY))
 }
 
-/// Visits a schema and all that are in it, in upstream's order. Upstream: `SchemaHas`.
-fn visit(schema: &Value, found: &mut dyn FnMut(&Value)) {
-    found(schema);
+/// Visits a schema and its subschemas in upstream's order. Upstream: `SchemaHas`.
+fn visit(schema: &Value, visitor: &mut dyn FnMut(&Value)) {
+    visitor(schema);
     let mut one = |schema: &Value| {
         if schema.is_object() {
-            visit(schema, found);
+            visit(schema, visitor);
         }
     };
     one(&schema["items"]);
@@ -358,8 +363,8 @@ fn has_defaults(version: &Value) -> bool {
     has
 }
 
-/// The warnings for a definition: formats that mean nothing, unless they were there before, and
-/// rules that this server does not evaluate.
+/// The warnings for a definition: newly unrecognized formats, and CEL rules, which this server does
+/// not evaluate.
 pub(crate) fn definition_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let (formats, has_rules) = formats_and_rules(new);
     let before = old.map(|old| formats_and_rules(old).0).unwrap_or_default();
@@ -370,7 +375,7 @@ pub(crate) fn definition_warnings(new: &Value, old: Option<&Value>) -> Vec<Strin
             warnings.push(warning);
         }
     }
-    warnings.extend(has_rules.then(|| RULES_LEFT_OUT.to_owned()));
+    warnings.extend(has_rules.then(|| RULES_NOT_EVALUATED.to_owned()));
     warnings
 }
 

@@ -1,7 +1,7 @@
-//! The rules of schemas in definitions, beside those of structural ones.
+//! Validates the schemas of definitions, except for the rules of structural schemas.
 //!
 //! Upstream: `validateCustomResourceDefinitionValidation` and
-//! `ValidateCustomResourceDefinitionOpenAPISchema`, without the compilation of rules in CEL.
+//! `ValidateCustomResourceDefinitionOpenAPISchema`, without compiling CEL rules.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::fields::field_path;
 use super::{child_list, children, defaults, flag, internal, list, structural, subschema, text};
-use crate::field::FieldError;
+use crate::field_error::FieldError;
 use crate::go_format::json;
 
-/// What a schema with a status of its own may say at its root: nothing that would not hold of its
-/// status alone.
+/// The fields allowed at the root of a schema with the status subresource: only those that also
+/// hold for the status alone.
 const AT_ROOT: [&str; 22] = [
     "Description",
     "Type",
@@ -39,7 +39,8 @@ const AT_ROOT: [&str; 22] = [
     "XValidations",
 ];
 
-/// Validates the schema of a version, or that of all; `path` is that of `openAPIV3Schema`.
+/// Validates the schema of a version, or the one shared by all; `path` is that of
+/// `openAPIV3Schema`.
 pub(super) fn check(schema: &Value, status: bool, path: &str, errors: &mut Vec<FieldError>) {
     let before = errors.len();
     if status {
@@ -58,7 +59,7 @@ pub(super) fn check(schema: &Value, status: bool, path: &str, errors: &mut Vec<F
                     "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
                     AT_ROOT.join(" ")
                 );
-                errors.push(FieldError::invalid_shown(path, internal::schema(schema), why));
+                errors.push(FieldError::invalid_printed(path, internal::schema(schema), why));
             }
             None => {}
         }
@@ -66,7 +67,7 @@ pub(super) fn check(schema: &Value, status: bool, path: &str, errors: &mut Vec<F
     if flag(schema, "nullable") {
         errors.push(FieldError::forbidden(&format!("{path}.nullable"), "nullable cannot be true at the root"));
     }
-    let fault = structural::fault(schema);
+    let fault = structural::structural_error(schema);
     if fault.is_none() {
         let mut found = structural::check(schema, path);
         if found.is_empty() {
@@ -80,17 +81,17 @@ pub(super) fn check(schema: &Value, status: bool, path: &str, errors: &mut Vec<F
     }
 }
 
-/// Where a schema is.
+/// The position of a schema.
 #[derive(Clone, Default)]
 struct Context {
     root: bool,
     inside_metadata: bool,
-    /// Why there may be no defaults.
+    /// Why defaults are forbidden here, if they are.
     no_defaults: Option<String>,
 }
 
 fn node(schema: &Value, path: &str, context: &Context, errors: &mut Vec<FieldError>) {
-    own(schema, path, context, errors);
+    check_own_fields(schema, path, context, errors);
     let inner = Context { root: false, ..context.clone() };
     if flag(schema, "uniqueItems") {
         let why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -151,7 +152,7 @@ fn node(schema: &Value, path: &str, context: &Context, errors: &mut Vec<FieldErr
 }
 
 /// Upstream: `specStandardValidatorV3.validate`.
-fn own(schema: &Value, path: &str, context: &Context, errors: &mut Vec<FieldError>) {
+fn check_own_fields(schema: &Value, path: &str, context: &Context, errors: &mut Vec<FieldError>) {
     const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
     let of_type = text(schema, "type");
     let at = |name: &str| format!("{path}.{name}");
@@ -186,14 +187,14 @@ fn own(schema: &Value, path: &str, context: &Context, errors: &mut Vec<FieldErro
     }
 }
 
-/// `x-kubernetes-map-type` and `x-kubernetes-list-type`.
+/// Validates `x-kubernetes-map-type` and `x-kubernetes-list-type`.
 fn types_of_lists(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let of_type = text(schema, "type");
-    let has_type = |wanted: &str, name: &str, errors: &mut Vec<FieldError>| {
-        let why = format!("must be {wanted} if {name} is specified");
+    let has_type = |expected: &str, name: &str, errors: &mut Vec<FieldError>| {
+        let why = format!("must be {expected} if {name} is specified");
         match of_type {
             "" => errors.push(FieldError::required(&format!("{path}.type"), &why)),
-            other if other != wanted => errors.push(FieldError::invalid(&format!("{path}.type"), other, why)),
+            other if other != expected => errors.push(FieldError::invalid(&format!("{path}.type"), other, why)),
             _ => {}
         }
     };
@@ -218,7 +219,7 @@ fn types_of_lists(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
         };
         if let Some(name) = wrong {
             let why = "must be atomic as item of a list with x-kubernetes-list-type=set";
-            errors.push(FieldError::invalid_shown(&format!("{path}.items.{name}"), own, why));
+            errors.push(FieldError::invalid_printed(&format!("{path}.items.{name}"), own, why));
         }
     }
     if !["atomic", "set", "map"].contains(&list_type) {
@@ -227,7 +228,7 @@ fn types_of_lists(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// `x-kubernetes-list-map-keys`, and what lists of the types `map` and `set` consist of.
+/// Validates `x-kubernetes-list-map-keys`, and the items of lists of the types `map` and `set`.
 fn map_keys(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let keys: Vec<&str> = list(&schema["x-kubernetes-list-map-keys"]).iter().filter_map(Value::as_str).collect();
     let list_type = schema["x-kubernetes-list-type"].as_str();
@@ -253,7 +254,7 @@ fn map_keys(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
                     internal::items(&schema["items"]),
                     "must only have a single schema if x-kubernetes-list-type is map",
                 );
-                errors.push(FieldError::invalid_shown(&items_path, shown, why));
+                errors.push(FieldError::invalid_printed(&items_path, shown, why));
             }
             None => {
                 errors.push(FieldError::required(&items_path, "must have a schema if x-kubernetes-list-type is map"));
@@ -269,14 +270,14 @@ fn map_keys(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
                     let property = items["properties"].get(*key);
                     if property.is_none() {
                         let why = "entries must all be names of item properties";
-                        errors.push(FieldError::invalid_shown(&keys_path, shown(), why));
+                        errors.push(FieldError::invalid_printed(&keys_path, shown(), why));
                     } else if property.is_some_and(|one| matches!(text(one, "type"), "array" | "object")) {
                         let path = format!("{items_path}.properties[{key}].type");
                         let why = "must be a scalar type if parent array's x-kubernetes-list-type is map";
                         errors.push(FieldError::invalid(&path, text(items, "type"), why));
                     }
                     if !known.insert(*key) {
-                        errors.push(FieldError::invalid_shown(
+                        errors.push(FieldError::invalid_printed(
                             &keys_path,
                             shown(),
                             "must not contain duplicate entries",
@@ -307,7 +308,7 @@ fn map_keys(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What a rule in CEL says beside its expressions.
+/// Validates a CEL rule, except for its expressions.
 fn rule(rule: &Value, schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     const REASONS: [&str; 4] =
         ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -340,7 +341,7 @@ fn rule(rule: &Value, schema: &Value, path: &str, errors: &mut Vec<FieldError>) 
     if breaks(field) {
         errors.push(FieldError::invalid(&path, field, "must not contain line breaks"));
     }
-    if structural::fault(schema).is_none() && field_path(field, schema, true).is_err() {
+    if structural::structural_error(schema).is_none() && field_path(field, schema, true).is_err() {
         errors.push(FieldError::invalid(&path, field, "must be a valid path"));
     }
 }

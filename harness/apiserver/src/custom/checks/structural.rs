@@ -1,16 +1,16 @@
-//! The rules of structural schemas: the types of all fields are said outside of `allOf`, `anyOf`,
-//! `oneOf` and `not`, within which nothing is that is not said outside as well.
+//! Validates structural schemas: the types of all fields are declared outside of `allOf`, `anyOf`,
+//! `oneOf` and `not`, and these contain no field that is not declared outside.
 //!
 //! Upstream: `apiserver/schema/validation.go` and `complete.go`.
 
 use serde_json::Value;
 
 use super::{child_list, children, flag, list, subschema, text};
-use crate::custom::go_regexp::{Fault, compile};
-use crate::field::FieldError;
+use crate::custom::go_regexp::{GoRegexpError, compile};
+use crate::field_error::FieldError;
 
-/// Why a schema cannot be read as a structural one. Upstream: `NewStructural`.
-pub(super) fn fault(schema: &Value) -> Option<String> {
+/// Why a schema is not structural. Upstream: `NewStructural`.
+pub(super) fn structural_error(schema: &Value) -> Option<String> {
     for name in ["id", "schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"] {
         let value = &schema[if name == "schema" { "$schema" } else { name }];
         let empty = value.is_null()
@@ -20,8 +20,8 @@ pub(super) fn fault(schema: &Value) -> Option<String> {
             return Some(format!("OpenAPIV3Schema '{name}' is not supported"));
         }
     }
-    let each = |name: &str| list(&schema[name]).iter().find_map(fault);
-    let one = |name: &str| subschema(schema, name).and_then(fault);
+    let each = |name: &str| list(&schema[name]).iter().find_map(structural_error);
+    let one = |name: &str| subschema(schema, name).and_then(structural_error);
     let preserves = || {
         let why = "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
         (schema["x-kubernetes-preserve-unknown-fields"] == false).then(|| why.to_owned())
@@ -37,12 +37,12 @@ pub(super) fn fault(schema: &Value) -> Option<String> {
         .or_else(preserves)
         .or_else(items)
         .or_else(|| one("items"))
-        .or_else(|| children(schema, "properties").find_map(|(_, one)| fault(one)))
+        .or_else(|| children(schema, "properties").find_map(|(_, one)| structural_error(one)))
         .or_else(|| one("additionalProperties"))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum SchemaLevel {
     Root,
     Item,
     Field,
@@ -51,31 +51,31 @@ enum Level {
 /// Upstream: `ValidateStructural`.
 pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    invariants(schema, Level::Root, path, &mut errors);
+    invariants(schema, SchemaLevel::Root, path, &mut errors);
     completeness(schema, Some(schema), path, path, &mut errors);
     errors.sort_by_cached_key(ToString::to_string);
     errors
 }
 
-fn invariants(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldError>) {
+fn invariants(schema: &Value, level: SchemaLevel, path: &str, errors: &mut Vec<FieldError>) {
     let of_type = text(schema, "type");
     let items = subschema(schema, "items");
     if of_type == "array" && items.is_none() {
         errors.push(FieldError::required(&format!("{path}.items"), "must be specified"));
     }
     if let Some(items) = items {
-        invariants(items, Level::Item, &format!("{path}.items"), errors);
+        invariants(items, SchemaLevel::Item, &format!("{path}.items"), errors);
     }
     for (name, property) in children(schema, "properties") {
-        invariants(property, Level::Field, &format!("{path}.properties[{name}]"), errors);
+        invariants(property, SchemaLevel::Field, &format!("{path}.properties[{name}]"), errors);
     }
     let has_additional = !schema["additionalProperties"].is_null();
     let additional = format!("{path}.additionalProperties");
-    if has_additional && level == Level::Root {
+    if has_additional && level == SchemaLevel::Root {
         errors.push(FieldError::forbidden(&additional, "must not be used at the root"));
     }
     if let Some(each) = subschema(schema, "additionalProperties") {
-        invariants(each, Level::Field, &additional, errors);
+        invariants(each, SchemaLevel::Field, &additional, errors);
     }
     let (preserves, embedded) =
         (flag(schema, "x-kubernetes-preserve-unknown-fields"), flag(schema, "x-kubernetes-embedded-resource"));
@@ -91,7 +91,7 @@ fn invariants(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldEr
     let is_pair = |value: &Value| list(&value["anyOf"]).len() == 2 && is_int_or_string(&value["anyOf"]);
     let first = list(&schema["allOf"]).first().is_some_and(is_pair);
     value_rules(schema, is_pair(schema), first, path, errors);
-    let (type_path, is_resource) = (format!("{path}.type"), level == Level::Root || embedded);
+    let (type_path, is_resource) = (format!("{path}.type"), level == SchemaLevel::Root || embedded);
     if embedded && of_type != "object" {
         let why = "must be object if x-kubernetes-embedded-resource is true";
         errors.push(match of_type {
@@ -100,16 +100,16 @@ fn invariants(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldEr
         });
     } else if of_type.is_empty() && !int_or_string && !preserves {
         let why = match level {
-            Level::Root => "must not be empty at the root",
-            Level::Item => "must not be empty for specified array items",
-            Level::Field => "must not be empty for specified object fields",
+            SchemaLevel::Root => "must not be empty at the root",
+            SchemaLevel::Item => "must not be empty for specified array items",
+            SchemaLevel::Field => "must not be empty for specified object fields",
         };
         errors.push(FieldError::required(&type_path, why));
     }
     if embedded && has_additional {
         errors.push(FieldError::forbidden(&additional, "must not be used if x-kubernetes-embedded-resource is set"));
     }
-    if level == Level::Root && !of_type.is_empty() && of_type != "object" {
+    if level == SchemaLevel::Root && !of_type.is_empty() && of_type != "object" {
         errors.push(FieldError::invalid(&type_path, of_type, "must be object at the root"));
     }
     for name in ["kind", "apiVersion"].into_iter().filter(|_| is_resource) {
@@ -123,7 +123,7 @@ fn invariants(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldEr
         if is_resource && text(metadata, "type") != "object" {
             errors.push(FieldError::invalid(&format!("{path}.type"), text(metadata, "type"), "must be object"));
         }
-        if level == Level::Root && restricts_metadata(metadata) {
+        if level == SchemaLevel::Root && restricts_metadata(metadata) {
             let why =
                 "must not specify anything other than name and generateName, but metadata is implicitly specified";
             errors.push(FieldError::forbidden(&path, why));
@@ -136,7 +136,8 @@ fn invariants(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldEr
     }
 }
 
-/// Whether a schema of metadata says more than a type, a default, and schemas of its names.
+/// Whether a schema of metadata has more than a type, a default, and schemas of `name` and
+/// `generateName`.
 fn restricts_metadata(schema: &Value) -> bool {
     let names =
         |schema: &Value| children(schema, "properties").all(|(name, _)| name == "name" || name == "generateName");
@@ -147,12 +148,12 @@ fn restricts_metadata(schema: &Value) -> bool {
     })
 }
 
-/// Whether `anyOf` is the one that goes with `x-kubernetes-int-or-string`.
+/// Whether `anyOf` is the pair of types that belongs to `x-kubernetes-int-or-string`.
 fn is_int_or_string(any_of: &Value) -> bool {
     let means_something = |field: &str, value: &Value| match field {
-        // A reference is refused elsewhere.
+        // References are rejected elsewhere.
         "Type" | "Ref" => false,
-        // Within other schemas this one is no different from none.
+        // Within other schemas `false` means the same as no value.
         "AdditionalProperties" => value["additionalProperties"] != false,
         _ => true,
     };
@@ -162,8 +163,8 @@ fn is_int_or_string(any_of: &Value) -> bool {
     matches!(list(any_of), [first, second] if only(first, "integer") && only(second, "string"))
 }
 
-/// What holds of a schema's own rules for values and of those nested in them. The pair of types of
-/// `x-kubernetes-int-or-string` is left out.
+/// Validates the value rules of a schema, and nested ones. The pair of types of
+/// `x-kubernetes-int-or-string` is skipped.
 fn value_rules(schema: &Value, skip_any: bool, skip_first: bool, path: &str, errors: &mut Vec<FieldError>) {
     for (name, at, one) in ["anyOf", "allOf", "oneOf"].into_iter().flat_map(|name| child_list(schema, name)) {
         if name == "anyOf" && skip_any {
@@ -176,7 +177,7 @@ fn value_rules(schema: &Value, skip_any: bool, skip_first: bool, path: &str, err
     }
     let pattern = text(schema, "pattern");
     if !pattern.is_empty()
-        && let Err(Fault::Refused(why)) = compile(pattern)
+        && let Err(GoRegexpError::Invalid(why)) = compile(pattern)
     {
         let why = format!("must be a valid regular expression, but isn't: {why}");
         errors.push(FieldError::invalid(&format!("{path}.pattern"), pattern, why));
@@ -222,8 +223,8 @@ fn nested(schema: &Value, skip_any: bool, path: &str, errors: &mut Vec<FieldErro
     }
 }
 
-/// Every field with rules for its values is one of the schema. `outer` is the schema that
-/// corresponds to `rules`, at `path`.
+/// Every field with value rules must be declared in the schema. `outer` is the schema at `path`
+/// that corresponds to `rules`.
 fn completeness(rules: &Value, outer: Option<&Value>, path: &str, rules_path: &str, errors: &mut Vec<FieldError>) {
     if let Some(not) = subschema(rules, "not") {
         nested_completeness(not, outer, path, &format!("{rules_path}.not"), errors);

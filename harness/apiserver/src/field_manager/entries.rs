@@ -1,0 +1,276 @@
+//! The entries of `managedFields`: the set of fields of each manager.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Managers;
+use super::path::FieldSet;
+
+/// Identifies an entry. The order is that in which upstream sorts entries with equal times.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ManagerId {
+    /// `Apply` or `Update`.
+    pub(super) operation: String,
+    pub(super) manager: String,
+    pub(super) api_version: String,
+    pub(super) subresource: String,
+}
+
+/// All entries of an object.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ManagedFields {
+    entries: BTreeMap<ManagerId, ManagerEntry>,
+    /// Entries that are also shown, until the next write drops them.
+    detached: Vec<(ManagerId, ManagerEntry)>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct ManagerEntry {
+    set: FieldSet,
+    time: Option<EntryTime>,
+}
+
+/// The time of a manager's last write.
+#[derive(Debug, Clone)]
+struct EntryTime {
+    text: Arc<str>,
+    seconds: i64,
+}
+
+impl EntryTime {
+    fn of(text: &str) -> Self {
+        Self { text: text.into(), seconds: text.parse::<Timestamp>().map_or(0, Timestamp::as_second) }
+    }
+}
+
+impl ManagerId {
+    /// The identifier of upstream, by which conflicts are sorted.
+    pub(super) fn as_text(&self) -> String {
+        let mut text = format!("{{\"manager\":{:?},\"operation\":{:?}", self.manager, self.operation);
+        if self.operation != "Apply" {
+            text += &format!(",\"apiVersion\":{:?}", self.api_version);
+        }
+        if !self.subresource.is_empty() {
+            text += &format!(",\"subresource\":{:?}", self.subresource);
+        }
+        text + "}"
+    }
+}
+
+impl ManagedFields {
+    /// Parses `managedFields`; `None` if an entry is invalid.
+    pub(super) fn read(entries: &Value) -> Option<Self> {
+        let mut managed = Self::default();
+        for entry in entries.as_array().into_iter().flatten() {
+            let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+            let id = ManagerId {
+                operation: text("operation"),
+                manager: text("manager"),
+                api_version: text("apiVersion"),
+                subresource: text("subresource"),
+            };
+            let known = matches!(id.operation.as_str(), "Apply" | "Update") && text("fieldsType") == "FieldsV1";
+            if !known || id.api_version.is_empty() {
+                return None;
+            }
+            let fields = entry.get("fieldsV1").filter(|fields| !fields.is_null());
+            let set = fields.map_or(Some(FieldSet::default()), FieldSet::from_json)?;
+            let time = entry["time"].as_str().map(EntryTime::of);
+            managed.entries.insert(id, ManagerEntry { set, time });
+        }
+        Some(managed)
+    }
+
+    /// The managers of an object, `None` if there are none.
+    pub(super) fn into_managers(self) -> Managers {
+        (!self.is_empty()).then(|| Arc::new(self))
+    }
+
+    /// Encodes `managedFields`, sorted as upstream sorts them; null if there are none.
+    pub(crate) fn to_json(&self) -> Value {
+        let entries: Vec<Value> = self.sorted_entries().into_iter().map(|(id, entry)| entry.to_json(id)).collect();
+        if entries.is_empty() { Value::Null } else { entries.into() }
+    }
+
+    /// Whether the entries are equal except for times. Upstream:
+    /// `IgnoreManagedFieldsTimestampsTransformer`.
+    pub(super) fn equals_ignoring_times(&self, rhs: &Self) -> bool {
+        let (left, right) = (self.sorted_entries(), rhs.sorted_entries());
+        left.len() == right.len()
+            && left.iter().zip(&right).all(|(one, other)| one.0 == other.0 && one.1.set == other.1.set)
+    }
+
+    /// Whether the entries are equal, including times.
+    pub(super) fn equals(&self, rhs: &Self) -> bool {
+        let time = |entry: &ManagerEntry| entry.time.as_ref().map(|time| Arc::clone(&time.text));
+        let (left, right) = (self.sorted_entries(), rhs.sorted_entries());
+        self.equals_ignoring_times(rhs) && left.iter().zip(&right).all(|(one, other)| time(one.1) == time(other.1))
+    }
+
+    /// All entries, sorted as upstream sorts them.
+    fn sorted_entries(&self) -> Vec<(&ManagerId, &ManagerEntry)> {
+        let detached = self.detached.iter().map(|(id, entry)| (id, entry));
+        let mut sorted_entries: Vec<(&ManagerId, &ManagerEntry)> = detached.chain(&self.entries).collect();
+        let when = |entry: &ManagerEntry| entry.time.as_ref().map_or(0, |time| time.seconds);
+        sorted_entries.sort_by(|(one, its), (other, others)| {
+            (&one.operation, when(its), one).cmp(&(&other.operation, when(others), other))
+        });
+        sorted_entries
+    }
+
+    /// Splits entries after a write of a scale: an update that owns `fields` and others keeps
+    /// `fields` in a separate entry without a time. Upstream: `ScaleHandler.ToParent`, which looks
+    /// for a manager of the scale in the object by name and version, but an update has another
+    /// version there. The next reader of the managers keeps one entry for each manager, the later
+    /// one.
+    pub(super) fn detach_fields(mut self, fields: &FieldSet) -> Self {
+        for (id, entry) in &mut self.entries {
+            if id.operation != "Update" || entry.set.intersection(fields).is_empty() {
+                continue;
+            }
+            let rest = ManagerEntry { set: entry.set.difference(fields), time: entry.time.clone() };
+            *entry = ManagerEntry { set: fields.clone(), time: None };
+            if !rest.set.is_empty() {
+                self.detached.push((id.clone(), std::mem::replace(entry, rest)));
+            }
+        }
+        self
+    }
+
+    /// Drops the entries that only the last write showed.
+    pub(super) fn without_detached(mut self) -> Self {
+        self.detached.clear();
+        self
+    }
+
+    /// Drops the entries of versions of other API groups. Upstream: `IsMissingVersionError`, as
+    /// each group has its own converter.
+    pub(super) fn keep_group(&mut self, api_version: &str) {
+        self.entries.retain(|id, _| group(&id.api_version) == group(api_version));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&ManagerId, &FieldSet)> {
+        self.entries.iter().map(|(id, entry)| (id, &entry.set))
+    }
+
+    pub(super) fn set(&self, id: &ManagerId) -> Option<&FieldSet> {
+        self.entries.get(id).map(|entry| &entry.set)
+    }
+
+    /// Replaces the set of a manager and keeps its time.
+    pub(super) fn put(&mut self, id: ManagerId, set: FieldSet) {
+        self.entries.entry(id).or_default().set = set;
+    }
+
+    /// The versions in which managers own fields.
+    pub(super) fn versions(&self) -> Vec<String> {
+        let mut versions: Vec<String> = self.entries.keys().map(|id| id.api_version.clone()).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        versions
+    }
+
+    /// Moves the entry of the last apply of a manager to its current version; returns the old
+    /// version and set.
+    pub(super) fn move_applied(&mut self, id: &ManagerId) -> Option<(String, FieldSet)> {
+        let equals = |one: &&ManagerId| one.as_text() == id.as_text();
+        let last = self.entries.keys().find(equals)?.clone();
+        let entry = self.entries.remove(&last)?;
+        self.entries.insert(id.clone(), entry.clone());
+        Some((last.api_version, entry.set))
+    }
+
+    /// Adds to the set of a manager.
+    pub(super) fn add(&mut self, id: ManagerId, set: &FieldSet, time: Option<&str>) {
+        let entry = self.entries.entry(id).or_default();
+        entry.set.add(set);
+        if let Some(time) = time {
+            entry.time = Some(EntryTime::of(time));
+        }
+    }
+
+    pub(super) fn touch(&mut self, id: &ManagerId, time: &str) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.time = Some(EntryTime::of(time));
+        }
+    }
+
+    /// Removes an entry; returns its time.
+    pub(super) fn remove(&mut self, id: &ManagerId) -> Option<Arc<str>> {
+        self.entries.remove(id).and_then(|entry| entry.time).map(|time| time.text)
+    }
+
+    /// Changes each set, and drops empty ones.
+    pub(super) fn retain(&mut self, change: impl Fn(&ManagerId, &mut FieldSet)) {
+        self.entries.iter_mut().for_each(|(id, entry)| change(id, &mut entry.set));
+        self.entries.retain(|_, entry| !entry.set.is_empty());
+    }
+
+    /// Merges the oldest update entries of a version until at most this many remain. Upstream:
+    /// `capUpdateManagers`.
+    pub(super) fn cap(&mut self, most: usize, name: &str) {
+        let updaters = || self.entries.iter().filter(|(id, _)| id.operation == "Update");
+        if updaters().count() <= most {
+            return;
+        }
+        let mut oldest: Vec<(i64, ManagerId)> =
+            updaters().map(|(id, entry)| (entry.time.as_ref().map_or(0, |time| time.seconds), id.clone())).collect();
+        oldest.sort();
+        let mut left = oldest.len();
+        let mut first: BTreeMap<String, ManagerId> = BTreeMap::new();
+        for (_, id) in oldest {
+            if left <= most {
+                return;
+            }
+            let bucket = ManagerId {
+                operation: "Update".to_owned(),
+                manager: name.to_owned(),
+                api_version: id.api_version.clone(),
+                subresource: String::new(),
+            };
+            let Some(one) = first.get(&id.api_version).cloned() else {
+                first.insert(id.api_version.clone(), id);
+                continue;
+            };
+            if !self.entries.contains_key(&bucket)
+                && let Some(entry) = self.entries.remove(&one)
+            {
+                self.entries.insert(bucket.clone(), entry);
+            }
+            if let Some(entry) = self.entries.remove(&id) {
+                self.add(bucket.clone(), &entry.set, None);
+                if let Some(into) = self.entries.get_mut(&bucket) {
+                    into.time = entry.time;
+                }
+            }
+            left -= 1;
+        }
+    }
+}
+
+impl ManagerEntry {
+    fn to_json(&self, id: &ManagerId) -> Value {
+        let mut json = json!({"manager": id.manager, "operation": id.operation, "apiVersion": id.api_version});
+        if let Some(time) = &self.time {
+            json["time"] = (*time.text).into();
+        }
+        json["fieldsType"] = "FieldsV1".into();
+        json["fieldsV1"] = self.set.to_json();
+        if !id.subresource.is_empty() {
+            json["subresource"] = id.subresource.as_str().into();
+        }
+        json
+    }
+}
+
+/// The group of an `apiVersion`, empty for core.
+fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}

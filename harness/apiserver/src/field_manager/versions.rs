@@ -1,0 +1,102 @@
+//! Compares objects in other versions of a kind, in which managers own fields.
+//!
+//! A set refers to the fields of the version that its manager wrote. To find the changes of a write
+//! in another version, the old and the new object are converted to that version and compared there;
+//! so a field that exists in one version only is also taken from its manager.
+//!
+//! Upstream: `merge.Updater`, whose `Converter` is `managedfields/internal`'s `versionConverter`.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::FieldManager;
+use super::entries::ManagedFields;
+use super::path::FieldSet;
+use super::typed::{Atom, FieldComparison};
+use crate::convert::convert_object;
+use crate::kinds::ResourceKind;
+
+/// Converts between the written version of a kind and another one.
+#[derive(Debug, Clone)]
+pub(crate) struct VersionConverter {
+    /// The type of the other version.
+    pub(crate) root: Atom<'static>,
+    pub(crate) api_version: String,
+    /// The fields that the server resets after a write in the other version.
+    pub(crate) reset: &'static [&'static [&'static str]],
+    /// The written version of the kind.
+    pub(crate) from: &'static ResourceKind,
+    /// The other version of the kind.
+    pub(crate) to: &'static ResourceKind,
+}
+
+/// The changes of a write in one version.
+#[derive(Debug)]
+pub(super) struct FieldChanges {
+    /// New fields, and fields with a new value.
+    pub(super) assigned: FieldSet,
+    pub(super) removed: FieldSet,
+}
+
+impl FieldChanges {
+    fn of(compared: &FieldComparison, reset: &[&[&str]]) -> Self {
+        // Reset fields do not count.
+        let reset = FieldSet::of_fields(reset);
+        let assigned = compared.modified.union(&compared.added).recursive_difference(&reset);
+        Self { assigned, removed: compared.removed.recursive_difference(&reset) }
+    }
+}
+
+impl VersionConverter {
+    fn convert_to(&self, object: &Value) -> Value {
+        convert_object(object.clone(), self.from, self.to)
+    }
+
+    fn convert_from(&self, object: &Value) -> Value {
+        convert_object(object.clone(), self.to, self.from)
+    }
+}
+
+impl FieldManager {
+    fn converter(&self, api_version: &str) -> Option<&VersionConverter> {
+        self.converters.iter().find(|converter| converter.api_version == api_version)
+    }
+
+    /// The type of a version; the manager's own type if there is no converter.
+    pub(super) fn root_of(&self, api_version: &str) -> Atom<'static> {
+        self.converter(api_version).map_or(self.root, |converter| converter.root)
+    }
+
+    /// Converts an object to another version.
+    pub(super) fn convert_to<'a>(&self, api_version: &str, object: &'a Value) -> Cow<'a, Value> {
+        self.converter(api_version).map_or(Cow::Borrowed(object), |converter| Cow::Owned(converter.convert_to(object)))
+    }
+
+    /// Converts an object back from another version.
+    pub(super) fn convert_from(&self, api_version: &str, object: Value) -> Value {
+        match self.converter(api_version) {
+            Some(converter) => converter.convert_from(&object),
+            None => object,
+        }
+    }
+
+    /// Whether managers own fields in a version to which an object cannot be converted.
+    pub(super) fn loses_duplicates(&self, managed: &ManagedFields, objects: [&Value; 2]) -> bool {
+        let versions = managed.versions();
+        let mut converters = versions.iter().filter_map(|version| self.converter(version));
+        converters
+            .any(|converter| objects.iter().any(|object| converter.root.has_duplicates(&converter.convert_to(object))))
+    }
+
+    /// The changes of a write in a version.
+    pub(super) fn changes_in(&self, api_version: &str, live: &Value, new: &Value) -> FieldChanges {
+        match self.converter(api_version) {
+            None => FieldChanges::of(&self.root.compare(live, new, self.reset), self.reset),
+            Some(converter) => FieldChanges::of(
+                &converter.root.compare(&converter.convert_to(live), &converter.convert_to(new), converter.reset),
+                converter.reset,
+            ),
+        }
+    }
+}

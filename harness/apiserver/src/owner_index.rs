@@ -1,0 +1,184 @@
+//! An index of objects by owner, updated with every change of the store.
+//!
+//! The garbage collector uses it. Without it, each deletion would scan all objects, so that the
+//! cost of a rollout would be quadratic in its pods.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::delete::{FOREGROUND, ORPHAN};
+use super::object::StoredObject;
+use super::store::StoreKey;
+use crate::pointer::JsonPointer;
+
+#[derive(Debug, Default)]
+pub(super) struct OwnerIndex {
+    /// Objects by UID; restored objects may share one.
+    uids: BTreeMap<String, BTreeSet<StoreKey>>,
+    /// Dependents by the UID of each referenced owner, whether it exists or not.
+    dependents: BTreeMap<String, BTreeSet<StoreKey>>,
+    /// The referenced owners that do not exist.
+    absent: BTreeSet<String>,
+    /// Objects in deletion that wait for the garbage collector.
+    waiting: BTreeSet<StoreKey>,
+}
+
+impl OwnerIndex {
+    /// Whether an object has this UID.
+    pub(super) fn has_uid(&self, uid: &str) -> bool {
+        self.uids.contains_key(uid)
+    }
+
+    /// The first object that has this UID.
+    pub(super) fn of_uid(&self, uid: &str) -> Option<&StoreKey> {
+        self.uids.get(uid)?.first()
+    }
+
+    /// The dependents of an owner, in order.
+    pub(super) fn dependents(&self, uid: &str) -> impl Iterator<Item = &StoreKey> {
+        self.dependents.get(uid).into_iter().flatten()
+    }
+
+    /// The objects with an owner that does not exist.
+    pub(super) fn with_absent_owner(&self) -> BTreeSet<&StoreKey> {
+        self.absent.iter().flat_map(|uid| self.dependents(uid)).collect()
+    }
+
+    /// The objects in deletion that wait for the garbage collector, in order.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &StoreKey> {
+        self.waiting.iter()
+    }
+
+    /// Updates the index after a change of an object.
+    pub(super) fn update(&mut self, key: &StoreKey, before: Option<&StoredObject>, after: Option<&StoredObject>) {
+        let (was, is) = (before.map(|object| object.meta("uid")), after.map(|object| object.meta("uid")));
+        let references = |object: &StoredObject| object.body.at("/metadata/ownerReferences").cloned();
+        let references_differ = match (before, after) {
+            (Some(before), Some(after)) => {
+                before.body.at("/metadata/ownerReferences") != after.body.at("/metadata/ownerReferences")
+            }
+            _ => true,
+        };
+        if references_differ {
+            for uid in before.and_then(references).iter().flat_map(owners) {
+                if remove_key(&mut self.dependents, uid, key) {
+                    self.absent.remove(uid);
+                }
+            }
+        }
+        if was != is {
+            if let Some(was) = was
+                && remove_key(&mut self.uids, was, key)
+                && self.dependents.contains_key(was)
+            {
+                self.absent.insert(was.to_owned());
+            }
+            if let Some(is) = is {
+                self.absent.remove(is);
+                self.uids.entry(is.to_owned()).or_default().insert(key.clone());
+            }
+        }
+        if references_differ {
+            for uid in after.and_then(references).iter().flat_map(owners) {
+                self.dependents.entry(uid.to_owned()).or_default().insert(key.clone());
+                if !self.has_uid(uid) {
+                    self.absent.insert(uid.to_owned());
+                }
+            }
+        }
+        if after.is_some_and(waits_for_collector) {
+            self.waiting.insert(key.clone());
+        } else if before.is_some_and(waits_for_collector) {
+            self.waiting.remove(key);
+        }
+    }
+}
+
+/// Removes a key; returns whether it was the last one.
+fn remove_key(index: &mut BTreeMap<String, BTreeSet<StoreKey>>, uid: &str, key: &StoreKey) -> bool {
+    let Some(keys) = index.get_mut(uid) else { return false };
+    keys.remove(key);
+    let is_empty = keys.is_empty();
+    if is_empty {
+        index.remove(uid);
+    }
+    is_empty
+}
+
+fn owners(references: &Value) -> impl Iterator<Item = &str> {
+    references.as_array().into_iter().flatten().map(|owner| owner["uid"].as_str().unwrap_or_default())
+}
+
+/// Whether the garbage collector has to remove a finalizer.
+fn waits_for_collector(object: &StoredObject) -> bool {
+    object.is_deleting() && object.finalizers().any(|name| name == ORPHAN || name == FOREGROUND)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::kinds::KINDS;
+    use super::super::store::Store;
+    use super::*;
+
+    fn put(store: &mut Store, name: &str, owner: Option<&str>, more: &Value) {
+        let mut body = json!({"metadata": {"name": name, "namespace": "ns", "uid": format!("uid-{name}")}});
+        if let Some(owner) = owner {
+            body["metadata"]["ownerReferences"] = json!([{"uid": format!("uid-{owner}")}]);
+        }
+        for (field, value) in more.as_object().into_iter().flatten() {
+            body["metadata"][field] = value.clone();
+        }
+        store.put(&KINDS[2], StoreKey::new(&KINDS[2], "ns", name), body, None);
+    }
+
+    fn names<'a>(keys: impl IntoIterator<Item = &'a StoreKey>) -> Vec<&'a str> {
+        keys.into_iter().map(|key| key.name.as_str()).collect()
+    }
+
+    #[test]
+    fn lists_dependents_of_absent_owner() {
+        let mut store = Store::default();
+        put(&mut store, "b", Some("owner"), &json!({}));
+        put(&mut store, "a", Some("owner"), &json!({}));
+        assert_eq!(names(store.owners().with_absent_owner()), ["a", "b"]);
+        put(&mut store, "owner", None, &json!({}));
+        assert!(store.owners().with_absent_owner().is_empty());
+        assert_eq!(names(store.owners().dependents("uid-owner")), ["a", "b"]);
+        assert_eq!(store.get_by_uid("uid-owner").unwrap().meta("name"), "owner");
+        put(&mut store, "b", None, &json!({}));
+        store.remove(&StoreKey::new(&KINDS[2], "ns", "owner"));
+        assert_eq!(names(store.owners().with_absent_owner()), ["a"]);
+        store.remove(&StoreKey::new(&KINDS[2], "ns", "a"));
+        assert!(store.owners().with_absent_owner().is_empty());
+        assert!(!store.owners().has_uid("uid-a"));
+    }
+
+    #[test]
+    fn waits_only_for_collector_finalizers_of_deleted_objects() {
+        let mut store = Store::default();
+        let deleted = "2026-01-01T00:00:00Z";
+        put(&mut store, "a", None, &json!({"finalizers": [ORPHAN]}));
+        put(&mut store, "b", None, &json!({"finalizers": ["mine"], "deletionTimestamp": deleted}));
+        assert_eq!(names(store.owners().waiting()), [] as [&str; 0]);
+        put(&mut store, "a", None, &json!({"finalizers": [ORPHAN], "deletionTimestamp": deleted}));
+        assert_eq!(names(store.owners().waiting()), ["a"]);
+        put(&mut store, "a", None, &json!({"deletionTimestamp": deleted}));
+        assert_eq!(names(store.owners().waiting()), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn lists_objects_of_every_kind_in_a_namespace() {
+        let mut store = Store::default();
+        for (kind, namespace, name) in [(2, "ns", "pod"), (2, "other", "pod"), (3, "ns", "x"), (2, "a", "pod")] {
+            let body =
+                json!({"metadata": {"name": name, "namespace": namespace, "uid": format!("{namespace}-{name}")}});
+            store.put(&KINDS[kind], StoreKey::new(&KINDS[kind], namespace, name), body, None);
+        }
+        let inside: Vec<_> = store.list_namespace("ns").map(|object| object.meta("name").to_owned()).collect();
+        assert_eq!(inside.len(), 2);
+        assert!(inside.contains(&"pod".to_owned()) && inside.contains(&"x".to_owned()));
+    }
+}

@@ -1,0 +1,158 @@
+//! A parsed HTTP request.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT};
+use http::{Method, Request, StatusCode};
+
+use super::go_json_errors;
+use super::object::ManagedFieldsPolicy;
+use super::server::ApiResponse;
+use super::status_error::{ApiResult, StatusError};
+use crate::request_info::{PathError, is_true, percent_decode};
+
+/// The largest accepted body. Upstream: `MaxRequestBodyBytes`.
+pub(super) const MAX_BODY_BYTES: usize = 3 << 20;
+
+/// The deepest nesting of an object. Values are read, written and dropped recursively, and
+/// serde_json reads at most 127 levels; the difference is for what contains the object, such as
+/// lists and `managedFields`.
+pub(super) const MAX_DEPTH: usize = 100;
+
+/// Rejects JSON that is nested too deeply. Text that is not JSON is rejected elsewhere.
+pub(super) fn check_depth(text: &[u8]) -> ApiResult<()> {
+    if go_json_errors::depth(text) > MAX_DEPTH && go_json_errors::syntax_error(text).is_none() {
+        return Err(StatusError::too_deep());
+    }
+    Ok(())
+}
+
+/// The error for a path that is not UTF-8.
+pub(super) const NOT_UTF8: &str = "kube-apiserver-sim does not support a path that is not UTF-8";
+
+/// An HTTP request with its body.
+#[derive(Debug, Clone)]
+pub(super) struct ApiRequest {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) query: BTreeMap<String, String>,
+    pub(super) content_type: String,
+    pub(super) accept: String,
+    pub(super) user_agent: String,
+    pub(super) body: Bytes,
+    /// The original body, if it was YAML.
+    pub(super) yaml_body: Option<Bytes>,
+    pub(super) managed_fields: ManagedFieldsPolicy,
+}
+
+impl ApiRequest {
+    /// A query parameter, empty if absent.
+    pub(super) fn param(&self, name: &str) -> &str {
+        self.query.get(name).map_or("", String::as_str)
+    }
+
+    /// The body's media type.
+    pub(super) fn media_type(&self) -> &str {
+        self.content_type.split(';').next().unwrap_or_default().trim()
+    }
+
+    /// The body as the client sent it, for messages that quote it.
+    pub(super) fn as_sent(&self) -> &Bytes {
+        self.yaml_body.as_ref().unwrap_or(&self.body)
+    }
+
+    /// Checks the length of the body and its nesting. Applied configurations are YAML, which is
+    /// checked once parsed.
+    pub(super) fn check_body(&self) -> ApiResult<()> {
+        if self.as_sent().len() > MAX_BODY_BYTES {
+            return Err(StatusError::body_too_large(&format!("limit is {MAX_BODY_BYTES}")));
+        }
+        let is_json = !self.is_protobuf() && self.media_type() != super::body::APPLY;
+        if is_json { check_depth(&self.body) } else { Ok(()) }
+    }
+
+    pub(super) fn is_protobuf(&self) -> bool {
+        self.media_type() == super::protobuf::MEDIA_TYPE
+    }
+
+    /// The field manager: `fieldManager`, or the name of the client. Upstream:
+    /// `managerOrUserAgent`.
+    pub(super) fn manager(&self) -> String {
+        const LONGEST: usize = 128;
+        let given = self.param("fieldManager");
+        if !given.is_empty() {
+            return given.to_owned();
+        }
+        let mut name = String::new();
+        for letter in self.user_agent.split('/').next().unwrap_or_default().chars().filter(|one| !one.is_control()) {
+            if name.len() + letter.len_utf8() > LONGEST {
+                break;
+            }
+            name.push(letter);
+        }
+        name
+    }
+
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.query.get(name).is_some_and(|value| is_true(value))
+    }
+}
+
+/// Parses a request.
+pub(super) fn parse(request: Request<Bytes>, managed_fields: ManagedFieldsPolicy) -> Result<ApiRequest, PathError> {
+    let (parts, body) = request.into_parts();
+    let header =
+        |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    let path = percent_decode(parts.uri.path())?;
+    Ok(ApiRequest {
+        path,
+        query: query(parts.uri.query().unwrap_or_default()),
+        content_type: content_type(&parts.method, header(CONTENT_TYPE)),
+        accept: header(ACCEPT),
+        user_agent: header(USER_AGENT),
+        method: parts.method,
+        body,
+        yaml_body: None,
+        managed_fields,
+    })
+}
+
+/// The response to a request whose path cannot be decoded.
+pub(super) fn path_error_response(why: PathError) -> ApiResponse {
+    let (code, text) = match why {
+        PathError::Encoding => (StatusCode::BAD_REQUEST, "400 Bad Request"),
+        PathError::NotUtf8 => (StatusCode::NOT_IMPLEMENTED, NOT_UTF8),
+    };
+    ApiResponse::Complete { code, body: text.into(), warnings: Vec::new(), content_type: "text/plain; charset=utf-8" }
+}
+
+/// The media type of a body. For a patch it is taken literally; otherwise case is ignored, and
+/// parameters must have values. Upstream: Go's `ParseMediaType`.
+fn content_type(method: &Method, header: String) -> String {
+    if *method == Method::PATCH {
+        return header;
+    }
+    let mut parts = header.split(';').map(str::trim);
+    let media_type = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let rest: Vec<&str> = parts.collect();
+    let (last, others) = rest.split_last().map_or(("", &[][..]), |(last, others)| (*last, others));
+    let fits = |part: &&str| part.split_once('=').is_some_and(|(name, value)| !name.is_empty() && !value.is_empty());
+    if others.iter().all(fits) && (last.is_empty() || fits(&last)) { media_type } else { "malformed".to_owned() }
+}
+
+/// The decoded query parameters.
+fn query(text: &str) -> BTreeMap<String, String> {
+    let mut parameters: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+        // The first value counts, except for `dryRun`, which is a list and is joined by newlines.
+        match parameters.get_mut(name.as_ref()) {
+            Some(all) if name == "dryRun" => *all += &format!("\n{value}"),
+            Some(_) => {}
+            None => {
+                parameters.insert(name.into_owned(), value.into_owned());
+            }
+        }
+    }
+    parameters
+}

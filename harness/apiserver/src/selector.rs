@@ -1,0 +1,259 @@
+//! Label and field selectors of queries and of objects.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::kinds::{self, ResourceKind};
+use super::status_error::{ApiResult, StatusError};
+use crate::pointer::JsonPointer;
+
+/// A label and field selector: all requirements must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Selector {
+    labels: Vec<LabelRequirement>,
+    fields: Vec<(String, bool, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LabelRequirement {
+    pub(super) key: String,
+    pub(super) operator: LabelOperator,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LabelOperator {
+    In(BTreeSet<String>),
+    NotIn(BTreeSet<String>),
+    Exists,
+    Missing,
+    Greater(i64),
+    Less(i64),
+}
+
+impl Selector {
+    /// Parses `labelSelector` and `fieldSelector`.
+    pub(super) fn of_query(labels: &str, fields: &str) -> ApiResult<Self> {
+        let labels = super::labels::parse(labels).map_err(StatusError::bad_request)?;
+        let fields = fields.split(',').filter(|text| !text.is_empty()).map(|text| {
+            let (key, equal, value) = match (text.split_once("!="), text.split_once("=")) {
+                (Some((key, value)), _) => (key, false, value),
+                (None, Some((key, value))) => (key, true, value.trim_start_matches('=')),
+                _ => {
+                    return Err(StatusError::bad_request(format!(
+                        "invalid selector: '{text}'; can't understand '{text}'"
+                    )));
+                }
+            };
+            Ok((key.to_owned(), equal, value.to_owned()))
+        });
+        Ok(Self { labels, fields: fields.collect::<Result<_, _>>()? })
+    }
+
+    /// Reads a label selector of an object.
+    pub(super) fn of_object(selector: &Value) -> Self {
+        let mut labels = Vec::new();
+        for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+            let value = BTreeSet::from([value.as_str().unwrap_or_default().to_owned()]);
+            labels.push(LabelRequirement { key: key.clone(), operator: LabelOperator::In(value) });
+        }
+        for one in selector["matchExpressions"].as_array().into_iter().flatten() {
+            let values = one["values"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+            let operator = match one["operator"].as_str() {
+                Some("In") => LabelOperator::In(values.collect()),
+                Some("NotIn") => LabelOperator::NotIn(values.collect()),
+                Some("Exists") => LabelOperator::Exists,
+                _ => LabelOperator::Missing,
+            };
+            labels.push(LabelRequirement { key: one["key"].as_str().unwrap_or_default().to_owned(), operator });
+        }
+        Self { labels, fields: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// Whether it selects a single object by name. Upstream: `MatchesSingle`.
+    pub(super) fn selects_one_object(&self) -> bool {
+        self.fields.iter().any(|(key, equal, _)| *equal && key == "metadata.name")
+    }
+
+    /// Whether it selects an object.
+    pub(super) fn matches(&self, object: &Value) -> bool {
+        self.matches_labels(&object["metadata"]["labels"])
+            && self.fields.iter().all(|(key, equal, value)| {
+                let pointer = format!("/{}", key.replace('.', "/"));
+                // The source of an Event is its component or its reporting component.
+                let found = if key == "source" {
+                    let component = object.at("/source/component").filter(|name| **name != "");
+                    component.or_else(|| object.at("/reportingComponent"))
+                } else {
+                    object.at(&pointer)
+                };
+                let found = match found {
+                    Some(Value::String(found)) => found.clone(),
+                    Some(Value::Null) | None if matches!(key.as_str(), "spec.unschedulable" | "spec.hostNetwork") => {
+                        "false".to_owned()
+                    }
+                    Some(Value::Null) | None => String::new(),
+                    Some(other) => other.to_string(),
+                };
+                (found == *value) == *equal
+            })
+    }
+
+    pub(super) fn matches_labels(&self, labels: &Value) -> bool {
+        self.labels.iter().all(|LabelRequirement { key, operator }| {
+            let value = labels.get(key).and_then(Value::as_str);
+            match operator {
+                LabelOperator::In(values) => value.is_some_and(|value| values.contains(value)),
+                LabelOperator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+                LabelOperator::Exists => value.is_some(),
+                LabelOperator::Missing => value.is_none(),
+                LabelOperator::Greater(than) => {
+                    value.and_then(|value| value.parse::<i64>().ok()).is_some_and(|value| value > *than)
+                }
+                LabelOperator::Less(than) => {
+                    value.and_then(|value| value.parse::<i64>().ok()).is_some_and(|value| value < *than)
+                }
+            }
+        })
+    }
+
+    /// Renames the fields.
+    pub(super) fn renamed(mut self, name: fn(&str) -> String) -> Self {
+        for (field, ..) in &mut self.fields {
+            *field = name(field);
+        }
+        self
+    }
+
+    /// Checks that the kind supports these fields.
+    pub(super) fn check_fields(&self, kind: &ResourceKind) -> ApiResult<()> {
+        if let Some(custom) = kind.custom {
+            let known = |key: &str| {
+                key == "metadata.name"
+                    || key == "metadata.namespace" && kind.namespaced
+                    || custom.selectable.iter().any(|field| field == key)
+            };
+            return match self.fields.iter().find(|(key, _, _)| !known(key)) {
+                Some((key, _, _)) => Err(StatusError::bad_request(format!("field label not supported: {key}"))),
+                None => Ok(()),
+            };
+        }
+        let plural = if kind.is_events_v1() { kind.group } else { kind.plural };
+        // Kinds without selectable fields of their own share one message.
+        let more: Option<&[&str]> = match plural {
+            "pods" => Some(&[
+                "spec.nodeName",
+                "spec.restartPolicy",
+                "spec.schedulerName",
+                "spec.serviceAccountName",
+                "spec.hostNetwork",
+                "status.phase",
+                "status.podIP",
+                "status.podIPs",
+                "status.nominatedNodeName",
+            ]),
+            "events" => Some(&[
+                "involvedObject.kind",
+                "involvedObject.namespace",
+                "involvedObject.name",
+                "involvedObject.uid",
+                "involvedObject.apiVersion",
+                "involvedObject.resourceVersion",
+                "involvedObject.fieldPath",
+                "reason",
+                "reportingComponent",
+                "type",
+                "source",
+            ]),
+            kinds::EVENTS => Some(&[
+                "reason",
+                "regarding.kind",
+                "regarding.namespace",
+                "regarding.name",
+                "regarding.uid",
+                "regarding.apiVersion",
+                "regarding.resourceVersion",
+                "regarding.fieldPath",
+                "reportingController",
+                "type",
+            ]),
+            "services" => Some(&["spec.clusterIP", "spec.type"]),
+            "jobs" => Some(&["status.successful"]),
+            "namespaces" => Some(&["status.phase"]),
+            "nodes" => Some(&["spec.unschedulable"]),
+            "secrets" => Some(&["type"]),
+            _ => None,
+        };
+        let known = |key: &str| {
+            let everywhere = matches!(key, "metadata.name" | "metadata.namespace");
+            let nowhere = key == "metadata.namespace" && !kind.namespaced;
+            everywhere && !nowhere || more.is_some_and(|more| more.contains(&key))
+        };
+        match (self.fields.iter().find(|(key, _, _)| !known(key)), more) {
+            (None, _) => Ok(()),
+            (Some((key, _, _)), Some(_)) if plural == "jobs" => {
+                Err(StatusError::bad_request(format!("field label {key:?} not supported for Job")))
+            }
+            (Some((key, _, _)), Some(_)) => Err(StatusError::bad_request(format!("field label not supported: {key}"))),
+            (Some((key, _, _)), None) => Err(StatusError::bad_request(format!(
+                "\"{key}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            ))),
+        }
+    }
+}
+
+/// A label selector in query syntax, ordered by key.
+pub(super) fn text(selector: &Value) -> String {
+    let mut parts = Vec::new();
+    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+        parts.push((key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())));
+    }
+    for one in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = one["key"].as_str().unwrap_or_default();
+        let mut values: Vec<&str> = one["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        values.sort_unstable();
+        let part = match one["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({})", values.join(",")),
+            "NotIn" => format!("{key} notin ({})", values.join(",")),
+            "Exists" => key.to_owned(),
+            _ => format!("!{key}"),
+        };
+        parts.push((key, part));
+    }
+    parts.sort_by_key(|(key, _)| *key);
+    parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case("a=1", true)]
+    #[case("a==1,b", true)]
+    #[case("a!=1", false)]
+    #[case("c!=1", true)]
+    #[case("a in (1, 2),b notin (x)", true)]
+    #[case("!c", true)]
+    #[case("!a", false)]
+    #[case("a in (2,3)", false)]
+    fn matches_label_selectors(#[case] query: &str, #[case] expected: bool) {
+        let object = json!({"metadata": {"labels": {"a": "1", "b": "2"}}});
+        assert_eq!(Selector::of_query(query, "").unwrap().matches(&object), expected);
+    }
+
+    #[test]
+    fn matches_field_selectors() {
+        let object = json!({"metadata": {"name": "x"}, "spec": {}});
+        let matches = |query: &str| Selector::of_query("", query).unwrap().matches(&object);
+        assert!(matches("metadata.name=x,spec.nodeName="));
+        assert!(!matches("metadata.name!=x"));
+    }
+}

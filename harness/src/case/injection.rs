@@ -1,0 +1,168 @@
+//! What a case injects into the middle of a step: other steps between the subject's requests, and
+//! faults. Re-exported by [`super::model`].
+
+use std::time::Duration;
+
+use super::model::Step;
+
+/// Steps that run in the middle of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct During {
+    /// The point at which they run.
+    pub point: InjectionPoint,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// A point in the middle of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InjectionPoint {
+    /// The subject requests this change, and the server has not received the request yet.
+    Decision(DecisionMatcher),
+    /// The watch of this kind (plural) is held for the whole step, so the subject acts on an old
+    /// view.
+    HeldWatch(String),
+}
+
+impl Step {
+    /// Whether the subject may decide from an old view while it reacts to this step.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        let is_held = self.during.as_ref().is_some_and(|during| matches!(during.point, InjectionPoint::HeldWatch(_)));
+        is_held || self.fault.iter().flat_map(Fault::all).any(Fault::delays_view)
+    }
+}
+
+/// A decision, in the words of a timeline: `rs1 5 -> 4`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionMatcher {
+    /// The text in the case file.
+    pub text: String,
+    /// The Deployment.
+    pub deployment: String,
+    /// The ReplicaSet's number by first appearance; `None` for the Deployment itself.
+    pub set: Option<u32>,
+    /// Which change is decided.
+    pub kind: DecisionKind,
+}
+
+/// Which change of the object is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecisionKind {
+    /// A ReplicaSet is created; with this number of replicas, if the case names one.
+    Created(Option<i32>),
+    /// `spec.replicas` changes.
+    Resized {
+        /// Replicas before.
+        from: i32,
+        /// Replicas after.
+        to: i32,
+    },
+    /// A ReplicaSet is deleted.
+    Deleted,
+    /// The Deployment gets this revision.
+    Revision(i64),
+}
+
+/// Something that goes wrong between the subject and the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where it happens.
+    pub point: FaultPoint,
+    /// What happens.
+    pub action: FaultAction,
+    /// A second `overtaken` fault in another stream.
+    pub second: Option<Box<Fault>>,
+}
+
+impl Fault {
+    /// Whether the action is `overtaken`.
+    pub(super) fn is_overtaken(&self) -> bool {
+        matches!(self.action, FaultAction::Overtaken(_))
+    }
+
+    /// Whether both faults are in the same watch, or at writes of the same kind.
+    pub(super) fn is_in_stream_of(&self, other: &Self) -> bool {
+        self.point.stream() == other.point.stream()
+    }
+
+    /// Whether the fault delays what the subject learns.
+    fn delays_view(&self) -> bool {
+        matches!(self.action, FaultAction::Lag(_) | FaultAction::Old(_) | FaultAction::Overtaken(_))
+    }
+
+    /// This fault, and the second one if there is one.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |fault| fault.second.as_deref())
+    }
+}
+
+/// Where a fault happens, counted from the beginning of its step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultPoint {
+    /// At the nth successful write of a resource.
+    Write {
+        /// From 1.
+        nth: u32,
+        /// Plural: `replicasets`.
+        resource: String,
+        /// `status`, or empty.
+        subresource: String,
+        /// Whether it happens after the server has processed the write.
+        after: bool,
+    },
+    /// In the watch of a resource.
+    Watch {
+        /// Plural.
+        resource: String,
+        /// At the nth event, from 1, if the action concerns one event.
+        event: u32,
+    },
+}
+
+impl FaultPoint {
+    /// The ordered stream that an `overtaken` fault delays: the watch of a kind, or the answers to
+    /// writes of a resource.
+    #[must_use]
+    pub fn stream(&self) -> String {
+        match self {
+            Self::Watch { resource, .. } => resource.clone(),
+            Self::Write { resource, subresource, .. } => format!("answers to {resource}/{subresource}"),
+        }
+    }
+}
+
+/// What happens at a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultAction {
+    /// The subject is killed and restarted.
+    Crash,
+    /// The server processes the request, and its answer is lost.
+    Drop,
+    /// The connection is cut.
+    Cut,
+    /// The request is refused with this HTTP status.
+    Refuse(u16),
+    /// The request is delayed.
+    Delay(Duration),
+    /// Every event is delayed.
+    Lag(Duration),
+    /// The event is delivered twice.
+    Repeat,
+    /// The watch ends with an expired resourceVersion.
+    Expire,
+    /// The watch expires, and the list that follows is this many events old.
+    Old(u32),
+    /// The event and those after it, or the answer to the write, arrive after this many other
+    /// events and answers.
+    Overtaken(u32),
+}
+
+/// What a step does to the subject's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessAction {
+    /// Kills it.
+    Stop,
+    /// Starts it again.
+    Start,
+}

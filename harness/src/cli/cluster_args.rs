@@ -1,0 +1,170 @@
+//! The arguments that name a cluster.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::CliError;
+use super::kubeconfig_args::KubeconfigArgs;
+use crate::cluster::{self, ClusterPlan, Site, SiteName, containers, kind};
+use crate::shell::quote;
+
+/// The arguments that select and configure a cluster.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Cluster")]
+pub(super) struct ClusterArgs {
+    /// Where to run: sim, control-plane, containers, kind or kubeconfig.
+    ///
+    /// Default: `sim` for `run`, `faults` and `replay`, `control-plane` for all other commands.
+    /// `sim`: simulated in this process, in virtual time for `ours` and `upstream`.
+    /// `control-plane`: etcd, kube-apiserver and kube-controller-manager as local processes.
+    /// `containers`: the same from upstream's official images. `kind`: a kind cluster.
+    /// `kubeconfig`: a cluster of your own whose Deployment controller is off.
+    #[arg(long, value_name = "CLUSTER", hide_possible_values = true, value_parser = cluster_parser())]
+    cluster: Option<SiteName>,
+    /// The cluster's Kubernetes version.
+    #[arg(long, default_value = cluster::DEFAULT_VERSION, value_name = "VERSION", value_parser = parse_version)]
+    pub(super) k8s_version: String,
+    /// containers: the registry of the images [default: $LOCKSTEP_IMAGE_REGISTRY, else upstream's].
+    #[arg(long, value_name = "REGISTRY")]
+    image_registry: Option<String>,
+    /// containers: etcd's image [default: $LOCKSTEP_ETCD_IMAGE, else the one that kubeadm takes].
+    #[arg(long, value_name = "IMAGE")]
+    etcd_image: Option<String>,
+    /// kind: the node image [default: $LOCKSTEP_NODE_IMAGE, else kind's for the version].
+    #[arg(long, value_name = "IMAGE")]
+    node_image: Option<String>,
+    /// kind: a configuration to merge [default: $LOCKSTEP_KIND_CONFIG].
+    #[arg(long, value_name = "FILE")]
+    kind_config: Option<PathBuf>,
+    /// kind: the name of the cluster.
+    #[arg(long, value_name = "NAME", default_value = "lockstep", value_parser = parse_name)]
+    pub(super) kind_name: String,
+    #[command(flatten)]
+    kubeconfig_args: KubeconfigArgs,
+}
+
+impl ClusterArgs {
+    /// The selected cluster.
+    pub(super) fn cluster(&self) -> SiteName {
+        self.cluster.unwrap_or(SiteName::ControlPlane)
+    }
+
+    /// Select this cluster unless the arguments name one.
+    pub(super) fn with_default(mut self, default: SiteName) -> Self {
+        self.cluster.get_or_insert(default);
+        self
+    }
+
+    /// Select this cluster, overriding the arguments.
+    pub(super) fn with_cluster(mut self, cluster: SiteName) -> Self {
+        self.cluster = Some(cluster);
+        self
+    }
+
+    /// Fails if the arguments contradict each other.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        self.kubeconfig_args.check(self.cluster())
+    }
+
+    /// The plan of the cluster to boot.
+    pub(super) fn plan(&self, keep: bool) -> ClusterPlan {
+        let site = match self.cluster() {
+            SiteName::Sim => Site::Sim,
+            SiteName::ControlPlane => Site::ControlPlane,
+            SiteName::Containers => {
+                let environment = containers::ImageOptions::from_env();
+                Site::Containers(containers::ImageOptions {
+                    registry: self.image_registry.clone().or(environment.registry),
+                    etcd: self.etcd_image.clone().or(environment.etcd),
+                })
+            }
+            SiteName::Kind => {
+                let environment = kind::KindOptions::from_env();
+                Site::Kind(kind::KindOptions {
+                    name: Some(self.kind_name.clone()),
+                    image: self.node_image.clone().or(environment.image),
+                    config: self.kind_config.clone().or(environment.config),
+                    keep,
+                })
+            }
+            SiteName::Kubeconfig => Site::Kubeconfig(self.kubeconfig_args.options()),
+        };
+        ClusterPlan::new(&self.k8s_version).at(site)
+    }
+
+    /// The arguments as flags, for a command with this default cluster.
+    pub(super) fn to_flags(&self, default: SiteName) -> String {
+        let mut words = String::new();
+        let mut add = |flag: &str, value: &str, default: &str| {
+            if value != default {
+                words += &format!(" {flag} {}", quote(value));
+            }
+        };
+        add("--cluster", self.cluster().as_str(), default.as_str());
+        add("--k8s-version", &self.k8s_version, cluster::DEFAULT_VERSION);
+        if self.cluster() == SiteName::Containers {
+            add("--image-registry", self.image_registry.as_deref().unwrap_or_default(), "");
+            add("--etcd-image", self.etcd_image.as_deref().unwrap_or_default(), "");
+        }
+        if self.cluster() == SiteName::Kind {
+            add("--node-image", self.node_image.as_deref().unwrap_or_default(), "");
+            let config = self.kind_config.as_ref().map(|path| path.display().to_string());
+            add("--kind-config", &config.unwrap_or_default(), "");
+            add("--kind-name", &self.kind_name, "lockstep");
+        }
+        words += &self.kubeconfig_args.to_flags();
+        words
+    }
+}
+
+/// Parses the name of a cluster; shells complete the names.
+fn cluster_parser() -> impl TypedValueParser<Value = SiteName> {
+    PossibleValuesParser::new(SiteName::ALL.map(SiteName::as_str)).try_map(|name| name.parse())
+}
+
+/// Parses a version such as v1.36.3.
+fn parse_version(text: &str) -> Result<String, String> {
+    if cluster::is_version(text) { Ok(text.to_owned()) } else { Err("use a version such as v1.36.3".to_owned()) }
+}
+
+/// Parses a name that kind accepts.
+fn parse_name(text: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
+    let starts_well = text.starts_with(|first: char| first.is_ascii_lowercase() || first.is_ascii_digit());
+    if starts_well && text.len() <= 50 && text.bytes().all(fits) {
+        return Ok(text.to_owned());
+    }
+    Err("at most 50 lower-case letters, digits, dots and dashes, a letter or digit first".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct TestCommand {
+        #[command(flatten)]
+        cluster_args: ClusterArgs,
+    }
+
+    fn words(line: &str, default: SiteName) -> String {
+        let line = shlex::split(line).unwrap();
+        TestCommand::try_parse_from(["lockstep".to_owned()].into_iter().chain(line))
+            .unwrap()
+            .cluster_args
+            .to_flags(default)
+    }
+
+    #[test]
+    fn default_cluster_is_omitted_from_flags() {
+        assert_eq!(words("--cluster sim", SiteName::ControlPlane), " --cluster sim");
+        assert_eq!(words("--cluster sim", SiteName::Sim), "");
+        assert_eq!(words("", SiteName::Sim), " --cluster control-plane");
+        assert_eq!(words("", SiteName::ControlPlane), "");
+        let kind = " --cluster kind --kind-config 'my file.yaml'";
+        assert_eq!(words(kind, SiteName::ControlPlane), kind);
+    }
+}

@@ -1,0 +1,84 @@
+//! Plays the programs of a search.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::super::CliError;
+use crate::case::Case;
+use crate::recording::Recording;
+use crate::run::{PlayPlan, PlayRound, Setup};
+use crate::search::{CaseProgram, Focus, PlayedProgram};
+use crate::subject::SubjectSpec;
+
+/// Recordings by controller, case and seed.
+pub(in crate::cli) type Plays = Vec<Vec<Vec<Option<Recording>>>>;
+
+/// Plays cases on both controllers.
+pub(in crate::cli) trait ProgramRunner {
+    /// Play each case with each seed, on the reference controller first.
+    async fn play(&self, focus: Focus, cases: &[Arc<Case>], seeds: &[u64]) -> Result<Plays, CliError>;
+
+    /// The number of programs that run in parallel.
+    fn lanes(&self) -> usize;
+
+    /// Whether to continue; `false` once the search should end.
+    fn can_continue(&self) -> bool;
+
+    /// Play programs once. With seed 0 delays are fixed, so that two plays differ by little else
+    /// than their decisions.
+    async fn once(&self, focus: Focus, programs: Vec<CaseProgram>) -> Result<Vec<PlayedProgram>, CliError> {
+        let valid = programs.into_iter().filter_map(|program| Some((program.case()?, program)));
+        let (cases, programs): (Vec<_>, Vec<_>) = valid.unzip();
+        let mut sides: Vec<_> = self.play(focus, &cases, &[0]).await?.into_iter().map(Vec::into_iter).collect();
+        let played = cases.into_iter().zip(programs).map(|(case, program)| {
+            let sides = sides.iter_mut().map(|side| side.next().and_then(|plays| plays.into_iter().next().flatten()));
+            PlayedProgram { program, case, sides: sides.collect() }
+        });
+        Ok(played.collect())
+    }
+}
+
+/// Plays subjects on simulated clusters.
+pub(super) struct SetupRunner<'a> {
+    /// The setup of the clusters.
+    pub(super) setup: &'a Setup,
+    /// The reference controller, if any, and the subject.
+    pub(super) specs: &'a [SubjectSpec],
+    /// Whether the search should end.
+    pub(super) is_over: &'a dyn Fn() -> bool,
+}
+
+impl ProgramRunner for SetupRunner<'_> {
+    async fn play(&self, focus: Focus, cases: &[Arc<Case>], seeds: &[u64]) -> Result<Plays, CliError> {
+        let rounds = seeds.iter().zip(1..).map(|(seed, time)| PlayRound { time, seed: Some(*seed) });
+        let rounds: Vec<PlayRound> = rounds.collect();
+        let controllers = focus.controllers();
+        let most = cases.len() * rounds.len();
+        let sides = self.setup.for_each_subject_keeping_programs(&controllers, self.specs, most, async |_, player| {
+            let mut played = BTreeMap::new();
+            let plan = PlayPlan { rounds: &rounds, ..PlayPlan::once(cases) };
+            let playing = self.setup.play_each(player, plan, async |it| {
+                played.insert((it.number, it.round.time), it.recording);
+                Ok::<_, CliError>(ControlFlow::Continue(()))
+            });
+            playing.await?;
+            Ok::<_, CliError>(played)
+        });
+        let by_case = |mut played: BTreeMap<(usize, u32), Recording>| {
+            let of = |case: usize| rounds.iter().map(|round| played.remove(&(case, round.time))).collect();
+            (0..cases.len()).map(of).collect()
+        };
+        Ok(sides.await?.into_iter().map(by_case).collect())
+    }
+
+    fn lanes(&self) -> usize {
+        // A subject over HTTP is restarted for each batch, so batches are larger.
+        let all_virtual = self.specs.iter().all(|spec| self.setup.is_virtual(spec));
+        if all_virtual { self.setup.lanes.get() } else { 32 }
+    }
+
+    fn can_continue(&self) -> bool {
+        !(self.is_over)()
+    }
+}

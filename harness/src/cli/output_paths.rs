@@ -1,0 +1,79 @@
+//! Checks that output files can be written before a command starts, so that a wrong path fails at
+//! once, not after an hour of plays. Creates nothing.
+
+use std::path::Path;
+
+use rustix::fs::{Access, access};
+
+use super::CliError;
+
+/// Fails unless the file that a flag names can be written.
+pub(super) fn check_file(flag: &str, path: Option<&Path>) -> Result<(), CliError> {
+    let Some(path) = path else { return Ok(()) };
+    if path.is_dir() {
+        return usage_error(flag, path, "is a folder; name a file in it");
+    }
+    if path.exists() { check_access(flag, path, Access::WRITE_OK) } else { check_parent(flag, path) }
+}
+
+/// Fails unless files can be written into the folder that a flag names.
+pub(super) fn check_folder(flag: &str, path: Option<&Path>) -> Result<(), CliError> {
+    let Some(path) = path else { return Ok(()) };
+    if path.is_dir() {
+        return check_access(flag, path, Access::WRITE_OK | Access::EXEC_OK);
+    }
+    if path.exists() { usage_error(flag, path, "is a file; name a folder") } else { check_parent(flag, path) }
+}
+
+/// Fails unless a missing path and the folders above it can be created.
+fn check_parent(flag: &str, path: &Path) -> Result<(), CliError> {
+    if path.is_symlink() {
+        return usage_error(flag, path, "is a symbolic link to something that does not exist; fix the link");
+    }
+    let above = path.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.exists());
+    let above = above.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !above.is_dir() {
+        let why = format!("cannot be made, as {} is a file; name a path in a folder", above.display());
+        return usage_error(flag, path, &why);
+    }
+    check_access(flag, above, Access::WRITE_OK | Access::EXEC_OK)
+}
+
+fn check_access(flag: &str, path: &Path, mode: Access) -> Result<(), CliError> {
+    match access(path, mode) {
+        Ok(()) => Ok(()),
+        Err(error) => usage_error(flag, path, &format!("cannot be written to: {error}")),
+    }
+}
+
+fn usage_error(flag: &str, path: &Path, why: &str) -> Result<(), CliError> {
+    Err(CliError::Usage(format!("{flag}: {} {why}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unwritable_paths_are_reported_without_writing() {
+        let temporary = tempfile::tempdir().unwrap();
+        let at = |name: &str| temporary.path().join(name);
+        std::fs::write(at("file"), "").unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        std::os::unix::fs::symlink(at("nothing"), at("link")).unwrap();
+        let message = |checked: Result<(), CliError>| checked.err().map(|error| error.to_string()).unwrap_or_default();
+        let one = |name: &str| message(check_file("--junit", Some(&at(name))));
+        let all = |name: &str| message(check_folder("--evidence", Some(&at(name))));
+        for good in
+            [one("new"), one("new/x/y.xml"), one("file"), all("new/x"), all("folder"), message(check_file("-", None))]
+        {
+            assert_eq!(good, "");
+        }
+        assert!(one("folder").contains("is a folder; name a file in it"), "{}", one("folder"));
+        assert!(one("file/x.xml").contains("cannot be made, as"), "{}", one("file/x.xml"));
+        assert!(one("link").contains("symbolic link"), "{}", one("link"));
+        assert!(all("file").contains("is a file; name a folder"), "{}", all("file"));
+        assert!(one("file/x.xml").starts_with("--junit: "));
+        assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 3, "something was made");
+    }
+}

@@ -1,0 +1,321 @@
+//! The arguments of all commands that play cases: the cluster, the time limits, and how to play.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::CliError;
+use super::choice::{CaseChoice, SubjectScope};
+use super::cluster_args::ClusterArgs;
+use super::out::note;
+use super::select::CaseSelection;
+use crate::case::model::PodKind;
+use crate::case::{Case, RestartProfile};
+use crate::cluster::{self, SiteName};
+use crate::controllers::ControllerSet;
+use crate::run::{ClusterSource, Setup, Subscribers};
+use crate::runner::{MOST_SUB_STEPS, SubjectOptions};
+use crate::subject::{ClusterControllers, Reference, ServiceAccount, SubjectError, SubjectSpec};
+use crate::supervise::{self, Interrupt};
+use crate::workload::Workload;
+
+/// Where and how to play cases.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Playing")]
+pub(super) struct PlayArgs {
+    #[command(flatten)]
+    pub(super) cluster_args: ClusterArgs,
+    /// How long a step may take to settle before it fails; in proportion longer where a case wants
+    /// more than 1000 pods.
+    #[arg(help_heading = "Playing", long, default_value = "20s", value_name = "TIME", value_parser = budget)]
+    budget: Duration,
+    /// How many sub-steps a step with `all` or `every` may have before it fails.
+    #[arg(help_heading = "Playing", long, default_value_t = MOST_SUB_STEPS, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    most_sub_steps: u32,
+    /// Who runs the pods: the case alone, or a kubelet [default: as each case says].
+    ///
+    /// `real` needs kind; the case then holds a readiness gate.
+    #[arg(help_heading = "Playing", long, value_enum, value_name = "KIND")]
+    pods: Option<PodsArgument>,
+    /// Controllers under test, such as deployment,replicaset [default: those that each case
+    /// judges].
+    ///
+    /// The cluster runs all others, from upstream.
+    #[arg(help_heading = "Playing", long, value_name = "CONTROLLERS")]
+    controllers: Option<ControllerSet>,
+    /// Only config-restart cases of this profile: xing, safe or reloader [default: safe].
+    ///
+    /// Our own controller is given each case's profile and plays xing and safe.
+    #[arg(help_heading = "Playing", long, value_name = "PROFILE")]
+    profile: Option<RestartProfile>,
+    /// Play the cases on this kind in place of Deployments: argo-rollouts, or a file.
+    ///
+    /// Every Deployment of a case is written as this kind, and read as a Deployment. The file says
+    /// where the kind has a Deployment's fields. For subjects command:PROGRAM and
+    /// deployment:MANIFEST, on the Deployment controller's cases.
+    #[arg(help_heading = "Playing", long, value_name = "WORKLOAD")]
+    workload: Option<Workload>,
+    /// Give a `command:` subject the environment of a pod.
+    ///
+    /// KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the files of a service account, mounted
+    /// for it alone.
+    #[arg(help_heading = "Playing", long)]
+    in_cluster: bool,
+    /// Pass this variable to a subject that is a process; repeat it for several.
+    ///
+    /// A subject gets PATH, HOME, KUBECONFIG, TMPDIR, the locale, NO_PROXY, SSL_CERT_FILE and
+    /// SSL_CERT_DIR, what Go's and Rust's runtimes read, and no other variable.
+    #[arg(help_heading = "Playing", long, value_name = "NAME", value_parser = variable)]
+    subject_env: Vec<String>,
+    /// Seed of names, uids and delays on `sim`, and of the choice of faults.
+    ///
+    /// With 0 nothing is delayed. Identical arguments give an identical run.
+    #[arg(help_heading = "Playing", long, default_value_t = 0, value_name = "N")]
+    pub(super) seed: u64,
+    /// sim: whose controllers run beside the subject: simulated, upstream or upstream:VERSION.
+    ///
+    /// `simulated`: this project's ReplicaSet controller (and Deployment controller, where the
+    /// subject has another) and the simulated server's garbage collector. `upstream`:
+    /// kube-controller-manager's own, in virtual time, once `scripts/upstream-virtual` has built
+    /// them; the subject is then `ours` or `upstream`.
+    #[arg(help_heading = "Playing", long, default_value_t, value_name = "CONTROLLERS")]
+    cluster_controllers: ClusterControllers,
+    /// sim: play each case twice and compare every request and answer.
+    #[arg(help_heading = "Playing", long)]
+    check_determinism: bool,
+    /// sim: how many plays `--check-determinism` compares.
+    #[arg(help_heading = "Playing", long, value_name = "N", default_value_t = 2, requires = "check_determinism")]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    check_plays: u32,
+    /// Cases played in parallel [default: number of cores on sim, twice as many elsewhere].
+    ///
+    /// On sim each has a cluster of its own. Elsewhere they are played in namespaces of one
+    /// cluster, beside each other unless a case stops the subject, or holds or breaks what passes
+    /// between it and the server.
+    #[arg(help_heading = "Playing", short = 'j', long, value_name = "N", value_parser = jobs)]
+    jobs: Option<NonZeroUsize>,
+    /// kind: leave the cluster running; the next run uses it.
+    #[arg(help_heading = "Playing", long)]
+    keep: bool,
+}
+
+/// The most parallel plays. Each needs memory, and most need a cluster.
+const MOST_JOBS: usize = 1_000;
+
+/// Parses the number of parallel plays.
+pub(super) fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    let jobs = text.parse().ok().filter(|jobs: &NonZeroUsize| jobs.get() <= MOST_JOBS);
+    jobs.ok_or_else(|| format!("it must be a whole number from 1 to {MOST_JOBS}"))
+}
+
+/// Who runs the pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum PodsArgument {
+    /// The case alone; no kubelet runs them.
+    Held,
+    /// A kubelet; the case holds a readiness gate.
+    Real,
+}
+
+impl PlayArgs {
+    /// The selected cases that apply to the subjects. Notes about the others go to standard error.
+    pub(super) fn choose(&self, selection: &CaseSelection, specs: &[SubjectSpec]) -> Result<Vec<Arc<Case>>, CliError> {
+        let is_external = specs.iter().any(SubjectSpec::is_strange);
+        let default = ControllerSet::default();
+        // Another project's controller is one controller with one profile.
+        let reference = specs.iter().find_map(SubjectSpec::reference);
+        let restarts = Reference::controllers();
+        let of_reference = reference.map(|_| self.controllers.as_ref().unwrap_or(&restarts));
+        let scope = SubjectScope {
+            controllers: of_reference.or_else(|| is_external.then(|| self.controllers.as_ref().unwrap_or(&default))),
+            profile: self.profile.or_else(|| match reference {
+                Some(one) => Some(one.profile()),
+                None => is_external.then(RestartProfile::default),
+            }),
+            specs,
+            takes_options: specs.iter().all(SubjectSpec::takes_restart_options),
+            workload: self.workload.as_ref(),
+            has_deployments: !specs.iter().any(SubjectSpec::may_have_a_workload),
+        };
+        let CaseChoice { cases, notes } = scope.choose(selection.cases()?, |case| selection.names(case));
+        notes.iter().for_each(|line| note!("{line}"));
+        if cases.is_empty() {
+            let names: Vec<_> = specs.iter().map(ToString::to_string).collect();
+            return Err(CliError::NoneLeft(names.join(" and ")));
+        }
+        Ok(cases.into_iter().map(Arc::new).collect())
+    }
+
+    /// Fails if these cases and subjects cannot be played with these arguments.
+    pub(super) fn check(&self, cases: &[Arc<Case>], specs: &[SubjectSpec]) -> Result<(), CliError> {
+        let usage = |why: String| Err(CliError::Usage(why));
+        self.cluster_args.check()?;
+        specs.iter().try_for_each(SubjectSpec::check)?;
+        let site = self.cluster_args.cluster();
+        if self.in_cluster {
+            if !specs.iter().any(|spec| matches!(spec, SubjectSpec::Command(_))) {
+                return usage("--in-cluster is for subjects command:PROGRAM; add one, or leave it out".to_owned());
+            }
+            let mounts = supervise::can_mount(Path::new(ServiceAccount::PATH));
+            mounts.map_err(|error| CliError::Usage(format!("--in-cluster: {error}")))?;
+        }
+        if let Some(workload) = &self.workload
+            && let Some(spec) = specs.iter().find(|spec| !spec.may_have_a_workload())
+        {
+            return usage(format!(
+                "--workload {workload} is for a controller of that kind, which {spec} is not; give it as --subject \
+                 command:PROGRAM"
+            ));
+        }
+        for spec in specs {
+            match spec {
+                SubjectSpec::Deployment(path) if site != SiteName::Kind => {
+                    return Err(SubjectError::Elsewhere(path.clone()).into());
+                }
+                SubjectSpec::Virtual(_) if site != SiteName::Sim => {
+                    return Err(SubjectError::OnlyVirtual(spec.to_string()).into());
+                }
+                _ => {}
+            }
+        }
+        if site == SiteName::Sim && self.cluster_args.k8s_version != cluster::DEFAULT_VERSION {
+            let known = cluster::DEFAULT_VERSION;
+            return usage(format!("sim answers as {known} does; add --cluster control-plane for another version"));
+        }
+        if self.cluster_controllers.are_upstream() && site != SiteName::Sim {
+            let why = format!("--cluster-controllers is for --cluster sim; the controllers of {site} are upstream's");
+            return usage(why);
+        }
+        self.cluster_controllers.check(specs)?;
+        if site == SiteName::Sim {
+            for why in specs.iter().filter_map(SubjectSpec::not_built) {
+                note!("{why}; kube-controller-manager runs as a process until then, over HTTP and in real time");
+            }
+        }
+        let mut environments = BTreeSet::new();
+        for case in cases {
+            let under_test = self.under_test(case);
+            if let Some(lacking) = under_test.first_missing(&case.controllers) {
+                let (path, title) = (&case.path, lacking.title());
+                return usage(format!("{path} judges the {title}; add {lacking} to --controllers, or leave that out"));
+            }
+            specs.iter().try_for_each(|spec| spec.can_bring(under_test))?;
+            environments.insert(under_test);
+        }
+        // Other clusters are created and removed for each set of controllers.
+        if environments.len() > 1 && (site == SiteName::Kubeconfig || self.keep) {
+            let sets = environments.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+            let why = format!(
+                "one cluster cannot leave out {sets} in turn; run the cases of one kind, or give --controllers"
+            );
+            return usage(why);
+        }
+        if self.keep && site != SiteName::Kind {
+            let why = match site {
+                SiteName::Kubeconfig => "--keep is for kind; a cluster of your own is never removed".to_owned(),
+                _ => format!("--keep is for kind; `lockstep cluster up --cluster {site}` leaves one running"),
+            };
+            return usage(why);
+        }
+        if self.pods == Some(PodsArgument::Real) {
+            if site == SiteName::Kubeconfig {
+                let why = "--pods real puts images on a node by its container engine, and on a cluster of your own \
+                           there is none to do it with; leave it out, or use --cluster kind";
+                return usage(why.to_owned());
+            }
+            if site != SiteName::Kind {
+                return usage(format!("--pods real needs a kubelet, and {site} has none; add --cluster kind"));
+            }
+            let bad = cases.iter().find_map(|case| Some((&case.path, case.held_pods_reason()?)));
+            if let Some((path, (line, why))) = bad {
+                return usage(format!("{path}:{line}: {why}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The controllers that subjects bring to a case.
+    fn under_test<'a>(&'a self, case: &'a Case) -> &'a ControllerSet {
+        self.controllers.as_ref().unwrap_or(&case.controllers)
+    }
+
+    /// The cases grouped by the controllers under test, each group with a setup of its own,
+    /// otherwise in order.
+    pub(super) fn by_environment(
+        &self,
+        setup: &Setup,
+        cases: Vec<Arc<Case>>,
+    ) -> Vec<(Setup, ControllerSet, Vec<Arc<Case>>)> {
+        let each = self.by_controllers(cases).into_iter();
+        each.map(|(under_test, cases)| (setup.clone(), under_test, cases)).collect()
+    }
+
+    /// The cases grouped by the controllers under test.
+    pub(super) fn by_controllers(&self, cases: Vec<Arc<Case>>) -> Vec<(ControllerSet, Vec<Arc<Case>>)> {
+        let mut environments: BTreeMap<ControllerSet, Vec<Arc<Case>>> = BTreeMap::new();
+        for case in cases {
+            environments.entry(self.under_test(&case).clone()).or_default().push(case);
+        }
+        environments.into_iter().collect()
+    }
+
+    /// The setup of a run that sends its events to these subscribers.
+    pub(super) fn setup(&self, events: Subscribers) -> Setup {
+        let pods = self.pods.map(|pods| match pods {
+            PodsArgument::Held => PodKind::Held,
+            PodsArgument::Real => PodKind::Real,
+        });
+        let plan = self.cluster_args.plan(self.keep);
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        // On a real cluster a case mostly waits.
+        let usual = if plan.site.name() == SiteName::Sim { cores } else { cores.saturating_mul(PLAYS_PER_CORE) };
+        let lanes = self.jobs.unwrap_or(usual);
+        Setup {
+            source: ClusterSource::Standing,
+            budget: self.budget,
+            most_sub_steps: self.most_sub_steps,
+            pods,
+            profile: self.profile,
+            process: SubjectOptions { in_cluster: self.in_cluster, variables: self.subject_env.clone() },
+            workload: self.workload.clone(),
+            seed: self.seed,
+            plays: if self.check_determinism { self.check_plays } else { 1 },
+            lanes,
+            cluster_controllers: self.cluster_controllers.clone(),
+            interrupt: Interrupt::for_process(),
+            events,
+            ..Setup::new(plan)
+        }
+    }
+}
+
+/// Parses the time that a step may take to settle.
+fn budget(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    match time {
+        Duration::ZERO => Err("nothing settles in no time; use a length such as 20s".to_owned()),
+        time if time > MOST_BUDGET => Err("use a length of at most 24h, such as 20s".to_owned()),
+        time => Ok(time),
+    }
+}
+
+/// Parses the name of an environment variable that is set.
+fn variable(name: &str) -> Result<String, String> {
+    match std::env::var(name) {
+        Ok(_) => Ok(name.to_owned()),
+        Err(error) => Err(format!("{error}; name a variable of the environment, without its value")),
+    }
+}
+
+/// The default number of parallel plays per core on a real cluster.
+const PLAYS_PER_CORE: NonZeroUsize = NonZeroUsize::new(2).expect("two is not zero");
+
+/// The longest time that a step may take to settle.
+const MOST_BUDGET: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Run `work`, and drop it when this process is interrupted.
+pub(super) async fn unless_interrupted<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    Interrupt::for_process().unless(work).await.unwrap_or_else(|cause| Err(CliError::Interrupted(cause)))
+}
