@@ -13,6 +13,7 @@ use super::analysis::RecordingAnalysis;
 use super::compare::{BothIdle, Difference, TimelineComparison, TimelineLocation, compare, compare_live};
 use super::evidence::{LocatedTrouble, RunEvidence};
 use super::judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
+use super::overrun::with_overrun;
 use crate::case::Case;
 use crate::outcome::Verdict;
 use crate::recording::{Blame, Recording, SubjectKind, Trouble};
@@ -24,6 +25,16 @@ use crate::versions::{as_reported_by, is_overlay, wording_of};
 /// there are neither.
 #[must_use]
 pub fn judge(case: &Arc<Case>, recording: &Recording, golden: Option<&GoldenOutcomes>) -> Judgement {
+    let judgement = judge_as_recorded(case, recording, golden);
+    if judgement.verdict == Verdict::NonConformant
+        && let Some(recording) = with_overrun(case, recording)
+    {
+        return judge_as_recorded(case, &recording, golden);
+    }
+    judgement
+}
+
+fn judge_as_recorded(case: &Arc<Case>, recording: &Recording, golden: Option<&GoldenOutcomes>) -> Judgement {
     let account = RecordingAnalysis::of(case, recording);
     let Some(golden) = golden else { return judge_against_golden(case, &account, None) };
     if golden.count() == 1 || case.expectation != Expectation::Outcomes {
@@ -95,7 +106,18 @@ fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golde
 /// differently. Steps after a failure of the other run's test environment are not compared.
 #[must_use]
 pub fn judge_live(case: &Arc<Case>, recording: &Recording, other: &Recording) -> Judgement {
-    judge_against_run(case, RecordingAnalysis::of(case, recording), RecordingAnalysis::of(case, other))
+    let judge = |recording, other| {
+        judge_against_run(case, RecordingAnalysis::of(case, recording), RecordingAnalysis::of(case, other))
+    };
+    let judgement = judge(recording, other);
+    if judgement.verdict == Verdict::NonConformant {
+        let overruns = [with_overrun(case, recording), with_overrun(case, other)];
+        if let [Some(_), _] | [_, Some(_)] = overruns {
+            let [first, second] = &overruns;
+            return judge(first.as_ref().unwrap_or(recording), second.as_ref().unwrap_or(other));
+        }
+    }
+    judgement
 }
 
 /// Judges the recording of a live cluster by a run of another controller (`replayed`) with the case

@@ -11,6 +11,7 @@
 //! * `analysis` reads a recording, once; `evidence` finds trouble, and whose fault it is.
 //! * `version_change` compares runs of two versions of upstream.
 //! * `outcomes` is for cases in which upstream itself has several outcomes.
+//! * `overrun` finds timers that expired because the test environment was slow.
 //! * `judge` combines all of these; `fault_outcome` compares a run with a fault with one without.
 //!
 //! Pure: a stored recording can be judged again, offline, with the same result.
@@ -23,6 +24,7 @@ mod fault_outcome;
 mod judge;
 mod judgement;
 mod outcomes;
+mod overrun;
 mod version_change;
 
 pub use agree::{Disagreement, agree};

@@ -1,6 +1,7 @@
 //! Tests verdicts on recordings: whose fault, and where; `sameness` tests whether two timelines are
 //! the same.
 
+mod overrun;
 mod sameness;
 
 use rstest::rstest;
