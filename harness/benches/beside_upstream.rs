@@ -29,10 +29,10 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
-use lockstep::clock;
-use lockstep::cluster::{self, Cluster, ClusterPlan, DEFAULT_VERSION};
-use lockstep::observe::namespace::{make_namespace, remove_namespace};
-use lockstep::supervise::{Child, ProcessSpec, Supervisor};
+use lockstep_cluster::supervise::{Child, ProcessSpec, Supervisor};
+use lockstep_cluster::{self as cluster, Cluster, ClusterPlan, DEFAULT_VERSION};
+use lockstep_runner::observe::namespace::{make_namespace, remove_namespace};
+use lockstep_support::clock;
 use process::{Usage, controller, usage};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -58,7 +58,7 @@ const MANIFESTS: &str = "1000 3000";
 const PATIENCE: Duration = Duration::from_secs(280);
 
 fn main() -> Outcome<()> {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run())
 }
 

@@ -13,12 +13,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockstep::case;
-use lockstep::clock;
-use lockstep::recording::RecordingEntry;
-use lockstep::runner::{Simulation, simulate};
-use lockstep::subject::SubjectSpec;
-use lockstep::verdict;
+use lockstep_case as case;
+use lockstep_recording::RecordingEntry;
+use lockstep_runner::{Simulation, simulate};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::clock;
+use lockstep_verdict as verdict;
 
 /// Replicas of one Deployment.
 const REPLICAS: [u32; 8] = [50, 100, 200, 400, 1_000, 2_000, 5_000, 10_000];

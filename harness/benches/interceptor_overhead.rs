@@ -10,11 +10,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockstep::case;
-use lockstep::clock;
-use lockstep::cluster::{self, ClusterPlan, DEFAULT_VERSION};
-use lockstep::recording::RecordingEntry;
-use lockstep::runner::{Environment, Session, SessionOptions};
+use lockstep_case as case;
+use lockstep_cluster::{self as cluster, ClusterPlan, DEFAULT_VERSION};
+use lockstep_recording::RecordingEntry;
+use lockstep_runner::{Environment, Session, SessionOptions};
+use lockstep_support::clock;
 
 const CASE: &str = "../cases/rolling/quarter-on-ten.yaml";
 /// The number of rounds, alternating between the sides.
@@ -25,7 +25,7 @@ const PLAYS: u32 = 5;
 const BUDGET: Duration = Duration::from_secs(90);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     run()
 }
 

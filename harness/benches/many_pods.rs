@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use kube::api::{Api, Patch, PatchParams, PostParams};
-use lockstep::clock;
-use lockstep::cluster::{self, Cluster, ClusterPlan, DEFAULT_VERSION};
-use lockstep::observe::namespace::make_namespace;
-use lockstep::supervise::{ProcessSpec, Supervisor};
+use lockstep_cluster::supervise::{ProcessSpec, Supervisor};
+use lockstep_cluster::{self as cluster, Cluster, ClusterPlan, DEFAULT_VERSION};
+use lockstep_runner::observe::namespace::make_namespace;
+use lockstep_support::clock;
 use process::{Usage, controller, usage};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ const PODS: i32 = 5000;
 const PATIENCE: Duration = Duration::from_secs(280);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     run()
 }
 

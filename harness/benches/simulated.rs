@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockstep::case::{self, Case};
-use lockstep::clock;
-use lockstep::golden::GoldenTimelines;
-use lockstep::runner::{Simulation, simulate};
-use lockstep::subject::SubjectSpec;
-use lockstep::verdict::{self, Verdict};
+use lockstep_case::{self as case, Case};
+use lockstep_runner::{Simulation, simulate};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::clock;
+use lockstep_verdict::golden::GoldenTimelines;
+use lockstep_verdict::{self as verdict, Verdict};
 
 const ROUNDS: u32 = 5;
 const BUDGET: Duration = Duration::from_secs(20);

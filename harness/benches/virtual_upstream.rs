@@ -15,14 +15,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockstep::case::{self, Case};
-use lockstep::clock;
-use lockstep::cluster::{ClusterPlan, DEFAULT_VERSION, Site};
-use lockstep::controllers::{Controller, ControllerSet};
-use lockstep::golden::GoldenTimelines;
-use lockstep::run::{CompletedPlay, PlayError, PlayPlan, Setup};
-use lockstep::subject::SubjectSpec;
-use lockstep::verdict::{self, Verdict};
+use lockstep_case::{self as case, Case};
+use lockstep_cluster::{ClusterPlan, DEFAULT_VERSION, Site};
+use lockstep_recording::controllers::{Controller, ControllerSet};
+use lockstep_runner::run::{CompletedPlay, PlayError, PlayPlan, Setup};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::clock;
+use lockstep_verdict::golden::GoldenTimelines;
+use lockstep_verdict::{self as verdict, Verdict};
 
 /// As a process only every 20th case is played.
 const PROCESS_EVERY: usize = 20;
@@ -31,7 +31,7 @@ const PROCESS_EVERY: usize = 20;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::set_current_dir(root)?;
     let cases = cases()?;

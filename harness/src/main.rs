@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use include_dir::{Dir, include_dir};
 use lockstep::cli::{Cli, CliError};
-use lockstep::collection;
-use lockstep::outcome::InterruptCause;
-use lockstep::sanitize;
-use lockstep::subject::SUBJECT_TARGET;
-use lockstep::supervise::{Interrupt, interrupt};
+use lockstep_cluster::supervise::{Interrupt, interrupt};
+use lockstep_subject::SUBJECT_TARGET;
+use lockstep_support::outcome::InterruptCause;
+use lockstep_support::{collection, sanitize};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -25,7 +24,7 @@ static COLLECTION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cases");
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     // A subject in this process logs the faults that a case injects, which is not worth showing by
     // default. LOCKSTEP_LOG=warn shows it.
     let quiet = || format!("warn,kube_client=off,{SUBJECT_TARGET}=off").into();

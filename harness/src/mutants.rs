@@ -9,21 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use lockstep_subject::Mutant;
+use lockstep_support::outcome::Verdict;
 use serde::Deserialize;
-
-use crate::controllers::Controller;
-use crate::outcome::Verdict;
-
-/// A controller with one rule changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mutant {
-    /// The name.
-    pub name: String,
-    /// The controller whose rule is changed.
-    pub controller: Controller,
-    /// What it does differently, worded to follow "it".
-    pub behaviour: String,
-}
 
 /// Mutants that may survive and cases that may kill none, each with the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -119,8 +107,10 @@ fn killing_cases(outcomes: &[(String, Verdict)]) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use lockstep_recording::controllers::Controller;
+    use lockstep_support::outcome::Verdict::{Conformant, Inconclusive, NonConformant};
+
     use super::*;
-    use crate::outcome::Verdict::{Conformant, Inconclusive, NonConformant};
 
     fn mutant(name: &str) -> Mutant {
         Mutant { name: name.to_owned(), controller: Controller::Deployment, behaviour: "waits for nothing".to_owned() }

@@ -18,19 +18,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use lockstep_case::{self as case, Case, CaseError};
+use lockstep_cluster::{SiteName, shared};
+use lockstep_recording::Recording;
+use lockstep_recording::controllers::Controller;
+use lockstep_report::{self as report, RerunCommands};
+use lockstep_runner::run::{ClusterSource, CompletedPlay, PlayError, PlayPlan, Setup};
+use lockstep_runner::{Simulation, simulate};
+use lockstep_subject::{Reference, SubjectSpec};
+use lockstep_support::outcome::RunOutcome;
+use lockstep_verdict::golden::GoldenTimelines;
+use lockstep_verdict::{self as verdict, Verdict};
 use serde::Deserialize;
-
-use crate::case::{self, Case, CaseError};
-use crate::cluster::{SiteName, shared};
-use crate::controllers::Controller;
-use crate::golden::GoldenTimelines;
-use crate::outcome::RunOutcome;
-use crate::recording::Recording;
-use crate::report::{self, RerunCommands};
-use crate::run::{ClusterSource, CompletedPlay, PlayError, PlayPlan, Setup};
-use crate::runner::{Simulation, simulate};
-use crate::subject::{Reference, SubjectSpec};
-use crate::verdict::{self, Verdict};
 
 /// The subjects to judge: upstream and ours on every case, other projects' controllers on the cases
 /// of their restart profile, on the simulated cluster only.
@@ -202,7 +201,7 @@ impl CaseTrial {
     fn play_and_judge(&self) -> Result<TrialResult, String> {
         let golden = GoldenTimelines::load(&self.case).map_err(|error| error.to_string())?;
         let spec: SubjectSpec =
-            self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
+            self.subject.parse().map_err(|error: lockstep_subject::SubjectError| error.to_string())?;
         if self.site == SiteName::Sim {
             let simulation = Simulation::new(self.case.controllers.clone(), BUDGET);
             let recording = simulate(&self.case, &spec, &simulation).map_err(|error| error.to_string())?;

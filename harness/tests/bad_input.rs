@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lockstep::case::{self, Case, CaseError};
-use lockstep::clock;
+use lockstep_case::{self as case, Case, CaseError};
+use lockstep_support::clock;
 
 /// The number of files may grow, but not shrink.
 const MIN_FILES: usize = 211;

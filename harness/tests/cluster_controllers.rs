@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::case::{self, Case};
-use lockstep::controllers::ControllerSet;
-use lockstep::golden::GoldenTimelines;
-use lockstep::recording::{Recording, RecordingEntry};
-use lockstep::report;
-use lockstep::runner::{Simulation, simulate};
-use lockstep::subject::virtual_time::{PROGRAM, ProgramPool, available};
-use lockstep::subject::{ClusterControllers, SubjectSpec};
-use lockstep::verdict::{self, Verdict};
+use lockstep_case::{self as case, Case};
+use lockstep_recording::controllers::ControllerSet;
+use lockstep_recording::{Recording, RecordingEntry};
+use lockstep_report as report;
+use lockstep_runner::{Simulation, simulate};
+use lockstep_subject::virtual_time::{PROGRAM, ProgramPool, available};
+use lockstep_subject::{ClusterControllers, SubjectSpec};
+use lockstep_verdict::golden::GoldenTimelines;
+use lockstep_verdict::{self as verdict, Verdict};
 
 type Outcome = Result<(), Failed>;
 
@@ -30,7 +30,7 @@ const TAG: &str = "cross-section";
 const REPEATED: [&str; 3] = ["delete/foreground", "recreate/three", "kill-order/ready-time"];
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let not_built = available(None).is_err();
     let mut trials = vec![
         trial("exited_controller_is_not_the_subjects_failure", false, ends),

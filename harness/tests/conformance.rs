@@ -11,7 +11,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::trials::{TrialFilter, Trials};
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let arguments = Arguments::from_args();
     // So that failures name `cases/area/name.yaml`, as everywhere else.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -12,9 +12,8 @@ use std::time::Duration;
 
 use kube::Client;
 use libtest_mimic::{Arguments, Failed};
-use lockstep::cluster::containers::{ImageOptions, available};
-use lockstep::cluster::{Cluster, ClusterPlan, DEFAULT_VERSION, Handover, Site, boot};
-
+use lockstep_cluster::containers::{ImageOptions, available};
+use lockstep_cluster::{Cluster, ClusterPlan, DEFAULT_VERSION, Handover, Site, boot};
 use roles::{
     Outcome, Process, alive, check, command_in_role, play_if_asked, processes, read_cluster, shared_by_trials, start,
     trial, until, until_removed,
@@ -24,7 +23,7 @@ use roles::{
 const ETCD: &str = "registry.k8s.io/etcd:3.6.8-0";
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     if let Some(played) = play_if_asked(plan) {
         return played;
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use lockstep::capture::anonymous;
-use lockstep::recording::Recording;
+use lockstep_live::capture::anonymous;
+use lockstep_recording::Recording;
 use rstest::rstest;
 
 /// Runs `lockstep` in the repository; returns its output and exit code.

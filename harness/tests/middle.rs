@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::case::{self, Case};
-use lockstep::clock;
-use lockstep::cluster::{self, shared};
-use lockstep::report;
-use lockstep::runner::{Environment, EnvironmentError, Session, SessionOptions};
-use lockstep::subject::SubjectSpec;
-use lockstep::verdict::{self, FindingKind, Judgement, Verdict};
+use lockstep_case::{self as case, Case};
+use lockstep_cluster::{self as cluster, shared};
+use lockstep_report as report;
+use lockstep_runner::{Environment, EnvironmentError, Session, SessionOptions};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::clock;
+use lockstep_verdict::{self as verdict, FindingKind, Judgement, Verdict};
 
 /// The budget of one settling, and of a whole case that exceeds it, including the time that a
 /// subject may take to start.
@@ -24,7 +24,7 @@ const BUDGET: Duration = Duration::from_secs(6);
 const IN_ALL: Duration = Duration::from_secs(60 + 60);
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let arguments = Arguments::from_args();
     let unavailable = cluster::available(cluster::DEFAULT_VERSION).is_err();
     let trial = |name: &str, test: fn() -> Result<(), String>| {

@@ -16,10 +16,10 @@ use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt};
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::clock;
-use lockstep::cluster::existing::{self, KubeconfigOptions};
-use lockstep::cluster::{Cluster, ClusterError, ClusterPlan, DEFAULT_VERSION, Site, available, boot};
-use lockstep::observe::namespace::make_namespace;
+use lockstep_cluster::existing::{self, KubeconfigOptions};
+use lockstep_cluster::{Cluster, ClusterError, ClusterPlan, DEFAULT_VERSION, Site, available, boot};
+use lockstep_runner::observe::namespace::make_namespace;
+use lockstep_support::clock;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ const OURS: &str = "app.kubernetes.io/managed-by";
 const HOME: &str = "lockstep-environment";
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let ignored = available(DEFAULT_VERSION).is_err();
     let trials = vec![
         trial("session_confines_the_subject_and_leaves_nothing", ignored, stay),

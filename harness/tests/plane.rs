@@ -19,23 +19,22 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Resource};
 use libtest_mimic::{Arguments, Failed};
-use lockstep::clock;
-use lockstep::cluster::shared::{SharedRun, obtain, obtain_in, release};
-use lockstep::cluster::{
+use lockstep_cluster::shared::{SharedRun, obtain, obtain_in, release};
+use lockstep_cluster::supervise::ProcessId;
+use lockstep_cluster::{
     Cluster, ClusterError, ClusterPlan, DEFAULT_VERSION, Handover, PersistentCluster, available, boot,
 };
-use lockstep::intercept::{Interceptor, Verb};
-use lockstep::supervise::ProcessId;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-
+use lockstep_intercept::{Interceptor, Verb};
+use lockstep_support::clock;
 use roles::{
     Outcome, alive, block_on, check, command_in_role, play_if_asked, processes, read_cluster, run, runner,
     shared_by_trials, start, trial, until, until_removed,
 };
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     if let Some(played) = play_if_asked(plan) {
         return played;
     }

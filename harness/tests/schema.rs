@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use lockstep::case;
+use lockstep_case as case;
 use serde_json::Value;
 
 /// Bad files that are valid by the schema: the error depends on other steps or on the meaning of a

@@ -16,15 +16,15 @@ use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::case::{self, Case};
-use lockstep::cluster::{self, Cluster, ClusterPlan, Site};
-use lockstep::golden::GoldenTimelines;
-use lockstep::recording::{Recording, RecordingEntry};
-use lockstep::report;
-use lockstep::run::{self, CompletedPlay, PlayError, Setup};
-use lockstep::runner::{Environment, Executor, Session, SessionOptions};
-use lockstep::subject::SubjectSpec;
-use lockstep::verdict::{self, Verdict};
+use lockstep_case::{self as case, Case};
+use lockstep_cluster::{self as cluster, Cluster, ClusterPlan, Site};
+use lockstep_recording::{Recording, RecordingEntry};
+use lockstep_report as report;
+use lockstep_runner::run::{self, CompletedPlay, PlayError, Setup};
+use lockstep_runner::{Environment, Executor, Session, SessionOptions};
+use lockstep_subject::SubjectSpec;
+use lockstep_verdict::golden::GoldenTimelines;
+use lockstep_verdict::{self as verdict, Verdict};
 
 /// Cases that check whether a client's lists, watches and writes work. `scripts/subjects` plays
 /// many more.
@@ -34,7 +34,7 @@ const CROSS_SECTION: [&str; 5] =
 type Checked = Result<(), Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let arguments = Arguments::from_args();
     let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let trial = |name: &str, test: fn(tokio::runtime::Runtime) -> Checked| {

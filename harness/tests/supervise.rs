@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::clock;
-use lockstep::supervise::{self, DetachOptions, Exit, ProcessId, ProcessSpec, SuperviseError, Supervisor};
+use lockstep_cluster::supervise::{self, DetachOptions, Exit, ProcessId, ProcessSpec, SuperviseError, Supervisor};
+use lockstep_support::clock;
 use rustix::process::{Pid, Signal};
 
 /// The environment variable that makes this executable a harness that waits to be killed.
@@ -22,7 +22,7 @@ const LAST: &str = "LOCKSTEP_TEST_LAST";
 type Outcome = Result<(), Failed>;
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     if let Some(dir) = std::env::var_os(VICTIM) {
         victim(Path::new(&dir));
     }

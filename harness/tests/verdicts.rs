@@ -10,18 +10,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::case;
-use lockstep::cluster::{self, ClusterPlan, shared};
-use lockstep::observe::ObserveError;
-use lockstep::report;
-use lockstep::runner::{Environment, EnvironmentError, Session, SessionOptions};
-use lockstep::subject::SubjectSpec;
-use lockstep::supervise::{ProcessSpec as Program, Supervisor};
-use lockstep::timeline::Timeline;
-use lockstep::verdict::{self, Judgement, Verdict};
+use lockstep_case as case;
+use lockstep_cluster::supervise::{ProcessSpec as Program, Supervisor};
+use lockstep_cluster::{self as cluster, ClusterPlan, shared};
+use lockstep_report as report;
+use lockstep_runner::observe::ObserveError;
+use lockstep_runner::{Environment, EnvironmentError, Session, SessionOptions};
+use lockstep_subject::SubjectSpec;
+use lockstep_timeline::Timeline;
+use lockstep_verdict::{self as verdict, Judgement, Verdict};
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let arguments = Arguments::from_args();
     let unavailable = cluster::available(cluster::DEFAULT_VERSION).is_err();
     let trial = |name: &str, test: fn() -> Result<(), String>| {
@@ -68,7 +68,7 @@ fn mutant(name: &str) -> Result<SubjectSpec, String> {
     }
     format!("command:{} {name}", built.display())
         .parse()
-        .map_err(|error: lockstep::subject::SubjectError| error.to_string())
+        .map_err(|error: lockstep_subject::SubjectError| error.to_string())
 }
 
 fn options() -> SessionOptions {

@@ -21,7 +21,7 @@ use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use kube_apiserver_sim::{ApiServer, ControllerMode, ListenHandle, ListenOptions};
-use lockstep::clock;
+use lockstep_support::clock;
 use rollout_controller::deployment::DeploymentAction;
 use rollout_controller::{ControllerName, DeploymentPlan, ObservedDeployment, Planner, Settings, plan};
 use rustix::process::{Pid, Signal, kill_process};

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::cluster;
+use lockstep_cluster as cluster;
 
 const VERSION: &str = "v1.9.0";
 const PROGRAM: &str = "rollouts-controller";

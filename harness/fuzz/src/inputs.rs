@@ -8,10 +8,13 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use kube_apiserver_sim::{ApiServer, ControllerMode};
-use lockstep::campaign::{self, ResultLine, Results};
-use lockstep::recording::Recording;
-use lockstep::report::{self, PlaySummary, PlayTally, RerunCommands};
-use lockstep::{audit as audit_log, capture, case as cases, infer, inspect, verdict};
+use lockstep_case as cases;
+use lockstep_live::{audit as audit_log, capture};
+use lockstep_recording::Recording;
+use lockstep_report::campaign::{self, ResultLine, Results};
+use lockstep_report::{self as report, PlaySummary, PlayTally, RerunCommands, inspect};
+use lockstep_search::infer;
+use lockstep_verdict as verdict;
 use ratatui::layout::Size;
 use rollout_controller::restart::{
     self, ConfigKind, ConfigName, ConfigRef, ConfigState, WorkloadFacts, WorkloadKind, reloader,

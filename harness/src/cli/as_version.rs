@@ -1,6 +1,6 @@
 //! `--as VERSION`: the version of upstream that subjects are compared with.
 
-use crate::versions::{Minor, RECORDED_RANGE};
+use lockstep_timeline::versions::{Minor, RECORDED_RANGE};
 
 /// The version of upstream to compare with.
 #[derive(Debug, Clone, Copy, clap::Args)]

@@ -14,26 +14,25 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lockstep_case::Case;
+use lockstep_case::rules::Expectation;
+use lockstep_cluster::SiteName;
+use lockstep_recording::Recording;
+use lockstep_recording::controllers::{Controller, ControllerSet};
+use lockstep_report as report;
+use lockstep_runner::run::{ClusterSource, CompletedPlay, FileError, PlayPlan, PlayRound, Setup, Subscribers};
+use lockstep_subject::{Reference, SubjectSpec};
+use lockstep_support::collection;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_timeline::versions::Minor;
+use lockstep_timeline::{GoldenOutcomes, Provenance, Timeline};
+use lockstep_verdict::{self as verdict, FindingKind, Judgement, Verdict, VerdictFinding, golden};
+
 use super::out::{note, say};
 use super::play_args::PlayArgs;
-use super::reporter::NotesReporter;
-use super::reporter::colour;
+use super::reporter::{NotesReporter, colour};
 use super::select::{CaseSelection, load_golden};
 use super::{CliError, bless_outcomes, preview};
-use crate::case::Case;
-use crate::cluster::SiteName;
-use crate::collection;
-use crate::controllers::{Controller, ControllerSet};
-use crate::golden;
-use crate::outcome::RunOutcome;
-use crate::recording::Recording;
-use crate::report;
-use crate::rules::Expectation;
-use crate::run::{ClusterSource, CompletedPlay, FileError, PlayPlan, PlayRound, Setup, Subscribers};
-use crate::subject::{Reference, SubjectSpec};
-use crate::timeline::{GoldenOutcomes, Provenance, Timeline};
-use crate::verdict::{self, FindingKind, Judgement, Verdict, VerdictFinding};
-use crate::versions::Minor;
 
 /// How often each boot plays every case. The last play of the last boot is under load.
 const BOOTS: [u32; 2] = [2, 3];

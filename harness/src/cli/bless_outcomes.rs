@@ -5,15 +5,16 @@
 
 use std::path::Path;
 
+use lockstep_case::Case;
+use lockstep_report as report;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_timeline::{GoldenOutcomes, Provenance, Timeline};
+use lockstep_verdict as verdict;
+use lockstep_verdict::golden;
+
 use super::CliError;
 use super::out::say;
 use super::reporter::colour;
-use crate::case::Case;
-use crate::golden;
-use crate::outcome::RunOutcome;
-use crate::report;
-use crate::timeline::{GoldenOutcomes, Provenance, Timeline};
-use crate::verdict;
 
 /// How many times more recordings a case with several outcomes needs.
 pub(super) const RECORDINGS_FACTOR: usize = 4;

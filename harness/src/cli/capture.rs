@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_live::capture::{CaptureOptions, anonymous, capture, connect};
+use lockstep_support::outcome::RunOutcome;
+
 use super::out::note;
 use super::recording_files::write;
 use super::{CliError, output_paths};
-use crate::capture::{CaptureOptions, anonymous, capture, connect};
-use crate::outcome::RunOutcome;
-use crate::supervise::Interrupt;
 
 /// Record a Deployment of a live cluster, its ReplicaSets, pods and Events. Reads only.
 #[derive(Debug, clap::Args)]

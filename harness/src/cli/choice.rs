@@ -7,12 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::case::filter::labels;
-use crate::case::model::{DeclaredChange, Step};
-use crate::case::{Case, RestartProfile};
-use crate::controllers::{Controller, ControllerSet};
-use crate::subject::SubjectSpec;
-use crate::workload::Workload;
+use lockstep_case::filter::labels;
+use lockstep_case::model::{DeclaredChange, Step};
+use lockstep_case::{Case, RestartProfile};
+use lockstep_recording::controllers::{Controller, ControllerSet};
+use lockstep_subject::SubjectSpec;
+use lockstep_workload::Workload;
 
 /// What a subject can be judged on, as its user declares.
 #[derive(Debug)]
@@ -191,8 +191,9 @@ fn describe_exclusion(case: &Case, why: ExclusionReason) -> String {
 
 #[cfg(test)]
 mod tests {
+    use lockstep_case as case;
+
     use super::*;
-    use crate::case;
 
     fn a_case(name: &str, more: &str) -> Case {
         let text = format!(

@@ -1,16 +1,16 @@
 //! `lockstep cluster up|down`: a cluster that keeps running, for kubectl and for later runs.
 
 use clap::Subcommand;
+use lockstep_cluster::{self as cluster, PersistentCluster, Site, SiteName, existing, kind};
+use lockstep_runner::EnvironmentError;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::shell::quote;
 
 use super::CliError;
 use super::cluster_args::ClusterArgs;
 use super::out::{note, say};
 use super::play_args::unless_interrupted;
 use super::rerun_command::CommandLine;
-use crate::cluster::{self, PersistentCluster, Site, SiteName, existing, kind};
-use crate::outcome::RunOutcome;
-use crate::runner::EnvironmentError;
-use crate::shell::quote;
 
 /// A cluster of one's own.
 #[derive(Debug, clap::Args)]

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lockstep_cluster::{self as cluster, ClusterPlan, Site, SiteName, containers, kind};
+use lockstep_support::shell::quote;
 
 use super::CliError;
 use super::kubeconfig_args::KubeconfigArgs;
-use crate::cluster::{self, ClusterPlan, Site, SiteName, containers, kind};
-use crate::shell::quote;
 
 /// The arguments that select and configure a cluster.
 #[derive(Debug, Clone, clap::Args)]

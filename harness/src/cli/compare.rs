@@ -3,23 +3,24 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use lockstep_case::Case;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_recording::Recording;
+use lockstep_report::RerunCommands;
+use lockstep_runner::Executor;
+use lockstep_runner::run::{JudgedPlay, PlayPlan, RunEvent, Setup, Subscribers};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::clock;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::shell::quote;
+use lockstep_verdict::{self as verdict, Judgement};
+
 use super::play_args::PlayArgs;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
 use super::rerun_command::CommandLine;
 use super::run::OMITTED_FROM_RERUN;
 use super::select::{CaseSelection, load_golden};
 use super::{CliError, output_paths, record};
-use crate::case::Case;
-use crate::clock;
-use crate::outcome::RunOutcome;
-use crate::recording::Recording;
-use crate::report::RerunCommands;
-use crate::run::{JudgedPlay, PlayPlan, RunEvent, Setup, Subscribers};
-use crate::runner::Executor;
-use crate::shell::quote;
-use crate::subject::SubjectSpec;
-use crate::supervise::Interrupt;
-use crate::verdict::{self, Judgement};
 
 /// Run the cases live on two controllers and compare what they did.
 #[derive(Debug, clap::Args)]

@@ -2,9 +2,9 @@
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use lockstep_support::outcome::RunOutcome;
 
 use super::{Cli, CliError, out};
-use crate::outcome::RunOutcome;
 
 /// Print completions for a shell: `source <(lockstep completions bash)`.
 #[derive(Debug, clap::Args)]

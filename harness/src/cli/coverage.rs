@@ -4,14 +4,14 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::CliError;
+use lockstep_case::coverage::{self, FILE, RequirementEntry};
+use lockstep_case::{self as case, Case};
+use lockstep_runner::run::FileError;
+use lockstep_support::collection;
+use lockstep_support::outcome::RunOutcome;
+
 use super::out::{self, say};
-use super::select;
-use crate::case::{self, Case};
-use crate::collection;
-use crate::coverage::{self, FILE, RequirementEntry};
-use crate::outcome::RunOutcome;
-use crate::run::FileError;
+use super::{CliError, select};
 
 /// Show which requirement is pinned by which cases and tests, and fail where one is pinned by
 /// nothing or a case pins none.

@@ -1,9 +1,10 @@
 //! `lockstep doctor`: which clusters can run on this machine, and what the others need.
 
+use lockstep_cluster::{SiteName, shared};
+use lockstep_support::outcome::RunOutcome;
+
 use super::CliError;
 use super::out::say;
-use crate::cluster::{SiteName, shared};
-use crate::outcome::RunOutcome;
 
 /// Say which clusters can run here, and what the others lack; starts nothing.
 #[derive(Debug, clap::Args)]

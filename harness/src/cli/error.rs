@@ -1,17 +1,18 @@
 //! The errors of commands, and their exit codes.
 
-use crate::audit::AuditError;
-use crate::campaign::{MergeError, ResultsError};
-use crate::capture::CaptureError;
-use crate::case::CaseError;
-use crate::cluster::{ClusterError, kind::KindError};
-use crate::golden::GoldenError;
-use crate::infer::InferError;
-use crate::monitor::WatchError;
-use crate::outcome::{InterruptCause, RunOutcome};
-use crate::run::{FileError, PlayError};
-use crate::runner::EnvironmentError;
-use crate::subject::SubjectError;
+use lockstep_case::CaseError;
+use lockstep_cluster::ClusterError;
+use lockstep_cluster::kind::KindError;
+use lockstep_live::audit::AuditError;
+use lockstep_live::capture::CaptureError;
+use lockstep_live::monitor::WatchError;
+use lockstep_report::campaign::{MergeError, ResultsError};
+use lockstep_runner::EnvironmentError;
+use lockstep_runner::run::{FileError, PlayError};
+use lockstep_search::infer::InferError;
+use lockstep_subject::SubjectError;
+use lockstep_support::outcome::{InterruptCause, RunOutcome};
+use lockstep_verdict::golden::GoldenError;
 
 /// Why a command fails.
 #[derive(Debug, thiserror::Error)]

@@ -4,26 +4,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Parser as _;
+use lockstep_case::{self as case, Case};
+use lockstep_cluster::DEFAULT_VERSION;
+use lockstep_report::{self as report, ExplainedTimeline};
+use lockstep_runner::run::FileError;
+use lockstep_subject::SubjectSpec;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_timeline::versions::Minor;
+use lockstep_timeline::{GoldenOutcomes, Timeline, legend};
+use lockstep_verdict as verdict;
+use lockstep_verdict::golden::GoldenTimelines;
 
-use super::CliError;
 use super::bless::unusable_reason;
 use super::coverage::RequirementTables;
 use super::out::{self, say};
-use super::output_paths;
 use super::play_args::PlayArgs;
 use super::preview::record_cases;
 use super::reporter::colour;
-use super::select;
-use crate::case::{self, Case};
-use crate::cluster::DEFAULT_VERSION;
-use crate::golden::GoldenTimelines;
-use crate::outcome::RunOutcome;
-use crate::report::{self, ExplainedTimeline};
-use crate::run::FileError;
-use crate::subject::SubjectSpec;
-use crate::timeline::{GoldenOutcomes, Timeline, legend};
-use crate::verdict;
-use crate::versions::Minor;
+use super::{CliError, output_paths, select};
 
 /// Explain a case step by step: what happens, what upstream does, and why.
 #[derive(Debug, clap::Args)]

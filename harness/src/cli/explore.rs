@@ -6,6 +6,21 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lockstep_case::{self as case, Case};
+use lockstep_cluster::SiteName;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_recording::{FileName, Recording, RecordingEntry, secret};
+use lockstep_report::campaign::{self, Item, digest_of};
+use lockstep_runner::Executor;
+use lockstep_runner::run::{PlayPlan, Setup, Subscribers};
+use lockstep_search::explore::{Delay, OrderResult, OrderSearch, OutcomeClass, Outcomes, states, text};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::clock;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::shell::quote;
+use lockstep_timeline::Timeline;
+use lockstep_verdict::{FindingKind, Verdict, judge};
+
 use super::out::{note, say};
 use super::play_args::PlayArgs;
 use super::reporter::{self, NotesReporter};
@@ -13,21 +28,6 @@ use super::rerun_command::CommandLine;
 use super::select::{CaseSelection, load_golden};
 use super::sharding::Sharding;
 use super::{CliError, output_paths};
-use crate::campaign::{self, Item, digest_of};
-use crate::case::{self, Case};
-use crate::clock;
-use crate::cluster::SiteName;
-use crate::explore::{Delay, OrderResult, OrderSearch, OutcomeClass, Outcomes, states, text};
-use crate::outcome::RunOutcome;
-use crate::recording::{FileName, Recording, RecordingEntry};
-use crate::run::{PlayPlan, Setup, Subscribers};
-use crate::runner::Executor;
-use crate::secret;
-use crate::shell::quote;
-use crate::subject::SubjectSpec;
-use crate::supervise::Interrupt;
-use crate::timeline::Timeline;
-use crate::verdict::{FindingKind, Verdict, judge};
 
 /// How many orders are played before their outcomes are evaluated.
 const BATCH: usize = 64;
@@ -246,12 +246,12 @@ fn list_outcomes(
     let (golden, mut lines) = (load_golden(case)?, Vec::new());
     let kinds = outcomes.classes();
     for (number, kind) in (1..).zip(kinds) {
-        let goldens = golden.for_server(crate::cluster::DEFAULT_VERSION);
+        let goldens = golden.for_server(lockstep_cluster::DEFAULT_VERSION);
         let is_golden = goldens.is_some_and(|golden| golden.outcomes().any(|timeline| kind.is_as(timeline)));
         let mark = if is_golden { ", as upstream's golden timeline" } else { "" };
         lines.push(format!("  {number}  {} {}{mark}", kind.orders, if kind.orders == 1 { "order" } else { "orders" }));
         if let Some(difference) = kinds.first().and_then(|first| kind.differs_from(first)) {
-            let line = |line: Option<&crate::timeline::TimelineLine>| {
+            let line = |line: Option<&lockstep_timeline::TimelineLine>| {
                 line.map_or_else(|| "nothing".to_owned(), |line| line.to_string().trim().to_owned())
             };
             let (done, instead_of) = (line(difference.actual_line()), line(difference.expected_line()));

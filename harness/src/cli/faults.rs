@@ -9,6 +9,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use lockstep_case::{self as case, Case};
+use lockstep_cluster::SiteName;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_recording::controllers::Controller;
+use lockstep_recording::{FileName, Recording};
+use lockstep_report::CaseFaults;
+use lockstep_runner::Executor;
+use lockstep_runner::run::{PlayPlan, PlayRound, RunEvent, Setup, Subscriber, Subscribers};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::clock::{self, Instant};
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::shell::quote;
+use lockstep_verdict::faults::{self, FaultKind, Point, PointLocation};
+use lockstep_verdict::{FaultOutcome, fault_outcome};
 
 use super::out::note;
 use super::play_args::PlayArgs;
@@ -18,20 +32,6 @@ use super::run::OutputFormat;
 use super::select::CaseSelection;
 use super::sharding::{Sharding, first_item, items};
 use super::{CliError, output_paths};
-use crate::case::{self, Case};
-use crate::clock::{self, Instant};
-use crate::cluster::SiteName;
-use crate::controllers::Controller;
-use crate::faults::{self, FaultKind, Point, PointLocation};
-use crate::outcome::RunOutcome;
-use crate::recording::{FileName, Recording};
-use crate::report::CaseFaults;
-use crate::run::{PlayPlan, PlayRound, RunEvent, Setup, Subscriber, Subscribers};
-use crate::runner::Executor;
-use crate::shell::quote;
-use crate::subject::SubjectSpec;
-use crate::supervise::Interrupt;
-use crate::verdict::{FaultOutcome, fault_outcome};
 
 /// Crash the controller, refuse its writes and delay its watches, at every write of a case.
 ///
@@ -282,7 +282,7 @@ fn without_faults(case: &Case) -> Case {
 
 /// The point that stands for the faults that a case declares.
 fn declared_point(case: &Case) -> Point {
-    use crate::case::model::{FaultAction, FaultPoint};
+    use lockstep_case::model::{FaultAction, FaultPoint};
     let mut steps = case.given.iter().chain(&case.steps);
     let found = steps.find_map(|step| step.fault.as_ref().map(|fault| (step.line, fault)));
     let watch = |resource: &str| Point { kind: FaultKind::Lag, location: PointLocation::Watch(resource.to_owned()) };

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::stdin;
 use std::path::PathBuf;
 
+use lockstep_live::audit::{ImportQuery, Log, import};
+use lockstep_live::capture::anonymous;
+use lockstep_runner::run::FileError;
+use lockstep_support::outcome::RunOutcome;
+
 use super::recording_files::write;
 use super::{CliError, output_paths};
-use crate::audit::{ImportQuery, Log, import};
-use crate::capture::anonymous;
-use crate::outcome::RunOutcome;
-use crate::run::FileError;
 
 /// Make a recording of a Deployment from audit logs.
 #[derive(Debug, clap::Args)]

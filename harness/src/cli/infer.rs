@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use lockstep_case::Case;
+use lockstep_runner::run::FileError;
+use lockstep_search::infer::{Arrangements, infer};
+use lockstep_support::outcome::RunOutcome;
+
 use super::out::{self, note};
 use super::{CliError, output_paths, recording_files};
-use crate::case::Case;
-use crate::infer::{Arrangements, infer};
-use crate::outcome::RunOutcome;
-use crate::run::FileError;
 
 /// Infer a case from a recording: what users and nodes did becomes its steps.
 #[derive(Debug, clap::Args)]

@@ -7,14 +7,15 @@ use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use lockstep_runner::run::FileError;
+use lockstep_subject::SubjectSpec;
+use lockstep_support::collection;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::shell::quote;
+
 use super::CliError;
 use super::out::say;
 use super::rerun_command::CommandLine;
-use crate::collection;
-use crate::outcome::RunOutcome;
-use crate::run::FileError;
-use crate::shell::quote;
-use crate::subject::SubjectSpec;
 
 const CASE: &str = "cases/first.yaml";
 /// The address of the project, from Cargo.toml. Its action has the same address.

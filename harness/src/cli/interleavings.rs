@@ -9,15 +9,16 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use lockstep_recording::{Blame, Recording, RecordingEntry, SubjectKind, Trouble};
+use lockstep_search::infer::{Arrangement, Arrangements, Inferred, arrangements, infer, staged};
+use lockstep_subject::SubjectSpec;
+use lockstep_timeline::{DecisionAction, StepId};
+use lockstep_verdict::{Judgement, TimelineLocation as Where, judge_replay};
+
 use super::CliError;
 use super::out::note;
 use super::play_args::PlayArgs;
 use super::preview::record_cases;
-use crate::infer::{Arrangement, Arrangements, Inferred, arrangements, infer, staged};
-use crate::recording::{Blame, Recording, RecordingEntry, SubjectKind, Trouble};
-use crate::subject::SubjectSpec;
-use crate::timeline::{DecisionAction, StepId};
-use crate::verdict::{Judgement, TimelineLocation as Where, judge_replay};
 
 /// An inferred case, and the comparison of the recording with the replay of another controller.
 pub(super) struct ReplayComparison {

@@ -3,22 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lockstep_case as case;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_report::RerunCommands;
+use lockstep_runner::run::{FileError, JudgedPlay, RunEvent, Subscribers};
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::shell::quote;
+use lockstep_support::{clock, collection};
+use lockstep_verdict as verdict;
+use lockstep_workload::Workload;
 use walkdir::WalkDir;
 
 use super::as_version::AsVersionArgs;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
 use super::rerun_command::CommandLine;
 use super::{CliError, recording_files, run};
-use crate::case;
-use crate::clock;
-use crate::collection;
-use crate::outcome::RunOutcome;
-use crate::report::RerunCommands;
-use crate::run::{FileError, JudgedPlay, RunEvent, Subscribers};
-use crate::shell::quote;
-use crate::supervise::Interrupt;
-use crate::verdict;
-use crate::workload::Workload;
 
 /// Judge stored recordings again, without a cluster.
 #[derive(Debug, clap::Args)]

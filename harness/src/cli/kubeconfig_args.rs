@@ -3,10 +3,11 @@
 
 use std::path::PathBuf;
 
+use lockstep_cluster::SiteName;
+use lockstep_cluster::existing::{self, ContextError, KubeconfigOptions};
+use lockstep_support::shell::quote;
+
 use super::CliError;
-use crate::cluster::SiteName;
-use crate::cluster::existing::{self, ContextError, KubeconfigOptions};
-use crate::shell::quote;
 
 /// The arguments for `--cluster kubeconfig`.
 #[derive(Debug, Clone, clap::Args)]

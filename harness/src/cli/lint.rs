@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::CliError;
+use lockstep_case::{self as case, Case, CaseError, Cost, Diagnostics};
+use lockstep_report::github::{self, AnnotationLocation};
+use lockstep_support::outcome::RunOutcome;
+use lockstep_verdict::golden::{self, GoldenProblem};
+
 use super::out::{self, say};
 use super::reporter::colour;
-use super::select;
-use crate::case::{self, Case, CaseError, Cost, Diagnostics};
-use crate::golden::{self, GoldenProblem};
-use crate::outcome::RunOutcome;
-use crate::report::github::{self, AnnotationLocation};
+use super::{CliError, select};
 
 /// Check case files and golden timelines, without playing them.
 #[derive(Debug, clap::Args)]

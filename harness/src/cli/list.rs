@@ -1,11 +1,12 @@
 //! `lockstep list`: lists the cases with their descriptions.
 
+use lockstep_support::outcome::RunOutcome;
+use lockstep_verdict::golden::GoldenTimelines;
+
 use super::CliError;
 use super::out::say;
 use super::rerun_command::CommandLine;
 use super::select::{CaseSelection, load_golden};
-use crate::golden::GoldenTimelines;
-use crate::outcome::RunOutcome;
 
 /// List the cases.
 #[derive(Debug, clap::Args)]

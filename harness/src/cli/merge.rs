@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use lockstep_report::campaign::{self, FILE_ENDING, MergedResults, ResultLine, Results, SearchResult};
+use lockstep_report::{self as report, FaultsSummary, PlaySummary, PlayTally};
+use lockstep_runner::run::FileError;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::sanitize;
 use walkdir::WalkDir;
 
 use super::CliError;
 use super::out::{note, say};
 use super::reporter::colour;
 use super::run::OutputFormat;
-use crate::campaign::{self, FILE_ENDING, MergedResults, ResultLine, Results, SearchResult};
-use crate::outcome::RunOutcome;
-use crate::report::{self, FaultsSummary, PlaySummary, PlayTally};
-use crate::run::FileError;
-use crate::sanitize;
 
 /// Put the results of several shards together, as those of one run.
 ///

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use lockstep_case::Case;
+use lockstep_search::infer::Inferred;
+use lockstep_search::{SideComparison, compare};
+use lockstep_subject::SubjectSpec;
+
 use super::CliError;
 use super::out::note;
 use super::play_args::PlayArgs;
 use super::preview::record_cases;
-use crate::case::Case;
-use crate::infer::Inferred;
-use crate::search::{SideComparison, compare};
-use crate::subject::SubjectSpec;
 
 /// Minimises an inferred case.
 pub(super) struct Minimizer<'a> {

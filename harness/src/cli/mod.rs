@@ -52,12 +52,9 @@ mod watch;
 use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-
 pub use error::CliError;
-
 use futures::future::LocalBoxFuture;
-
-use crate::outcome::RunOutcome;
+use lockstep_support::outcome::RunOutcome;
 use rerun_command::CommandLine;
 
 /// Tests Kubernetes Deployment controllers: runs cases step by step and compares each decision with

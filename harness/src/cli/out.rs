@@ -10,10 +10,11 @@
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
 
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_support::outcome::InterruptCause;
+use lockstep_support::sanitize;
+
 use super::reporter::colour;
-use crate::outcome::InterruptCause;
-use crate::sanitize;
-use crate::supervise::Interrupt;
 
 /// Prints a line of the result on standard output.
 macro_rules! say {
@@ -25,7 +26,8 @@ macro_rules! note {
     ($($what:tt)*) => { $crate::cli::out::aside(format_args!($($what)*)) };
 }
 
-pub(super) use {note, say};
+pub(super) use note;
+pub(super) use say;
 
 /// Print a part of the result on standard output.
 pub(super) fn result(text: Arguments<'_>) {

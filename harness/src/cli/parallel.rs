@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread::Builder;
 
+use lockstep_runner::EnvironmentError;
+
 use super::CliError;
-use crate::runner::EnvironmentError;
 
 /// Run `work` for each index below `count` on `jobs` threads, and pass each result to `take` as
 /// soon as it is done. A thread stops when `work` returns `None`.

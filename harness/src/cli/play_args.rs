@@ -6,20 +6,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockstep_case::model::PodKind;
+use lockstep_case::{Case, RestartProfile};
+use lockstep_cluster::supervise::{self, Interrupt};
+use lockstep_cluster::{self as cluster, SiteName};
+use lockstep_recording::controllers::ControllerSet;
+use lockstep_runner::run::{ClusterSource, Setup, Subscribers};
+use lockstep_runner::{MOST_SUB_STEPS, SubjectOptions};
+use lockstep_subject::{ClusterControllers, Reference, ServiceAccount, SubjectError, SubjectSpec};
+use lockstep_workload::Workload;
+
 use super::CliError;
 use super::choice::{CaseChoice, SubjectScope};
 use super::cluster_args::ClusterArgs;
 use super::out::note;
 use super::select::CaseSelection;
-use crate::case::model::PodKind;
-use crate::case::{Case, RestartProfile};
-use crate::cluster::{self, SiteName};
-use crate::controllers::ControllerSet;
-use crate::run::{ClusterSource, Setup, Subscribers};
-use crate::runner::{MOST_SUB_STEPS, SubjectOptions};
-use crate::subject::{ClusterControllers, Reference, ServiceAccount, SubjectError, SubjectSpec};
-use crate::supervise::{self, Interrupt};
-use crate::workload::Workload;
 
 /// Where and how to play cases.
 #[derive(Debug, Clone, clap::Args)]

@@ -7,20 +7,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lockstep_case::Case;
+use lockstep_recording::Recording;
+use lockstep_report as report;
+use lockstep_runner::run::{FileError, Subscribers};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_timeline::{GoldenOutcomes, Timeline};
+use lockstep_verdict as verdict;
+
 use super::CliError;
 use super::bless::{Arguments, unusable_reason};
 use super::out::say;
 use super::play_args::PlayArgs;
 use super::reporter::{NotesReporter, colour};
 use super::select::load_golden;
-use crate::case::Case;
-use crate::outcome::RunOutcome;
-use crate::recording::Recording;
-use crate::report;
-use crate::run::{FileError, Subscribers};
-use crate::subject::SubjectSpec;
-use crate::timeline::{GoldenOutcomes, Timeline};
-use crate::verdict;
 
 /// Play each case once and write its preview.
 pub(super) async fn preview(

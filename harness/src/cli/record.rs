@@ -4,16 +4,17 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lockstep_recording::{FileName, Recording, RecordingError};
+use lockstep_runner::run::{CompletedPlay, FileError, PlayPlan, Subscribers};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::private_fs;
+
 use super::out::say;
 use super::play_args::PlayArgs;
 use super::reporter::NotesReporter;
 use super::select::CaseSelection;
 use super::{CliError, output_paths};
-use crate::outcome::RunOutcome;
-use crate::private_fs;
-use crate::recording::{FileName, Recording, RecordingError};
-use crate::run::{CompletedPlay, FileError, PlayPlan, Subscribers};
-use crate::subject::SubjectSpec;
 
 /// Play cases and keep the recordings, unjudged.
 #[derive(Debug, clap::Args)]

@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use lockstep_case::{self as case, Case};
+use lockstep_recording::{Header, Recording, RecordingEntry, RecordingError};
+use lockstep_runner::run::FileError;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::{collection, private_fs, sanitize};
+use lockstep_verdict::golden::{GoldenError, GoldenTimelines};
+
 use super::CliError;
 use super::out::note;
-use crate::case::{self, Case};
-use crate::collection;
-use crate::golden::{GoldenError, GoldenTimelines};
-use crate::outcome::RunOutcome;
-use crate::private_fs;
-use crate::recording::{Header, Recording, RecordingEntry, RecordingError};
-use crate::run::FileError;
-use crate::sanitize;
 
 /// Read a recording from a file.
 pub(super) fn read(path: &Path) -> Result<Recording, CliError> {

@@ -6,6 +6,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lockstep_case::{self as case, Case};
+use lockstep_cluster::SiteName;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_recording::controllers::Controller;
+use lockstep_recording::{Header, SubjectKind, secret};
+use lockstep_report::RerunCommands;
+use lockstep_runner::run::{JudgedPlay, RunEvent};
+use lockstep_search::infer::{Arrangements, Inferred, infer};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::clock;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::shell::quote;
+use lockstep_timeline::versions::Minor;
+use lockstep_verdict::{FindingKind, TimelineLocation as Where};
+
 use super::compare::judge_pair;
 use super::infer::{case_name, write_case};
 use super::interleavings::{Interleavings, ReplayComparison, with_recorded_name};
@@ -16,21 +31,6 @@ use super::preview::record_cases;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
 use super::rerun_command::CommandLine;
 use super::{CliError, output_paths, recording_files};
-use crate::case::{self, Case};
-use crate::clock;
-use crate::cluster::SiteName;
-use crate::controllers::Controller;
-use crate::infer::{Arrangements, Inferred, infer};
-use crate::outcome::RunOutcome;
-use crate::recording::{Header, SubjectKind};
-use crate::report::RerunCommands;
-use crate::run::{JudgedPlay, RunEvent};
-use crate::secret;
-use crate::shell::quote;
-use crate::subject::SubjectSpec;
-use crate::supervise::Interrupt;
-use crate::verdict::{FindingKind, TimelineLocation as Where};
-use crate::versions::Minor;
 
 /// Play the case of a recording, or what is inferred from it, on upstream, and compare what was
 /// recorded.

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clap::Parser;
+use lockstep_live::capture::Journal;
+use lockstep_recording::controllers::ControllerSet;
+use lockstep_recording::{ChangeType, Header, ObjectVersion, Recording, RecordingEntry, WriterRole};
+use lockstep_runner::{Simulation, simulate};
 use rstest::rstest;
 
 use super::*;
-use crate::capture::Journal;
-use crate::controllers::ControllerSet;
-use crate::recording::{ChangeType, Header, ObjectVersion, Recording, RecordingEntry, WriterRole};
-use crate::runner::{Simulation, simulate};
 
 /// The number of parts of each test, which run in parallel.
 const PARTS: usize = 8;

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
+use lockstep_support::shell::quote;
 
 use super::Cli;
-use crate::shell::quote;
 
 /// The file that defines cargo's alias for this program, from the root of a checkout.
 const CARGO_CONFIG: &str = ".cargo/config.toml";

@@ -4,6 +4,20 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use lockstep_case::Case;
+use lockstep_cluster::SiteName;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_recording::FileName;
+use lockstep_report::RerunCommands;
+use lockstep_runner::Executor;
+use lockstep_runner::run::{CompletedPlay, JudgedPlay, PlayPlan, PlayRound, RunEvent, Setup, Subscribers};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::clock;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::shell::quote;
+use lockstep_verdict as verdict;
+use lockstep_verdict::golden::GoldenTimelines;
+
 use super::as_version::AsVersionArgs;
 use super::out::note;
 use super::play_args::PlayArgs;
@@ -12,19 +26,6 @@ use super::rerun_command::CommandLine;
 use super::select::{CaseSelection, load_golden};
 use super::sharding::{EnvironmentCases, Sharding, first_item, items};
 use super::{CliError, output_paths, record};
-use crate::case::Case;
-use crate::clock;
-use crate::cluster::SiteName;
-use crate::golden::GoldenTimelines;
-use crate::outcome::RunOutcome;
-use crate::recording::FileName;
-use crate::report::RerunCommands;
-use crate::run::{CompletedPlay, JudgedPlay, PlayPlan, PlayRound, RunEvent, Setup, Subscribers};
-use crate::runner::Executor;
-use crate::shell::quote;
-use crate::subject::SubjectSpec;
-use crate::supervise::Interrupt;
-use crate::verdict;
 
 /// Judge a controller by the cases, against timelines recorded from upstream.
 #[derive(Debug, clap::Args)]

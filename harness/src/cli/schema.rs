@@ -1,9 +1,10 @@
 //! `lockstep schema`: prints the JSON schema of cases, or the reference page.
 
+use lockstep_case as case;
+use lockstep_support::outcome::RunOutcome;
+
 use super::CliError;
 use super::out::say;
-use crate::case;
-use crate::outcome::RunOutcome;
 
 /// Print the JSON schema of a case; `cases/case.schema.json` is this.
 #[derive(Debug, clap::Args)]

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use lockstep_case::filter::Filter;
+use lockstep_case::{self as case, Case};
+use lockstep_support::collection;
+use lockstep_verdict::golden::GoldenTimelines;
+
 use super::CliError;
 use super::out::note;
 use super::reporter::failed_cases;
-use crate::case::filter::Filter;
-use crate::case::{self, Case};
-use crate::collection;
-use crate::golden::GoldenTimelines;
 
 /// Cases by path, and a filter on their names.
 #[derive(Debug, Clone, clap::Args)]

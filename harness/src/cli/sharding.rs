@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lockstep_case::Case;
+use lockstep_recording::controllers::ControllerSet;
+use lockstep_report::campaign::{Item, ResultsHeader, Shard, digest_of};
+use lockstep_runner::run::{PlayPlan, PlayRound, Setup};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::outcome::RunOutcome;
+
 use super::out::note;
 use super::reporter::ShardResults;
 use super::rerun_command::CommandLine;
 use super::{CliError, output_paths};
-use crate::campaign::{Item, ResultsHeader, Shard, digest_of};
-use crate::case::Case;
-use crate::controllers::ControllerSet;
-use crate::outcome::RunOutcome;
-use crate::run::{PlayPlan, PlayRound, Setup};
-use crate::subject::SubjectSpec;
 
 /// The variable in which Kubernetes passes the index of a pod of an Indexed Job, from 0.
 const INDEX: &str = "JOB_COMPLETION_INDEX";

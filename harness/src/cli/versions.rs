@@ -15,25 +15,26 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockstep_case::Case;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_cluster::{self as cluster, Site};
+use lockstep_recording::controllers::ControllerSet;
+use lockstep_report::{self as report, VersionPair, VersionSummary, VersionsReport};
+use lockstep_runner::Executor;
+use lockstep_runner::run::{CompletedPlay, PlayPlan, PlayRound, RunEvent, Setup, Subscribers};
+use lockstep_subject::{SubjectSpec, virtual_time};
+use lockstep_support::clock;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::shell::quote;
+use lockstep_timeline::versions::{self, Minor, as_reported_by, wording_changes_between};
+use lockstep_verdict::golden::GoldenTimelines;
+use lockstep_verdict::{self as verdict, PlayResult, VersionChange, compare_versions};
+
 use super::CliError;
 use super::out::{self, note, say};
 use super::reporter::{NotesReporter, ProgressReporter, colour};
 use super::rerun_command::CommandLine;
 use super::select::{CaseSelection, load_golden};
-use crate::case::Case;
-use crate::clock;
-use crate::cluster::{self, Site};
-use crate::controllers::ControllerSet;
-use crate::golden::GoldenTimelines;
-use crate::outcome::RunOutcome;
-use crate::report::{self, VersionPair, VersionSummary, VersionsReport};
-use crate::run::{CompletedPlay, PlayPlan, PlayRound, RunEvent, Setup, Subscribers};
-use crate::runner::Executor;
-use crate::shell::quote;
-use crate::subject::{SubjectSpec, virtual_time};
-use crate::supervise::Interrupt;
-use crate::verdict::{self, PlayResult, VersionChange, compare_versions};
-use crate::versions::{self, Minor, as_reported_by, wording_changes_between};
 
 /// Play the cases on several versions of upstream, and show what changed between which two.
 ///
@@ -371,8 +372,8 @@ mod tests {
     #[test]
     fn case_without_upstream_is_left_out() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
-        let cases = crate::case::find(&[folder]).unwrap();
-        let cases: Vec<Case> = cases.iter().flat_map(|path| crate::case::load(path).unwrap()).collect();
+        let cases = lockstep_case::find(&[folder]).unwrap();
+        let cases: Vec<Case> = cases.iter().flat_map(|path| lockstep_case::load(path).unwrap()).collect();
         let all = cases.len();
         let kept = with_upstream(cases).unwrap();
         assert!(

@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_live::capture::connect;
+use lockstep_live::monitor::{AlertUrl, Tolerances, WatchMessage, WatchOptions, watch};
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::sanitize;
+
 use super::capture::parse_length;
 use super::out::{note, say};
 use super::{CliError, output_paths};
-use crate::capture::connect;
-use crate::monitor::{AlertUrl, Tolerances, WatchMessage, WatchOptions, watch};
-use crate::outcome::RunOutcome;
-use crate::sanitize;
-use crate::supervise::Interrupt;
 
 /// Watch all Deployments of a live cluster for breaches of the invariants; reads only.
 #[derive(Debug, clap::Args)]

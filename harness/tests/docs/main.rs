@@ -20,7 +20,7 @@ mod sandbox;
 
 use std::path::{Path, PathBuf};
 
-use lockstep::case;
+use lockstep_case as case;
 use pages::{Page, pages};
 use sandbox::Sandbox;
 

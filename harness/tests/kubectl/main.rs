@@ -22,8 +22,7 @@ mod verbs;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::cluster::{DEFAULT_VERSION, available};
-
+use lockstep_cluster::{DEFAULT_VERSION, available};
 use program::{Kubectl, find_kubectl};
 
 /// The result of a step.
@@ -62,7 +61,7 @@ const VERBS: [(&str, Play); 26] = [
 ];
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let arguments = Arguments::from_args();
     let kubectl = find_kubectl();
     if kubectl.is_none() {

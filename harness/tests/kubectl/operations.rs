@@ -7,10 +7,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use lockstep::case::{self, Case};
-use lockstep::cluster::{self, ClusterPlan, Site};
-use lockstep::driver::{Driver, PodBackend, nodes::HarnessNodes};
-use lockstep::observe::WatchCache;
+use lockstep_case::{self as case, Case};
+use lockstep_cluster::{self as cluster, ClusterPlan, Site};
+use lockstep_runner::driver::nodes::HarnessNodes;
+use lockstep_runner::driver::{Driver, PodBackend};
+use lockstep_runner::observe::WatchCache;
 use serde_json::Value;
 
 use super::Checked;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use lockstep::cluster::{self, ClusterAccess, ClusterPlan, Site};
+use lockstep_cluster::{self as cluster, ClusterAccess, ClusterPlan, Site};
 use tempfile::TempDir;
 
 use super::{Checked, Play};

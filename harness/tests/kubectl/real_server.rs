@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use lockstep::cluster::{self, ClusterPlan, Site};
+use lockstep_cluster::{self as cluster, ClusterPlan, Site};
 
 use super::Checked;
 use super::program::{Kubectl, on_simulated};

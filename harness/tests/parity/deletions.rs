@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use kube_apiserver_sim::ApiServer;
-use lockstep::clock;
-use lockstep::cluster::{self, ClusterPlan};
+use lockstep_cluster::{self as cluster, ClusterPlan};
+use lockstep_support::clock;
 use serde_json::{Value, json};
 
 use super::Error;

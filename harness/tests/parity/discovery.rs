@@ -3,7 +3,7 @@
 //! left out.
 
 use kube_apiserver_sim::{ApiServer, protobuf};
-use lockstep::cluster::{self, ClusterPlan};
+use lockstep_cluster::{self as cluster, ClusterPlan};
 use serde_json::Value;
 
 use super::Error;

@@ -49,12 +49,11 @@ use std::process::ExitCode;
 
 use kube_apiserver_sim::{ApiServer, ControllerMode, Latency};
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::clock;
-use lockstep::cluster::{self, ClusterPlan};
-use lockstep::supervise::ProcessId;
-use serde_json::Value;
-
+use lockstep_cluster::supervise::ProcessId;
+use lockstep_cluster::{self as cluster, ClusterPlan};
+use lockstep_support::clock;
 use play::{Server, play};
+use serde_json::Value;
 use step::{Answer, Step, StoredSequence};
 use table::Table;
 
@@ -66,7 +65,7 @@ const MAX_DISAGREEMENTS: usize = 60;
 const MAX_SEQUENCES: u64 = 20_000;
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     for path in stored_files() {

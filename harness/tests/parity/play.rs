@@ -8,8 +8,7 @@ use futures::StreamExt;
 use http_body_util::{BodyExt, BodyStream, Full};
 use hyper::body::{Body, Bytes};
 use hyper::{Request, Response};
-use kube_apiserver_sim::ApiServer;
-use kube_apiserver_sim::protobuf;
+use kube_apiserver_sim::{ApiServer, protobuf};
 use serde_json::{Value, json};
 
 use super::step::{Answer, Step};
@@ -130,7 +129,7 @@ pub(crate) async fn define(server: &Server) -> Result<(), Error> {
         if send_and_collect(server, &list).await?.0 == 200 {
             return Ok(());
         }
-        lockstep::clock::pause(Duration::from_millis(100)).await;
+        lockstep_support::clock::pause(Duration::from_millis(100)).await;
     }
     Err("widgets are not served".into())
 }

@@ -15,11 +15,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 
+use model::{Pod, PodSets, ReadySince};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-
-use model::{Pod, PodSets, ReadySince};
 
 /// The most pods in a set. Up to twelve upstream uses insertion sort, which is stable for ties.
 const MAX_PODS: usize = 10;
@@ -156,7 +155,7 @@ fn same_seed_gives_the_same_cases() {
 fn generated_cases_are_valid() {
     for (at, sets) in generate_sets(3, 200).iter().enumerate() {
         let text = case(sets, 3, at);
-        let read = lockstep::case::parse("random/one.yaml", "random/one", &text);
+        let read = lockstep_case::parse("random/one.yaml", "random/one", &text);
         assert!(read.is_ok(), "{}\n{text}", read.err().map(|error| error.to_string()).unwrap_or_default());
     }
 }

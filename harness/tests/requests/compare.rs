@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use lockstep::intercept::SentRequest;
+use lockstep_intercept::SentRequest;
 use serde_json::Value;
 
 use super::normalized::{NormalizedRequest, case_request, cluster_request};

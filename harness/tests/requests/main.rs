@@ -22,13 +22,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::case::{self, Case};
-use lockstep::cluster::{ClusterPlan, DEFAULT_VERSION, Site};
-use lockstep::intercept::{SentLog, SentRequest};
-use lockstep::recording::{Recording, RecordingEntry};
-use lockstep::run::{FileError, PlayError, PlayPlan, RunEvent, Setup, Subscriber, Subscribers};
-use lockstep::runner::{Simulation, StepHook, simulate};
-use lockstep::subject::SubjectSpec;
+use lockstep_case::{self as case, Case};
+use lockstep_cluster::{ClusterPlan, DEFAULT_VERSION, Site};
+use lockstep_intercept::{SentLog, SentRequest};
+use lockstep_recording::{Recording, RecordingEntry};
+use lockstep_runner::run::{FileError, PlayError, PlayPlan, RunEvent, Setup, Subscriber, Subscribers};
+use lockstep_runner::{Simulation, StepHook, simulate};
+use lockstep_subject::SubjectSpec;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -60,7 +60,7 @@ const CASES: [&str; 20] = [
 ];
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let trials = CASES.map(|name| {
         let title = format!("requests::{}", name.replace('/', "::"));
         // In real time these take seconds each, and twice as long on a busy machine.
@@ -170,7 +170,7 @@ fn in_real_time(case: &Arc<Case>) -> Result<SentRequests, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut recordings = Vec::new();
     runtime.block_on(setup.for_each_subject(&case.controllers, &specs, 1, async |_, player| {
-        let take = async |played: lockstep::run::CompletedPlay<'_>| {
+        let take = async |played: lockstep_runner::run::CompletedPlay<'_>| {
             recordings.push(played.recording);
             Ok::<_, PlayError>(ControlFlow::Continue(()))
         };

@@ -1,7 +1,7 @@
 //! A request without values that the server or the clock generates, so that two runs can be
 //! compared.
 
-use lockstep::intercept::SentRequest;
+use lockstep_intercept::SentRequest;
 use serde_json::Value;
 
 /// The alphabet of generated names, as in upstream's `rand.String`.

@@ -7,10 +7,10 @@ use std::process::{self, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
-use lockstep::clock;
-use lockstep::cluster::shared::{SharedRun, obtain_in};
-use lockstep::cluster::{Cluster, ClusterPlan, Handover, PersistentCluster, boot};
-use lockstep::supervise::ProcessId;
+use lockstep_cluster::shared::{SharedRun, obtain_in};
+use lockstep_cluster::supervise::ProcessId;
+use lockstep_cluster::{Cluster, ClusterPlan, Handover, PersistentCluster, boot};
+use lockstep_support::clock;
 
 /// The environment variable that selects this executable's role.
 const ROLE: &str = "LOCKSTEP_TEST_ROLE";

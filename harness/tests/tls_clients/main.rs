@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::clock;
-use lockstep::cluster::{self, Cluster, ClusterPlan, Site, issue_control_plane};
-use lockstep::intercept::Interceptor;
+use lockstep_cluster::{self as cluster, Cluster, ClusterPlan, Site, issue_control_plane};
+use lockstep_intercept::Interceptor;
+use lockstep_support::clock;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -64,7 +64,7 @@ struct Listening {
 }
 
 fn main() -> ExitCode {
-    lockstep::runner::dispatch_role();
+    lockstep_runner::dispatch_role();
     let arguments = Arguments::from_args();
     let servers = [
         ("interceptor", Server::Interceptor),

@@ -5,30 +5,31 @@ use crate::repository::Repository;
 
 /// A crate that may not be named below a folder.
 struct Boundary {
-    folder: &'static str,
+    folders: &'static [&'static str],
     /// The one file that may.
     except: &'static str,
+    /// Crates, and prefixes of crates that end with `_`.
     refused: &'static [&'static str],
     why: &'static str,
 }
 
 const BOUNDARIES: [Boundary; 3] = [
     Boundary {
-        folder: "harness/src/",
-        except: "harness/src/subject/ours.rs",
+        folders: &["harness/src/", "harness/crates/"],
+        except: "harness/crates/subject/src/ours.rs",
         refused: &["rollout_controller"],
-        why: "the judge shares no code with the controller under test: only harness/src/subject/ours.rs names it",
+        why: "the judge shares no code with the controller under test: only harness/crates/subject/src/ours.rs names it",
     },
     Boundary {
-        folder: "controller/",
+        folders: &["controller/"],
         except: "",
-        refused: &["lockstep"],
+        refused: &["lockstep", "lockstep_"],
         why: "the controller must not use the harness",
     },
     Boundary {
-        folder: "harness/apiserver/",
+        folders: &["harness/apiserver/"],
         except: "",
-        refused: &["lockstep", "rollout_controller"],
+        refused: &["lockstep", "lockstep_", "rollout_controller"],
         why: "the simulated server is a crate that can be published: it knows nothing of the harness",
     },
 ];
@@ -36,9 +37,11 @@ const BOUNDARIES: [Boundary; 3] = [
 /// Names of crates where they may not be.
 pub(crate) fn check(repository: &Repository) -> Vec<Breach> {
     let mut breaches = Vec::new();
-    for Boundary { folder, except, refused, why } in BOUNDARIES {
-        for source in repository.sources.iter().filter(|it| it.path.starts_with(folder) && it.path != except) {
-            let named = source.identifiers.iter().filter(|it| refused.contains(&it.text.as_str()));
+    for Boundary { folders, except, refused, why } in BOUNDARIES {
+        let is_below = |path: &str| folders.iter().any(|folder| path.starts_with(folder)) && path != except;
+        let is_refused = |name: &str| refused.iter().any(|it| name == *it || it.ends_with('_') && name.starts_with(it));
+        for source in repository.sources.iter().filter(|it| is_below(&it.path)) {
+            let named = source.identifiers.iter().filter(|it| is_refused(&it.text));
             breaches.extend(named.map(|it| Breach::new(&source.path, it.line, why)));
         }
     }
@@ -50,12 +53,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_a_judge_that_uses_the_controller() {
+    fn finds_what_uses_a_crate_that_it_may_not() {
         let texts = [
-            ("harness/src/a.rs", "use rollout_controller::x;"),
-            ("harness/src/subject/ours.rs", "use rollout_controller::x;"),
+            ("harness/crates/case/src/a.rs", "use rollout_controller::x;"),
+            ("harness/apiserver/src/a.rs", "use lockstep_case::x;"),
+            ("harness/crates/subject/src/ours.rs", "use rollout_controller::x;"),
         ];
         let repository = Repository::new(texts.map(|(path, text)| (path.to_owned(), text.to_owned())).into());
-        assert_eq!(check(&repository).len(), 1);
+        assert_eq!(check(&repository).len(), 2);
     }
 }

@@ -12,7 +12,9 @@
 
 mod boundaries;
 mod cases;
+mod circles;
 mod comments;
+mod imports;
 mod names;
 mod repository;
 mod requirements;
@@ -75,6 +77,7 @@ fn breaches() -> anyhow::Result<Vec<Breach>> {
     breaches.extend(names::check(&repository, &words));
     breaches.extend(boundaries::check(&repository));
     breaches.extend(cases::check(&repository));
+    breaches.extend(circles::check(&repository));
     breaches.extend(requirements::check(&repository));
     breaches.sort();
     breaches.dedup();

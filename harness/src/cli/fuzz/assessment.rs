@@ -2,10 +2,11 @@
 
 use std::thread::Builder;
 
+use lockstep_recording::Recording;
+use lockstep_search::{Feedback, PlayedProgram, SideComparison};
+
 use super::super::CliError;
 use super::super::parallel::run_in_parallel;
-use crate::recording::Recording;
-use crate::search::{Feedback, PlayedProgram, SideComparison};
 
 /// The assessment of one program.
 pub(super) struct Assessment {

@@ -3,16 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
+use lockstep_recording::FileName;
+use lockstep_report as report;
+use lockstep_search::{CaseProgram, SearchFinding};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::shell::quote;
+use lockstep_timeline::Timeline;
 use serde_json::Value;
 
 use super::super::rerun_command::CommandLine;
 use super::super::{CliError, reporter};
-use crate::recording::FileName;
-use crate::report;
-use crate::search::{CaseProgram, SearchFinding};
-use crate::shell::quote;
-use crate::subject::SubjectSpec;
-use crate::timeline::Timeline;
 
 /// Writes cases for findings.
 pub(super) struct CaseWriter<'a> {

@@ -16,26 +16,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use assessment::{Assessment, assess};
+use case_writer::{CaseWriter, write_program};
+use lockstep_cluster::SiteName;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_recording::Recording;
+use lockstep_report as report;
+use lockstep_report::campaign::{FindingSummary, SearchResult, Shard};
+use lockstep_runner::run::Subscribers;
+use lockstep_search::{Area, Areas, Focus, Fuzzer, PlayedProgram, SearchFinding, describe_repeats};
+use lockstep_subject::SubjectSpec;
+use lockstep_support::clock::{self, Instant};
+use lockstep_support::outcome::RunOutcome;
+use program_runner::{ProgramRunner, SetupRunner};
+use triage::{confirm_on, repeat, shrink};
+
 use super::out::{note, say};
 use super::play_args::PlayArgs;
 use super::reporter::NotesReporter;
 use super::rerun_command::CommandLine;
 use super::sharding::Sharding;
 use super::{CliError, output_paths};
-use crate::campaign::{FindingSummary, SearchResult, Shard};
-use crate::clock::{self, Instant};
-use crate::cluster::SiteName;
-use crate::outcome::RunOutcome;
-use crate::recording::Recording;
-use crate::report;
-use crate::run::Subscribers;
-use crate::search::{Area, Areas, Focus, Fuzzer, PlayedProgram, SearchFinding, describe_repeats};
-use crate::subject::SubjectSpec;
-use crate::supervise::Interrupt;
-use assessment::{Assessment, assess};
-use case_writer::{CaseWriter, write_program};
-use program_runner::{ProgramRunner, SetupRunner};
-use triage::{confirm_on, repeat, shrink};
 
 /// How many programs are played on one controller before the other.
 const BATCH: usize = 64;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use lockstep_case::Case;
+use lockstep_recording::Recording;
+use lockstep_runner::run::{PlayPlan, PlayRound, Setup};
+use lockstep_search::{CaseProgram, Focus, PlayedProgram};
+use lockstep_subject::SubjectSpec;
+
 use super::super::CliError;
-use crate::case::Case;
-use crate::recording::Recording;
-use crate::run::{PlayPlan, PlayRound, Setup};
-use crate::search::{CaseProgram, Focus, PlayedProgram};
-use crate::subject::SubjectSpec;
 
 /// Recordings by controller, case and seed.
 pub(in crate::cli) type Plays = Vec<Vec<Vec<Option<Recording>>>>;

@@ -1,13 +1,14 @@
 //! Decides whether a difference is by chance, and shrinks the program that shows it.
 
+use lockstep_cluster::SiteName;
+use lockstep_recording::Recording;
+use lockstep_runner::run::Subscribers;
+use lockstep_search::{PlayedProgram, Repeats, SearchFinding, Shrinking, SideComparison, compare, repeats};
+use lockstep_subject::SubjectSpec;
+
 use super::super::CliError;
 use super::super::play_args::PlayArgs;
 use super::program_runner::{ProgramRunner, SetupRunner};
-use crate::cluster::SiteName;
-use crate::recording::Recording;
-use crate::run::Subscribers;
-use crate::search::{PlayedProgram, Repeats, SearchFinding, Shrinking, SideComparison, compare, repeats};
-use crate::subject::SubjectSpec;
 
 /// The seeds that repeat a difference after seed 0. Later groups are played only if the earlier
 /// ones do not show that it is chance: most chance shows with few seeds, and behaviour of one play
@@ -132,13 +133,14 @@ mod tests {
     use std::cell::RefCell;
     use std::sync::Arc;
 
+    use lockstep_case::Case;
+    use lockstep_recording::testing::scaled_to;
+    use lockstep_search::{Areas, Focus, generate};
+    use lockstep_support::outcome::InterruptCause;
+    use lockstep_verdict::testing::case_of;
+
     use super::super::program_runner::Plays;
     use super::*;
-    use crate::case::Case;
-    use crate::outcome::InterruptCause;
-    use crate::search::{Areas, Focus, generate};
-    use crate::timeline::fixture::scaled_to;
-    use crate::verdict::fixture::case_of;
 
     /// Returns the same recordings for every play, and notes the seeds.
     struct FixedPlays {

@@ -7,23 +7,24 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lockstep_case as case;
+use lockstep_recording::Recording;
+use lockstep_report::RerunCommands;
+use lockstep_report::inspect::{Inspection, trace};
+use lockstep_report::page::{self, CaseSection};
+use lockstep_runner::run::FileError;
+use lockstep_search::infer::{Arrangements, infer};
+use lockstep_support::collection;
+use lockstep_support::outcome::RunOutcome;
+use lockstep_support::shell::quote;
+use lockstep_timeline::Timeline;
+use lockstep_verdict::{self as verdict, Judgement};
+use lockstep_workload::Workload;
+
 use super::as_version::AsVersionArgs;
 use super::out::{note, say};
 use super::rerun_command::CommandLine;
 use super::{CliError, output_paths, recording_files, reporter};
-use crate::case;
-use crate::collection;
-use crate::infer::{Arrangements, infer};
-use crate::inspect::{Inspection, trace};
-use crate::outcome::RunOutcome;
-use crate::recording::Recording;
-use crate::report::RerunCommands;
-use crate::report::page::{self, CaseSection};
-use crate::run::FileError;
-use crate::shell::quote;
-use crate::timeline::Timeline;
-use crate::verdict::{self, Judgement};
-use crate::workload::Workload;
 
 /// Step through a recording, forwards and backwards, in a terminal.
 #[derive(Debug, clap::Args)]

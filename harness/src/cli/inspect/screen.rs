@@ -7,12 +7,11 @@
 use std::io;
 use std::time::Duration;
 
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_report::inspect::{FrameView, Inspection, Navigation};
+use lockstep_support::outcome::InterruptCause;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-
-use crate::inspect::{FrameView, Inspection, Navigation};
-use crate::outcome::InterruptCause;
-use crate::supervise::Interrupt;
 
 /// How long to wait for a key before checking for a signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

@@ -12,22 +12,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockstep_case::Case;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_recording::controllers::{Controller, ControllerSet};
+use lockstep_runner::run::FileError;
+use lockstep_runner::{Simulation, simulate};
+use lockstep_subject::virtual_time::ProgramPool;
+use lockstep_subject::{ClusterControllers, Mutant, SubjectSpec, list_mutants, with_mutant};
+use lockstep_support::clock;
+use lockstep_support::outcome::{RunOutcome, Verdict};
+use lockstep_verdict as verdict;
+use lockstep_verdict::golden::GoldenTimelines;
+
 use super::out::{self, note, say};
 use super::parallel::run_in_parallel;
 use super::select::{CaseSelection, load_golden};
 use super::{CliError, output_paths};
-use crate::case::Case;
-use crate::clock;
-use crate::controllers::{Controller, ControllerSet};
-use crate::golden::GoldenTimelines;
-use crate::mutants::{Exceptions, Matrix, Mutant};
-use crate::outcome::{RunOutcome, Verdict};
-use crate::run::FileError;
-use crate::runner::{Simulation, simulate};
-use crate::subject::virtual_time::ProgramPool;
-use crate::subject::{ClusterControllers, SubjectSpec, list_mutants, with_mutant};
-use crate::supervise::Interrupt;
-use crate::verdict;
+use crate::mutants::{Exceptions, Matrix};
 
 /// Run the mutant bank: every mutant must fail at least one case.
 #[derive(Debug, clap::Args)]

@@ -7,22 +7,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockstep_case::Case;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_recording::Recording;
+use lockstep_runner::simulate;
+use lockstep_search::{
+    Areas, CaseProgram, Feedback, Focus, Fuzzer, PlayedProgram, SearchFinding, SideComparison, compare,
+};
+use lockstep_subject::{Mutant, SubjectSpec, with_mutant};
+use lockstep_support::clock::{self, Instant};
+use lockstep_support::outcome::RunOutcome;
+
 use super::super::fuzz::program_runner::{Plays, ProgramRunner};
 use super::super::fuzz::triage::{repeat, shrink};
 use super::super::out::{self, note, say};
 use super::super::parallel::run_in_parallel;
 use super::{Arguments, CliError, SimulationOptions};
-use crate::case::Case;
-use crate::clock::{self, Instant};
-use crate::mutants::Mutant;
-use crate::outcome::RunOutcome;
-use crate::recording::Recording;
-use crate::runner::simulate;
-use crate::search::{
-    Areas, CaseProgram, Feedback, Focus, Fuzzer, PlayedProgram, SearchFinding, SideComparison, compare,
-};
-use crate::subject::{SubjectSpec, with_mutant};
-use crate::supervise::Interrupt;
 
 /// How many programs are played on upstream before the mutants.
 const BATCH: usize = 32;

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lockstep_report::RerunCommands;
+use lockstep_report::page::CaseSection;
+use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+use lockstep_timeline::Timeline;
+use lockstep_verdict::Judgement;
+use lockstep_verdict::series::RecordingTrace;
+
 use super::is_good;
-use crate::report::RerunCommands;
-use crate::report::page::CaseSection;
-use crate::run::{FileError, RunEvent, Subscriber};
-use crate::series::RecordingTrace;
-use crate::timeline::Timeline;
-use crate::verdict::Judgement;
 
 /// A judged play that is kept until the end of the run.
 pub(super) struct CollectedPlay {

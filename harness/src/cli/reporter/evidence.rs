@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use lockstep_recording::{FileName, RecordingError};
+use lockstep_report as report;
+use lockstep_report::page::{CaseSection, page};
+use lockstep_runner::run::{FileError, JudgedPlay, RunEvent, Subscriber};
+use lockstep_support::private_fs;
+use lockstep_verdict::series::RecordingTrace;
+
 use super::super::out::note;
 use super::is_good;
-use crate::private_fs;
-use crate::recording::{FileName, RecordingError};
-use crate::report;
-use crate::report::page::{CaseSection, page};
-use crate::run::{FileError, JudgedPlay, RunEvent, Subscriber};
-use crate::series::RecordingTrace;
 
 /// Writes evidence below a folder.
 pub(super) struct EvidenceReporter {

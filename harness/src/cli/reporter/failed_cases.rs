@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+use lockstep_support::fingerprint::fingerprint;
+use lockstep_support::state_dir;
+
 use super::collector::Collector;
-use crate::fingerprint::fingerprint;
-use crate::run::{FileError, RunEvent, Subscriber};
-use crate::state_dir;
 
 /// The cases that failed when they were last played.
 pub(in super::super) fn read_last() -> BTreeSet<String> {

@@ -2,10 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use lockstep_report::{self as report, FaultsSummary};
+use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+
 use super::super::out::say;
 use super::human::colour;
-use crate::report::{self, FaultsSummary};
-use crate::run::{FileError, RunEvent, Subscriber};
 
 /// Prints the results of faults.
 pub(in super::super) struct FaultsReporter {

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lockstep_report::github;
+use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+
 use super::super::out;
 use super::collector::Collector;
-use crate::report::github;
-use crate::run::{FileError, RunEvent, Subscriber};
 
 /// Writes annotations during the run, and the summary once at its end.
 pub(super) struct GitHubReporter {

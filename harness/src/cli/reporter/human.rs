@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lockstep_report::{self as report, PlaySummary, PlayTally};
+use lockstep_runner::run::{FileError, JudgedPlay, RunEvent, Subscriber};
+use lockstep_support::outcome::RunOutcome;
+use lockstep_timeline::Timeline;
+use lockstep_verdict::{ComparisonBasis, Judgement, Verdict};
+
 use super::super::out::say;
 use super::collector::Collector;
 use super::is_good;
-use crate::outcome::RunOutcome;
-use crate::report::{self, PlaySummary, PlayTally};
-use crate::run::{FileError, JudgedPlay, RunEvent, Subscriber};
-use crate::timeline::Timeline;
-use crate::verdict::{ComparisonBasis, Judgement, Verdict};
 
 /// The style of the text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

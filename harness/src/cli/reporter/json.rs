@@ -1,8 +1,9 @@
 //! Prints results as JSON, one object per line.
 
+use lockstep_report as report;
+use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+
 use super::super::out::say;
-use crate::report;
-use crate::run::{FileError, RunEvent, Subscriber};
 
 /// Prints each judgement as one line of JSON.
 pub(in super::super) struct JsonReporter;

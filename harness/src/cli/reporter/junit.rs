@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lockstep_report::junit::{TimedJudgement, junit};
+use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+
 use super::collector::Collector;
-use crate::report::junit::{TimedJudgement, junit};
-use crate::run::{FileError, RunEvent, Subscriber};
 
 /// Writes the XML once.
 pub(super) struct JUnitReporter {

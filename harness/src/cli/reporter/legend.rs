@@ -1,8 +1,9 @@
 //! `--legend`: explains the words of a timeline, on standard error so that results are unchanged.
 
+use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+use lockstep_timeline::legend;
+
 use super::super::out::note;
-use crate::run::{FileError, RunEvent, Subscriber};
-use crate::timeline::legend;
 
 /// Prints the legend when the run has ended.
 pub(super) struct LegendReporter;

@@ -26,21 +26,20 @@ mod shard;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use collector::Collector;
 pub(super) use faults::FaultsReporter;
 use human::HumanReporter;
 pub(super) use human::{HumanStyle, colour};
 pub(super) use json::JsonReporter;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_runner::run::{FileError, RunEvent, Subscriber, Subscribers};
+use lockstep_support::outcome::RunOutcome;
 pub(super) use notes::NotesReporter;
 pub(super) use progress::ProgressReporter;
 pub(super) use shard::ShardResults;
 
-use collector::Collector;
-
 use super::out::note;
 use super::{CliError, output_paths};
-use crate::outcome::RunOutcome;
-use crate::run::{FileError, RunEvent, Subscriber, Subscribers};
-use crate::supervise::Interrupt;
 
 /// The arguments for additional reports.
 #[derive(Debug, Clone, Default, clap::Args)]

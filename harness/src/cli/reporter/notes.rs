@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use lockstep_runner::run::{EnvironmentOrigin, FileError, RunEvent, Subscriber};
+
 use super::super::out::note;
-use crate::run::{EnvironmentOrigin, FileError, RunEvent, Subscriber};
 
 /// Prints the messages.
 pub(in super::super) struct NotesReporter;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lockstep_report::page::page;
+use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+
 use super::super::out::note;
 use super::collector::Collector;
-use crate::report::page::page;
-use crate::run::{FileError, RunEvent, Subscriber};
 
 /// Writes the page once.
 pub(super) struct PageReporter {

@@ -12,10 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use crate::clock::{self, Instant};
-use crate::run::{FileError, RunEvent, Subscriber};
-use crate::timeline::StepId;
+use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+use lockstep_support::clock::{self, Instant};
+use lockstep_timeline::StepId;
 
 /// How often the line is redrawn.
 const TICK_INTERVAL: Duration = Duration::from_millis(250);

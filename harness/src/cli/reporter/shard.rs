@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use lockstep_report::campaign::{ResultsEnd, ResultsError, ResultsHeader, write};
+use lockstep_report::{self as report, PlaySummary};
+use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+use lockstep_support::outcome::RunOutcome;
+
 use super::super::out::note;
-use crate::campaign::{ResultsEnd, ResultsError, ResultsHeader, write};
-use crate::outcome::RunOutcome;
-use crate::report::{self, PlaySummary};
-use crate::run::{FileError, RunEvent, Subscriber};
 
 /// Collects a line for each play, and writes them at the end. A run that ended early writes no
 /// file.

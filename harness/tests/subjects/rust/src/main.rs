@@ -31,7 +31,6 @@ use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt};
-
 use rollout::Rollout;
 
 /// The first delay after a failure; each further failure doubles it.

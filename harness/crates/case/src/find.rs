@@ -1,0 +1,169 @@
+//! Finds and loads case files, from disk or embedded in the program. No other file of this module
+//! reads from either.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use lockstep_recording::controllers::Controller;
+use lockstep_support::collection;
+
+use super::diagnostics::CaseError;
+use super::file::{LARGEST, parse_bytes};
+use super::model::{Case, RestartProfile};
+use super::profiles::file_and_profile;
+
+/// The extensions of case files.
+pub const EXTENSIONS: [&str; 2] = ["yaml", "yml"];
+
+/// Finds the case files below the paths: files as they are, folders with every `*.yaml` and `*.yml`
+/// below them, symbolic links followed; sorted and without duplicates. `FILE@PROFILE`, which names
+/// one case of a file, stays as it is.
+///
+/// # Errors
+/// A path does not exist, a folder cannot be read, or there is no case.
+pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
+    let mut found = Vec::new();
+    for path in paths {
+        let (file, profile) = file_and_profile(path);
+        match collection::below(&file) {
+            Some(_) if profile.is_some() => {
+                found.push(path.clone());
+                continue;
+            }
+            Some(files) => {
+                found.extend(files.into_iter().filter(|file| is_case(file)));
+                continue;
+            }
+            None => {}
+        }
+        let there = file.metadata().map_err(|source| path_error(path, source))?;
+        if there.is_file() {
+            found.push(path.clone());
+            continue;
+        }
+        for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // A dangling link that does not have the name of a case.
+                Err(error) if error.loop_ancestor().is_none() && error.depth() > 0 && !ends_as_case(error.path()) => {
+                    continue;
+                }
+                Err(error) => {
+                    let at = error.path().unwrap_or(path).to_owned();
+                    let circle = error.loop_ancestor().is_some();
+                    let source = error.into_io_error();
+                    return Err(match source {
+                        Some(source) if !circle => path_error(&at, source),
+                        _ => CaseError::LinkLoop(at),
+                    });
+                }
+            };
+            if entry.file_type().is_file() && is_case(entry.path()) {
+                found.push(entry.into_path());
+            }
+        }
+    }
+    found.sort();
+    found.dedup();
+    let mut known = BTreeSet::new();
+    found.retain(|path| known.insert(identity(path)));
+    // A file's own path includes all its profiles.
+    found.retain(|path| match identity(path) {
+        (_, None) => true,
+        (file, Some(_)) => !known.contains(&(file, None)),
+    });
+    if found.is_empty() { Err(CaseError::NoneFound(paths.to_vec())) } else { Ok(found) }
+}
+
+/// The file of a path, and its profile if it names one.
+fn identity(path: &Path) -> (PathBuf, Option<RestartProfile>) {
+    let (file, profile) = file_and_profile(path);
+    (file.canonicalize().unwrap_or(file), profile)
+}
+
+/// Whether the name of a file below a folder is that of a case.
+fn is_case(file: &Path) -> bool {
+    // The table of requirements lies beside the cases.
+    ends_as_case(Some(file)) && file.file_name().is_some_and(|name| name != crate::coverage::FILE)
+}
+
+fn ends_as_case(path: Option<&Path>) -> bool {
+    let extension = path.and_then(Path::extension);
+    extension.is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
+}
+
+/// Explains why a path cannot be read.
+fn path_error(path: &Path, source: io::Error) -> CaseError {
+    let path = path.to_owned();
+    let code = source.raw_os_error();
+    if code == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+        return CaseError::LinkLoop(path);
+    }
+    match source.kind() {
+        io::ErrorKind::NotFound if path.is_symlink() => CaseError::DanglingLink(path),
+        io::ErrorKind::NotFound => CaseError::Missing(path),
+        _ => CaseError::Io { path, source },
+    }
+}
+
+/// Checks that no two cases share a name, which identifies a case in recordings and reports.
+///
+/// # Errors
+/// [`CaseError::DuplicateName`], for each duplicate.
+pub fn check_unique_names(cases: &[Case]) -> Result<(), Vec<CaseError>> {
+    let mut known: BTreeMap<&str, &Case> = BTreeMap::new();
+    let mut twins = Vec::new();
+    for case in cases {
+        match known.get(case.name.as_str()) {
+            Some(first) => twins.push(CaseError::DuplicateName {
+                name: case.name.clone(),
+                first: first.path.clone(),
+                second: case.path.clone(),
+            }),
+            None => drop(known.insert(&case.name, case)),
+        }
+    }
+    if twins.is_empty() { Ok(()) } else { Err(twins) }
+}
+
+/// Reads the cases of a file, one per restart profile; of `FILE@PROFILE` that one.
+///
+/// # Errors
+/// The file cannot be read, is not a case, or does not have the profile.
+pub fn load(path: &Path) -> Result<Vec<Case>, CaseError> {
+    let (file, profile) = file_and_profile(path);
+    let cases = load_file(&file)?;
+    let Some(profile) = profile else { return Ok(cases) };
+    let is_meant = |case: &Case| case.controllers.has(Controller::ConfigRestart) && case.restart.profile == profile;
+    let cases: Vec<Case> = cases.into_iter().filter(is_meant).collect();
+    if cases.is_empty() { Err(CaseError::NoProfile { path: file, profile: profile.to_string() }) } else { Ok(cases) }
+}
+
+/// Reads the only case of a file, or the one that `FILE@PROFILE` names.
+///
+/// # Errors
+/// As for [`load`], or the file has several cases.
+pub fn load_one(path: &Path) -> Result<Case, CaseError> {
+    let mut cases = load(path)?.into_iter();
+    match (cases.next(), cases.next()) {
+        (Some(case), None) => Ok(case),
+        (Some(case), Some(_)) => Err(case.several_cases_error()),
+        (None, _) => Err(CaseError::NoneFound(vec![path.to_owned()])),
+    }
+}
+
+fn load_file(path: &Path) -> Result<Vec<Case>, CaseError> {
+    let mut bytes = Vec::new();
+    // One byte more than the maximum is enough to refuse the file.
+    let read = collection::open(path).and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(|source| CaseError::Io { path: path.to_path_buf(), source })?;
+    parse_bytes(&path.display().to_string(), &case_name(path), &bytes)
+}
+
+/// `area/name`: the last two components of the path, without the extension.
+fn case_name(path: &Path) -> String {
+    let part = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
+    let area = part(path.parent().and_then(Path::file_name));
+    [area, part(path.file_stem())].into_iter().flatten().collect::<Vec<_>>().join("/")
+}

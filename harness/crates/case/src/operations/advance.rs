@@ -1,0 +1,118 @@
+//! `advance: 10s`, `advance: {to: 6s, since: changed}`: waits.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use crate::field::{DURATION, FieldSpec, NAME, names};
+use crate::read::{self, MappingFields};
+use crate::schema::{any_of, object, reference};
+use crate::step::StepReader;
+use crate::yaml::YamlKind;
+
+static FIELDS: [FieldSpec; 2] = [
+    FieldSpec::required("to", DURATION, "How long after that moment."),
+    FieldSpec::required("since", NAME, "The `label` of an earlier step: the moment at which it began."),
+];
+
+pub(super) static SPEC: OperationSpec = OperationSpec {
+    name: "advance",
+    description: "Time passes: so much of it, or until so long after the step with a label.",
+    actor: Actor::Harness,
+    shorthand: "a length of time, such as `90s` or `1h 30m`",
+    fields: &FIELDS,
+    schema,
+    read,
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: false,
+    requires_held_pods: None,
+    examples: &["- advance: 10m", "- scale: 4\n  label: scaled\n- advance: {to: 6s, since: scaled}"],
+};
+
+/// A wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdvanceStep {
+    /// For this long.
+    For(Duration),
+    /// Until this long after the labelled step began.
+    Until {
+        /// How long after that step began.
+        to: Duration,
+        /// The label.
+        since: String,
+    },
+}
+
+impl AdvanceStep {
+    /// How long to wait from now.
+    ///
+    /// # Errors
+    /// The moment has passed already.
+    pub fn duration(&self, driver: &dyn Drive) -> Result<Duration, DriveError> {
+        match self {
+            Self::For(time) => Ok(*time),
+            Self::Until { to, since } => driver.time_until(*to, since),
+        }
+    }
+
+    /// The longest possible wait, as far as the case alone determines it.
+    pub(crate) fn max_duration(&self) -> Duration {
+        match self {
+            // It is counted from an earlier step, so the wait is at most this long.
+            Self::For(time) | Self::Until { to: time, .. } => *time,
+        }
+    }
+}
+
+fn schema(refused: bool) -> Value {
+    any_of([reference("duration"), object(&FIELDS, refused)])
+}
+
+fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode<'_>) -> Option<Operation> {
+    let YamlKind::Map(_) = value.kind else {
+        return reader.read_duration(value).map(|time| Operation::new(AdvanceStep::For(time)));
+    };
+    let fields = MappingFields::of(value, "`advance`", &names(&FIELDS), reader.report)?;
+    let (Some(to), Some(since)) = (fields.get("to"), fields.get("since")) else {
+        reader.report.add(value, "`advance` needs both `to` and `since`", "or give a duration: `10m`");
+        return None;
+    };
+    let (to, label) = (reader.read_duration(to)?, read::text(since, "a label", reader.report)?);
+    if !reader.scope.labels.contains(label) {
+        reader.report.add(
+            since,
+            format!("no step before this has the label `{label}`"),
+            "add `label: …` beside its operation",
+        );
+        return None;
+    }
+    Some(Operation::new(AdvanceStep::Until { to, since: label.to_owned() }))
+}
+
+impl StepAction for AdvanceStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
+    }
+
+    fn label(&self, _: LabelStyle) -> String {
+        match self {
+            Self::For(time) => format!("advance {}", humantime::format_duration(*time)),
+            Self::Until { to, since } => format!("advance to {} since {since}", humantime::format_duration(*to)),
+        }
+    }
+
+    fn advance(&self) -> Option<&AdvanceStep> {
+        Some(self)
+    }
+
+    fn is_by_user(&self) -> bool {
+        false
+    }
+
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
+        Box::pin(async move { driver.wait(self.duration(driver)?).await })
+    }
+}

@@ -1,0 +1,51 @@
+//! `fail: {pods: 2}`: pods fail.
+
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
+use crate::model::{PodOperation, PodSelection};
+use crate::pod_selector::{self, FIELDS};
+
+pub(super) static SPEC: OperationSpec = OperationSpec {
+    name: "fail",
+    description: "Pods fail: their phase becomes Failed. One sub-step each.",
+    actor: Actor::Nodes,
+    shorthand: "",
+    fields: &FIELDS,
+    schema: pod_selector::schema,
+    read: |reader, written| pod_selector::read(reader, written).map(|pods| Operation::new(FailStep(pods))),
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: true,
+    requires_held_pods: Some("a kubelet starts its containers again"),
+    examples: &["- fail: {pods: [a]}", "- fail: {pods: 2}"],
+};
+
+/// Makes pods fail: phase Failed.
+#[derive(Debug, PartialEq)]
+pub(crate) struct FailStep(pub(crate) PodSelection);
+
+impl StepAction for FailStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
+    }
+
+    fn label(&self, _: LabelStyle) -> String {
+        pod_selector::label(SPEC.name, &self.0)
+    }
+
+    fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {
+        Some((PodOperation::Fail, &self.0))
+    }
+
+    fn with_pods(&self, pods: PodSelection) -> Option<Operation> {
+        Some(Operation::new(Self(pods)))
+    }
+
+    fn is_by_user(&self) -> bool {
+        false
+    }
+
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
+        driver.move_pods(PodOperation::Fail, &self.0)
+    }
+}

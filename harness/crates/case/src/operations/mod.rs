@@ -1,0 +1,99 @@
+//! The table of operations: what one step of a case can do.
+//!
+//! Each operation is one file: its [`OperationSpec`] (name, sentence, fields, schema, reader,
+//! examples) and its [`StepAction`] (label in timelines, labels for filters, effect on objects,
+//! performance). The table is the source of the reader's messages, `cases/case.schema.json`, the
+//! values of `label(…)` in filters and `docs/case-reference.md`. A new operation is a new file
+//! here, an entry in [`ALL`] and a module below.
+//!
+//! Operations are pure: to perform one, it calls a [`Drive`], which the driver implements. Only an
+//! operation that needs a new kind of request adds a method there.
+//!
+//! * `patch_difference` is shared by the `set` and `rollout` commands.
+//! * `operation_spec` and `action` are the interface of an operation, `drive` the interface of the
+//!   driver.
+//! * [`Operation`] wraps an action of any type.
+
+mod action;
+mod drive;
+mod operation_spec;
+mod patch_difference;
+
+pub(crate) mod advance;
+pub(crate) mod apply;
+mod delete;
+mod deployment;
+mod fail;
+mod patch;
+mod pause;
+pub(crate) mod pods;
+mod ready;
+mod replicaset;
+mod restart;
+mod resume;
+mod scale;
+mod set;
+mod subject;
+mod succeed;
+mod terminate;
+mod together;
+mod undo;
+mod unready;
+
+use std::collections::BTreeSet;
+
+pub use action::{DeclaredChange, Operation};
+pub(crate) use action::{LabelStyle, StepAction};
+pub use advance::AdvanceStep;
+pub use drive::{Drive, DriveError, PerformFuture};
+pub(crate) use operation_spec::{Actor, OperationNode, OperationSpec};
+
+use super::model::Case;
+
+/// All operations, in the order in which messages and the reference page list them.
+pub(crate) static ALL: [&OperationSpec; 20] = [
+    &deployment::SPEC,
+    &replicaset::SPEC,
+    &apply::SPEC,
+    &patch::SPEC,
+    &delete::SPEC,
+    &set::SPEC,
+    &scale::SPEC,
+    &pause::SPEC,
+    &resume::SPEC,
+    &undo::SPEC,
+    &restart::SPEC,
+    &ready::SPEC,
+    &unready::SPEC,
+    &fail::SPEC,
+    &succeed::SPEC,
+    &terminate::SPEC,
+    &pods::SPEC,
+    &advance::SPEC,
+    &together::SPEC,
+    &subject::SPEC,
+];
+
+pub(crate) fn names() -> Vec<&'static str> {
+    ALL.iter().map(|form| form.name).collect()
+}
+
+/// The label of an operation in a timeline.
+pub fn label(case: &Case, operation: &Operation) -> String {
+    let changes = case.given.iter().chain(&case.steps).map(|step| step.operation.change());
+    let made = changes.filter_map(|change| match change {
+        DeclaredChange::Object(manifest) if manifest["kind"] == "Deployment" => manifest["metadata"]["name"].as_str(),
+        _ => None,
+    });
+    let only = made.collect::<BTreeSet<_>>().len() < 2;
+    operation.label(LabelStyle { has_single_deployment: only })
+}
+
+#[cfg(test)]
+pub(crate) use {
+    delete::DeleteStep, patch::PatchStep, pause::PauseStep, ready::ReadyStep, restart::RestartStep, resume::ResumeStep,
+    scale::ScaleStep, set::SetStep, terminate::TerminateStep, undo::UndoStep,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! `subject: stop`, `subject: start`: stops or starts the subject's process.
+
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use crate::model::ProcessAction;
+use crate::read;
+use crate::schema::words;
+use crate::step::StepReader;
+
+pub(super) static SPEC: OperationSpec = OperationSpec {
+    name: "subject",
+    description: "The subject is killed, or started again.",
+    actor: Actor::Harness,
+    shorthand: "`stop` or `start`",
+    fields: &[],
+    schema: |_| words(&["stop", "start"]),
+    read,
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: false,
+    requires_held_pods: None,
+    examples: &["- subject: stop\n- scale: 5\n- subject: start"],
+};
+
+fn read(reader: &mut StepReader<'_>, OperationNode { key, value, .. }: &OperationNode<'_>) -> Option<Operation> {
+    let words = [("stop", ProcessAction::Stop), ("start", ProcessAction::Start)];
+    let life = read::word(value, "`subject`", &words, reader.report)?;
+    match (life, reader.stopped_at.is_some()) {
+        (ProcessAction::Stop, true) => {
+            reader.report.add(key, "the subject is stopped already", "start it first");
+            return None;
+        }
+        (ProcessAction::Start, false) => {
+            reader.report.add(key, "the subject runs already", "only a stopped subject can be started");
+            return None;
+        }
+        (ProcessAction::Stop, false) => reader.stopped_at = Some(key.span.clone()),
+        (ProcessAction::Start, true) => reader.stopped_at = None,
+    }
+    Some(Operation::new(life))
+}
+
+impl StepAction for ProcessAction {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
+    }
+
+    fn label(&self, _: LabelStyle) -> String {
+        match self {
+            Self::Stop => "subject stop".to_owned(),
+            Self::Start => "subject start".to_owned(),
+        }
+    }
+
+    fn process_action(&self) -> Option<ProcessAction> {
+        Some(*self)
+    }
+
+    fn is_by_user(&self) -> bool {
+        false
+    }
+
+    /// Does nothing on the API server: the runner stops or starts the process.
+    fn perform<'a>(&'a self, _: &'a dyn Drive) -> PerformFuture<'a> {
+        Box::pin(async { Ok(()) })
+    }
+}

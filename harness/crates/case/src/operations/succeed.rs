@@ -1,0 +1,51 @@
+//! `succeed: {pods: 2}`: makes pods succeed.
+
+use super::operation_spec::declare_nothing;
+use super::{Actor, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
+use crate::model::{PodOperation, PodSelection};
+use crate::pod_selector::{self, FIELDS};
+
+pub(super) static SPEC: OperationSpec = OperationSpec {
+    name: "succeed",
+    description: "Pods succeed: their phase becomes Succeeded. One sub-step each.",
+    actor: Actor::Nodes,
+    shorthand: "",
+    fields: &FIELDS,
+    schema: pod_selector::schema,
+    read: |reader, written| pod_selector::read(reader, written).map(|pods| Operation::new(SucceedStep(pods))),
+    declare: declare_nothing,
+    is_refusable: false,
+    is_nestable: true,
+    requires_held_pods: Some("a kubelet starts its containers again"),
+    examples: &["- succeed: {pods: 1}"],
+};
+
+/// Makes pods succeed: phase Succeeded.
+#[derive(Debug, PartialEq)]
+pub(crate) struct SucceedStep(pub(crate) PodSelection);
+
+impl StepAction for SucceedStep {
+    fn spec(&self) -> &'static OperationSpec {
+        &SPEC
+    }
+
+    fn label(&self, _: LabelStyle) -> String {
+        pod_selector::label(SPEC.name, &self.0)
+    }
+
+    fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {
+        Some((PodOperation::Succeed, &self.0))
+    }
+
+    fn with_pods(&self, pods: PodSelection) -> Option<Operation> {
+        Some(Operation::new(Self(pods)))
+    }
+
+    fn is_by_user(&self) -> bool {
+        false
+    }
+
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
+        driver.move_pods(PodOperation::Succeed, &self.0)
+    }
+}

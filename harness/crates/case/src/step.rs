@@ -1,0 +1,217 @@
+//! Reads one step: a mapping with exactly one operation of the table, and its modifiers.
+
+use std::time::Duration;
+
+use lockstep_recording::pod_expectation::PodExpectation;
+
+use super::diagnostics::DiagnosticCollector;
+use super::field::{FieldSpec, FieldType, NAME, TEXT, names};
+use super::model::{CountSpec, During, Fault, Operation, Step};
+use super::names_in_scope::NamesInScope;
+use super::nearest::did_you_mean;
+use super::operations::{self, OperationNode};
+use super::pod_traits;
+use super::read::{self, MappingFields};
+use super::schema::{object, reference};
+use super::yaml::{YamlKind, YamlNode};
+
+/// The fields of a step beside its operation.
+pub(super) static MODIFIERS: [FieldSpec; 5] = [
+    FieldSpec::new("label", NAME, "A name for the moment of this step, for `advance: {to, since}` and for rules."),
+    FieldSpec::new("refused", REFUSED, "The server must refuse the operation, and its message must contain this text."),
+    FieldSpec::new("expect", EXPECT, "Which of the named pods live on."),
+    FieldSpec::new("during", DURING, "Other steps in the middle of this one; not together with `fault`."),
+    FieldSpec::new("fault", FAULT, "What goes wrong between the subject and the server."),
+];
+
+/// The fields of `refused`.
+static REFUSED_FIELDS: [FieldSpec; 1] = [FieldSpec::required("message", TEXT, "A part of what the server says.")];
+
+const REFUSED: FieldType = FieldType::Is(|_| object(&REFUSED_FIELDS, false), "`{message: a string}`");
+const EXPECT: FieldType = FieldType::Is(|_| reference("expect"), "[a mapping](#expect)");
+const DURING: FieldType = FieldType::Is(|_| reference("during"), "[a mapping](#during)");
+const FAULT: FieldType = FieldType::Is(|_| reference("fault"), "[a mapping](#fault)");
+
+/// Longer than anything that a Deployment waits for.
+const MAX_DURATION: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// The state while steps are read.
+#[derive(Debug)]
+pub(super) struct StepReader<'a> {
+    pub(super) scope: &'a mut NamesInScope,
+    pub(super) report: &'a mut DiagnosticCollector,
+    /// Whether deletions wait for `terminate`.
+    pub(super) terminations_are_held: bool,
+    /// Whether pods wait for the case to bind them to a node.
+    pub(super) bindings_are_held: bool,
+    /// Where the subject was stopped, until it is started again.
+    pub(super) stopped_at: Option<std::ops::Range<usize>>,
+}
+
+impl StepReader<'_> {
+    /// Reads all steps of a list; leaves out those with problems.
+    pub(super) fn steps(&mut self, node: &YamlNode, noun: &str) -> Vec<Step> {
+        let items = read::items(node, noun, self.report).unwrap_or_default();
+        items.iter().filter_map(|step| self.step(step, true)).collect()
+    }
+
+    /// Reads one step.
+    pub(super) fn step(&mut self, node: &YamlNode, is_top_level: bool) -> Option<Step> {
+        let operations = operations::names();
+        if let Some(word) = node.as_text().filter(|word| operations.contains(word)) {
+            self.report.add(node, "a step must be a mapping", format!("write `{word}: …`"));
+            return None;
+        }
+        let besides = names(&MODIFIERS);
+        let fields = MappingFields::of(node, "a step", &[operations.as_slice(), &besides].concat(), self.report)?;
+        let refused = self.read_refused(&fields);
+        let mut found =
+            operations::ALL.iter().filter_map(|form| Some((*form, fields.entry(form.name)?))).collect::<Vec<_>>();
+        found.sort_by_key(|(_, (key, _))| key.span.start);
+        let (form, (key, value)) = match found.as_slice() {
+            [] => {
+                // An unknown field has been reported already.
+                let only_besides = matches!(&node.kind, YamlKind::Map(map) if map.iter().all(|(key, _)| besides.contains(&key.as_key().as_str())));
+                if only_besides {
+                    let hint = format!("one of {}", read::join_quoted(&operations));
+                    self.report.add(node, "a step without an operation", hint);
+                }
+                return None;
+            }
+            [one] => *one,
+            [(first, _), (second, (key, _)), ..] => {
+                self.report.add(
+                    key,
+                    format!("two operations in one step: `{}` and `{}`", first.name, second.name),
+                    "a step does one thing",
+                );
+                self.report.help("make them two steps, or `together: [{…}, {…}]` for no settling between them");
+                return None;
+            }
+        };
+        let name = form.name;
+        if let (Some(_), false) = (&refused, form.is_refusable)
+            && let Some((at, _)) = fields.entry("refused")
+        {
+            self.report.add(at, format!("`{name}` cannot be refused"), "only an operation of a user's can");
+            return None;
+        }
+        if !is_top_level && !form.is_nestable {
+            self.report.add(key, format!("`{name}` is not allowed inside `together`"), "make it a step of its own");
+            self.report.help("nor inside the `do` of a `during`");
+            return None;
+        }
+        let operation = (form.read)(self, &OperationNode { key, value, refused: refused.is_some() })?;
+        let (during, fault) = self.read_injection(&fields, is_top_level, &operation)?;
+        let line = if node.line == 0 { key.line } else { node.line };
+        let expect = self.read_expect(&fields, &operation, is_top_level)?;
+        let label = self.read_label(&fields, is_top_level);
+        Some(Step { line, operation, label, refused, during, fault, expect })
+    }
+
+    /// Reads `during` and `fault`. The outer `None` follows a problem.
+    fn read_injection(
+        &mut self,
+        fields: &MappingFields<'_>,
+        top: bool,
+        operation: &Operation,
+    ) -> Option<(Option<During>, Option<Fault>)> {
+        let (during, fault) = (fields.entry("during"), fields.entry("fault"));
+        let Some((key, _)) = during.or(fault) else { return Some((None, None)) };
+        let name = key.as_key();
+        if let (Some(_), Some((key, _))) = (during, fault) {
+            self.report.add(key, "`during` and `fault` in one step", "one of them at a time");
+        } else if !top {
+            self.report.add(key, format!("`{name}` is not allowed here"), "only a step of its own has a middle");
+        } else if self.stopped_at.is_some() || operation.process_action().is_some() {
+            self.report.add(
+                key,
+                format!("`{name}` while the subject is stopped"),
+                "no controller runs then; start the subject first",
+            );
+        } else if let Some((key, value)) = during {
+            return Some((Some(self.read_during(key, value, operation)?), None));
+        } else if let Some((key, value)) = fault {
+            return Some((None, Some(self.read_faults(key, value)?)));
+        }
+        None
+    }
+
+    /// Reads `expect: {alive: [b]}` beside an operation that is a single step. The outer `None`
+    /// follows a problem.
+    fn read_expect(
+        &mut self,
+        fields: &MappingFields<'_>,
+        operation: &Operation,
+        top: bool,
+    ) -> Option<Option<PodExpectation>> {
+        let Some((key, value)) = fields.entry("expect") else { return Some(None) };
+        if !top
+            || operation.pod_operation().is_some_and(|(_, pods)| !pods.atomic && pods.count != CountSpec::Exactly(1))
+        {
+            self.report.add(key, "`expect` is for one step", "put it beside the last of them, in a step of its own");
+            return None;
+        }
+        pod_traits::read_expect(value, self).map(Some)
+    }
+
+    /// Reads `refused: {message: "unable to find"}`.
+    fn read_refused(&mut self, fields: &MappingFields<'_>) -> Option<String> {
+        let (key, value) = fields.entry("refused")?;
+        let inner = MappingFields::of(value, "`refused`", &names(&REFUSED_FIELDS), self.report)?;
+        let Some(message) = inner.get("message") else {
+            self.report.add(key, "refused without a message", "add `{message: \"…\"}`, a part of what the server says");
+            return None;
+        };
+        read::text(message, "the message", self.report).map(str::to_owned)
+    }
+
+    /// Reads `label: changed`.
+    fn read_label(&mut self, fields: &MappingFields<'_>, top: bool) -> Option<String> {
+        let (key, value) = fields.entry("label")?;
+        if !top {
+            self.report.add(key, "`label` is for a step of its own", "put it beside the `together`");
+            return None;
+        }
+        let label = read::name(value, "a label", self.report)?;
+        if !self.scope.labels.insert(label.clone()) {
+            self.report.add(value, format!("duplicate label `{label}`"), "each moment has a name of its own");
+        }
+        Some(label)
+    }
+
+    /// Reads a duration.
+    pub(super) fn read_duration(&mut self, node: &YamlNode) -> Option<Duration> {
+        if let YamlKind::Int(number) = node.kind {
+            self.report.add(node, "a duration has a unit", format!("did you mean `{number}s`?"));
+            return None;
+        }
+        let text = read::text(node, "a duration", self.report)?;
+        match humantime::parse_duration(text) {
+            Ok(Duration::ZERO) => {
+                self.report.add(node, "the duration must not be zero", "write a duration such as `10s`");
+            }
+            Ok(duration) if duration > MAX_DURATION => {
+                self.report.add(node, "the duration is too long", "at most ten years");
+            }
+            Ok(duration) => return Some(duration),
+            Err(error) => {
+                self.report.add(node, format!("`{text}` is not a duration"), not_a_duration(text, &error));
+            }
+        }
+        None
+    }
+}
+
+/// Explains why a text is not a duration, with a suggestion.
+fn not_a_duration(text: &str, error: &humantime::DurationError) -> String {
+    use humantime::DurationError as Error;
+    let units = ["seconds", "minutes", "hours", "days", "s", "m", "h", "d", "ms"];
+    match error {
+        _ if text.starts_with('-') => "time passes forwards only".to_owned(),
+        Error::UnknownUnit { unit, .. } if !unit.is_empty() => did_you_mean(unit, units)
+            .unwrap_or_else(|| format!("there is no unit `{unit}`; try `90s`, `10m` or `1h 30m`")),
+        Error::NumberOverflow => "that is too long; at most ten years".to_owned(),
+        _ => "try `90s`, `10m` or `1h 30m`".to_owned(),
+    }
+}

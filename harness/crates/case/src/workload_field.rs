@@ -1,0 +1,137 @@
+//! Reads `workload`: the kind that a case uses in place of Deployments, by the name of a built-in
+//! description or as a full description.
+
+use lockstep_recording::controllers::ControllerSet;
+use lockstep_workload::Workload;
+use serde_json::{Value, json};
+
+use super::diagnostics::DiagnosticCollector;
+use super::field::{FieldSpec, FieldType, TEXT, names};
+use super::read::{self, MappingFields};
+use super::schema::{object, words};
+use super::yaml::YamlNode;
+
+const POINTERS: FieldType = FieldType::Is(
+    |_| json!({"type": "object", "additionalProperties": {"type": ["string", "null"], "pattern": "^/"}}),
+    "a mapping from JSON pointers to JSON pointers or null",
+);
+const BOUNDS: FieldType = FieldType::Is(|_| bounds(), "a mapping of `maxSurge` and `maxUnavailable`");
+const MANIFEST: FieldType = FieldType::Is(|_| json!({"type": "object"}), "a mapping");
+const LIST: FieldType = FieldType::Is(|_| json!({"type": "array", "items": {"type": "string"}}), "a list of strings");
+const UNCOMPARED: FieldType = FieldType::Is(|_| uncompared(), "see [workloads](workloads.md#what-is-not-compared)");
+const DEFINITIONS: FieldType =
+    FieldType::Is(|_| definitions(), "a list of `{kind: …, plural: …, clusterScoped: true}`");
+
+/// The fields.
+pub(super) static FIELDS: [FieldSpec; 12] = [
+    FieldSpec::required("apiVersion", TEXT, "Its group and version, `example.com/v1`."),
+    FieldSpec::required("kind", TEXT, "Its kind."),
+    FieldSpec::required("plural", TEXT, "What its paths call it."),
+    FieldSpec::new(
+        "paths",
+        POINTERS,
+        "A Deployment's paths to its own, where they differ: replicas, template, bounds, status; null: it has nothing of the kind.",
+    ),
+    FieldSpec::new(
+        "bounds",
+        BOUNDS,
+        "The bounds of a rolling update, where it has no fields for them; `maxSurge: 1`, `maxUnavailable: 25%`.",
+    ),
+    FieldSpec::new("manifest", MANIFEST, "What every manifest has besides."),
+    FieldSpec::new("numbers", LIST, "JSON pointers to numbers that it keeps as text."),
+    FieldSpec::new(
+        "annotations",
+        TEXT,
+        "What its controller's annotations begin with; `deployment.kubernetes.io/` by default.",
+    ),
+    FieldSpec::new("hashLabel", TEXT, "The label with the hash of its template; `pod-template-hash` by default."),
+    FieldSpec::new("lacks", LIST, "Labels of cases that it has nothing for; this case must have none of them."),
+    FieldSpec::new("uncompared", UNCOMPARED, "What is left out of its timelines and of the golden ones."),
+    FieldSpec::new("definitions", DEFINITIONS, "Other custom resources of its group that its controller waits for."),
+];
+
+/// `workload`, as JSON schema.
+pub(super) fn schema() -> Value {
+    json!({"oneOf": [words(&Workload::builtin_names()), object(&FIELDS, false)]})
+}
+
+fn uncompared() -> Value {
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let flag = json!({"type": "boolean"});
+    json!({"type": "object", "additionalProperties": false, "properties": {
+        "details": list, "status": list, "conditions": flag, "creation": flag, "order": flag, "events": flag,
+        "invariants": list,
+    }})
+}
+
+fn bounds() -> Value {
+    let bound = json!({"type": ["integer", "string"]});
+    json!({"type": "object", "additionalProperties": false, "properties": {"maxSurge": bound, "maxUnavailable": bound}})
+}
+
+fn definitions() -> Value {
+    let text = json!({"type": "string", "minLength": 1});
+    json!({"type": "array", "items": {"type": "object", "additionalProperties": false, "required": ["kind", "plural"],
+        "properties": {"kind": text, "plural": text, "clusterScoped": {"type": "boolean"}}}})
+}
+
+/// Reads `workload`.
+pub(super) fn read_workload(
+    entry: Option<(&YamlNode, &YamlNode)>,
+    controllers: &ControllerSet,
+    report: &mut DiagnosticCollector,
+) -> Option<Box<Workload>> {
+    let (key, node) = entry?;
+    if *controllers != ControllerSet::default() {
+        report.add(
+            key,
+            "`workload` is for cases of the Deployment controller",
+            format!("leave out `workload`, or `controllers: [{controllers}]`"),
+        );
+    }
+    let known = Workload::builtin_names();
+    if node.as_text().is_some() {
+        let words: Vec<_> = known.iter().map(|name| (*name, *name)).collect();
+        let name = read::word(node, "workload", &words, report)?;
+        return name.parse().ok().map(Box::new);
+    }
+    let fields = MappingFields::of(node, "a workload", &names(&FIELDS), report)?;
+    for field in FIELDS.iter().filter(|field| field.required && fields.lacks(field.name)) {
+        report.add(
+            node,
+            format!("the workload has no `{}`", field.name),
+            format!("add `{}`: {}", field.name, field.description),
+        );
+    }
+    if FIELDS.iter().any(|field| field.required && fields.get(field.name).is_none()) {
+        return None;
+    }
+    match Workload::from_json(node.to_json()) {
+        Ok(workload) => Some(Box::new(workload)),
+        Err(why) => {
+            report.add(node, "this does not describe a workload", why);
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    const CASE: &str =
+        "description: x\ngiven:\n- deployment: {name: web, replicas: 3, image: \"app:1\"}\nsteps:\n- scale: 2\n";
+
+    #[test]
+    fn case_names_or_describes_a_workload() {
+        let kind = |field: &str| {
+            let case = crate::parse("cases/a/x.yaml", "a/x", &format!("{CASE}{field}")).unwrap();
+            case.workload.map(|workload| (workload.kind, workload.name))
+        };
+        let both = |kind: &str, name: &str| Some((kind.to_owned(), name.to_owned()));
+        assert_eq!(kind(""), None);
+        assert_eq!(kind("workload: argo-rollouts\n"), both("Rollout", "argo-rollouts"));
+        let own =
+            "workload: {apiVersion: example.com/v1, kind: Fleet, plural: fleets, paths: {/spec/strategy/type: null}}\n";
+        assert_eq!(kind(own), both("Fleet", "Fleet"));
+    }
+}

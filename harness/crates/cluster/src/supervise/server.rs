@@ -1,0 +1,252 @@
+//! The supervisor's process.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lockstep_support::clock;
+use rustix::process::Signal;
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::children::ChildProcesses;
+use super::protocol::{DetachOptions, Exit, ProcessSpec, SupervisorCommand, SupervisorReport};
+use super::{FINALLY_TIMEOUT, ROLE_VARIABLE, mount};
+
+/// A shell's exit code if a program cannot be started.
+const EXEC_FAILED: i32 = 126;
+/// The exit code for an internal error.
+const FAILED: i32 = 70;
+/// The time between SIGTERM and SIGKILL.
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
+/// The time limit after SIGKILL; only a program stuck in the kernel takes longer.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval at which a detached supervisor checks whether its process is still running.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// If this process was started in a role, runs the role and never returns.
+///
+/// Must be called first in `main` of every executable that may start a [`super::Supervisor`].
+pub fn enter_role() {
+    let Some(role) = role() else { return };
+    if role == mount::ROLE {
+        // Before any thread starts: a process with several threads cannot change its user
+        // namespace.
+        eprintln!("{}", mount::exec_with_mount());
+        std::process::exit(EXEC_FAILED);
+    }
+    run_role("the supervisor", || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(run_supervisor())
+    })
+}
+
+/// Runs a role, and exits. It runs on its own thread, because an async `main` already has a runtime
+/// on this one.
+pub fn run_role<E>(name: &str, run: impl FnOnce() -> Result<(), E> + Send + 'static) -> !
+where
+    E: std::fmt::Display + Send + 'static,
+{
+    let code = match std::thread::spawn(run).join() {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => {
+            eprintln!("Error: {name} stopped: {error}");
+            FAILED
+        }
+        Err(_panicked) => FAILED,
+    };
+    std::process::exit(code)
+}
+
+/// The role in which a harness started this process: the value of [`ROLE_VARIABLE`].
+pub fn role() -> Option<OsString> {
+    std::env::var_os(ROLE_VARIABLE)
+}
+
+/// The environment that starts this executable in a role.
+pub(crate) fn in_role(role: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(ROLE_VARIABLE.to_owned(), role.to_owned())])
+}
+
+/// The events that the supervisor waits for.
+struct Inbox {
+    orders: UnboundedReceiver<SupervisorCommand>,
+    exits: UnboundedReceiver<(u64, Exit)>,
+    terminate: Signals,
+    /// Registered so that their default action, which ends the process, does not apply.
+    _ignored: [Signals; 3],
+}
+
+/// The next event.
+enum SupervisorEvent {
+    Command(SupervisorCommand),
+    Exit(u64, Exit),
+    Poll,
+    HarnessGone,
+    Terminated,
+}
+
+impl Inbox {
+    async fn next(&mut self, detached: bool) -> SupervisorEvent {
+        tokio::select! {
+            Some((id, exit)) = self.exits.recv() => SupervisorEvent::Exit(id, exit),
+            order = self.orders.recv(), if !detached => order.map_or(SupervisorEvent::HarnessGone, SupervisorEvent::Command),
+            () = clock::pause(POLL_INTERVAL), if detached => SupervisorEvent::Poll,
+            _ = self.terminate.recv() => SupervisorEvent::Terminated,
+        }
+    }
+}
+
+async fn run_supervisor() -> std::io::Result<()> {
+    let (ended, exits) = unbounded_channel();
+    let mut inbox = Inbox {
+        terminate: signal(SignalKind::terminate())?,
+        _ignored: [signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?, signal(SignalKind::quit())?],
+        orders: read_orders(),
+        exits,
+    };
+    let mut children = ChildProcesses::default();
+    let mut remove = None;
+    let mut until: Option<DetachOptions> = None;
+    let mut last_programs = Vec::new();
+    loop {
+        match inbox.next(until.is_some()).await {
+            SupervisorEvent::Command(SupervisorCommand::Begin { remove: folder }) => {
+                remove = folder;
+                report(&SupervisorReport::Ready);
+            }
+            SupervisorEvent::Command(SupervisorCommand::Detach { until: options }) => {
+                remove = Some(options.remove.clone());
+                until = Some(options);
+                report(&SupervisorReport::Detached);
+            }
+            SupervisorEvent::Command(SupervisorCommand::Finally { spec }) => {
+                last_programs.push(spec);
+                report(&SupervisorReport::Noted);
+            }
+            SupervisorEvent::Command(SupervisorCommand::Keep) => {
+                last_programs.clear();
+                remove = None;
+                report(&SupervisorReport::Noted);
+            }
+            SupervisorEvent::Command(order) => execute(order, &mut children, &ended),
+            SupervisorEvent::Exit(id, exit) => {
+                children.forget(id);
+                report(&SupervisorReport::Exited { id, exit });
+            }
+            SupervisorEvent::Poll => {
+                let gone = until.as_ref().and_then(|until| until.process.as_ref());
+                if gone.is_some_and(|process| !process.is_alive()) {
+                    break;
+                }
+            }
+            SupervisorEvent::HarnessGone | SupervisorEvent::Terminated => break,
+        }
+    }
+    end(&mut children, &mut inbox).await;
+    for last_program in last_programs.iter().rev() {
+        run_last_program(last_program).await;
+    }
+    remove_folder(remove).await
+}
+
+fn execute(order: SupervisorCommand, children: &mut ChildProcesses, ended: &UnboundedSender<(u64, Exit)>) {
+    match order {
+        SupervisorCommand::Spawn { id, spec, socket } => {
+            report(&match children.spawn(id, &spec, socket.as_deref(), ended.clone()) {
+                Ok(pid) => SupervisorReport::Spawned { id, pid },
+                Err(error) => SupervisorReport::Failed {
+                    id,
+                    missing: error.kind() == std::io::ErrorKind::NotFound,
+                    why: error.to_string(),
+                },
+            });
+        }
+        SupervisorCommand::Kill { id } => children.signal(id, Signal::KILL),
+        SupervisorCommand::Terminate { id } => children.signal(id, Signal::TERM),
+        SupervisorCommand::Begin { .. }
+        | SupervisorCommand::Finally { .. }
+        | SupervisorCommand::Keep
+        | SupervisorCommand::Detach { .. } => {}
+    }
+}
+
+/// Ends every program: SIGTERM, the grace period, SIGKILL.
+async fn end(children: &mut ChildProcesses, inbox: &mut Inbox) {
+    for (signal, timeout) in [(Signal::TERM, GRACE_PERIOD), (Signal::KILL, KILL_TIMEOUT)] {
+        children.signal_all(signal);
+        let deadline = clock::instant() + timeout;
+        while !children.is_empty() {
+            let left = deadline.saturating_duration_since(clock::instant());
+            match tokio::time::timeout(left, inbox.exits.recv()).await {
+                Ok(Some((id, exit))) => {
+                    children.forget(id);
+                    report(&SupervisorReport::Exited { id, exit });
+                }
+                Ok(None) | Err(_) => break,
+            }
+        }
+    }
+}
+
+/// Runs a last program until it exits or times out. If its log cannot be written, because the
+/// folder may have been removed, it runs without one.
+async fn run_last_program(last_program: &ProcessSpec) {
+    let (ended, mut exits) = unbounded_channel();
+    let mut children = ChildProcesses::default();
+    let without_log = ProcessSpec { log: "/dev/null".into(), ..last_program.clone() };
+    let started = children.spawn(0, last_program, None, ended.clone());
+    if let Err(error) = started.or_else(|_| children.spawn(0, &without_log, None, ended)) {
+        eprintln!("{}: {error}", last_program.name);
+        return;
+    }
+    match tokio::time::timeout(FINALLY_TIMEOUT, exits.recv()).await {
+        Ok(Some((_, exit))) if exit.success() => {}
+        Ok(Some((_, exit))) => eprintln!("{}: {exit}", last_program.name),
+        Ok(None) | Err(_) => {
+            eprintln!("{}: not done after {FINALLY_TIMEOUT:?}", last_program.name);
+            children.signal_all(Signal::KILL);
+        }
+    }
+}
+
+/// Removes a folder, with retries: a dying program may still create a file in it.
+async fn remove_folder(folder: Option<PathBuf>) -> std::io::Result<()> {
+    let Some(folder) = folder else { return Ok(()) };
+    for _ in 0..20 {
+        if std::fs::remove_dir_all(&folder).is_ok() || !folder.exists() {
+            return Ok(());
+        }
+        clock::pause(Duration::from_millis(50)).await;
+    }
+    std::fs::remove_dir_all(folder)
+}
+
+/// Reads standard input on a separate thread: the channel closes when the harness ends.
+fn read_orders() -> UnboundedReceiver<SupervisorCommand> {
+    let (sender, receiver) = unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { return };
+            match serde_json::from_str(&line) {
+                Ok(order) => {
+                    if sender.send(order).is_err() {
+                        return;
+                    }
+                }
+                Err(error) => eprintln!("not an order, left out: {error}"),
+            }
+        }
+    });
+    receiver
+}
+
+fn report(report: &SupervisorReport) {
+    let mut line = serde_json::to_string(report).expect("a report is plain data");
+    line.push('\n');
+    let mut out = std::io::stdout().lock();
+    // If the harness has ended it reads no reports; the end of standard input shows that.
+    let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,0 +1,349 @@
+//! The armed commands of the interceptor: which requests wait, who is notified, and what a watch
+//! may deliver.
+//!
+//! Without an armed command, a request only reads an atomic counter. Everything else is under one
+//! lock that is never held across an await.
+//!
+//! `watch` decides about the events of a watch.
+
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use hyper::body::Bytes;
+use kube_apiserver_sim::notify::Notifier;
+use lockstep_support::clock::{self, Instant};
+use tokio::sync::mpsc;
+
+use super::command::{CommandProgress, RequestCommand, WatchAction, WatchCommand};
+use super::intercepted::{ArmedCommand, Intercepted};
+use super::overtaking::{Reached, Waiting};
+use super::{RequestInfo, Verb};
+
+/// The commands of an interceptor; clones share them.
+#[derive(Debug, Clone)]
+pub struct Control(Arc<ControlShared>);
+
+#[derive(Debug)]
+struct ControlShared {
+    /// The number of armed commands, plus the watches in `cut_short`.
+    armed: AtomicUsize,
+    /// How many of them affect watches.
+    watching: AtomicUsize,
+    state: Mutex<State>,
+    changed: Notifier,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    requests: BTreeMap<u64, RequestSlot>,
+    watches: BTreeMap<u64, WatchSlot>,
+    /// The wakers of watches that wait.
+    wakers: BTreeMap<u64, Waker>,
+    /// The number of withheld events, by namespace.
+    held_events: BTreeMap<String, u64>,
+    /// The number of open watches that the interceptor cannot read, by resource.
+    opaque: BTreeMap<String, u64>,
+    /// Watches that ended while their events were withheld, by resource, until the subject lists
+    /// again.
+    cut_short: BTreeMap<String, u64>,
+    /// Watches that the interceptor has ended, by resource, until the subject opens one again: the
+    /// namespace of the event, and when.
+    ended: BTreeMap<String, (String, Instant)>,
+    /// What has reached the subject, counted while something waits to be overtaken.
+    reached: Reached,
+    /// By namespace and stream: how many have overtaken the delayed event or answer.
+    overtaken: BTreeMap<String, BTreeMap<String, u32>>,
+}
+
+#[derive(Debug)]
+struct RequestSlot {
+    progress: CommandProgress,
+    sender: mpsc::UnboundedSender<Intercepted>,
+}
+
+#[derive(Debug)]
+struct WatchSlot {
+    command: WatchCommand,
+    event_count: u32,
+    /// The versions of the events so far.
+    versions: Vec<u64>,
+    /// The version at which the next list is answered.
+    list_version: Option<u64>,
+    /// Set while its event waits to be overtaken.
+    waiting: Option<Waiting>,
+}
+
+/// An armed command. Dropping it disarms the command and releases what it holds.
+#[derive(Debug)]
+pub struct Armed {
+    control: Control,
+    id: u64,
+    receiver: mpsc::UnboundedReceiver<Intercepted>,
+}
+
+/// An armed watch command. Dropping it disarms the command; withheld events are delivered in order.
+#[derive(Debug)]
+pub struct ArmedWatch {
+    control: Control,
+    id: u64,
+}
+
+/// A delayed request; counted until this is dropped.
+#[derive(Debug)]
+pub(super) struct LateRequest {
+    control: Control,
+    namespace: String,
+}
+
+/// What happens to an event of a watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventDisposition {
+    Pass,
+    Keep,
+    Twice,
+    Last,
+}
+
+/// A withheld event.
+#[derive(Debug)]
+pub(super) struct HeldEvent {
+    pub(super) namespace: String,
+    pub(super) since: Instant,
+    pub(super) event: Bytes,
+}
+
+impl Control {
+    pub(super) fn new() -> Self {
+        let shared = ControlShared {
+            armed: AtomicUsize::new(0),
+            watching: AtomicUsize::new(0),
+            state: Mutex::default(),
+            changed: Notifier::default(),
+        };
+        Self(Arc::new(shared))
+    }
+
+    /// Arms a command for requests.
+    pub fn arm(&self, command: RequestCommand) -> Armed {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut state = self.state();
+        state.next += 1;
+        let id = state.next;
+        let progress = CommandProgress::new(command);
+        // Events of watches overtake it.
+        self.0.watching.fetch_add(usize::from(progress.is_overtaken()), Ordering::SeqCst);
+        state.requests.insert(id, RequestSlot { progress, sender });
+        self.0.armed.fetch_add(1, Ordering::SeqCst);
+        Armed { control: self.clone(), id, receiver }
+    }
+
+    /// Arms a command for a kind's watch; `None` if the subject's watch has an encoding that the
+    /// interceptor does not read.
+    pub fn arm_watch(&self, command: WatchCommand) -> Option<ArmedWatch> {
+        let mut state = self.state();
+        if state.opaque.contains_key(&command.resource) {
+            return None;
+        }
+        state.next += 1;
+        let id = state.next;
+        state
+            .watches
+            .insert(id, WatchSlot { command, event_count: 0, versions: Vec::new(), list_version: None, waiting: None });
+        self.0.watching.fetch_add(1, Ordering::SeqCst);
+        self.0.armed.fetch_add(1, Ordering::SeqCst);
+        Some(ArmedWatch { control: self.clone(), id })
+    }
+
+    /// The number of withheld events and delayed requests of a namespace.
+    pub fn held_count(&self, namespace: &str) -> u64 {
+        self.state().held_events.get(namespace).copied().unwrap_or(0)
+    }
+
+    /// Delays an answer until this many others have reached the subject, or nothing more does.
+    pub(super) async fn wait_to_be_overtaken(&self, route: &RequestInfo, count: u32) {
+        let namespace = route.namespace.as_str();
+        let _late = self.late(namespace);
+        let mut changes = self.0.changed.listen();
+        let waiting = self.state().reached.wait(namespace, count, clock::instant());
+        loop {
+            let (due, others) = self.state().reached.due(namespace, &waiting);
+            let now = clock::instant();
+            if due <= now {
+                let mut state = self.state();
+                state.was_overtaken(namespace, answers(route), others);
+                self.reached(&mut state, namespace);
+                return;
+            }
+            tokio::select! {
+                () = changes.changed() => {}
+                () = clock::pause(due.saturating_duration_since(now)) => {}
+            }
+        }
+    }
+
+    /// How many have overtaken each delayed event or answer, by its stream: the plural of a watch's
+    /// kind, or `answers to replicasets/` and so on.
+    pub fn take_overtaken(&self, namespace: &str) -> BTreeMap<String, u32> {
+        self.state().overtaken.remove(namespace).unwrap_or_default()
+    }
+
+    /// Counts a request of a namespace as delayed until the guard is dropped.
+    pub(super) fn late(&self, namespace: &str) -> LateRequest {
+        *self.state().held_events.entry(namespace.to_owned()).or_default() += 1;
+        LateRequest { control: self.clone(), namespace: namespace.to_owned() }
+    }
+
+    /// Whether no command is armed.
+    pub(super) fn is_idle(&self) -> bool {
+        self.0.armed.load(Ordering::SeqCst) == 0
+    }
+
+    /// Whether no command affects watches.
+    pub(super) fn passes_watches_through(&self) -> bool {
+        self.0.watching.load(Ordering::SeqCst) == 0
+    }
+
+    /// The command that applies to an arrived request.
+    pub(super) fn on_request(&self, route: &RequestInfo) -> Option<ArmedCommand> {
+        let mut state = self.state();
+        state.requests.values_mut().find_map(|slot| {
+            let action = slot.progress.on_request(route)?;
+            Some(ArmedCommand::new(action, &slot.sender))
+        })
+    }
+
+    /// The command that applies to its answer.
+    pub(super) fn on_response(&self, route: &RequestInfo, status: u16) -> Option<ArmedCommand> {
+        let mut state = self.state();
+        let waits = |slot: &RequestSlot| slot.progress.is_overtaken() && slot.progress.is_next(route);
+        if route.verb.is_write() && !state.requests.values().any(waits) {
+            self.reached(&mut state, &route.namespace);
+        }
+        // Every command counts the request, though only the first applies.
+        let mut commands = state.requests.values_mut().filter_map(|slot| {
+            let action = slot.progress.on_response(route, status)?;
+            Some(ArmedCommand::new(action, &slot.sender))
+        });
+        let first = commands.next();
+        commands.for_each(drop);
+        first
+    }
+
+    /// Delays a list or a watch while its kind is held; returns whether it waited.
+    pub(super) async fn wait_while_held(&self, route: &RequestInfo) -> bool {
+        if !matches!(route.verb, Verb::List | Verb::Watch) {
+            return false;
+        }
+        let mut changes = self.0.changed.listen();
+        let mut waited = false;
+        while self.holds(route) {
+            waited = true;
+            changes.changed().await;
+        }
+        waited
+    }
+
+    /// Whether a list or a watch is the first since a watch of its kind ended while events were
+    /// withheld. A watch that continues would miss those events: it may have received later ones,
+    /// of other namespaces, and asks for what follows them.
+    pub(super) fn must_relist(&self, route: &RequestInfo) -> bool {
+        if !matches!(route.verb, Verb::List | Verb::Watch) {
+            return false;
+        }
+        let mut state = self.state();
+        let found = state.cut_short.contains_key(&route.resource);
+        if found {
+            decrement(&mut state.cut_short, &route.resource);
+            self.0.armed.fetch_sub(1, Ordering::SeqCst);
+        }
+        found
+    }
+
+    fn holds(&self, route: &RequestInfo) -> bool {
+        self.state().watches.values().any(|slot| {
+            let WatchCommand { namespace, resource, action, .. } = &slot.command;
+            *action == WatchAction::Hold
+                && *resource == route.resource
+                && (route.namespace.is_empty() || *namespace == route.namespace)
+        })
+    }
+
+    fn disarm(&self, id: u64) {
+        let wakers = {
+            let mut state = self.state();
+            if state.watches.remove(&id).is_some() {
+                self.0.watching.fetch_sub(1, Ordering::SeqCst);
+            }
+            if state.requests.remove(&id).is_some_and(|slot| slot.progress.is_overtaken()) {
+                self.0.watching.fetch_sub(1, Ordering::SeqCst);
+            }
+            self.0.armed.fetch_sub(1, Ordering::SeqCst);
+            std::mem::take(&mut state.wakers)
+        };
+        wakers.into_values().for_each(Waker::wake);
+        self.0.changed.notify();
+    }
+
+    /// Counts something that has reached the subject, if anything waits to be overtaken, and wakes
+    /// what waits.
+    fn reached(&self, state: &mut State, namespace: &str) {
+        let of_watches = state.watches.values().any(|slot| matches!(slot.command.action, WatchAction::Overtaken(_)));
+        if of_watches || state.requests.values().any(|slot| slot.progress.is_overtaken()) {
+            state.reached.one_more(namespace, clock::instant());
+            std::mem::take(&mut state.wakers).into_values().for_each(Waker::wake);
+            self.0.changed.notify();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The stream of the answers to such writes.
+fn answers(route: &RequestInfo) -> String {
+    format!("answers to {}/{}", route.resource, route.subresource)
+}
+
+fn decrement(counts: &mut BTreeMap<String, u64>, namespace: &str) {
+    if let Some(count) = counts.get_mut(namespace) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(namespace);
+        }
+    }
+}
+
+impl Armed {
+    /// Waits for the next request that the command applies to.
+    pub async fn next(&mut self) -> Intercepted {
+        match self.receiver.recv().await {
+            Some(intercepted) => intercepted,
+            // Cannot happen: the slot with the sender lives as long as this.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        self.control.disarm(self.id);
+    }
+}
+
+impl Drop for LateRequest {
+    fn drop(&mut self) {
+        decrement(&mut self.control.state().held_events, &self.namespace);
+    }
+}
+
+impl Drop for ArmedWatch {
+    fn drop(&mut self) {
+        self.control.disarm(self.id);
+    }
+}

@@ -1,0 +1,174 @@
+//! Derives the versions of objects from the server's answers.
+//!
+//! Most answers are the stored object. Some are not: a Scale has only the number of replicas,
+//! clients that request metadata get only that, and the deletion of an object without a grace
+//! period is answered by a Status, as is an eviction. The answer to the last deletion of a pod is
+//! the pod once more.
+
+use std::collections::BTreeMap;
+
+use lockstep_recording::ChangeType;
+use lockstep_support::pointer::JsonPointer;
+use lockstep_timeline::object::{deleting, int, name, text};
+use serde_json::{Value, json};
+
+use super::collection::deletion;
+use super::entry::AuditEntry;
+
+/// One version, and the entry that it comes from.
+#[derive(Debug)]
+pub(super) struct LoggedVersion<'a> {
+    /// The entry.
+    pub(super) entry: &'a AuditEntry,
+    /// The kind.
+    pub(super) kind: &'static str,
+    /// What happened to the object.
+    pub(super) change: ChangeType,
+    /// The object; for a deleted one its last version.
+    pub(super) object: Value,
+}
+
+/// The objects at one moment, by kind and name.
+#[derive(Debug, Default)]
+pub(super) struct Objects(BTreeMap<(&'static str, String), Value>);
+
+impl Objects {
+    /// The version that an entry created. `None` if it created none: the write changed nothing, or
+    /// the log has no earlier version of the object.
+    ///
+    /// # Errors
+    /// There is a version, but the log lacks it, for this reason.
+    pub(super) fn version_of<'a>(&self, entry: &'a AuditEntry, last: u64) -> Result<Option<LoggedVersion<'a>>, String> {
+        let Some(kind) = entry.kind() else { return Ok(None) };
+        let previous = self.0.get(&(kind, entry.name().to_owned()));
+        let logged = |change, object| Ok(Some(LoggedVersion { entry, kind, change, object }));
+        if let Some(why) = entry.lacks_answer() {
+            return Err(format!("the log lacks the answer to {}: {why}", entry.request()));
+        }
+        let Some(answer) = &entry.response_object else { return Ok(None) };
+        let of = text(answer, "/kind").unwrap_or_default();
+        let removes = entry.verb == "delete" && entry.object_ref.subresource.is_empty();
+        match of {
+            "Status" if removes => {
+                let Some(previous) = previous else { return Ok(None) };
+                let mut object = previous.clone();
+                object["metadata"]["resourceVersion"] = json!(last.to_string());
+                logged(ChangeType::Deleted, object)
+            }
+            "Status" if entry.is_eviction() => {
+                let Some(previous) = previous.filter(|previous| !deleting(previous)) else { return Ok(None) };
+                let object = deletion(entry, previous, json!(last.to_string()));
+                logged(if is_held(&object) { ChangeType::Modified } else { ChangeType::Deleted }, object)
+            }
+            // Each object of a collection has an entry of its own.
+            "Status" | "Table" | "PartialObjectMetadataList" => Ok(None),
+            _ if of.strip_suffix("List") == Some(kind) => Ok(None),
+            "Scale" | "PartialObjectMetadata" => {
+                let Some(previous) = previous else { return Ok(None) };
+                if is_same(previous, answer) && !removes {
+                    return Ok(None);
+                }
+                let object = if of == "Scale" { scaled(previous, answer) } else { with_metadata(previous, answer) };
+                logged(if is_gone(entry, &object) { ChangeType::Deleted } else { ChangeType::Modified }, object)
+            }
+            _ if of == kind && version(answer).is_some() => {
+                let change = match previous {
+                    _ if is_gone(entry, answer) => ChangeType::Deleted,
+                    Some(previous) if is_same(previous, answer) => return Ok(None),
+                    Some(_) => ChangeType::Modified,
+                    None => ChangeType::Added,
+                };
+                logged(change, answer.clone())
+            }
+            _ => Err(format!(
+                "the log lacks the answer to {}: it has {} instead",
+                entry.request(),
+                if of == kind { "one without a resourceVersion" } else { "another kind" }
+            )),
+        }
+    }
+
+    /// Forget an object, of which there is a later, unknown version.
+    pub(super) fn forget(&mut self, entry: &AuditEntry) {
+        if let Some(kind) = entry.kind() {
+            self.0.remove(&(kind, entry.name().to_owned()));
+        }
+    }
+
+    /// Apply a version.
+    pub(super) fn apply(&mut self, logged: &LoggedVersion<'_>) {
+        let key = (logged.kind, logged.entry.name().to_owned());
+        match logged.change {
+            ChangeType::Deleted => drop(self.0.remove(&key)),
+            ChangeType::Added | ChangeType::Modified => drop(self.0.insert(key, logged.object.clone())),
+        }
+    }
+
+    /// Add an object.
+    pub(super) fn put(&mut self, kind: &'static str, object: Value) {
+        self.0.insert((kind, name(&object).to_owned()), object);
+    }
+
+    /// One object.
+    pub(super) fn get(&self, kind: &'static str, name: &str) -> Option<&Value> {
+        self.0.get(&(kind, name.to_owned()))
+    }
+
+    /// All objects of a kind, by name.
+    pub(super) fn all(&self, kind: &'static str) -> impl Iterator<Item = &Value> {
+        self.0.range((kind, String::new())..).take_while(move |((of, _), _)| *of == kind).map(|(_, object)| object)
+    }
+
+    /// The objects, by kind and name.
+    pub(super) fn into_all(self) -> impl Iterator<Item = (&'static str, Value)> {
+        self.0.into_iter().map(|((kind, _), object)| (kind, object))
+    }
+}
+
+/// The resourceVersion of an answer, if it has one.
+pub(super) fn version(answer: &Value) -> Option<u64> {
+    text(answer, "/metadata/resourceVersion")?.parse().ok().filter(|version| *version > 0)
+}
+
+/// The object after a write of its scale.
+fn scaled(previous: &Value, scale: &Value) -> Value {
+    let mut object = previous.clone();
+    let replicas = scale.at("/spec/replicas").cloned().unwrap_or(json!(0));
+    if previous.at("/spec/replicas") != Some(&replicas) {
+        let generation = int(previous, "/metadata/generation").unwrap_or(0) + 1;
+        object["metadata"]["generation"] = json!(generation);
+        object["spec"]["replicas"] = replicas;
+    }
+    object["metadata"]["resourceVersion"] = scale.at("/metadata/resourceVersion").cloned().unwrap_or_default();
+    object
+}
+
+/// The object after a write of its metadata.
+fn with_metadata(previous: &Value, answer: &Value) -> Value {
+    let mut object = previous.clone();
+    object["metadata"] = answer.at("/metadata").cloned().unwrap_or_default();
+    object
+}
+
+/// Whether an answer has the version that is known already: writes that change nothing and dry runs
+/// create none.
+fn is_same(previous: &Value, answer: &Value) -> bool {
+    uid_of(previous) == uid_of(answer) && version(previous).is_some() && version(previous) == version(answer)
+}
+
+fn uid_of(object: &Value) -> Option<&str> {
+    text(object, "/metadata/uid")
+}
+
+/// Whether this answer is the last version of an object, which nothing keeps any longer.
+fn is_gone(entry: &AuditEntry, answer: &Value) -> bool {
+    let removed = entry.verb == "delete" || deleting(answer) && entry.object_ref.subresource.is_empty();
+    removed && !is_held(answer)
+}
+
+/// Whether an object remains for a time after its deletion.
+fn is_held(object: &Value) -> bool {
+    let finalizers = object.at("/metadata/finalizers").and_then(Value::as_array);
+    let grace = int(object, "/metadata/deletionGracePeriodSeconds").unwrap_or(0);
+    finalizers.is_some_and(|all| !all.is_empty()) || grace > 0
+}

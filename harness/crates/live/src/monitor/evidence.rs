@@ -1,0 +1,173 @@
+//! Decides which evidence to take, and when: a while after a breach, so that the recording shows
+//! the consequences.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use lockstep_recording::{FORMAT, FileName, Header, Identity, SubjectKind};
+use lockstep_support::clock::to_rfc3339;
+
+use super::cluster_state::{ClusterState, DeploymentState};
+use super::model::{ClusterInfo, MonitorOutput, Tolerances};
+
+/// How long nothing must happen before the evidence is complete, in milliseconds.
+const QUIET: u64 = 10_000;
+/// The longest wait for that.
+const MOST: u64 = 120_000;
+
+#[derive(Debug)]
+pub(super) struct EvidenceRecorder {
+    terms: Tolerances,
+    cluster_info: ClusterInfo,
+    /// The time of the breach and the file, by the Deployment's UID.
+    pending: BTreeMap<String, (u64, FileName)>,
+    /// The time at which evidence was taken and the file, by the Deployment's UID.
+    captured: BTreeMap<String, (u64, FileName)>,
+    /// The numbers of Deployments in the names of anonymised evidence, by UID.
+    numbers: BTreeMap<String, usize>,
+    /// Evidence that was taken before it was requested.
+    deferred: Vec<MonitorOutput>,
+}
+
+impl EvidenceRecorder {
+    pub(super) fn new(terms: Tolerances, cluster_info: ClusterInfo) -> Self {
+        Self {
+            terms,
+            cluster_info,
+            pending: BTreeMap::new(),
+            captured: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            deferred: Vec::new(),
+        }
+    }
+
+    /// Request evidence of a breach; returns its file. A Deployment has at most one file in a
+    /// certain time.
+    pub(super) fn request_file(&mut self, uid: &str, group: &DeploymentState, at: u64) -> FileName {
+        let captured = || self.captured.get(uid).filter(|(captured_at, _)| captured_at + self.terms.keep > at);
+        if let Some((_, file)) = self.pending.get(uid).or_else(captured) {
+            return file.clone();
+        }
+        let stamp = to_rfc3339(time(&self.cluster_info, at)).replace(['-', ':'], "");
+        let of = if self.terms.anonymise {
+            let next = self.numbers.len() + 1;
+            format!("deployment-{}", self.numbers.entry(uid.to_owned()).or_insert(next))
+        } else {
+            format!("{}-{}", group.namespace, group.name)
+        };
+        let file = FileName::of(&format!("{stamp}-{of}")).with_ending(".ndjson");
+        self.pending.insert(uid.to_owned(), (at, file.clone()));
+        file
+    }
+
+    /// Whether this Deployment's evidence is still to be taken.
+    pub(super) fn is_pending(&self, uid: &str) -> bool {
+        self.pending.contains_key(uid)
+    }
+
+    /// The evidence that is complete by now.
+    pub(super) fn due(&mut self, cluster_state: &ClusterState, now: u64) -> Vec<MonitorOutput> {
+        self.captured.retain(|_, (at, _)| *at + self.terms.keep > now);
+        let is_due = |uid: &str, since: u64| {
+            let last = cluster_state.groups.get(uid).and_then(|group| group.window.last_at()).unwrap_or(0);
+            last + QUIET <= now || since + MOST <= now
+        };
+        let due = self.pending.iter().filter(|(uid, (since, _))| is_due(uid, *since));
+        let due: Vec<String> = due.map(|(uid, _)| uid.clone()).collect();
+        let mut out = std::mem::take(&mut self.deferred);
+        out.extend(due.iter().filter_map(|uid| self.take(cluster_state, uid, now)));
+        out
+    }
+
+    /// All pending evidence, as it is.
+    pub(super) fn all(&mut self, cluster_state: &ClusterState) -> Vec<MonitorOutput> {
+        let mut out = std::mem::take(&mut self.deferred);
+        let all: Vec<(String, u64)> = self.pending.iter().map(|(uid, (since, _))| (uid.clone(), *since)).collect();
+        let last = |uid: &str| cluster_state.groups.get(uid).and_then(|group| group.window.last_at());
+        out.extend(all.iter().filter_map(|(uid, since)| self.take(cluster_state, uid, last(uid).unwrap_or(*since))));
+        out
+    }
+
+    /// Return these when evidence is requested next.
+    pub(super) fn defer(&mut self, outputs: Vec<MonitorOutput>) {
+        self.deferred.extend(outputs);
+    }
+
+    fn take(&mut self, cluster_state: &ClusterState, uid: &str, now: u64) -> Option<MonitorOutput> {
+        let (_, file) = self.pending.remove(uid)?;
+        let group = cluster_state.groups.get(uid)?;
+        let header = self.header(cluster_state, group, group.window.first_at().unwrap_or(now));
+        self.captured.insert(uid.to_owned(), (now, file.clone()));
+        Some(MonitorOutput::Evidence(file, Box::new(group.window.recording(header, now))))
+    }
+
+    fn header(&self, cluster_state: &ClusterState, group: &DeploymentState, began: u64) -> Header {
+        let ClusterInfo { cluster, version, .. } = &self.cluster_info;
+        let program = cluster_state.controllers.first().map_or("kube-controller-manager", String::as_str);
+        let of_program = if program == "kube-controller-manager" { version.as_str() } else { "" };
+        Header {
+            format: FORMAT,
+            case: format!("captured/{}", FileName::of(&group.name)),
+            path: String::new(),
+            source: String::new(),
+            controllers: Default::default(),
+            under_test: Default::default(),
+            namespace: group.namespace.clone(),
+            subject: Identity::new(cluster, program, of_program),
+            kind: SubjectKind::Cluster,
+            cluster: Identity::new(cluster, "kube-apiserver", version),
+            cluster_controllers: None,
+            workload: None,
+            real_pods: true,
+            unevaluated: Vec::new(),
+            seed: None,
+            started: to_rfc3339(time(&self.cluster_info, began)),
+        }
+    }
+}
+
+/// The time of day at this many milliseconds after the beginning.
+pub(super) fn time(cluster_info: &ClusterInfo, at: u64) -> Timestamp {
+    let passed = SignedDuration::from_millis(i64::try_from(at).unwrap_or(i64::MAX));
+    cluster_info.began.checked_add(passed).unwrap_or(cluster_info.began)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Component, Path};
+
+    use super::*;
+
+    /// The names of the evidence files of Deployments with these namespaces and names.
+    fn files(anonymise: bool, deployments: &[(&str, &str)]) -> Vec<String> {
+        let terms = Tolerances { staleness: 0, settle: 0, keep: 0, bytes: 0, anonymise };
+        let began = "2026-11-24T04:00:00Z".parse().unwrap();
+        let mut evidence =
+            EvidenceRecorder::new(terms, ClusterInfo { cluster: "prod".to_owned(), version: String::new(), began });
+        let name = |(uid, (namespace, name)): (usize, &(&str, &str))| {
+            let group = DeploymentState {
+                namespace: (*namespace).to_owned(),
+                name: (*name).to_owned(),
+                ..DeploymentState::default()
+            };
+            evidence.request_file(&uid.to_string(), &group, 0).to_string()
+        };
+        deployments.iter().enumerate().map(name).collect()
+    }
+
+    #[test]
+    fn server_names_cannot_escape_the_folder() {
+        assert_eq!(files(false, &[("shop", "web")]), ["20261124T040000Z-shop-web.ndjson"]);
+        let long = "x".repeat(300);
+        for file in files(false, &[("../../etc", "x"), ("a", "/../../x"), ("..", ".."), (&long, &long)]) {
+            let parts: Vec<_> = Path::new(&file).components().collect();
+            assert!(matches!(parts[..], [Component::Normal(_)]) && file.len() < 250, "{file}");
+        }
+    }
+
+    #[test]
+    fn anonymised_evidence_is_named_by_a_number() {
+        let names = files(true, &[("shop", "web"), ("shop", "api")]);
+        assert_eq!(names, ["20261124T040000Z-deployment-1.ndjson", "20261124T040000Z-deployment-2.ndjson"]);
+    }
+}

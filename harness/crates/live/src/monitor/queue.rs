@@ -1,0 +1,84 @@
+//! Orders the versions of several watches as they were written.
+//!
+//! Each kind has its own watch, which may be late. So a version waits until every watch has
+//! reported something later: then everything written before it has arrived. A broken watch stops
+//! everything, so nothing is judged on incomplete information.
+
+use std::collections::BTreeMap;
+
+use super::observed::ObservedVersion;
+
+/// How late a version may still arrive after a later report of its watch, in milliseconds.
+const SLACK: u64 = 2_000;
+
+#[derive(Debug, Default)]
+pub(super) struct VersionQueue {
+    /// By resourceVersion, then by order of arrival.
+    waiting: BTreeMap<(u64, u64), ObservedVersion>,
+    count: u64,
+    /// When each kind's watch last reported something.
+    last_contact: BTreeMap<&'static str, u64>,
+}
+
+impl VersionQueue {
+    /// Add a version.
+    pub(super) fn put(&mut self, observed: ObservedVersion) {
+        self.count += 1;
+        self.waiting.insert((observed.version.rv, self.count), observed);
+    }
+
+    /// The watch of a kind has reported something.
+    pub(super) fn record_contact(&mut self, kind: &'static str, at: u64) {
+        self.last_contact.insert(kind, at);
+    }
+
+    /// The time up to which everything has arrived; `None` until each of this many watches has
+    /// reported something.
+    pub(super) fn horizon(&self, watches: usize) -> Option<u64> {
+        let last = self.last_contact.values().min().filter(|_| self.last_contact.len() == watches)?;
+        last.checked_sub(SLACK)
+    }
+
+    /// The first version, if it arrived by then.
+    pub(super) fn next(&mut self, horizon: u64) -> Option<ObservedVersion> {
+        let first = self.waiting.first_entry().filter(|first| first.get().version.at <= horizon)?;
+        Some(first.remove())
+    }
+
+    /// All waiting versions, in order.
+    pub(super) fn all(&mut self) -> Vec<ObservedVersion> {
+        std::mem::take(&mut self.waiting).into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_recording::{ChangeType, ObjectVersion, WriterRole};
+
+    use super::super::author::Author;
+    use super::*;
+
+    fn observed(kind: &str, rv: u64, at: u64) -> ObservedVersion {
+        let (kind, name, by) = (kind.to_owned(), "x".to_owned(), WriterRole::Other);
+        let object = Default::default();
+        let version = ObjectVersion { kind, name, change: ChangeType::Modified, rv, by, author: None, at, object };
+        ObservedVersion { namespace: "x".to_owned(), author: Author::Other, version }
+    }
+
+    #[test]
+    fn waits_for_a_late_watch() {
+        let mut queue = VersionQueue::default();
+        queue.record_contact("Pod", 10_000);
+        queue.put(observed("Pod", 7, 10_000));
+        assert_eq!(queue.horizon(2), None);
+        queue.record_contact("ReplicaSet", 11_000);
+        assert_eq!(queue.horizon(2), Some(8_000));
+        assert!(queue.next(8_000).is_none());
+        queue.put(observed("ReplicaSet", 5, 11_500));
+        queue.record_contact("Pod", 14_000);
+        queue.record_contact("ReplicaSet", 14_000);
+        let horizon = queue.horizon(2).unwrap();
+        let order: Vec<u64> = std::iter::from_fn(|| queue.next(horizon)).map(|observed| observed.version.rv).collect();
+        assert_eq!(order, [5, 7]);
+    }
+}

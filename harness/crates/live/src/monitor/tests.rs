@@ -1,0 +1,427 @@
+//! Which recordings raise alarms, and above all which do not.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_apiserver_sim::SeededRng;
+use lockstep_case::{Case, load};
+use lockstep_recording::controllers::{Controller, ControllerSet};
+use lockstep_recording::testing::{
+    RecordingBuilder, complete, deployment, owned_set, ready, revision, scaled, with_patch,
+};
+use lockstep_recording::{ObjectVersion, Recording, RecordingEntry, WriterRole};
+use lockstep_runner::{Simulation, simulate};
+use lockstep_search::{Areas, Focus, generate};
+use lockstep_subject::SubjectSpec;
+use lockstep_timeline::Timeline;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::author::Author;
+use super::model::{POD, REPLICA_SET};
+use super::*;
+
+const TERMS: Tolerances =
+    Tolerances { staleness: 10_000, settle: 90_000, keep: 600_000, bytes: 32 << 20, anonymise: false };
+/// `TERMS` without checks of statuses: most of the recordings below have no pods.
+const NO_STATUS: Tolerances = Tolerances { settle: u64::MAX / 2, ..TERMS };
+/// The time between two steps in milliseconds: longer than any wait.
+const BETWEEN: u64 = 200_000;
+
+fn cluster_info() -> ClusterInfo {
+    ClusterInfo {
+        cluster: "prod".to_owned(),
+        version: "v1.36.3".to_owned(),
+        began: "2026-11-24T04:00:00Z".parse().unwrap(),
+    }
+}
+
+/// All watches report at this time; returns what to report.
+fn report_all_alive(monitor: &mut Monitor, at: u64) -> Vec<MonitorOutput> {
+    KINDS.iter().for_each(|kind| monitor.take(WatchUpdate::Alive { kind }, at));
+    monitor.poll(at)
+}
+
+/// Feed a recording's versions to a monitor, with a long time between its steps; returns what it
+/// reports.
+fn watched(recording: &Recording, terms: Tolerances) -> Vec<MonitorOutput> {
+    watched_each(BETWEEN, recording, terms)
+}
+
+/// The same, with this much time between its steps.
+fn watched_each(between: u64, recording: &Recording, terms: Tolerances) -> Vec<MonitorOutput> {
+    let mut monitor = Monitor::new(terms, cluster_info());
+    for kind in KINDS {
+        monitor.take(WatchUpdate::Listed { kind, objects: Vec::new(), gap: None }, 0);
+    }
+    let (mut out, mut shift, mut now) = (Vec::new(), BETWEEN, 0);
+    let entries = recording.entries.iter();
+    for entry in entries {
+        match entry {
+            RecordingEntry::Settled(_) => {
+                now += between;
+                shift += between;
+                out.extend(report_all_alive(&mut monitor, now));
+            }
+            RecordingEntry::Object(version) if KINDS.contains(&version.kind.as_str()) => {
+                let author = if version.by == WriterRole::Other { Author::Controller } else { Author::Other };
+                now = now.max(version.at + shift);
+                monitor.take_by("x", author, ObjectVersion { at: now, ..version.clone() });
+            }
+            _ => {}
+        }
+    }
+    now += BETWEEN;
+    out.extend(report_all_alive(&mut monitor, now));
+    out.extend(monitor.end());
+    out
+}
+
+fn breaches(outputs: &[MonitorOutput]) -> Vec<String> {
+    let breach = |output: &MonitorOutput| match output {
+        MonitorOutput::Breach(breach) => {
+            Some(format!("{}/{} {}: {}", breach.namespace, breach.deployment, breach.rule, breach.detail))
+        }
+        _ => None,
+    };
+    outputs.iter().filter_map(breach).collect()
+}
+
+fn at_rest() -> (Value, Value) {
+    let web = with_patch(&with_patch(&deployment("web", 10, "app:1"), &revision(1)), &json!({"status": complete(10)}));
+    let set = owned_set(&web, "1", "app:1", 10);
+    let set = with_patch(&set, &json!({"metadata": {"generation": 1}, "status": ready(10)}));
+    (web, with_patch(&set, &json!({"status": {"observedGeneration": 1}})))
+}
+
+fn builder() -> RecordingBuilder {
+    let (web, set) = at_rest();
+    RecordingBuilder::new().given("deployment/web").driver_write(&web).subject_write(&set).settled()
+}
+
+/// The controller writes a ReplicaSet.
+fn decided(monitor: &mut Monitor, rv: u64, at: u64, object: Value) {
+    let (kind, name) = (REPLICA_SET.to_owned(), object["metadata"]["name"].as_str().unwrap().to_owned());
+    let (change, by, object) = (ChangeType::Modified, WriterRole::Other, object.into());
+    monitor.take_by("x", Author::Controller, ObjectVersion { kind, name, change, rv, by, author: None, at, object });
+}
+
+/// The ReplicaSet of another image.
+fn second(replicas: i32) -> Value {
+    owned_set(&deployment("web", 10, "app:2"), "2", "app:2", replicas)
+}
+
+#[test]
+fn reports_more_pods_than_the_surge_allows() {
+    let found = breaches(&watched(&builder().user_step(1, "set").subject_write(&second(4)).settled().end(), NO_STATUS));
+    assert_eq!(found, ["x/web surge: web wants 14 pods in all, at most 13 allowed"]);
+}
+
+/// The controller may have seen an earlier version of the Deployment.
+#[rstest]
+#[case::at_once(false, 0)]
+#[case::later(true, 1)]
+fn accepts_a_decision_on_a_recent_state(#[case] waits: bool, #[case] expected: usize) {
+    let (web, _) = at_rest();
+    let narrow = with_patch(
+        &web,
+        &json!({"metadata": {"generation": 2}, "spec": {"strategy": {"rollingUpdate": {"maxSurge": 0}}}}),
+    );
+    let mut builder = builder().user_step(1, "patch").driver_write(&narrow);
+    if waits {
+        builder = builder.settled().user_step(2, "x");
+    }
+    let outputs = watched(&builder.subject_write(&second(1)).settled().end(), TERMS);
+    let surges = breaches(&outputs).iter().filter(|breach| breach.contains("surge")).count();
+    assert_eq!(surges, expected, "{outputs:?}");
+}
+
+#[test]
+fn excuses_bounds_that_a_user_broke() {
+    let (web, _) = at_rest();
+    let fewer = with_patch(&scaled(&web, 5), &json!({"metadata": {"generation": 2}}));
+    let builder =
+        builder().user_step(1, "scale").driver_write(&fewer).settled().user_step(2, "x").subject_write(&second(1));
+    let found = breaches(&watched(&builder.settled().end(), TERMS));
+    assert!(found.iter().all(|breach| !breach.contains("surge")), "{found:?}");
+}
+
+/// Observed on a paused Deployment: upstream's proportional scaling removed the pods of one
+/// ReplicaSet after a user had scaled another up.
+#[rstest]
+#[case::of_a_user(true, 0)]
+#[case::of_the_controller(false, 1)]
+fn excuses_sizes_after_another_client_changed_one(#[case] user: bool, #[case] expected: usize) {
+    let (_, set) = at_rest();
+    let empty = second(0);
+    let builder = builder().user_step(1, "set").subject_write(&empty).settled().user_step(2, "scale rs");
+    let builder =
+        if user { builder.driver_write(&scaled(&empty, 3)) } else { builder.subject_write(&scaled(&empty, 3)) };
+    let found = breaches(&watched(&builder.subject_write(&scaled(&set, 0)).settled().end(), TERMS));
+    let broken = found.iter().filter(|breach| breach.contains("availability")).count();
+    assert_eq!(broken, expected, "{found:?}");
+}
+
+#[test]
+fn does_not_judge_a_size_that_a_user_wrote() {
+    let (_, set) = at_rest();
+    let found =
+        breaches(&watched(&builder().user_step(1, "scale rs").driver_write(&scaled(&set, 20)).settled().end(), TERMS));
+    assert!(found.iter().all(|breach| !breach.contains("surge")), "{found:?}");
+}
+
+#[test]
+fn reports_a_status_only_if_it_stays_wrong() {
+    let (web, set) = at_rest();
+    let fewer = with_patch(&set, &json!({"status": {"readyReplicas": 9, "availableReplicas": 9}}));
+    let wrong = builder().node_step(1, 0, "unready").subject_write(&fewer);
+    let right = with_patch(&web, &json!({"status": {"readyReplicas": 9, "availableReplicas": 9}}));
+    let outputs = watched(&wrong.settled().end(), TERMS);
+    let about =
+        |name: &str, outputs: &[MonitorOutput]| breaches(outputs).into_iter().find(|breach| breach.contains(name));
+    let expected = "x/web status: deployment/web has status.readyReplicas 10, and 9 is right";
+    assert_eq!(about("deployment/web", &outputs).as_deref(), Some(expected));
+    let lagging = builder().node_step(1, 0, "unready").subject_write(&fewer).subject_write(&right).settled().end();
+    assert_eq!(about("deployment/web", &watched(&lagging, TERMS)), None);
+}
+
+#[test]
+fn does_not_judge_while_a_watch_is_silent() {
+    let mut monitor = Monitor::new(TERMS, cluster_info());
+    for kind in KINDS {
+        monitor.take(WatchUpdate::Listed { kind, objects: Vec::new(), gap: None }, 0);
+    }
+    let (web, set) = at_rest();
+    for (rv, object) in [(1, &web), (2, &set), (3, &second(9))] {
+        let version = ObjectVersion {
+            kind: object["kind"].as_str().unwrap().to_owned(),
+            name: object["metadata"]["name"].as_str().unwrap().to_owned(),
+            change: ChangeType::Added,
+            rv,
+            by: WriterRole::Other,
+            author: None,
+            at: 20_000 * rv,
+            object: object.clone().into(),
+        };
+        monitor.take_by("x", Author::Controller, version);
+    }
+    for kind in [DEPLOYMENT, REPLICA_SET] {
+        monitor.take(WatchUpdate::Alive { kind }, 80_000);
+    }
+    assert!(monitor.poll(80_000).is_empty());
+    monitor.take(WatchUpdate::Alive { kind: POD }, 80_000);
+    assert!(breaches(&monitor.poll(80_000))[0].contains("surge"));
+}
+
+#[test]
+fn reports_a_gap_and_does_not_judge_right_after_it() {
+    let (web, set) = at_rest();
+    let mut monitor = Monitor::new(TERMS, cluster_info());
+    let listed = |kind, objects: &[&Value], gap: Option<&str>| WatchUpdate::Listed {
+        kind,
+        objects: objects
+            .iter()
+            .map(|one| with_patch(one, &json!({"metadata": {"namespace": "x", "resourceVersion": "5"}})))
+            .collect(),
+        gap: gap.map(str::to_owned),
+    };
+    monitor.take(listed(DEPLOYMENT, &[&web], None), 0);
+    monitor.take(listed(REPLICA_SET, &[&set], None), 0);
+    monitor.take(listed(POD, &[], None), 0);
+    monitor.take(listed(REPLICA_SET, &[&set], Some("too old")), 60_000);
+    decided(&mut monitor, 10, 61_000, second(9));
+    let outputs = report_all_alive(&mut monitor, 65_000);
+    assert!(
+        matches!(&outputs[..], [MonitorOutput::Note(note)] if note.contains("were not seen for a time")),
+        "{outputs:?}"
+    );
+    decided(&mut monitor, 11, 90_000, scaled(&second(9), 10));
+    let outputs = report_all_alive(&mut monitor, 100_000);
+    assert!(breaches(&outputs)[0].contains("surge"), "{outputs:?}");
+}
+
+#[test]
+fn evidence_begins_with_existing_objects_and_is_bounded() {
+    let builder =
+        builder().user_step(1, "set").subject_write(&second(4)).subject_write(&scaled(&second(4), 5)).settled();
+    let recording = builder.end();
+    let evidence = |terms| {
+        let outputs = watched(&recording, terms);
+        let mut all = outputs.into_iter().filter_map(|output| match output {
+            MonitorOutput::Evidence(file, recording) => Some((file.to_string(), *recording)),
+            _ => None,
+        });
+        all.next().unwrap()
+    };
+    let (file, whole) = evidence(Tolerances { keep: 100_000, ..NO_STATUS });
+    assert!(file.starts_with("20261124T04") && file.ends_with("-x-web.ndjson"), "{file}");
+    let count = |recording: &Recording| {
+        let settled = recording.entries.iter().position(|entry| matches!(entry, RecordingEntry::Settled(_))).unwrap();
+        [settled, recording.entries.len() - settled - 1]
+    };
+    assert_eq!(count(&whole), [2, 2]);
+    let mut text = Vec::new();
+    whole.write(&mut text).unwrap();
+    assert_eq!(Recording::read(text.as_slice()).unwrap(), whole);
+    let (_, bounded) = evidence(Tolerances { bytes: 0, ..NO_STATUS });
+    assert_eq!(count(&bounded)[1], 0);
+}
+
+/// If the process ends between a decision and its status, the evidence would otherwise end within a
+/// step.
+#[test]
+fn evidence_includes_versions_that_were_too_late_to_judge() {
+    let mut monitor = Monitor::new(NO_STATUS, cluster_info());
+    let (web, set) = at_rest();
+    for (kind, objects) in [(DEPLOYMENT, vec![web]), (REPLICA_SET, vec![set]), (POD, Vec::new())] {
+        monitor.take(WatchUpdate::Listed { kind, objects, gap: None }, 0);
+    }
+    decided(&mut monitor, 10, 61_000, second(15));
+    decided(&mut monitor, 11, 64_000, second(16));
+    assert!(breaches(&report_all_alive(&mut monitor, 65_000))[0].contains("surge"));
+    let [MonitorOutput::Evidence(_, recording)] = &monitor.end()[..] else { panic!("no evidence") };
+    let last = recording.entries.iter().rev().find_map(|entry| match entry {
+        RecordingEntry::Object(version) => Some(version.rv),
+        _ => None,
+    });
+    assert_eq!(last, Some(11));
+}
+
+/// The cases of this project's controller that have a Deployment.
+fn cases() -> Vec<Arc<Case>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../cases");
+    let mut all = Vec::new();
+    for entry in walkdir::WalkDir::new(root).sort_by_file_name() {
+        let path = entry.unwrap().into_path();
+        if path.extension().is_some_and(|extension| extension == "yaml") && path.parent() != Some(Path::new("../cases"))
+        {
+            all.extend(load(&path).into_iter().flatten().map(Arc::new));
+        }
+    }
+    all
+}
+
+/// The breaches in a case's timeline that the monitor also checks.
+fn in_timeline(recording: &Recording) -> Vec<&'static str> {
+    let steps = Timeline::from_recording(recording).steps;
+    steps.iter().flat_map(|step| &step.breaches).map(|breach| breach.invariant.name()).collect()
+}
+
+fn run_case(case: &Case) -> Option<Recording> {
+    let judged: ControllerSet = case.controllers.clone();
+    let simulation = Simulation::new(judged, Duration::from_secs(20));
+    simulate(case, &SubjectSpec::Ours, &simulation).ok()
+}
+
+/// Run each of these cases and return what is wrong with any of them.
+fn on_each(cases: &[Arc<Case>], wrong: impl Fn(&Case, &Recording) -> Option<String> + Sync) -> Vec<String> {
+    let lanes = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    std::thread::scope(|scope| {
+        let wrong = &wrong;
+        let lane = |number: usize| {
+            let mine = cases.iter().skip(number).step_by(lanes);
+            mine.filter_map(|case| wrong(case, &run_case(case)?)).collect::<Vec<String>>()
+        };
+        let all: Vec<_> = (0..lanes).map(|number| scope.spawn(move || lane(number))).collect();
+        all.into_iter().flat_map(|one| one.join().unwrap()).collect()
+    })
+}
+
+/// No case raises an alarm, whatever its users and nodes do, except those in which no controller
+/// runs for minutes.
+#[test]
+fn correct_controller_raises_no_alarm() {
+    let mut cases = cases();
+    cases.retain(|case| case.controllers.has(Controller::Deployment));
+    // Every second one, to save time; all of them passed when this was written.
+    let cases: Vec<Arc<Case>> = cases.into_iter().step_by(2).collect();
+    assert!(cases.len() > 80, "{}", cases.len());
+    let found = on_each(&cases, |case, recording| {
+        let found = breaches(&watched(recording, TERMS));
+        let is_away = case.name.starts_with("during/away");
+        let expected = |breach: &String| is_away && breach.contains("has status.observedGeneration 1, and");
+        (is_away == found.is_empty() || !found.iter().all(expected)).then(|| format!("{}: {found:?}", case.name))
+    });
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Nor do random programs of the search, whose operations follow each other slowly or at once.
+#[test]
+fn random_programs_raise_no_alarm() {
+    let (areas, mut chance) = (Areas::only(&[]), SeededRng::new(27));
+    let programs = std::iter::repeat_with(|| generate(Focus::Deployment, &areas, &mut chance));
+    let cases: Vec<Arc<Case>> = programs.filter_map(|program| program.case()).take(60).collect();
+    let found = on_each(&cases, |case, recording| {
+        let slow = breaches(&watched(recording, TERMS));
+        let fast = breaches(&watched_each(1_000, recording, TERMS));
+        let is_stopped = |breach: &String| case.source.contains("- subject: stop") && breach.contains(" status: ");
+        let is_whole = recording.end.as_ref().is_some_and(|end| end.completed);
+        let all: Vec<String> = slow.into_iter().chain(fast).filter(|breach| !is_stopped(breach)).collect();
+        (is_whole && !all.is_empty()).then(|| format!("{all:?}\n{}", case.source))
+    });
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A pod became available again, and the controller, which had not seen it, removed as many pods as
+/// it considered unavailable.
+#[rstest]
+#[case::seen_late(9, 0)]
+#[case::never(10, 1)]
+fn excuses_the_removal_of_pods_that_became_available_again(#[case] available: i32, #[case] expected: usize) {
+    let (_, set) = at_rest();
+    let with_available = |available: i32| with_patch(&set, &json!({"status": {"availableReplicas": available}}));
+    let narrow = json!({"metadata": {"generation": 2}, "spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 0}}}});
+    let builder = builder()
+        .user_step(1, "patch")
+        .driver_write(&with_patch(&at_rest().0, &narrow))
+        .settled()
+        .node_step(2, 0, "unready");
+    let builder = builder
+        .subject_write(&with_available(available))
+        .subject_write(&with_available(10))
+        .subject_write(&scaled(&with_available(10), 9));
+    let found = breaches(&watched(&builder.settled().end(), TERMS));
+    let broken = found.iter().filter(|breach| breach.contains("availability")).count();
+    assert_eq!(broken, expected, "{found:?}");
+}
+
+/// The recording with the first ReplicaSet that the controller scales up made larger still.
+fn spoilt(recording: &Recording) -> Recording {
+    let mut recording = recording.clone();
+    let mut sizes = BTreeMap::new();
+    for entry in &mut recording.entries {
+        let RecordingEntry::Object(version) = entry else { continue };
+        if version.kind != REPLICA_SET {
+            continue;
+        }
+        let size = version.object["spec"]["replicas"].as_i64().unwrap_or(1);
+        let before = sizes.insert(version.name.clone(), size);
+        if version.by == WriterRole::Other && before.is_some_and(|before| before < size) {
+            version.object = scaled(&version.object, i32::try_from(size).unwrap() + 100).into();
+            break;
+        }
+    }
+    recording
+}
+
+/// A breach in the timeline is also reported here if no doubt is left.
+#[test]
+fn reports_breaches_that_the_timeline_shows() {
+    let mut cases = cases();
+    // If a user has changed the size of a ReplicaSet, sizes are excused.
+    cases.retain(|case| case.name.starts_with("rolling/") && !case.name.ends_with("scaled-by-hand"));
+    let checked = std::sync::atomic::AtomicUsize::new(0);
+    let missed = on_each(&cases, |case, recording| {
+        let spoilt = spoilt(recording);
+        if !in_timeline(&spoilt).contains(&"surge") {
+            return None;
+        }
+        checked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let found = breaches(&watched(&spoilt, TERMS));
+        (!found.iter().any(|breach| breach.contains("surge"))).then(|| format!("{}: {found:?}", case.name))
+    });
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+    assert!(checked.into_inner() > 5);
+}

@@ -1,0 +1,383 @@
+//! The report of a case that is not conformant: what went wrong first, with the lines of the
+//! timeline and of the case file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockstep_case::rules::BrokenRule;
+use lockstep_recording::controllers::ControllerSet;
+use lockstep_recording::{Blame, Trouble};
+use lockstep_support::outcome::{RunOutcome, Verdict};
+use lockstep_support::sanitize;
+use lockstep_timeline::fold::TimelineText;
+use lockstep_timeline::{RunMetrics, State, StepId, TimelineLine};
+use lockstep_verdict::series::RolloutSeries;
+use lockstep_verdict::{
+    ComparisonBasis, Difference, FindingKind, Judgement, NearestOutcome, TimelineLocation, VerdictFinding,
+};
+
+use super::ascii_chart::ascii_chart;
+use super::diagnosis::diagnosis;
+use super::hint::hints;
+use super::paint::Paint;
+use super::rerun::RerunCommands;
+use super::rows::{DiffRow, differing_long_words, in_short, rows};
+
+/// The report of what went wrong, with the commands that explain and repeat the case.
+#[must_use]
+pub fn failure(judgement: &Judgement, rerun: &RerunCommands, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let mut out = vec![heading(judgement, paint)];
+    let decisive = judgement.decisive();
+    if let Some(finding) = decisive {
+        out.push(String::new());
+        out.extend(place(judgement, finding, paint));
+        out.push(String::new());
+        out.extend(explain(judgement, finding, paint));
+    } else if judgement.outcome() == RunOutcome::Unblessed {
+        out.push(String::new());
+        out.extend(unblessed(judgement, rerun));
+    }
+    let others: Vec<&VerdictFinding> =
+        judgement.findings.iter().filter(|it| decisive.is_none_or(|one| *it != one)).collect();
+    if !others.is_empty() {
+        out.push(String::new());
+        out.extend(others.into_iter().map(|finding| format!("  also: {}", brief(finding))));
+    }
+    out.extend(recorded_orders(judgement));
+    out.extend(diagnosis(judgement));
+    out.extend(refused(judgement));
+    out.extend(unevaluated(judgement));
+    out.extend(advice(judgement));
+    out.extend(later_differences(judgement));
+    if !rerun.repeat.is_empty() {
+        out.push(String::new());
+        if judgement.outcome() == RunOutcome::NonConformant {
+            out.push(format!(
+                "  why:    {}",
+                paint.strong(&sanitize::line(&rerun.explain(&judgement.definition.argument())))
+            ));
+        }
+        out.push(format!("  repeat: {}", paint.strong(&sanitize::line(&rerun.repeat))));
+    }
+    out.join("\n") + "\n"
+}
+
+/// The recorded order of concurrent changes, for steps with a finding, or for all steps if there is
+/// no finding.
+fn recorded_orders(judgement: &Judgement) -> Vec<String> {
+    let has_finding =
+        |step: StepId| judgement.findings.iter().any(|finding| finding.place == TimelineLocation::Step(step));
+    let shown = judgement.orders.iter().filter(|order| judgement.findings.is_empty() || has_finding(order.step));
+    let lines: Vec<String> = shown.map(|order| format!("  {}", sanitize::line(&order.to_string()))).collect();
+    if lines.is_empty() { lines } else { [vec![String::new()], lines].concat() }
+}
+
+/// The outcome and what decided it, in one line: `non-conformant: step 1 (set image=app:2): rs1 10
+/// -> 8 instead of …`.
+#[must_use]
+pub fn headline(judgement: &Judgement) -> String {
+    let why = match (judgement.outcome(), &judgement.basis) {
+        (RunOutcome::Unblessed, ComparisonBasis::Changed(_)) => {
+            Some("the case has changed since it was blessed".to_owned())
+        }
+        (RunOutcome::Unblessed, _) => Some("it has no golden timeline".to_owned()),
+        _ => judgement.decisive().map(brief),
+    };
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    format!("{}{why}", judgement.outcome().name())
+}
+
+/// Which of upstream's outcomes the subject reached: `outcome 2 of 3, upstream's in 5 of 20`.
+/// `None` if there is only one.
+#[must_use]
+pub fn outcome(judgement: &Judgement) -> Option<String> {
+    let NearestOutcome { number, total: of } = judgement.nearest?;
+    let from = match &judgement.basis {
+        ComparisonBasis::Golden(from) => from.as_ref(),
+        _ => None,
+    };
+    let seen = from.and_then(|from| Some(format!(", upstream's in {} of {}", from.times_seen?, from.recordings)));
+    Some(format!("outcome {number} of {of}{}", seen.unwrap_or_default()))
+}
+
+/// A finding in one line: `step 2.3 (ready 1): rs2 7 -> 9 instead of rs2 7 -> 8`.
+pub(super) fn brief(finding: &VerdictFinding) -> String {
+    // The label of `given` is long and would hide what is wrong.
+    let has_label = !finding.label.is_empty() && finding.place != TimelineLocation::Step(StepId::GIVEN);
+    let label = if has_label { format!(" ({})", finding.label) } else { String::new() };
+    format!("{}{label}: {}", finding.place, sentence(&finding.kind))
+}
+
+/// A finding in a few words.
+pub(super) fn sentence(finding: &FindingKind) -> String {
+    match finding {
+        FindingKind::Divergence(difference) => in_short(difference),
+        FindingKind::Unsettled(trouble) | FindingKind::Trouble(trouble) if trouble.ended => trouble.why.clone(),
+        FindingKind::Unsettled(Trouble { blame, why, .. }) => match blame {
+            Blame::Environment => format!("it cannot be said whether the namespace settled: {why}"),
+            Blame::Subject => format!("the namespace did not settle: {why}"),
+        },
+        FindingKind::Trouble(Trouble { blame, why, .. }) => match blame {
+            Blame::Environment => format!("the test environment failed: {why}"),
+            Blame::Subject => format!("the subject left this step impossible: {why}"),
+        },
+        FindingKind::Breach(breach) => format!("invariant `{}` broken: {}", breach.invariant, breach.detail),
+        FindingKind::Unexpected(text) => text.clone(),
+        FindingKind::Rule(broken) => broken.to_string(),
+        FindingKind::OtherRun(why) => format!("the run that this one is compared with failed: {why}"),
+        FindingKind::BothIdle => "neither side acted; nothing to compare".to_owned(),
+    }
+}
+
+/// `NON-CONFORMANT  rolling/quarter-on-ten  ours (rollout-controller 0.1.0) on control-plane
+/// (kube-apiserver v1.36.3)`.
+fn heading(judgement: &Judgement, paint: Paint) -> String {
+    let word = match judgement.outcome() {
+        RunOutcome::Unblessed if matches!(judgement.basis, ComparisonBasis::Changed(_)) => "CHANGED".to_owned(),
+        RunOutcome::Unblessed => "UNBLESSED".to_owned(),
+        RunOutcome::BadInput => "BAD CASE".to_owned(),
+        _ => judgement.verdict.name().to_uppercase(),
+    };
+    let word = paint.outcome(judgement.outcome(), &word);
+    let who = format!("{} on {}", judgement.subject, cluster(judgement));
+    format!("{word}  {}  {}", paint.strong(&judgement.case), paint.faint(&who))
+}
+
+/// Where it ran: `control-plane (kube-apiserver v1.36.3)`, `kind (kube-apiserver v1.36.3, real
+/// pods)`, `sim (simulated v1.36.3, controllers of kube-controller-manager v1.36.3)`.
+pub(super) fn cluster(judgement: &Judgement) -> String {
+    let cluster = &judgement.cluster;
+    let pods = if judgement.real_pods { ", real pods" } else { "" };
+    let controllers = judgement.cluster_controllers.as_ref();
+    let controllers = controllers.map_or_else(String::new, |them| format!(", controllers of {}", them.title()));
+    format!("{} ({}{pods}{controllers})", cluster.name, cluster.title())
+}
+
+/// The lines for the step and for its line of the case file.
+fn place(judgement: &Judgement, finding: &VerdictFinding, paint: Paint) -> Vec<String> {
+    let mut out = vec![format!("  {}  {}", paint.strong(&finding.place.to_string()), finding.label)];
+    if let Some(line) = finding.line {
+        let text = judgement
+            .definition
+            .source
+            .lines()
+            .nth(line - 1)
+            .map(|text| format!("  |  {}", sanitize::line(text.trim_end())));
+        out.push(paint.faint(&format!("  {}:{line}{}", judgement.path, text.unwrap_or_default())));
+    }
+    out
+}
+
+/// The lines that explain the finding.
+fn explain(judgement: &Judgement, finding: &VerdictFinding, paint: Paint) -> Vec<String> {
+    match &finding.kind {
+        FindingKind::Divergence(difference) => {
+            let mut out = diff(difference, paint);
+            out.push(String::new());
+            out.extend(sides(judgement, paint));
+            let none = Vec::new();
+            let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
+            let hints = hints(expected.unwrap_or(&none), actual.unwrap_or(&none));
+            out.extend(hints.into_iter().map(|hint| format!("  hint: {hint}")));
+            out.extend(settled(judgement, difference, paint));
+            out
+        }
+        FindingKind::Breach(breach) => {
+            let mut out = vec![format!("  {}", paint.bad(&sentence(&finding.kind)))];
+            out.push(format!("  the invariant: {}", breach.invariant.description()));
+            if let TimelineLocation::Step(id) = finding.place
+                && let Some(step) = judgement.timeline.step(id)
+            {
+                out.push(String::new());
+                out.extend(step.lines().into_iter().map(|line| format!("  {}", line.indented())));
+            }
+            out
+        }
+        FindingKind::Rule(broken) => rule(judgement, broken, paint),
+        what => {
+            let text = sentence(what);
+            let text = if what.blame() == Blame::Subject { paint.bad(&text) } else { paint.doubtful(&text) };
+            vec![format!("  {text}")]
+        }
+    }
+}
+
+/// The lines for a broken rule: its location, the frame, and the values of its operands there.
+fn rule(judgement: &Judgement, broken: &BrokenRule, paint: Paint) -> Vec<String> {
+    let BrokenRule { rule, frame, why, is_unevaluable: unfit, values } = broken;
+    let problem = if *unfit { "cannot be evaluated" } else { "does not hold" };
+    let mut out = vec![format!("  {}", paint.bad(&format!("the rule {problem} {frame}: {why}")))];
+    if *unfit {
+        out.push("  the case is bad, not the subject: let the rule test has(…) or size() first".to_owned());
+    }
+    out.push(String::new());
+    out.push(format!("    {}", paint.strong(&rule.to_string())));
+    out.push(paint.faint(&format!("    {}:{}", judgement.path, rule.line)));
+    let width = values.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    out.extend(values.iter().map(|(name, value)| format!("    {name:width$} = {value}")));
+    out
+}
+
+/// The lines of the step, with `-` for expected lines and `+` for what happened instead.
+pub(super) fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
+    let none = Vec::new();
+    let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
+    let minus = |line: &str| paint.good(&format!("  - {line}"));
+    let plus = |line: &str| paint.bad(&format!("  + {line}"));
+    let mut out = Vec::new();
+    for row in rows(expected.unwrap_or(&none), actual.unwrap_or(&none)) {
+        match row {
+            DiffRow::Same(line) => out.push(format!("    {line}")),
+            DiffRow::Expected(line) => out.push(minus(&line)),
+            DiffRow::Actual(line) => out.push(plus(&line)),
+            DiffRow::Changed(expected, actual) => {
+                out.push(minus(&expected));
+                out.push(plus(&actual));
+                out.extend(
+                    differing_long_words(&expected, &actual)
+                        .map(|words| paint.strong(&format!("            ^ {words}"))),
+                );
+            }
+        }
+    }
+    match (expected, actual) {
+        (None, _) => out.push("    the step was not expected at all".to_owned()),
+        (_, None) => out.push("    the step was never made".to_owned()),
+        _ if out.is_empty() => out.push("    nothing".to_owned()),
+        _ => {}
+    }
+    out
+}
+
+/// The lines that say what `-` and `+` stand for.
+fn sides(judgement: &Judgement, paint: Paint) -> Vec<String> {
+    let expected = match &judgement.basis {
+        ComparisonBasis::Golden(Some(from)) => format!("{} on {}", from.controller, from.server),
+        ComparisonBasis::Live(other) => other.to_string(),
+        ComparisonBasis::Golden(None)
+        | ComparisonBasis::Unblessed
+        | ComparisonBasis::Rules
+        | ComparisonBasis::Changed(_) => "the golden timeline".to_owned(),
+    };
+    let actual = judgement.subject.to_string();
+    let expected = match (outcome(judgement), judgement.nearest) {
+        (Some(which), Some(NearestOutcome { total: of, .. })) => {
+            format!("{expected}\n    none of its {of} outcomes fits; this is the nearest: {which}")
+        }
+        _ => expected,
+    };
+    vec![paint.good(&format!("  - expected: {expected}")), paint.bad(&format!("  + happened: {actual}"))]
+}
+
+/// The charts of both settled states; empty if there is no ReplicaSet.
+fn settled(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<String> {
+    let TimelineLocation::Step(id) = difference.place else { return Vec::new() };
+    let course = |lines: &Option<Vec<TimelineLine>>| {
+        let states = lines.as_ref()?.iter().filter_map(TimelineLine::state).cloned().map(Arc::new);
+        let states: Vec<Arc<State>> = states.collect();
+        Some(RolloutSeries::of_states(id, &states, &judgement.definition))
+    };
+    let sides = [("expected", course(&difference.expected)), ("happened", course(&difference.actual))];
+    let mut out = Vec::new();
+    for (side, course) in sides {
+        let Some((course, stop)) = course.as_ref().and_then(|course| Some((course, course.steps.first()?))) else {
+            continue;
+        };
+        if stop.replica_sets.is_empty() || stop.bounds.is_empty() {
+            continue;
+        }
+        out.push(format!("\n  {side}, settled"));
+        let line = |line: String| if side == "expected" { paint.good(&line) } else { paint.bad(&line) };
+        out.extend(ascii_chart(course, stop).into_iter().map(|text| line(format!("    {text}"))));
+    }
+    out
+}
+
+/// The lines that explain an unblessed case.
+fn unblessed(judgement: &Judgement, rerun: &RerunCommands) -> Vec<String> {
+    let bless = rerun.bless(&judgement.path);
+    match &judgement.basis {
+        ComparisonBasis::Changed(None) => vec![
+            "  the case has changed since it was blessed; bless it again".to_owned(),
+            format!("  record it from upstream: {bless}"),
+        ],
+        ComparisonBasis::Changed(Some(changed)) => vec![
+            format!("  the case has changed since it was blessed: {} is now", changed.step),
+            format!("    {}", changed.actual),
+            "  and was".to_owned(),
+            format!("    {}", changed.expected),
+            format!("  record it from upstream again: {bless}"),
+        ],
+        _ => {
+            let TimelineText { text, is_abridged: left_out } = TimelineText::of(&judgement.timeline);
+            let left_out = if left_out { " (what a step leaves as it was is left out)" } else { "" };
+            let mut out = vec![format!("  what {} did{left_out}:", judgement.subject), String::new()];
+            out.extend(text.lines().map(|line| format!("    {line}").trim_end().to_owned()));
+            out.extend([
+                String::new(),
+                "  no invariant was broken, but there is no golden timeline to compare with".to_owned(),
+                format!("  record one from upstream: {bless}"),
+                format!("  or see upstream's first, in virtual time: {bless} --preview"),
+            ]);
+            out
+        }
+    }
+}
+
+/// The requests that the server refused for lack of rights, a possible cause of the failure.
+fn refused(judgement: &Judgement) -> Option<String> {
+    let refused = &judgement.metrics.refused;
+    let list: Vec<_> = refused.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
+    (!list.is_empty()).then(|| format!("\n  the API server refused the subject (401, 403): {}", list.join(", ")))
+}
+
+/// The definitions whose CEL rules the server did not evaluate.
+fn unevaluated(judgement: &Judgement) -> Option<String> {
+    let names = &judgement.unevaluated;
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!(
+            "\n  the simulated server does not evaluate rules in CEL, and accepts objects that break those of {names}"
+        )
+    })
+}
+
+/// Hints from the subject's requests about usual mistakes in how it is written or started.
+fn advice(judgement: &Judgement) -> Vec<String> {
+    let counts = |times: &BTreeMap<String, u64>| {
+        let list: Vec<_> = times.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
+        list.join(", ")
+    };
+    let mut out = Vec::new();
+    let RunMetrics { ignored_status, undeclared, .. } = &judgement.metrics;
+    if !ignored_status.is_empty() {
+        out.push(format!(
+            "\n  hint: the subject wrote status with the object itself: {}; a server ignores that: write to the subresource, …/status",
+            counts(ignored_status)
+        ));
+    }
+    let under_test = judgement.under_test.iter().chain(undeclared.keys().copied());
+    let controllers = ControllerSet::from_iter(under_test);
+    out.extend(undeclared.iter().map(|(controller, times)| {
+        format!(
+            "\n  hint: the subject also does the work of a {}, which the cluster has here: {}; if it brings that one, add \
+             --controllers {controllers}",
+            controller.title(),
+            counts(times)
+        )
+    }));
+    out
+}
+
+/// The number of steps that differ after the first, usually as a consequence.
+fn later_differences(judgement: &Judgement) -> Option<String> {
+    let differences = judgement.comparison.as_ref()?.differences.len();
+    let shown = judgement.findings.iter().any(|finding| matches!(finding.kind, FindingKind::Divergence(_)));
+    let later = differences.checked_sub(1).filter(|later| *later > 0 && shown)?;
+    let place = if judgement.verdict == Verdict::NonConformant { "later" } else { "other" };
+    Some(match later {
+        1 => format!("\n  one {place} step differs as well"),
+        _ => format!("\n  {later} {place} steps differ as well"),
+    })
+}

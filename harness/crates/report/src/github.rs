@@ -1,0 +1,124 @@
+//! Annotations of GitHub Actions at the lines of case files, and the summary of a job in Markdown.
+//!
+//! An annotation is a line on standard output, `::error file=…,line=…::…`. The caller prints it
+//! only in a job of GitHub Actions.
+
+use std::fmt::Write;
+
+use lockstep_support::outcome::{InterruptCause, RunOutcome};
+use lockstep_support::sanitize;
+use lockstep_verdict::Judgement;
+
+use super::escape::escape;
+use super::failure::{failure, headline};
+use super::rerun::RerunCommands;
+
+/// The most failures in a summary, whose size GitHub limits. The rest is counted.
+const MOST_FAILURES: usize = 20;
+
+/// The location of an annotation. Line and column count from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnnotationLocation<'a> {
+    /// The path from the root of the repository.
+    pub file: &'a str,
+    /// The line.
+    pub line: usize,
+    /// The column, if known.
+    pub column: Option<usize>,
+}
+
+/// `::error file=cases/a/b.yaml,line=3::…`; `warning` for what is not the subject's failure.
+#[must_use]
+pub fn annotation(level: &str, at: AnnotationLocation<'_>, title: &str, message: &str) -> String {
+    let column = at.column.map_or_else(String::new, |column| format!(",col={column}"));
+    let (file, line) = (property(at.file), at.line);
+    format!("::{level} file={file},line={line}{column},title={}::{}", property(title), data(message))
+}
+
+/// The annotation of a case at the line of the step that went wrong; `None` if the case is
+/// conformant.
+#[must_use]
+pub fn case_annotation(judgement: &Judgement, rerun: &RerunCommands) -> Option<String> {
+    let level = match judgement.outcome() {
+        RunOutcome::Conformant | RunOutcome::NothingSelected => return None,
+        RunOutcome::NonConformant | RunOutcome::BadInput | RunOutcome::Internal | RunOutcome::Interrupted(_) => "error",
+        RunOutcome::Inconclusive | RunOutcome::Unblessed => "warning",
+    };
+    let line = judgement.decisive().and_then(|finding| finding.line).unwrap_or(1);
+    let title = format!("{}: {}", judgement.case, headline(judgement));
+    let at = AnnotationLocation { file: &judgement.path, line, column: None };
+    Some(annotation(level, at, &title, failure(judgement, rerun, false).trim_end()))
+}
+
+/// A judged play in a summary.
+#[derive(Debug, Clone, Copy)]
+pub struct JudgedCase<'a> {
+    /// The judgement.
+    pub judgement: &'a Judgement,
+    /// The commands that repeat it.
+    pub rerun: &'a RerunCommands,
+}
+
+/// The summary of a job: counts, the interruption if there was one, and each failure with a
+/// collapsed diff.
+#[must_use]
+pub fn job_summary(conformant: usize, failed: &[JudgedCase<'_>], cut: Option<InterruptCause>) -> String {
+    let cut = cut.map_or_else(String::new, |cause| format!(", then interrupted ({cause})"));
+    let total = conformant + failed.len();
+    let mut text = match failed.len() {
+        0 => format!("### Lockstep: {total} conformant{cut}\n"),
+        bad => format!(
+            "### Lockstep: {bad} of {total} not conformant{cut}\n\n| case | subject | verdict | where |\n| --- | --- | --- | --- |\n"
+        ),
+    };
+    for JudgedCase { judgement, .. } in failed.iter().take(MOST_FAILURES) {
+        let place = judgement.decisive().map_or_else(String::new, |finding| {
+            let line = finding.line.map_or_else(String::new, |line| format!(", line {line}"));
+            format!("{}{line}", finding.place)
+        });
+        let cells = [&judgement.case, &judgement.subject.name, judgement.outcome().name(), &place].map(cell);
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    for JudgedCase { judgement, rerun } in failed.iter().take(MOST_FAILURES) {
+        let body = failure(judgement, rerun, false);
+        let _ = write!(
+            text,
+            "\n<details><summary>{}</summary>\n\n<pre>{}</pre>\n</details>\n",
+            escape(&judgement.case),
+            escape(body.trim_end())
+        );
+    }
+    if failed.len() > MOST_FAILURES {
+        let _ = write!(text, "\nand {} more\n", failed.len() - MOST_FAILURES);
+    }
+    text
+}
+
+/// A cell of a table: one line, no bars.
+fn cell(text: &str) -> String {
+    escape(text).replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+/// The message of an annotation, on one line.
+fn data(text: &str) -> String {
+    sanitize::text(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property of an annotation.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_cannot_break_out_of_annotation() {
+        let at = AnnotationLocation { file: "a,b:c.yaml", line: 3, column: Some(5) };
+        let line = annotation("error", at, "100%: no", "one\n::error::two\r\n50% \u{1b}[31m");
+        let message = r"one%0A\x3a:error::two%0A50%25 \x1b[31m";
+        assert_eq!(line, format!("::error file=a%2Cb%3Ac.yaml,line=3,col=5,title=100%25%3A no::{message}"));
+        assert_eq!(cell("<b>|\n"), "&lt;b&gt;\\| ");
+    }
+}

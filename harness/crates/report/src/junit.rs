@@ -1,0 +1,65 @@
+//! A run as JUnit XML for CI systems. A case is a test, with its report as the text of the failure.
+
+use std::time::Duration;
+
+use lockstep_support::outcome::RunOutcome;
+use lockstep_verdict::Judgement;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
+
+use super::failure::{failure, headline};
+use super::rerun::RerunCommands;
+
+/// A judged play with its duration.
+#[derive(Debug, Clone, Copy)]
+pub struct TimedJudgement<'a> {
+    /// The judgement.
+    pub judgement: &'a Judgement,
+    /// The commands that repeat it.
+    pub rerun: &'a RerunCommands,
+    /// The duration.
+    pub took: Duration,
+}
+
+/// The XML. A suite is a subject on a cluster. A play that is neither conformant nor non-conformant
+/// is an error.
+#[must_use]
+pub fn junit(plays: &[TimedJudgement<'_>]) -> String {
+    let mut report = Report::new("lockstep");
+    let mut suites: Vec<(String, Vec<&TimedJudgement<'_>>)> = Vec::new();
+    for it in plays {
+        let name = format!("{}::{}", it.judgement.cluster.name, it.judgement.subject.name);
+        match suites.iter_mut().find(|(suite, _)| *suite == name) {
+            Some((_, all)) => all.push(it),
+            None => suites.push((name, vec![it])),
+        }
+    }
+    for (name, all) in suites {
+        let mut suite = TestSuite::new(name);
+        suite.add_test_cases(all.into_iter().map(test_case));
+        report.add_test_suite(suite);
+    }
+    report.to_string().unwrap_or_else(|error| format!("<!-- {error} -->"))
+}
+
+fn test_case(play: &TimedJudgement<'_>) -> TestCase {
+    let TimedJudgement { judgement, rerun, took } = *play;
+    let status = match judgement.outcome() {
+        RunOutcome::Conformant => TestCaseStatus::success(),
+        outcome => {
+            let wrong = outcome == RunOutcome::NonConformant;
+            let kind = if wrong { NonSuccessKind::Failure } else { NonSuccessKind::Error };
+            let mut status = TestCaseStatus::non_success(kind);
+            status.set_type(outcome.name()).set_message(headline(judgement));
+            status.set_description(failure(judgement, rerun, false));
+            status
+        }
+    };
+    let mut case = TestCase::new(judgement.case.as_str(), status);
+    case.set_time(took);
+    let (area, _) = judgement.case.split_once('/').unwrap_or(("", &judgement.case));
+    case.set_classname(area);
+    let line = judgement.decisive().and_then(|finding| finding.line).unwrap_or(1);
+    case.extra.insert(XmlString::new("file"), XmlString::new(&judgement.path));
+    case.extra.insert(XmlString::new("line"), XmlString::new(line.to_string()));
+    case
+}

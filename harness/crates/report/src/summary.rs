@@ -1,0 +1,72 @@
+//! The last lines of a run: counts of outcomes, and the cases that were not conformant.
+
+use std::time::Duration;
+
+use lockstep_support::outcome::RunOutcome;
+
+use super::failure_signature::first_line;
+use super::paint::Paint;
+use super::play_summary::PlaySummary;
+
+/// The most differing words in a line.
+const MOST_WORDS: usize = 2;
+
+/// `12 cases in 3.2 s: 10 conformant, 1 non-conformant, 1 inconclusive`.
+#[must_use]
+pub fn summary(outcomes: &[RunOutcome], took: Duration, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    if outcomes.is_empty() {
+        return paint.outcome(RunOutcome::NothingSelected, "no case selected");
+    }
+    let kinds = [
+        RunOutcome::Conformant,
+        RunOutcome::NonConformant,
+        RunOutcome::Inconclusive,
+        RunOutcome::Unblessed,
+        RunOutcome::BadInput,
+        RunOutcome::Internal,
+    ];
+    let count = |kind: RunOutcome| outcomes.iter().filter(|outcome| **outcome == kind).count();
+    let parts = kinds.into_iter().filter(|kind| count(*kind) > 0);
+    let parts: Vec<String> =
+        parts.map(|kind| paint.outcome(kind, &format!("{} {}", count(kind), kind.name()))).collect();
+    let s = if outcomes.len() == 1 { "" } else { "s" };
+    format!("{} case{s} in {:.1} s: {}", outcomes.len(), took.as_secs_f64(), parts.join(", "))
+}
+
+/// A line for each case that was not conformant, with the subject if there are several. Equal lines
+/// of several plays are merged. Empty if everything was conformant.
+#[must_use]
+pub fn list_not_conformant(plays: impl IntoIterator<Item = impl Into<PlaySummary>>, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    let all: Vec<PlaySummary> = plays.into_iter().map(Into::into).collect();
+    let several = all.windows(2).any(|pair| pair[0].subject.name != pair[1].subject.name);
+    for play in all.iter().filter(|it| it.outcome != RunOutcome::Conformant) {
+        let said = &play.headline;
+        let why =
+            said.split_once(": ").map_or_else(String::new, |(_, why)| format!(": {}", shortened(first_line(why))));
+        let who = if several { format!(" on {}", play.subject.name) } else { String::new() };
+        let word = paint.outcome(play.outcome, &format!("{:14}", play.outcome.name()));
+        let line = format!("  {word}  {}{who}{why}", play.case);
+        match lines.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, times)) => *times += 1,
+            None => lines.push((line, 1)),
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let times = |times: usize| if times > 1 { format!(" ({times}×)") } else { String::new() };
+    let lines: Vec<String> = lines.into_iter().map(|(line, number)| line + &times(number)).collect();
+    format!("not conformant:\n{}", lines.join("\n"))
+}
+
+/// The first differing words, and the number of the others.
+fn shortened(text: &str) -> String {
+    let words: Vec<&str> = text.split(", ").collect();
+    match words.len().checked_sub(MOST_WORDS) {
+        Some(more) if more > 1 => format!("{}, and {more} more", words[..MOST_WORDS].join(", ")),
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,411 @@
+//! Runs a case: performs its steps one by one, settles after each, and records everything.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lockstep_case::cost;
+use lockstep_case::model::{BatchSize, Case, CountSpec, Operation, PodSelection, Step};
+use lockstep_recording::{
+    Blame, ImpossibleStep, Recording, RecordingEnd, RecordingEntry, Settling, StepMark, Trouble, pack_old,
+};
+use lockstep_support::clock;
+use lockstep_timeline::StepId;
+use tokio::task::JoinSet;
+
+use super::injection::ArmedInjection;
+use super::probes::ProbeLease;
+use super::request_log::RequestLog;
+use super::{Environment, Session};
+use crate::driver::kubelet_duties::{KubeletDuties, act_as_kubelet};
+use crate::driver::{DriveError, Driver, PodBackend, PodOperation, label, next_pods};
+use crate::observe::namespace::remove_namespace;
+use crate::observe::{CachedObject, WatchedKind};
+
+/// The prefix of the names of cases' namespaces.
+pub(super) const CASES: &str = "ls-";
+
+/// One run of a case.
+pub(super) struct CaseRun<'a> {
+    pub(super) session: &'a Session,
+    pub(super) case: &'a Case,
+    pub(super) namespace: String,
+    pub(super) driver: Driver,
+    /// `None` in virtual time.
+    pub(super) probe: Option<ProbeLease<'a>>,
+    pub(super) request_log: RequestLog,
+    began: u64,
+    /// The most time for one settling.
+    pub(super) patience: Duration,
+    pub(super) entries: Vec<RecordingEntry>,
+    /// The number of entries in which versions are packed already.
+    packed: usize,
+    /// What is armed for the current step.
+    pub(super) injection: Option<ArmedInjection<'a>>,
+    /// The driver's writes for this step.
+    pub(super) driver_writes: Vec<(WatchedKind, u64)>,
+}
+
+/// The run cannot go on; the recording says why.
+#[derive(Debug)]
+pub(super) struct Abort;
+
+impl Session {
+    /// Run a case in a namespace of its own, and delete the namespace afterwards. The recording has
+    /// whatever happens.
+    pub async fn play(&self, case: &Case) -> Recording {
+        self.play_with(case, false).await
+    }
+
+    /// Run a case. With `is_shared` other cases may run at the same time, so the case must not
+    /// affect the subject.
+    pub(super) async fn play_with(&self, case: &Case, is_shared: bool) -> Recording {
+        let probe = match &self.probes {
+            Some(probes) => Some(probes.lease().await),
+            None => None,
+        };
+        let number = self.cases.fetch_add(1, Ordering::Relaxed);
+        let namespace = namespace(case, number);
+        let cache = &self.environment.cache;
+        let began = cache.elapsed();
+        let pod_backend = self.pod_backend(case);
+        let header = self.header(case, &namespace, matches!(pod_backend, PodBackend::Real(_)));
+        let Environment { cluster, nodes, .. } = &*self.environment;
+        let driver = Driver::new(cluster.clone(), cache.clone(), nodes.clone(), &namespace, pod_backend.clone());
+        let request_log = RequestLog::open(self.interceptor.log(), &namespace);
+        let mut run = CaseRun {
+            session: self,
+            case,
+            namespace: namespace.clone(),
+            driver,
+            probe,
+            request_log,
+            began,
+            patience: cost(case).settle_timeout(self.budget),
+            entries: Vec::new(),
+            packed: 0,
+            injection: None,
+            driver_writes: Vec::new(),
+        };
+        self.may_print(&case.redaction);
+        cache.open_journal(&namespace);
+        let prepared = self.prepare(case, &namespace).await;
+        let duties = KubeletDuties {
+            namespace: namespace.clone(),
+            nodes: case.nodes.clone(),
+            bindings: case.bindings,
+            terminations: case.terminations,
+            pod_backend,
+        };
+        // In a set, so that it ends with this run, even if the run is cancelled.
+        let mut kubelet = JoinSet::new();
+        kubelet.spawn(act_as_kubelet(cache.clone(), self.environment.nodes.clone(), duties));
+        let completed = match prepared {
+            _ if run.cannot_be_judged() => false,
+            Ok(()) => run.run_steps().await.is_ok(),
+            Err(error) => {
+                run.record_trouble(Blame::Environment, format!("cannot make ready for the case: {error}"));
+                false
+            }
+        };
+        // Disarm the step's faults, and restart a stopped subject for the next case.
+        run.injection = None;
+        if let Err(error) = self.start().await {
+            run.record_trouble(Blame::Environment, format!("the subject cannot be started again: {error}"));
+        }
+        let events_complete = completed && run.await_events(number).await;
+        run.collect_entries();
+        for what in self.unsupported_requests().await {
+            run.record_trouble(Blame::Environment, what);
+        }
+        kubelet.shutdown().await;
+        // A simulated cluster belongs to the case and is dropped as a whole.
+        if run.probe.is_some() {
+            remove_namespace(&self.environment.client, &namespace).await;
+        }
+        // The end of a process is reported once, by the case in which it happened.
+        if let Some(ended) = self.exit_during(&case.name, &namespace, is_shared)
+            && !run.is_attributed(&ended.why)
+        {
+            run.record_trouble(ended.blame, ended.why);
+        }
+        if let Some(ended) = self.broken().filter(|ended| !run.is_attributed(&ended.why)) {
+            run.push_trouble(ended);
+        }
+        cache.close_journal(&namespace);
+        let diagnosis = if run.has_subject_trouble() { self.diagnosis().await } else { None };
+        let end = RecordingEnd { completed, events_complete, at: cache.elapsed() - began, diagnosis };
+        let mut recording = Recording { header, entries: run.entries, end: Some(end) };
+        case.redaction.recording(&mut recording);
+        recording
+    }
+}
+
+impl<'a> CaseRun<'a> {
+    /// Whether the subject lacks a controller that the case judges, as the test environment's own
+    /// controller would be judged then, or has other options than the case.
+    fn cannot_be_judged(&mut self) -> bool {
+        let lacking = self.session.environment.under_test().first_missing(&self.case.controllers);
+        if let Some(controller) = lacking {
+            let why = format!("the case judges the {}, and here the test environment has that one", controller.title());
+            self.record_trouble(Blame::Environment, why);
+        }
+        let Some(why) = self.session.find_option_mismatch(self.case) else { return lacking.is_some() };
+        self.record_trouble(Blame::Environment, why);
+        true
+    }
+
+    async fn run_steps(&mut self) -> Result<(), Abort> {
+        let case = self.case;
+        let mut part = 0;
+        for step in &case.given {
+            part += 1;
+            self.arm(step)?;
+            self.run_given_step(step, part).await?;
+            self.disarm()?;
+        }
+        for (index, step) in (1..).zip(&case.steps) {
+            self.arm(step)?;
+            self.run_step(step, index).await?;
+            self.disarm()?;
+        }
+        Ok(())
+    }
+
+    /// Perform a step of `given`. Pods change all at once where the order cannot matter, that is,
+    /// while every Deployment has at most one ReplicaSet in use.
+    async fn run_given_step(&mut self, step: &Step, part: u32) -> Result<(), Abort> {
+        if let Some((operation, pods)) = step.operation.pod_operation().filter(|_| !self.has_several_active_sets()) {
+            if pods.count != CountSpec::All {
+                return self.run_operation(step, 0, part, &step.operation).await;
+            }
+            for _ in 0..self.session.most_sub_steps {
+                if self.next_pods(operation, pods, 1).is_empty() {
+                    return Ok(());
+                }
+                self.run_operation(step, 0, part, &step.operation).await?;
+                if !operation.repeats() {
+                    return Ok(());
+                }
+            }
+            return self.abort_as_endless();
+        }
+        self.run_step(step, 0).await
+    }
+
+    async fn run_step(&mut self, step: &Step, index: u32) -> Result<(), Abort> {
+        let Some((operation, pods)) = step.operation.pod_operation().filter(|(_, pods)| !pods.atomic) else {
+            return self.run_operation(step, index, 0, &step.operation).await;
+        };
+        if let Some(share) = pods.every {
+            return self.run_batches(step, index, (operation, pods, share)).await;
+        }
+        // One pod a step: only then is the next decision determined.
+        let most = self.session.most_sub_steps;
+        let limit = match pods.count {
+            CountSpec::All if operation.repeats() => most,
+            // A failed pod is replaced by one that could fail too, so only the pods that exist now
+            // count.
+            CountSpec::All => u32::try_from(self.next_pods(operation, pods, usize::MAX).len()).unwrap_or(most),
+            CountSpec::Exactly(number) => number,
+        };
+        for part in 1..=limit {
+            if pods.count == CountSpec::All && self.next_pods(operation, pods, 1).is_empty() {
+                return Ok(());
+            }
+            let number = if pods.count == CountSpec::Exactly(1) { 0 } else { part };
+            self.run_operation(step, index, number, &step.operation.for_pod(part)).await?;
+        }
+        if pods.count == CountSpec::All && operation.repeats() && !self.next_pods(operation, pods, 1).is_empty() {
+            return self.abort_as_endless();
+        }
+        Ok(())
+    }
+
+    /// Move so many pods in each sub-step, until none is left.
+    async fn run_batches(
+        &mut self,
+        step: &Step,
+        index: u32,
+        (operation, pods, share): (PodOperation, &PodSelection, BatchSize),
+    ) -> Result<(), Abort> {
+        let deployments = self.session.environment.cache.list(WatchedKind::Deployment, &self.namespace);
+        let selected = deployments.iter().filter(|one| pods.deployment.as_ref().is_none_or(|name| one.name == *name));
+        let wanted: i64 = selected.map(|one| one.int("/spec/replicas")).sum();
+        let most = usize::try_from(share.of(u64::try_from(wanted).unwrap_or(0))).unwrap_or(usize::MAX);
+        for part in 1..=self.session.most_sub_steps {
+            let found = self.next_pods(operation, pods, most).len();
+            if found == 0 {
+                return Ok(());
+            }
+            let batch = step.operation.for_batch(u32::try_from(found).unwrap_or(u32::MAX));
+            self.run_operation(step, index, part, &batch).await?;
+        }
+        self.abort_as_endless()
+    }
+
+    /// The subject keeps creating pods for the step to act on, or the case is longer than the limit
+    /// allows.
+    fn abort_as_endless(&mut self) -> Result<(), Abort> {
+        let most = self.session.most_sub_steps;
+        let why = format!("new pods keep coming: pods are left after {most} sub-steps (--most-sub-steps)");
+        self.abort(Blame::Subject, why)
+    }
+
+    /// Perform one operation: mark it, run it, settle, and record what happened.
+    async fn run_operation(&mut self, step: &Step, index: u32, part: u32, operation: &Operation) -> Result<(), Abort> {
+        let within = step.during.iter().flat_map(|during| &during.steps).any(|inner| inner.operation.is_by_user());
+        let user = operation.is_by_user() || within;
+        if user || matches!(operation.pod_operation(), Some((PodOperation::Terminate, _))) {
+            self.driver.new_second().await;
+        }
+        if clock::is_simulated() && makes_pods_ready(operation) && self.case.source.contains("minReadySeconds") {
+            self.driver.next_second().await;
+        }
+        // What arrived since the last settling was not caused by this step.
+        self.collect_entries();
+        let (line, label) = (step.line, label(self.case, operation));
+        let burst = self.burst(operation);
+        let (expect, together) = (step.expect.clone(), !operation.nested_steps().is_empty() || !burst.is_empty());
+        let (stale, at) = (step.is_stale(), self.now());
+        self.entries.push(RecordingEntry::Step(StepMark {
+            index,
+            part,
+            label,
+            line,
+            user,
+            together,
+            stale,
+            expect,
+            at,
+        }));
+        self.driver.label(step.label.as_deref());
+        let result = match (operation.process_action(), operation.advance(), operation.pod_operation()) {
+            (Some(life), ..) => {
+                self.change_subject_life(life).await?;
+                Ok(())
+            }
+            (_, Some(advance), _) => match advance.duration(&self.driver) {
+                Ok(time) => {
+                    self.advance_time(time).await?;
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
+            (.., Some((kind, pods))) if !pods.atomic && pods.count == CountSpec::Exactly(1) => {
+                self.driver.move_one_pod(kind, pods).await
+            }
+            _ => self.driver.perform(operation).await,
+        };
+        let named = self.driver.take_new_pod_names();
+        if !named.is_empty() {
+            self.entries.push(RecordingEntry::PodNames(named));
+        }
+        self.check(step, operation, result)?;
+        self.driver_writes = self.driver.take_writes();
+        self.act_on_stale_view(step).await?;
+        let since = clock::instant();
+        let outcome = self.settle_step().await?;
+        self.collect_entries();
+        let stopped = outcome.unsettled.is_some();
+        let (took, at) = (clock::millis_since(since), self.now());
+        self.entries.push(RecordingEntry::Settled(Settling {
+            unsettled: outcome.unsettled,
+            rounds: outcome.rounds,
+            took,
+            at,
+        }));
+        self.session.steps.on_settled(self.case, StepId { index, part });
+        if stopped { Err(Abort) } else { self.check_burst(&burst) }
+    }
+
+    /// Check that the operation succeeded or was refused, as the case says.
+    pub(super) fn check(
+        &mut self,
+        step: &Step,
+        operation: &Operation,
+        result: Result<(), DriveError>,
+    ) -> Result<(), Abort> {
+        match (result, &step.refused) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(text)) => {
+                // Other operations do not depend on the subject.
+                let blame = if operation.depends_on_subject() { Blame::Subject } else { Blame::Environment };
+                self.abort(blame, format!("the operation was accepted; the case says that it is refused with '{text}'"))
+            }
+            (Err(error), Some(_)) if step.expects(&error) => Ok(()),
+            (Err(DriveError::Impossible(why)), _) if self.session.broken().is_none() => {
+                self.collect_entries();
+                self.entries.push(RecordingEntry::Impossible(ImpossibleStep { why, never_came: false }));
+                Err(Abort)
+            }
+            (Err(DriveError::Impossible(why)), _) => self.abort(Blame::Subject, why),
+            (Err(DriveError::Refused(why)), _) => {
+                self.abort(Blame::Environment, format!("the operation was refused: {why}; is the case right?"))
+            }
+            (Err(error @ (DriveError::Server(_) | DriveError::Environment(_))), _) => {
+                self.abort(Blame::Environment, error.to_string())
+            }
+        }
+    }
+
+    /// Move what the watches and the interceptor have collected into the recording.
+    pub(super) fn collect_entries(&mut self) {
+        for mut version in self.session.environment.cache.drain_journal(&self.namespace) {
+            version.at = version.at.saturating_sub(self.began);
+            self.entries.push(RecordingEntry::Object(version));
+        }
+        self.packed = pack_old(&mut self.entries, self.packed);
+        let requests = self.request_log.drain();
+        self.session.refused.add(&requests);
+        for request in requests {
+            let at = self.session.environment.cache.millis_at(request.started).saturating_sub(self.began);
+            self.entries.push(RecordingEntry::Request(self.request_log.to_recorded(request, at)));
+        }
+    }
+
+    pub(super) fn abort(&mut self, blame: Blame, why: String) -> Result<(), Abort> {
+        // If the subject has ended, that is why later operations fail.
+        match self.session.broken() {
+            Some(ended) => self.push_trouble(ended),
+            None => self.record_trouble(blame, why),
+        }
+        Err(Abort)
+    }
+
+    pub(super) fn record_trouble(&mut self, blame: Blame, why: String) {
+        self.push_trouble(Trouble::new(blame, why));
+    }
+
+    pub(super) fn push_trouble(&mut self, trouble: Trouble) {
+        self.collect_entries();
+        self.entries.push(RecordingEntry::Trouble(trouble));
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.session.environment.cache.elapsed() - self.began
+    }
+
+    pub(super) fn next_pods(&self, operation: PodOperation, pods: &PodSelection, most: usize) -> Vec<CachedObject> {
+        let cache = &self.session.environment.cache;
+        next_pods(cache, &self.namespace, operation, pods, &self.driver.pod_names(), most)
+    }
+
+    fn has_several_active_sets(&self) -> bool {
+        self.session.environment.cache.has_several_in_use(&self.namespace)
+    }
+}
+
+/// Whether an operation makes pods ready, alone or together with others.
+fn makes_pods_ready(operation: &Operation) -> bool {
+    let makes_pods_ready = |one: &Operation| matches!(one.pod_operation(), Some((PodOperation::Ready, _)));
+    makes_pods_ready(operation) || operation.nested_steps().iter().any(|step| makes_pods_ready(&step.operation))
+}
+
+/// A name that contains the case's name and is unique among runs.
+fn namespace(case: &Case, number: u32) -> String {
+    let mut name: String =
+        case.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    name.truncate(36);
+    let nanos = clock::now().as_nanosecond() & 0xffff_ffff;
+    format!("{CASES}{}-{number}-{nanos:x}", name.trim_matches('-'))
+}

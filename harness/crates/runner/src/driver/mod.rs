@@ -1,0 +1,203 @@
+//! Performs steps: what a user does with kubectl and what kubelets do with pods.
+//!
+//! The driver knows the case and the API server, not the subject, and judges nothing: an operation
+//! that fails returns an error that says why and who is to blame. The driver remembers the
+//! resourceVersion of each of its writes, so that settling can wait until the watches deliver it,
+//! and the judge can distinguish the driver's writes from the subject's.
+//!
+//! Each operation defines how it is performed (`case::operations`); `drive` is the interface that
+//! it uses. `kubectl` is the user's part and `pod_operations` the kubelets'; [`kubelet_duties`] is
+//! what kubelets do unasked between steps: bind new pods and, where terminations are automatic,
+//! finish deletions. `pod_names` is for pods that the case knows by name, `namespace` inserts the
+//! case's namespace, `nodes` has the nodes for held pods, and `real_pods` is for pods that a
+//! kubelet runs.
+
+mod apply;
+mod drive;
+mod kubectl;
+pub(crate) mod kubelet_duties;
+mod namespace;
+pub mod nodes;
+mod pod_names;
+mod pod_operations;
+mod real_pods;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kube::api::{Api, ApiResource, DynamicObject};
+use kube::core::GroupVersionKind;
+use lockstep_case::model::Operation;
+pub(crate) use lockstep_case::model::{DriveError, PodOperation, label};
+use lockstep_cluster::Cluster;
+use lockstep_support::clock;
+pub(crate) use pod_operations::next_pods;
+pub use real_pods::PodBackend;
+
+use crate::observe::{WatchCache, WatchedKind};
+
+/// What a failed request means for the operation that made it.
+pub(crate) fn drive_error(error: kube::Error) -> DriveError {
+    match error {
+        kube::Error::Api(status) if (400..500).contains(&status.code) => DriveError::Refused(status.message.clone()),
+        kube::Error::Api(status) if status.code == 501 => {
+            DriveError::Environment(format!("{}; play this case on --cluster control-plane", status.message))
+        }
+        // The message alone, without the rest of the Status.
+        kube::Error::Api(status) if !status.message.is_empty() => DriveError::Server(status.message.clone().into()),
+        error => DriveError::Server(error.into()),
+    }
+}
+
+/// Performs the steps of one case in one namespace.
+pub struct Driver {
+    client: kube::Client,
+    cache: Arc<WatchCache>,
+    namespace: String,
+    pod_backend: PodBackend,
+    nodes: Arc<nodes::HarnessNodes>,
+    /// How many pods were bound to a node because the case made them ready.
+    bound: AtomicU32,
+    writes: Mutex<Vec<(WatchedKind, u64)>>,
+    pod_names: Mutex<PodNames>,
+    /// When each step with a label began.
+    labels: Mutex<BTreeMap<String, clock::Instant>>,
+    cluster: Cluster,
+    /// The time to which the server's clock was set last.
+    last_server_time: Mutex<Option<jiff::Timestamp>>,
+}
+
+/// The real names of pods by the case's names: all, and those added since the last call of
+/// `take_new_pod_names`.
+#[derive(Debug, Default)]
+struct PodNames {
+    all: BTreeMap<String, String>,
+    new_names: BTreeMap<String, String>,
+}
+
+impl Driver {
+    /// A driver for a namespace that exists.
+    pub fn new(
+        cluster: Cluster,
+        cache: Arc<WatchCache>,
+        nodes: Arc<nodes::HarnessNodes>,
+        namespace: &str,
+        pod_backend: PodBackend,
+    ) -> Self {
+        Self {
+            client: nodes.client.clone(),
+            cache,
+            namespace: namespace.to_owned(),
+            pod_backend,
+            nodes,
+            bound: AtomicU32::default(),
+            writes: Mutex::default(),
+            pod_names: Mutex::default(),
+            labels: Mutex::default(),
+            cluster,
+            last_server_time: Mutex::default(),
+        }
+    }
+
+    /// The name of a node without another pod of the case.
+    fn unused_node(&self) -> String {
+        format!("lockstep-own-{}", self.bound.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Perform an operation that does not select single pods.
+    ///
+    /// # Errors
+    /// See [`DriveError`].
+    pub async fn perform(&self, operation: &Operation) -> Result<(), DriveError> {
+        operation.perform(self).await
+    }
+
+    /// Note that a step begins, which may have a label.
+    pub(crate) fn label(&self, label: Option<&str>) {
+        let mut labels = self.labels.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        labels.extend(label.map(|label| (label.to_owned(), clock::instant())));
+    }
+
+    /// The time left until this long after a labelled step began, regardless of how long settling
+    /// has taken.
+    fn until(&self, to: Duration, since: &str) -> Result<Duration, DriveError> {
+        let began = self.labels.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(since).copied();
+        let began =
+            began.ok_or_else(|| DriveError::Environment(format!("no step with the label {since} was made yet")))?;
+        to.checked_sub(began.elapsed()).ok_or_else(|| {
+            DriveError::Environment(format!(
+                "{:?} have passed since {since} already; this cluster is too slow for it",
+                began.elapsed()
+            ))
+        })
+    }
+
+    /// The current state of an object on the server, if it exists.
+    pub(crate) async fn read_object(&self, resource: &str, name: &str) -> Option<serde_json::Value> {
+        let kind = if resource == "deployments" { "Deployment" } else { "ReplicaSet" };
+        let found = self.api("apps/v1", kind).get_opt(name).await.ok()??;
+        serde_json::to_value(found).ok()
+    }
+
+    /// The writes since the last call, as kinds and resourceVersions.
+    pub(crate) fn take_writes(&self) -> Vec<(WatchedKind, u64)> {
+        std::mem::take(&mut *self.writes.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Before a step that may create a ReplicaSet: wait until the server's clock has passed the
+    /// second in which the last one was created. Creation times have a resolution of one second,
+    /// and the hash in the name would break a tie. A simulated server in real time gets its clock
+    /// set instead, as waiting took a third of the time of most cases.
+    pub(crate) async fn new_second(&self) {
+        let newest = self.cache.last_created(&self.namespace).and_then(|time| time.parse().ok());
+        let Some(newest): Option<jiff::Timestamp> = newest else {
+            return;
+        };
+        let Ok(next) = jiff::Timestamp::from_second(newest.as_second() + 1) else { return };
+        // If the server does not answer, the step will show it.
+        if self.cluster.create_not_before(&self.client, &self.namespace, next).await.unwrap_or(false) {
+            *self.last_server_time.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(next);
+            return;
+        }
+        let wait = next.as_millisecond() - clock::now().as_millisecond();
+        if let Ok(wait @ 1..=1500) = u64::try_from(wait) {
+            clock::pause(Duration::from_millis(wait + 2)).await;
+        }
+    }
+
+    /// The server's time of day.
+    fn time_of_day(&self) -> String {
+        let last = *self.last_server_time.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        clock::to_rfc3339(last.map_or_else(clock::now, |last| last.max(clock::now())))
+    }
+
+    /// Before pods become ready in simulated time, from which minReadySeconds counts: wait for the
+    /// next second. Pods that became ready in the same second become available at the same time, so
+    /// otherwise the milliseconds that the subject took would decide.
+    pub(crate) async fn next_second(&self) {
+        let within = clock::now().as_millisecond().rem_euclid(1000).unsigned_abs();
+        clock::pause(Duration::from_millis(1000 - within)).await;
+    }
+
+    /// Remember the version that a write returned.
+    fn record_write(&self, kind: WatchedKind, object: &DynamicObject) {
+        let rv = object.metadata.resource_version.as_deref().and_then(|rv| rv.parse().ok());
+        if let Some(rv) = rv {
+            self.cache.record_own_write(rv);
+            self.writes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((kind, rv));
+        }
+    }
+
+    /// The API of a kind, in the case's namespace.
+    fn api(&self, api_version: &str, kind: &str) -> Api<DynamicObject> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+    }
+
+    fn deployments(&self) -> Api<DynamicObject> {
+        self.api("apps/v1", "Deployment")
+    }
+}

@@ -1,0 +1,265 @@
+//! Runs cases with one subject: in one or several sessions, or on a new simulated cluster for each
+//! case.
+//!
+//! With a single session, cases that can share a subject run at the same time, and all others
+//! alone.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::{LocalBoxFuture, join_all};
+use lockstep_case::Case;
+use lockstep_recording::Recording;
+use lockstep_subject::SubjectSpec;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::sharing::can_share;
+use super::{EnvironmentError, Session, Simulation, simulate_with_output};
+
+/// Runs the cases of one subject.
+pub enum Executor {
+    /// On clusters that outlive a case.
+    Sessions(SessionPool),
+    /// On a new simulated cluster for each case.
+    Simulated {
+        /// The subject.
+        spec: SubjectSpec,
+        /// The settings of each cluster.
+        simulation: Simulation,
+        /// How many cases run at the same time.
+        lanes: NonZeroUsize,
+    },
+}
+
+/// The sessions of one subject. Each has its own cluster, as only one subject may act on a cluster
+/// at a time. Either one session with several lanes, or several with one lane each.
+pub struct SessionPool {
+    sessions: Vec<Mutex<Arc<Session>>>,
+    /// The number of lanes of each session.
+    lanes: usize,
+    /// The index of each session with a free lane, once for each such lane.
+    free: Mutex<Vec<usize>>,
+    /// One permit for each free lane.
+    permits: Semaphore,
+    /// Replaces a session whose cluster has ended.
+    renewal: Option<SessionRenewal>,
+}
+
+/// Opens a session of the same subject on a new cluster.
+pub(crate) type SessionRenewal = Box<dyn Fn() -> LocalBoxFuture<'static, Result<Session, EnvironmentError>>>;
+
+/// The right to run one case.
+pub struct ExecutionSlot<'a>(SlotSite<'a>);
+
+/// Where the case runs.
+enum SlotSite<'a> {
+    Session(SessionLease<'a>),
+    Simulated { spec: &'a SubjectSpec, simulation: &'a Simulation },
+}
+
+/// Lanes of a session, which are free again when this is dropped.
+struct SessionLease<'a> {
+    sessions: &'a SessionPool,
+    index: usize,
+    /// One lane, or all lanes of the session.
+    lanes: usize,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl From<Vec<Session>> for SessionPool {
+    fn from(sessions: Vec<Session>) -> Self {
+        // Reversed, so that the first session is used first.
+        let lanes = if let [session] = sessions.as_slice() { session.lanes() } else { 1 };
+        let free: Vec<usize> = (0..sessions.len()).rev().flat_map(|index| std::iter::repeat_n(index, lanes)).collect();
+        let permits = Semaphore::new(free.len());
+        let sessions = sessions.into_iter().map(|session| Mutex::new(Arc::new(session))).collect();
+        Self { sessions, lanes, free: Mutex::new(free), permits, renewal: None }
+    }
+}
+
+impl SessionPool {
+    /// The pool, which replaces sessions whose cluster has ended.
+    #[must_use]
+    pub(crate) fn with_renewal(self, renewal: SessionRenewal) -> Self {
+        Self { renewal: Some(renewal), ..self }
+    }
+
+    /// Wait for a session with a free lane or, if the case must run `alone`, for one without
+    /// running cases. An ended subject or cluster is started again only while no case runs.
+    async fn acquire(&self, alone: bool) -> SessionLease<'_> {
+        if !alone {
+            let lease = self.acquire_lanes(1).await;
+            if lease.is_alone() || lease.session().is_intact() {
+                return lease;
+            }
+        }
+        self.acquire_lanes(self.lanes).await
+    }
+
+    async fn acquire_lanes(&self, lanes: usize) -> SessionLease<'_> {
+        let wanted = u32::try_from(lanes).expect("fewer lanes than cases");
+        let permit = self.permits.acquire_many(wanted).await.expect("it is never closed");
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = free.len() - lanes;
+        let index = free.split_off(left).pop().expect("as many are free as there are permits");
+        SessionLease { sessions: self, index, lanes, _permit: permit }
+    }
+}
+
+impl Drop for SessionLease<'_> {
+    fn drop(&mut self) {
+        let mut free = self.sessions.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.extend(std::iter::repeat_n(self.index, self.lanes));
+    }
+}
+
+impl Executor {
+    /// Run one case.
+    ///
+    /// # Errors
+    /// The subject of a simulated cluster cannot be started, or an ended subject cannot be started
+    /// again.
+    pub async fn play(&self, case: &Case) -> Result<Recording, EnvironmentError> {
+        let slot = self.acquire_slot(case).await;
+        let recording = slot.play(case, None).await?;
+        match slot.alone().await {
+            Some(alone) => alone.play(case, None).await,
+            None => Ok(recording),
+        }
+    }
+
+    /// Wait until there is a cluster for this case. Where each case gets its own cluster, this
+    /// returns at once.
+    pub async fn acquire_slot(&self, case: &Case) -> ExecutionSlot<'_> {
+        ExecutionSlot(match self {
+            Self::Sessions(sessions) => SlotSite::Session(sessions.acquire(!can_share(case)).await),
+            Self::Simulated { spec, simulation, .. } => SlotSite::Simulated { spec, simulation },
+        })
+    }
+
+    /// How many cases may run at the same time.
+    pub fn lanes(&self) -> usize {
+        match self {
+            Self::Sessions(sessions) => sessions.sessions.len() * sessions.lanes,
+            Self::Simulated { lanes, .. } => lanes.get(),
+        }
+    }
+
+    /// The sessions on clusters that outlive a case; empty for simulated clusters.
+    pub fn sessions(&self) -> Vec<Arc<Session>> {
+        match self {
+            Self::Sessions(sessions) => sessions.sessions.iter().map(current).collect(),
+            Self::Simulated { .. } => Vec::new(),
+        }
+    }
+
+    /// Keep the logs of the cluster, which are otherwise deleted with it; returns their folder.
+    pub async fn keep_logs(&self) -> Option<PathBuf> {
+        self.sessions().first()?.environment.keep_logs().await
+    }
+
+    /// Stop the subject and wait until it has ended.
+    pub async fn close(self) {
+        if let Self::Sessions(sessions) = self {
+            let sessions = sessions.sessions.into_iter();
+            let sessions = sessions.map(|session| session.into_inner().unwrap_or_else(PoisonError::into_inner));
+            join_all(sessions.filter_map(Arc::into_inner).map(Session::close)).await;
+        }
+    }
+}
+
+impl<'a> ExecutionSlot<'a> {
+    /// If the subject has ended while several cases ran, it is not known which of them caused it.
+    /// Returns a slot to run this case again, alone.
+    pub(crate) async fn alone(self) -> Option<ExecutionSlot<'a>> {
+        let SlotSite::Session(lease) = self.0 else { return None };
+        if lease.is_alone() || lease.session().is_intact() {
+            return None;
+        }
+        let sessions = lease.sessions;
+        drop(lease);
+        Some(ExecutionSlot(SlotSite::Session(sessions.acquire(true).await)))
+    }
+
+    /// The session, if the cluster outlives the case.
+    pub fn session(&self) -> Option<Arc<Session>> {
+        match &self.0 {
+            SlotSite::Session(lease) => Some(lease.session()),
+            SlotSite::Simulated { .. } => None,
+        }
+    }
+
+    /// Run a case, on a simulated cluster with this seed instead of its own, if given.
+    ///
+    /// # Errors
+    /// The subject of a simulated cluster cannot be started, or an ended subject cannot be started
+    /// again.
+    pub async fn play(&self, case: &Case, seed: Option<u64>) -> Result<Recording, EnvironmentError> {
+        self.play_with_output(case, seed, false).await.map(|(recording, _)| recording)
+    }
+
+    /// Run a case; with `output`, also returns what the subject has printed since it was started,
+    /// if it prints.
+    ///
+    /// # Errors
+    /// The subject of a simulated cluster cannot be started, or an ended subject cannot be started
+    /// again.
+    pub(crate) async fn play_with_output(
+        &self,
+        case: &Case,
+        seed: Option<u64>,
+        output: bool,
+    ) -> Result<(Recording, Option<String>), EnvironmentError> {
+        match &self.0 {
+            SlotSite::Session(lease) => {
+                let session = lease.ready().await?;
+                let log_source = session.log_source().filter(|_| output);
+                let recording = session.play_with(case, !lease.is_alone()).await;
+                let output = session.printed(log_source).await;
+                Ok((recording, output))
+            }
+            SlotSite::Simulated { spec, simulation } => {
+                let (case, spec, mut simulation) = (case.clone(), (*spec).clone(), (*simulation).clone());
+                simulation.seed = seed.unwrap_or(simulation.seed);
+                // On a thread of its own: virtual time needs a runtime of its own.
+                let run = tokio::task::spawn_blocking(move || simulate_with_output(&case, &spec, &simulation));
+                let run = run.await.map_err(|error| EnvironmentError::Simulation(error.to_string()))?;
+                run.map(|(recording, printed)| (recording, printed.filter(|_| output)))
+            }
+        }
+    }
+}
+
+impl<'a> SessionLease<'a> {
+    /// Whether the lease has all lanes, so that no other case runs in the session.
+    fn is_alone(&self) -> bool {
+        self.lanes == self.sessions.lanes
+    }
+
+    fn session(&self) -> Arc<Session> {
+        current(&self.sessions.sessions[self.index])
+    }
+
+    /// The session, after its cluster and subject were restarted if necessary.
+    async fn ready(&self) -> Result<Arc<Session>, EnvironmentError> {
+        let mut session = self.session();
+        if let Some(renewal) = self.sessions.renewal.as_ref().filter(|_| self.is_alone() && !session.is_cluster_alive())
+        {
+            tracing::warn!("the cluster has ended; the next case is played on a new one");
+            session = Arc::new(renewal().await?);
+            let slot = &self.sessions.sessions[self.index];
+            let ended =
+                std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), Arc::clone(&session));
+            if let Some(ended) = Arc::into_inner(ended) {
+                ended.close().await;
+            }
+        }
+        session.restart_if_ended().await?;
+        Ok(session)
+    }
+}
+
+fn current(session: &Mutex<Arc<Session>>) -> Arc<Session> {
+    Arc::clone(&session.lock().unwrap_or_else(PoisonError::into_inner))
+}

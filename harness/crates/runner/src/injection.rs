@@ -1,0 +1,435 @@
+//! Faults and changes in the middle of a step: armed before the step, triggered by the subject's
+//! requests.
+//!
+//! An injection is armed before the step and disarmed after it. While the namespace settles,
+//! intercepted requests are handled as well: the driver changes objects (`during`), or something
+//! fails (`fault`), and settling starts over. If no request matches, the step cannot be performed;
+//! `never_came` says who is to blame. Two streams can be late in one step.
+
+use std::time::Duration;
+
+use lockstep_case::fault_text;
+use lockstep_case::model::{
+    DecisionKind, DecisionMatcher, During, Fault, FaultAction, FaultPoint, InjectionPoint, ProcessAction, Step,
+};
+use lockstep_intercept::{
+    Armed, ArmedWatch, Control, InterceptPoint, Intercepted, Pattern, RefusalKind, RequestAction, RequestCommand, Verb,
+    WatchAction, WatchCommand, object_of,
+};
+use lockstep_recording::{Blame, Effect, ImpossibleStep, Injection, RecordingEntry};
+use lockstep_support::clock;
+use lockstep_support::pointer::JsonPointer;
+use serde_json::Value;
+
+use super::case_run::{Abort, CaseRun};
+use crate::driver::label;
+use crate::observe::catch_up::catch_up;
+use crate::observe::settle::{SubjectActivity, wait_until_received};
+use crate::observe::virtual_settle;
+
+const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision";
+
+/// What is armed for a step.
+#[derive(Debug)]
+pub(super) enum ArmedInjection<'a> {
+    /// Steps to perform when the subject requests a certain decision.
+    Decision { armed: Armed, decided: &'a DecisionMatcher, during: &'a During },
+    /// Steps to perform while the watch of a kind is paused.
+    Held { watch: ArmedWatch, resource: &'a str, during: &'a During },
+    /// A fault at a write.
+    Write { armed: Armed, fault: &'a Fault },
+    /// A fault in a watch, for as long as the step takes.
+    Watch { _armed: ArmedWatch },
+    /// One or two late streams. How many other messages overtake each is known when the step is
+    /// over.
+    Late { _armed: Vec<ArmedFault>, fault: &'a Fault },
+}
+
+/// The guard of one late stream: the fault is armed until it is dropped.
+#[derive(Debug)]
+#[expect(dead_code, reason = "each is in force for as long as it is kept")]
+pub(super) enum ArmedFault {
+    Watch(ArmedWatch),
+    Write(Armed),
+}
+
+/// Wait for the next intercepted request. Never returns for an injection that does not intercept
+/// requests.
+pub(super) async fn next_intercepted(injection: Option<&mut ArmedInjection<'_>>) -> Intercepted {
+    match injection {
+        Some(ArmedInjection::Decision { armed, .. } | ArmedInjection::Write { armed, .. }) => armed.next().await,
+        Some(ArmedInjection::Held { .. } | ArmedInjection::Watch { .. } | ArmedInjection::Late { .. }) | None => {
+            std::future::pending().await
+        }
+    }
+}
+
+impl<'a> CaseRun<'a> {
+    /// Before a step: arm its faults and changes.
+    pub(super) fn arm(&mut self, step: &'a Step) -> Result<(), Abort> {
+        let armed = arm(self.session.interceptor.control(), &self.namespace, step);
+        match armed {
+            Ok(injection) => self.injection = injection,
+            Err(UnreadableWatch(resource)) => {
+                let why = format!(
+                    "the subject watches {resource} in another encoding than JSON, which the interceptor cannot read; start it with JSON as its content type"
+                );
+                return self.abort(Blame::Environment, why);
+            }
+        }
+        Ok(())
+    }
+
+    /// After a step: disarm what was armed. If the subject never made the expected request, the
+    /// step is impossible.
+    pub(super) fn disarm(&mut self) -> Result<(), Abort> {
+        let overtaken = self.session.interceptor.control().take_overtaken(&self.namespace);
+        let why = match self.injection.take() {
+            Some(ArmedInjection::Late { fault, .. }) => {
+                let mut never = None;
+                for late in fault.all() {
+                    let point = fault_text::describe_point(&late.point);
+                    match (overtaken.get(&late.point.stream()), &late.point) {
+                        (Some(others), _) => self.note(format!("{point}: overtaken by {others}")),
+                        (None, FaultPoint::Watch { .. }) => never = never.or(Some(format!("there never was {point}"))),
+                        (None, _) => never = never.or(Some(format!("the subject never made {point}"))),
+                    }
+                }
+                let Some(never) = never else { return Ok(()) };
+                ImpossibleStep { why: format!("the namespace settled, and {never}"), never_came: true }
+            }
+            Some(ArmedInjection::Decision { decided, .. }) => {
+                let why = format!("the namespace settled, and the subject never requested `{}`", decided.text);
+                ImpossibleStep { why, never_came: false }
+            }
+            Some(ArmedInjection::Write { fault, .. }) => {
+                let why = format!(
+                    "the namespace settled, and the subject never made {}",
+                    fault_text::describe_point(&fault.point)
+                );
+                ImpossibleStep { why, never_came: true }
+            }
+            Some(ArmedInjection::Held { .. } | ArmedInjection::Watch { .. }) | None => return Ok(()),
+        };
+        self.collect_entries();
+        self.entries.push(RecordingEntry::Impossible(why));
+        Err(Abort)
+    }
+
+    /// After the operation of a step that pauses a watch: let the subject act on its stale view,
+    /// then perform the steps of `during`.
+    pub(super) async fn act_on_stale_view(&mut self, step: &Step) -> Result<(), Abort> {
+        let Some(ArmedInjection::Held { resource, during, .. }) = &self.injection else { return Ok(()) };
+        let (resource, during) = (*resource, *during);
+        let held = format!("{resource} held");
+        if during.steps.is_empty() {
+            self.note(held.clone());
+        }
+        self.settle_on_stale_view(step).await?;
+        for inner in &during.steps {
+            self.note(format!("{held}: {}", label(self.case, &inner.operation)));
+            self.perform_inner_step(inner).await?;
+            self.settle_on_stale_view(inner).await?;
+        }
+        if let Some(ArmedInjection::Held { watch, .. }) = self.injection.take() {
+            drop(watch);
+        }
+        Ok(())
+    }
+
+    /// Advance the clock. Intercepted requests are handled immediately, so a killed subject can
+    /// restart within the interval.
+    pub(super) async fn advance_time(&mut self, time: Duration) -> Result<(), Abort> {
+        let end = clock::instant() + time;
+        loop {
+            let mut injection = self.injection.take();
+            let intercepted = tokio::select! {
+                biased;
+                intercepted = next_intercepted(injection.as_mut()) => Some(intercepted),
+                () = clock::pause(end.saturating_duration_since(clock::instant())) => None,
+            };
+            self.injection = injection;
+            match intercepted {
+                Some(intercepted) => self.on_intercepted(intercepted).await?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Handle an intercepted request.
+    pub(super) async fn on_intercepted(&mut self, intercepted: Intercepted) -> Result<(), Abort> {
+        match &self.injection {
+            Some(ArmedInjection::Decision { decided, during, .. }) => {
+                let (decided, during) = (*decided, *during);
+                self.catch_up().await?;
+                if !self.matches_decision(&intercepted, decided).await? {
+                    intercepted.pass();
+                    return Ok(());
+                }
+                for inner in &during.steps {
+                    self.note(format!("{} held: {}", decided.text, label(self.case, &inner.operation)));
+                    self.perform_inner_step(inner).await?;
+                    self.wait_until_received().await?;
+                }
+                self.injection = None;
+                intercepted.pass();
+            }
+            Some(ArmedInjection::Write { fault, .. }) => {
+                let fault = *fault;
+                self.note_effect(fault_text::describe_fault(fault), fault_text::effect(fault.action));
+                if fault.action == FaultAction::Crash {
+                    self.session.kill().await;
+                    intercepted.cut();
+                    self.start().await?;
+                }
+                self.injection = None;
+            }
+            Some(ArmedInjection::Held { .. } | ArmedInjection::Watch { .. } | ArmedInjection::Late { .. }) | None => {
+                intercepted.pass();
+            }
+        }
+        Ok(())
+    }
+
+    /// `subject: stop|start`.
+    pub(super) async fn change_subject_life(&mut self, life: ProcessAction) -> Result<(), Abort> {
+        match life {
+            ProcessAction::Stop => self.session.kill().await,
+            ProcessAction::Start => self.start().await?,
+        }
+        Ok(())
+    }
+
+    async fn start(&mut self) -> Result<(), Abort> {
+        match self.session.start().await {
+            Ok(()) => Ok(()),
+            Err(error) => self.abort(Blame::Environment, format!("the subject cannot be started again: {error}")),
+        }
+    }
+
+    /// Perform one step of `during`.
+    async fn perform_inner_step(&mut self, step: &Step) -> Result<(), Abort> {
+        if step.operation.is_by_user() {
+            self.driver.new_second().await;
+        }
+        let result = self.driver.perform(&step.operation).await;
+        self.check(step, &step.operation, result)?;
+        self.driver_writes.extend(self.driver.take_writes());
+        Ok(())
+    }
+
+    /// Wait until the watches have delivered what the subject did before this request.
+    async fn catch_up(&mut self) -> Result<(), Abort> {
+        let session = self.session;
+        let (cache, client) = (&session.environment.cache, &session.environment.client);
+        match catch_up(cache, client, &self.namespace, self.patience).await {
+            Ok(true) => Ok(()),
+            Ok(false) => self.abort(
+                Blame::Environment,
+                format!("the test environment's watches are behind by more than {:?}", self.patience),
+            ),
+            Err(error) => self.abort(Blame::Environment, format!("cannot list what the subject did: {error}")),
+        }
+    }
+
+    /// Wait until the test environment's controllers have settled and the subject has received the
+    /// changes.
+    async fn wait_until_received(&mut self) -> Result<(), Abort> {
+        let trouble = self.with_context(SubjectActivity::Stale, async |context, run| match &run.probe {
+            Some(probe) => {
+                wait_until_received(&run.session.environment.cache, probe, &context, &run.driver_writes).await
+            }
+            None => {
+                virtual_settle::wait_until_received(&run.session.environment.cache, &context, &run.driver_writes).await
+            }
+        });
+        match trouble.await {
+            Some(trouble) => self.abort(trouble.blame, trouble.why),
+            None => Ok(()),
+        }
+    }
+
+    fn note(&mut self, description: String) {
+        self.note_effect(description, Effect::Answered);
+    }
+
+    fn note_effect(&mut self, description: String, effect: Effect) {
+        self.collect_entries();
+        let at = self.now();
+        self.entries.push(RecordingEntry::Injected(Injection { description, effect, at }));
+    }
+
+    /// Whether a request makes this decision, and would succeed.
+    async fn matches_decision(&mut self, intercepted: &Intercepted, decided: &DecisionMatcher) -> Result<bool, Abort> {
+        let deletes = intercepted.route.verb == Verb::Delete;
+        let body = match object_of(&intercepted.body) {
+            Some(body) => body,
+            None if deletes => Value::Null,
+            None => {
+                let why = "the subject writes neither JSON nor protobuf, so the interceptor cannot read its request; start it with \
+                           JSON as its content type";
+                self.abort(Blame::Environment, why.to_owned())?;
+                return Ok(false);
+            }
+        };
+        self.collect_entries();
+        let creates = intercepted.route.verb == Verb::Create;
+        let now = if creates {
+            None
+        } else {
+            self.driver.read_object(&intercepted.route.resource, &intercepted.route.name).await
+        };
+        // The request will be answered with a conflict, and the subject will retry it.
+        let version =
+            |object: &Value| object.at("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
+        if let (Some(now), Some(known)) = (&now, version(&body))
+            && version(now).is_some_and(|latest| latest != known)
+        {
+            return Ok(false);
+        }
+        let Some(wanted) = decided.set else {
+            let DecisionKind::Revision(revision) = decided.kind else { return Ok(false) };
+            let text = revision.to_string();
+            let of = |object: &Value| object.at(REVISION).and_then(Value::as_str) == Some(text.as_str());
+            return Ok(intercepted.route.name == decided.deployment && of(&body) && !now.as_ref().is_some_and(of));
+        };
+        let sets = replica_sets_by_appearance(&self.entries, &decided.deployment);
+        let number = |name: &str| (1..).zip(&sets).find(|(_, set)| *set == name).map(|(number, _)| number);
+        let replicas = |object: &Value| {
+            object
+                .at("/spec/replicas")
+                .and_then(Value::as_i64)
+                .map_or(1, |number| i32::try_from(number).unwrap_or(i32::MAX))
+        };
+        Ok(match decided.kind {
+            DecisionKind::Created(count) => {
+                creates
+                    && owner(&body).is_some_and(|owner| owner == decided.deployment)
+                    && u32::try_from(sets.len()).is_ok_and(|count| count + 1 == wanted)
+                    && count.is_none_or(|count| count == replicas(&body))
+            }
+            DecisionKind::Deleted => deletes && number(&intercepted.route.name) == Some(wanted),
+            DecisionKind::Resized { from, to } => {
+                let resizes = body.at("/spec/replicas").is_some() && replicas(&body) == to;
+                !creates
+                    && !deletes
+                    && resizes
+                    && number(&intercepted.route.name) == Some(wanted)
+                    && now.is_some_and(|now| replicas(&now) == from)
+            }
+            DecisionKind::Revision(_) => false,
+        })
+    }
+}
+
+/// The resource of a watch that the interceptor cannot read.
+struct UnreadableWatch(String);
+
+fn arm<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<ArmedInjection<'a>>, UnreadableWatch> {
+    let watch = |resource: &str, nth, act| {
+        let (namespace, resource) = (namespace.to_owned(), resource.to_owned());
+        let opaque = UnreadableWatch(resource.clone());
+        control.arm_watch(WatchCommand { namespace, resource, nth, action: act }).ok_or(opaque)
+    };
+    let pattern = |resource: &str, subresources: &[&str], verbs: &[Verb]| Pattern {
+        namespace: namespace.to_owned(),
+        resource: resource.to_owned(),
+        subresources: subresources.iter().map(|name| (*name).to_owned()).collect(),
+        verbs: verbs.to_vec(),
+        name: None,
+    };
+    if let Some(during) = &step.during {
+        return Ok(Some(match &during.point {
+            InjectionPoint::HeldWatch(resource) => {
+                ArmedInjection::Held { watch: watch(resource, 1, WatchAction::Hold)?, resource, during }
+            }
+            InjectionPoint::Decision(decided) => {
+                let on = match decided.kind {
+                    DecisionKind::Created(_) => pattern("replicasets", &[""], &[Verb::Create]),
+                    DecisionKind::Resized { .. } => {
+                        pattern("replicasets", &["", "scale"], &[Verb::Update, Verb::Patch])
+                    }
+                    DecisionKind::Deleted => pattern("replicasets", &[""], &[Verb::Delete]),
+                    DecisionKind::Revision(_) => pattern("deployments", &["", "status"], &[Verb::Update, Verb::Patch]),
+                };
+                // Hold every such request: which of them makes the decision is known only from its
+                // body.
+                let armed = control.arm(RequestCommand {
+                    on,
+                    nth: 1,
+                    once: false,
+                    action: RequestAction::Hold(InterceptPoint::Before),
+                });
+                ArmedInjection::Decision { armed, decided, during }
+            }
+        }));
+    }
+    let Some(fault) = &step.fault else { return Ok(None) };
+    if fault.all().any(|fault| matches!(fault.action, FaultAction::Overtaken(_))) {
+        let arm_late = |late: &Fault| -> Result<Option<ArmedFault>, UnreadableWatch> {
+            let FaultAction::Overtaken(others) = late.action else { return Ok(None) };
+            Ok(Some(match &late.point {
+                FaultPoint::Watch { resource, event } => {
+                    ArmedFault::Watch(watch(resource, *event, WatchAction::Overtaken(others))?)
+                }
+                FaultPoint::Write { nth, resource, subresource, .. } => {
+                    let (on, act) = (pattern(resource, &[subresource], &[]), RequestAction::Overtaken(others));
+                    ArmedFault::Write(control.arm(RequestCommand { on, nth: *nth, once: true, action: act }))
+                }
+            }))
+        };
+        let armed = fault.all().map(arm_late).collect::<Result<Vec<_>, _>>()?;
+        return Ok(Some(ArmedInjection::Late { _armed: armed.into_iter().flatten().collect(), fault }));
+    }
+    Ok(Some(match &fault.point {
+        FaultPoint::Watch { resource, event } => {
+            let act = match fault.action {
+                FaultAction::Lag(time) => WatchAction::Lag(time),
+                FaultAction::Repeat => WatchAction::Repeat,
+                FaultAction::Old(events) => WatchAction::Old(events),
+                _ => WatchAction::Expire,
+            };
+            ArmedInjection::Watch { _armed: watch(resource, *event, act)? }
+        }
+        FaultPoint::Write { nth, resource, subresource, after } => {
+            let side = if *after { InterceptPoint::After } else { InterceptPoint::Before };
+            let act = match fault.action {
+                FaultAction::Crash => RequestAction::Hold(side),
+                FaultAction::Cut => RequestAction::Cut(side),
+                FaultAction::Delay(time) => RequestAction::Delay(time),
+                FaultAction::Refuse(code) => {
+                    RequestAction::Refuse(RefusalKind::from_code(code).unwrap_or(RefusalKind::Internal))
+                }
+                _ => RequestAction::Drop,
+            };
+            let on = pattern(resource, &[subresource], &[]);
+            ArmedInjection::Write {
+                armed: control.arm(RequestCommand { on, nth: *nth, once: true, action: act }),
+                fault,
+            }
+        }
+    }))
+}
+
+/// The real names of a Deployment's ReplicaSets, in the order in which the Deployment came to own
+/// them.
+fn replica_sets_by_appearance(entries: &[RecordingEntry], deployment: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for entry in entries {
+        if let RecordingEntry::Object(version) = entry
+            && version.kind == "ReplicaSet"
+            && !names.contains(&version.name)
+            && owner(&version.object.value()).is_some_and(|owner| owner == deployment)
+        {
+            names.push(version.name.clone());
+        }
+    }
+    names
+}
+
+/// The name of the Deployment that controls an object.
+fn owner(object: &Value) -> Option<&str> {
+    let references = object.at("/metadata/ownerReferences")?.as_array()?;
+    let owner = references.iter().find(|owner| owner["controller"] == true)?;
+    owner["name"].as_str().filter(|_| owner["kind"] == "Deployment")
+}

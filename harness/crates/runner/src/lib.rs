@@ -1,0 +1,45 @@
+//! Runs cases: a cluster, a subject behind the interceptor and a case go in, a recording comes out.
+//!
+//! **Architecture Invariant:** it never decides a verdict. It writes recordings; whatever is
+//! concluded from them is concluded elsewhere.
+//!
+//! An [`Environment`] is a cluster and its watches. A [`Session`] is a subject that runs on it,
+//! after the test environment has proved itself without one. An [`Executor`] is one or several such
+//! sessions, or a subject that gets a simulated cluster for each case. [`Session::play`] performs
+//! the steps of a case and records what happens. It never decides a verdict: `verdict` does, from
+//! the recording alone.
+
+mod burst;
+mod case_run;
+mod definitions;
+pub mod driver;
+mod environment;
+mod events;
+mod executor;
+mod header;
+mod hook;
+mod injection;
+pub mod observe;
+mod options;
+mod output;
+mod probes;
+mod request_log;
+mod role;
+pub mod run;
+mod session;
+mod settle;
+mod sharing;
+mod simulation;
+mod start;
+mod subject_restart;
+mod workload_client;
+mod workload_definition;
+
+pub use environment::{Environment, EnvironmentError};
+pub use executor::Executor;
+pub(crate) use executor::{SessionPool, SessionRenewal};
+pub use hook::StepHook;
+pub use options::{MOST_SUB_STEPS, SessionOptions, SubjectOptions};
+pub use role::dispatch_role;
+pub use session::Session;
+pub use simulation::{Simulation, simulate, simulate_with_output};

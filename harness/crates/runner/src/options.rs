@@ -1,0 +1,63 @@
+//! The options of a session.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use lockstep_case::RestartOptions;
+use lockstep_case::model::PodKind;
+use lockstep_intercept::SentLog;
+
+use super::StepHook;
+
+/// The default for the most sub-steps of a step with `all` or `every`.
+pub const MOST_SUB_STEPS: u32 = 100_000;
+
+/// The environment of a subject that is a process, beyond what every controller needs.
+#[derive(Debug, Clone, Default)]
+pub struct SubjectOptions {
+    /// Whether it gets what a pod gets: the variables and files of a service account.
+    pub in_cluster: bool,
+    /// The names of the variables of this process's environment that it inherits.
+    pub variables: Vec<String>,
+}
+
+/// Limits and settings of a session.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// The most time for one settling; a step that takes longer fails.
+    pub budget: Duration,
+    /// The most sub-steps of a step with `all` or `every`. If pods are left after them, the subject
+    /// is to blame.
+    pub most_sub_steps: u32,
+    /// How pods run; `None`: as each case says.
+    pub pods: Option<PodKind>,
+    /// How a config-restart controller is configured until a case says otherwise.
+    pub restart: RestartOptions,
+    /// Whether the subject connects to the server directly, to measure the cost of the interceptor.
+    /// No such run is conformant.
+    pub bypass_interceptor: bool,
+    /// The environment of a subject that is a process.
+    pub process: SubjectOptions,
+    /// How many cases may run at the same time, in real time.
+    pub lanes: NonZeroUsize,
+    /// Called after each step that has settled.
+    pub steps: StepHook,
+    /// Where every request of the subject is logged, with its body.
+    pub sent: Option<SentLog>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            budget: Duration::from_secs(20),
+            most_sub_steps: MOST_SUB_STEPS,
+            pods: None,
+            restart: RestartOptions::default(),
+            bypass_interceptor: false,
+            process: SubjectOptions::default(),
+            lanes: NonZeroUsize::MIN,
+            steps: StepHook::default(),
+            sent: None,
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! A subject that runs on a test environment.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lockstep_case::RestartOptions;
+use lockstep_case::model::{Case, CompanionController, PodKind};
+use lockstep_cluster::{FileLock, SiteName, installation, kubeconfig};
+use lockstep_intercept::Interceptor;
+use lockstep_recording::Identity;
+use lockstep_recording::controllers::Controller;
+use lockstep_recording::secret::Redaction;
+use lockstep_subject::{
+    HEAD_START, InCluster, InterceptorEndpoint, RunningSubject, ServiceAccount, StartContext, SubjectError, SubjectSpec,
+};
+use lockstep_support::clock;
+
+use super::definitions::{Definitions, warn_of_rules};
+use super::options::{SessionOptions, SubjectOptions};
+use super::probes::Probes;
+use super::request_log::{self, RefusalCounts};
+use super::subject_restart::{SubjectStart, UnexpectedExits};
+use super::{Environment, EnvironmentError, StepHook, start};
+use crate::driver::PodBackend;
+use crate::observe::ObserveError;
+use crate::observe::namespace::{make_namespace, remove_leftovers};
+
+/// A subject, behind its own interceptor, on a test environment that has proved itself. The subject
+/// brings exactly the controllers that the cluster leaves out.
+pub struct Session {
+    pub(super) environment: Arc<Environment>,
+    pub(super) interceptor: Interceptor,
+    identity: Identity,
+    pub(super) spec: SubjectSpec,
+    /// `None` while it is stopped on purpose.
+    subject: Mutex<Option<RunningSubject>>,
+    /// `None` in virtual time, where nothing needs to be proved.
+    pub(super) probes: Option<Probes>,
+    pub(super) budget: Duration,
+    pub(super) most_sub_steps: u32,
+    pub(super) pods: Option<PodKind>,
+    restart: Mutex<RestartOptions>,
+    /// The custom resource definitions of its cases.
+    definitions: Definitions,
+    pub(super) bypass_interceptor: bool,
+    process: SubjectOptions,
+    pub(super) steps: StepHook,
+    /// Exits of the subject that belong to no case.
+    pub(super) exits: Mutex<UnexpectedExits>,
+    pub(super) cases: std::sync::atomic::AtomicU32,
+    /// What the subject has not done about the probe since its first start, if it did not serve it.
+    unserved: Option<String>,
+    /// What the server has refused the subject so far.
+    pub(super) refused: RefusalCounts,
+    /// How many unsupported requests a simulated server had received before.
+    unsupported_before: usize,
+    /// The test environment's controllers, where this process started them.
+    pub(super) environment_controllers: Option<RunningSubject>,
+    /// What its cases have written into Secrets so far, which the subject may print.
+    pub(super) redaction: Mutex<Redaction>,
+    _exclusive: Option<FileLock>,
+}
+
+/// The parts of a session whose subject runs.
+struct SessionParts {
+    interceptor: Interceptor,
+    subject: RunningSubject,
+    probes: Option<Probes>,
+    unserved: Option<String>,
+    environment_controllers: Option<RunningSubject>,
+    exclusive: Option<FileLock>,
+    unsupported_before: usize,
+}
+
+impl Session {
+    /// Prove the test environment while no subject runs, then start the subject. Waits while
+    /// another process's subject runs on the same cluster, since each would act on the other's
+    /// cases.
+    ///
+    /// A subject that starts and then does nothing is accepted here: the cases show it.
+    ///
+    /// # Errors
+    /// The test environment does not prove itself, or the subject cannot be started.
+    pub async fn open(
+        environment: &Arc<Environment>,
+        spec: &SubjectSpec,
+        options: &SessionOptions,
+    ) -> Result<Self, EnvironmentError> {
+        spec.can_bring(environment.under_test())?;
+        if let Some(sim) = environment.cluster.virtual_time_server() {
+            let (cluster_controllers, virtual_time) =
+                (&environment.cluster_controllers, environment.virtual_time.as_ref());
+            // Of this project's controllers only the restart controller reads `managedFields`.
+            let server_for = |reads: bool| if reads { sim.clone() } else { sim.without_managed_fields() };
+            let reads = spec.is_in_go() || environment.under_test().has(Controller::ConfigRestart);
+            let environment_controllers = cluster_controllers.start(
+                server_for(cluster_controllers.are_upstream()).client(),
+                environment.under_test(),
+                virtual_time,
+            )?;
+            if cluster_controllers.are_upstream() {
+                clock::pause(HEAD_START).await;
+            }
+            let interceptor = Interceptor::in_process(server_for(reads));
+            options.sent.iter().for_each(|sent| interceptor.record_requests(sent));
+            let subject = start_subject(environment, spec, &interceptor, "", options).await?;
+            let parts = SessionParts {
+                interceptor,
+                subject,
+                probes: None,
+                unserved: None,
+                environment_controllers,
+                exclusive: None,
+                unsupported_before: 0,
+            };
+            return Ok(Self::from_parts(environment, spec, options, parts));
+        }
+        let exclusive = environment.cluster.lock_for_subject().await?;
+        let unsupported_before = environment.cluster.unsupported_requests().await?.len();
+        remove_leftovers(&environment.client).await.map_err(|error| ObserveError::Probe(Box::new(error)))?;
+        let probes = Probes::prove(environment, options).await?;
+        let interceptor = interceptor(environment, spec).await?;
+        options.sent.iter().for_each(|sent| interceptor.record_requests(sent));
+        let probe = probes.first();
+        let redaction = Redaction::default();
+        let starting = SubjectStart { environment, spec, interceptor: &interceptor, probe, options, redaction };
+        let (subject, taken_up) = match starting.start_first().await {
+            Ok(started) => started,
+            Err(error) => {
+                probes.remove(&environment.client).await;
+                return Err(error);
+            }
+        };
+        if options.bypass_interceptor {
+            tracing::debug!("the subject bypasses its interceptor, as the options say");
+        } else if taken_up && interceptor.log().counts().is_empty() {
+            subject.stop().await;
+            return Err(SubjectError::BypassInterceptor(spec.to_string()).into());
+        }
+        let unserved = (!taken_up)
+            .then(|| start::describe_unserved_probe(environment, interceptor.log(), probes.first(), options.budget));
+        let parts = SessionParts {
+            interceptor,
+            subject,
+            probes: Some(probes),
+            unserved,
+            environment_controllers: None,
+            exclusive: Some(exclusive),
+            unsupported_before,
+        };
+        Ok(Self::from_parts(environment, spec, options, parts))
+    }
+
+    fn from_parts(
+        environment: &Arc<Environment>,
+        spec: &SubjectSpec,
+        options: &SessionOptions,
+        parts: SessionParts,
+    ) -> Self {
+        let SessionParts {
+            interceptor,
+            subject,
+            probes,
+            unserved,
+            environment_controllers,
+            exclusive,
+            unsupported_before,
+        } = parts;
+        let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
+        let (budget, most_sub_steps) = (options.budget, options.most_sub_steps);
+        let (pods, restart) = (options.pods, Mutex::new(options.restart.clone()));
+        Session {
+            environment: Arc::clone(environment),
+            interceptor,
+            identity,
+            spec,
+            subject,
+            probes,
+            budget,
+            most_sub_steps,
+            pods,
+            restart,
+            definitions: Definitions::default(),
+            bypass_interceptor: options.bypass_interceptor,
+            process: options.process.clone(),
+            steps: options.steps.clone(),
+            exits: Mutex::default(),
+            cases: 0.into(),
+            unserved,
+            refused: RefusalCounts::default(),
+            unsupported_before,
+            environment_controllers,
+            redaction: Mutex::default(),
+            _exclusive: exclusive,
+        }
+    }
+
+    /// How many cases can run at the same time, if they do not affect the subject.
+    pub(crate) fn lanes(&self) -> usize {
+        self.probes.as_ref().map_or(1, Probes::count)
+    }
+
+    /// What to know about the subject if it did not serve the probe.
+    pub(crate) fn unserved(&self) -> Option<&str> {
+        self.unserved.as_deref()
+    }
+
+    /// The subject.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Whether both the cluster and the subject still run.
+    pub(super) fn is_intact(&self) -> bool {
+        self.is_cluster_alive() && self.exited().is_none()
+    }
+
+    /// Whether its cluster still runs.
+    pub(super) fn is_cluster_alive(&self) -> bool {
+        self.environment.cluster.is_alive()
+    }
+
+    /// What the cluster's controllers call themselves, where they are not those that such a cluster
+    /// has by default.
+    pub(super) fn cluster_controllers(&self) -> Option<&Identity> {
+        let environment_controllers =
+            self.environment_controllers.as_ref().filter(|_| self.environment.cluster_controllers.are_upstream());
+        environment_controllers.map(|environment_controllers| &environment_controllers.identity)
+    }
+
+    /// Whether the subject was stopped on purpose.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.subject().is_none()
+    }
+
+    /// Why the subject's restart options, or the controllers beside it, do not fit the case, if
+    /// they do not.
+    pub(super) fn find_option_mismatch(&self, case: &Case) -> Option<String> {
+        let Environment { cluster, cluster_controllers, .. } = &*self.environment;
+        let is_ours = cluster.virtual_time_server().is_some() && !cluster_controllers.are_upstream();
+        let here = if is_ours { CompanionController::Ours } else { CompanionController::Upstream };
+        if case.companion.is_some_and(|beside| beside != here) {
+            let why = "the case wants another Deployment controller beside the subject than this cluster has";
+            return Some(why.to_owned());
+        }
+        if !case.controllers.has(Controller::ConfigRestart) {
+            return None;
+        }
+        let (own, expected) = (self.restart().profile, case.restart.profile);
+        match self.spec.takes_restart_options() {
+            // They are configured before the case.
+            true => self.spec.lacks_restart_options(&case.restart),
+            false if own != expected => {
+                Some(format!("the case is of restart profile {expected}, and the subject of {own}; see --profile"))
+            }
+            false => (*self.restart() != case.restart)
+                .then(|| "the case sets restart options, which only `--subject ours` can be given".to_owned()),
+        }
+    }
+
+    /// Prepare for a case: create its namespace, and restart the subject with the case's restart
+    /// options, where it takes any.
+    pub(super) async fn prepare(&self, case: &Case, namespace: &str) -> Result<(), EnvironmentError> {
+        let concerned =
+            self.environment.under_test().has(Controller::ConfigRestart) && self.spec.takes_restart_options();
+        let definitions = case.definitions().map_err(EnvironmentError::CustomResourceFile)?;
+        // A controller that started before its kinds were served may never look for them again.
+        let Environment { client, cache, .. } = &*self.environment;
+        let new = self.definitions.ensure_served(client, cache, &definitions).await?;
+        if new && self.environment.identity().name == SiteName::Sim.as_str() {
+            warn_of_rules(&definitions);
+        }
+        if new || concerned && *self.restart() != case.restart {
+            self.stop().await;
+            self.restart().clone_from(&case.restart);
+            let requests_before = self.interceptor.log().counts().values().sum();
+            self.start().await?;
+            // The subject must have started to watch before the case creates anything.
+            start::until_at_work(self.interceptor.log(), self.budget, || self.broken().is_some()).await;
+            tokio::time::timeout(self.budget, self.interceptor.log().wait_for_more_than(requests_before)).await.ok();
+        }
+        self.make_namespace(namespace).await
+    }
+
+    /// Stop the subject, and wait until it has ended.
+    pub(super) async fn stop(&self) {
+        let subject = self.subject().take();
+        if let Some(subject) = subject {
+            subject.stop().await;
+        }
+    }
+
+    /// Kill the subject on purpose, and wait until it has ended.
+    pub(super) async fn kill(&self) {
+        let subject = self.subject().take();
+        if let Some(subject) = subject {
+            subject.kill().await;
+        }
+    }
+
+    /// Start the subject again with the same kubeconfig, unless it runs.
+    pub(super) async fn start(&self) -> Result<(), EnvironmentError> {
+        if self.is_stopped() {
+            let folder = self.probes.as_ref().map_or("", |probes| &probes.first().namespace);
+            let subject =
+                start_subject(&self.environment, &self.spec, &self.interceptor, folder, &self.options()).await?;
+            *self.subject() = Some(subject);
+        }
+        Ok(())
+    }
+
+    /// The options of the session, with the current restart options.
+    pub(super) fn options(&self) -> SessionOptions {
+        let (restart, process) = (self.restart().clone(), self.process.clone());
+        SessionOptions {
+            budget: self.budget,
+            most_sub_steps: self.most_sub_steps,
+            pods: self.pods,
+            restart,
+            bypass_interceptor: self.bypass_interceptor,
+            process,
+            steps: self.steps.clone(),
+            // The interceptor logs the sent requests itself.
+            ..SessionOptions::default()
+        }
+    }
+
+    /// Why results on this cluster cannot be trusted: the unsupported requests of a simulated
+    /// server, or the reason why it does not answer.
+    pub(super) async fn unsupported_requests(&self) -> Vec<String> {
+        match self.environment.cluster.unsupported_requests().await {
+            Ok(requests) => requests.into_iter().skip(self.unsupported_before).collect(),
+            Err(error) => vec![error.to_string()],
+        }
+    }
+
+    pub(super) fn subject(&self) -> MutexGuard<'_, Option<RunningSubject>> {
+        self.subject.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn restart(&self) -> MutexGuard<'_, RestartOptions> {
+        self.restart.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many requests the subject has made so far, and how often the server refused which, in
+    /// cases and elsewhere. Refusals in a case's namespace after the case do not count, as the
+    /// server refuses every create there.
+    pub(crate) fn requests(&self) -> (u64, BTreeMap<String, u64>) {
+        let log = self.interceptor.log();
+        self.refused.add(log.drain().iter().filter(|request| request_log::is_relevant_elsewhere(request)));
+        let refused = self.refused.totals().into_iter();
+        let redaction = self.redaction();
+        (log.counts().values().sum(), refused.map(|(what, times)| (redaction.output(&what), times)).collect())
+    }
+
+    /// How the pods of this case run on this cluster.
+    pub(super) fn pod_backend(&self, case: &Case) -> PodBackend {
+        let real = self.pods.map_or(case.wants_real_pods(), |pods| pods == PodKind::Real);
+        match &self.environment.images {
+            Some(images) if real => PodBackend::Real(images.clone()),
+            _ => PodBackend::Held,
+        }
+    }
+
+    /// Create a namespace in which pods are admitted and the subject may write.
+    async fn make_namespace(&self, name: &str) -> Result<(), EnvironmentError> {
+        // A cluster in this process has one user, and its names must not depend on the
+        // installation: the same case gives the same recording everywhere.
+        let installation = self.environment.cluster.virtual_time_server().is_none().then(installation);
+        let created = make_namespace(&self.environment.client, name, installation).await;
+        created.map_err(|error| ObserveError::Namespace(Box::new(error)))?;
+        Ok(self.environment.cluster.grant_namespace_access(name).await?)
+    }
+
+    /// Stop the subject and wait until it has ended. Also removes its probes and the controllers
+    /// that were started with it, and closes a test environment that only this session uses.
+    pub async fn close(self) {
+        self.stop().await;
+        if let Some(environment_controllers) = self.environment_controllers {
+            environment_controllers.kill().await;
+        }
+        if let Some(probes) = &self.probes {
+            probes.remove(&self.environment.client).await;
+            self.definitions.remove(&self.environment.client).await;
+        }
+        self.environment.close().await;
+    }
+}
+
+/// An interceptor that the subject can reach: on loopback, or at the address by which the node's
+/// pods reach this machine.
+async fn interceptor(environment: &Environment, spec: &SubjectSpec) -> Result<Interceptor, EnvironmentError> {
+    let access = environment.cluster.access();
+    match environment.cluster.node().filter(|_| spec.is_inside()) {
+        Some(node) => Ok(Interceptor::start_at(access, node.host_address().await?)?),
+        None => Ok(Interceptor::start(access)?),
+    }
+}
+
+pub(super) async fn start_subject(
+    environment: &Environment,
+    spec: &SubjectSpec,
+    interceptor: &Interceptor,
+    namespace: &str,
+    options: &SessionOptions,
+) -> Result<RunningSubject, EnvironmentError> {
+    let (folder, restart) = (environment.folder.join(namespace), &options.restart);
+    let access = environment.cluster.access();
+    let kubeconfig = match options.bypass_interceptor {
+        true => kubeconfig(&access.server, &access.ca_pem, &access.subject_token),
+        false => interceptor.kubeconfig(),
+    };
+    let (supervisor, controllers) = (environment.supervisor.as_ref(), environment.under_test());
+    let node = environment.cluster.node().filter(|_| spec.is_inside());
+    let in_cluster = node.map(|node| InCluster { client: &environment.client, node, interceptor });
+    let service_account = options.process.in_cluster.then(|| ServiceAccount {
+        address: interceptor.address(),
+        ca_pem: interceptor.ca_pem().to_owned(),
+        token: access.subject_token.clone(),
+        namespace: namespace.to_owned(),
+    });
+    let client = interceptor.client();
+    let listener = InterceptorEndpoint { url: interceptor.url().to_owned(), ca_pem: interceptor.ca_pem().to_owned() };
+    let virtual_time = environment.virtual_time.clone();
+    let folder = folder.as_path();
+    let stage = StartContext {
+        kubeconfig,
+        client,
+        folder,
+        virtual_time,
+        supervisor,
+        controllers,
+        restart,
+        in_cluster,
+        service_account,
+        variables: &options.process.variables,
+        interceptor: listener,
+    };
+    interceptor.log().subject_starts();
+    let subject = spec.start(&stage).await?;
+    interceptor.log().subject_runs();
+    Ok(subject)
+}

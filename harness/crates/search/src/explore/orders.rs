@@ -1,0 +1,205 @@
+//! Generates the next orders to run.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use lockstep_case::Case;
+use lockstep_recording::controllers::ControllerSet;
+use lockstep_verdict::faults;
+
+use super::delay::{Delay, DelayedStream};
+
+/// The orders of a case that are known so far.
+#[derive(Debug)]
+pub struct OrderSearch {
+    /// The index and line of each step in which a stream may be delayed.
+    steps: Vec<(usize, usize)>,
+    streams: Vec<DelayedStream>,
+    /// The most delays of one order. At most two of them are in one step.
+    most: usize,
+    next: VecDeque<Vec<Delay>>,
+    /// The orders that were run, with the numbers of messages that really overtook.
+    orders: BTreeSet<Vec<Delay>>,
+    /// The states in which each step has settled and from which the search has continued.
+    states: BTreeMap<usize, BTreeSet<u64>>,
+}
+
+/// The result of running an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrderResult {
+    /// How many messages overtook the last delayed one.
+    pub overtaken: u32,
+    /// The state in which the step of the last delay settled.
+    pub settled: Option<u64>,
+}
+
+impl OrderSearch {
+    /// The orders of a case, in which what these controllers learn is delayed at most `most` times.
+    /// `settled` are the states in which the steps settle without delays.
+    #[must_use]
+    pub fn of(case: &Case, controllers: &ControllerSet, most: usize, settled: &[u64]) -> Self {
+        let watches =
+            controllers.iter().flat_map(faults::watched_by).map(|kind| DelayedStream::Watch((*kind).to_owned()));
+        let answers =
+            controllers.iter().flat_map(faults::written_by).map(|of| DelayedStream::Answers((*of).to_owned()));
+        let streams: BTreeSet<DelayedStream> = watches.chain(answers).collect();
+        let states = settled.iter().enumerate().map(|(step, state)| (step, BTreeSet::from([*state]))).collect();
+        let free: BTreeSet<usize> = faults::interruptible_steps(case).map(|step| step.line).collect();
+        let lines = case.given.iter().chain(&case.steps).map(|step| step.line).enumerate();
+        let mut orders = Self {
+            steps: lines.filter(|(_, line)| free.contains(line)).collect(),
+            streams: streams.into_iter().collect(),
+            most,
+            next: VecDeque::new(),
+            orders: BTreeSet::new(),
+            states,
+        };
+        orders.begin(&[]);
+        orders
+    }
+
+    /// Extend this order: delay the first message of each stream as far as possible, in each later
+    /// step.
+    fn begin(&mut self, before: &[Delay]) {
+        if before.len() >= self.most {
+            return;
+        }
+        let after = before.last().map(|late| late.step);
+        for (step, line) in self.steps.iter().filter(|(step, _)| after.is_none_or(|after| *step > after)) {
+            for stream in &self.streams {
+                let late = Delay { step: *step, line: *line, stream: stream.clone(), nth: 1, overtaken_by: None };
+                self.next.push_back([before, &[late]].concat());
+            }
+        }
+    }
+
+    /// Extend this order in the step of its last delay: delay the first message of each later
+    /// stream as well. The state in which the step settles says nothing about its middle, so this
+    /// is done for each order.
+    fn begin_within(&mut self, before: &[Delay]) {
+        let Some(last) = before.last() else { return };
+        let is_second = before.iter().filter(|late| late.step == last.step).count() > 1;
+        if before.len() >= self.most || is_second {
+            return;
+        }
+        for stream in self.streams.iter().filter(|stream| **stream > last.stream) {
+            let late = Delay { stream: stream.clone(), nth: 1, overtaken_by: None, ..last.clone() };
+            self.next.push_back([before, &[late]].concat());
+        }
+    }
+
+    /// The orders to run next, at most `most`.
+    pub fn take(&mut self, most: usize) -> Vec<Vec<Delay>> {
+        self.next.drain(..most.min(self.next.len())).collect()
+    }
+
+    /// Record the result of an order. Returns the order with the real numbers, if it is a new one.
+    pub fn record(&mut self, order: &[Delay], result: OrderResult) -> Option<Vec<Delay>> {
+        let ((last, before), by) = (order.split_last()?, result.overtaken);
+        let is_second = before.last().is_some_and(|one| one.step == last.step);
+        if last.overtaken_by.is_none() {
+            let later = Delay { nth: last.nth + 1, ..last.clone() };
+            self.next.push_back([before, &[later]].concat());
+            let most = if is_second { by.min(2) } else { by };
+            let fewer = (1..most).map(|others| Delay { overtaken_by: Some(others), ..last.clone() });
+            self.next.extend(fewer.map(|late| [before, &[late]].concat()));
+        }
+        if by == 0 {
+            // It arrived when nothing else happened any more, which changes no order.
+            return None;
+        }
+        let real = [before, &[Delay { overtaken_by: Some(by), ..last.clone() }]].concat();
+        if !self.orders.insert(real.clone()) {
+            return None;
+        }
+        if last.overtaken_by.is_none_or(|others| others == 1) {
+            self.begin_within(&real);
+        }
+        if let Some(state) = result.settled
+            && self.states.entry(last.step).or_default().insert(state)
+        {
+            self.begin(&real);
+        }
+        Some(real)
+    }
+
+    /// How many orders were run, including the one without delays.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.orders.len() + 1
+    }
+
+    /// In how many states steps have settled.
+    #[must_use]
+    pub fn states(&self) -> usize {
+        self.states.values().map(BTreeSet::len).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_case::parse;
+
+    use super::*;
+
+    const CASE: &str =
+        "description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - scale: 3\n  - scale: 4\n";
+
+    /// Runs all orders in a model in which each stream has one message, which others overtake.
+    fn play_all(most: usize, mut state: impl FnMut(&[Delay]) -> u64) -> (usize, usize) {
+        let case = parse("a/b.yaml", "a/b", CASE).unwrap();
+        let mut orders = OrderSearch::of(&case, &ControllerSet::default(), most, &[]);
+        let mut plays = 0;
+        loop {
+            let batch = orders.take(7);
+            if batch.is_empty() {
+                return (plays, orders.count());
+            }
+            for order in batch {
+                plays += 1;
+                let last = order.last().unwrap();
+                // The second event of each stream never arrives.
+                if last.nth == 1 {
+                    let (overtaken, settled) = (last.overtaken_by.unwrap_or(3), Some(state(&order)));
+                    orders.record(&order, OrderResult { overtaken, settled });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn delays_each_stream_by_each_number_of_messages() {
+        // Three steps, three watches and three kinds of answers; each is overtaken by one, two and
+        // three messages.
+        let (plays, orders) = play_all(1, |_| 0);
+        assert_eq!(orders, 3 * 6 * 3 + 1);
+        assert_eq!(plays, 3 * 6 * 4, "and the second event of each never came");
+    }
+
+    #[test]
+    fn delays_two_streams_in_one_step() {
+        // Six streams, and the one message of each is overtaken by one or by all three: fifteen
+        // pairs with four combinations each, in three steps.
+        let within = |order: &[Delay]| order.windows(2).any(|pair| pair[0].step == pair[1].step);
+        let mut pairs = BTreeSet::new();
+        play_all(2, |order| {
+            if within(order) {
+                assert!(order[0].stream < order[1].stream, "{order:?}");
+                pairs.insert(order.to_vec());
+            }
+            0
+        });
+        assert_eq!(pairs.len(), 3 * 15 * 4);
+        play_all(1, |order| {
+            assert!(!within(order), "{order:?}");
+            0
+        });
+    }
+
+    #[test]
+    fn explores_equal_states_once() {
+        let (_, merged) = play_all(2, |order| order.last().unwrap().step as u64);
+        let (_, all) =
+            play_all(2, |order| order.iter().map(|late| u64::from(late.overtaken_by.unwrap_or(9)) << 8).sum::<u64>());
+        assert!(merged < all, "{merged} of {all}");
+    }
+}

@@ -1,0 +1,340 @@
+//! Finds what users and nodes did: every version of a recording that no controller can have
+//! written.
+
+use std::collections::BTreeSet;
+
+use lockstep_recording::{ChangeType, ObjectVersion, Recording, RecordingEntry, WriterRole};
+use lockstep_support::pointer::JsonPointer;
+use serde_json::Value;
+
+use super::foreign;
+use super::live::{
+    self, DEPLOYMENT, LiveObjects, POD, REPLICA_SET, has_ended, int, is_deleting, ready_since, text, uid,
+};
+use super::pod_refusal::{self, PodRefusal, Quota, find_refusal};
+use super::revisions::Revisions;
+use super::timing::{MoveSummary, TimedWait, Timers};
+use super::user_writes::{self, StepText, TemplateNumbers};
+
+/// Something that no controller did, or a time in which nothing happened.
+#[derive(Debug)]
+pub(super) struct Happening {
+    /// The entry of the recording with which it begins.
+    pub(super) entry: usize,
+    /// Whether the controllers had settled before.
+    pub(super) settled: bool,
+    /// The time that passed before, if it matters.
+    pub(super) wait: Option<TimedWait>,
+    /// What was done; empty if only time passed.
+    pub(super) moves: Vec<InferredMove>,
+}
+
+impl Happening {
+    /// Whether its entry is what was done.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.moves.iter().any(|one| !matches!(one, InferredMove::Unseen(_)))
+    }
+}
+
+/// One thing that was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum InferredMove {
+    /// A user's write.
+    User(StepText),
+    /// Something in the cluster that the recording lacks.
+    Unseen(StepText),
+    /// A change of a pod.
+    Pod(PodMove),
+}
+
+/// A change of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PodMove {
+    /// What happened.
+    pub(super) action: PodAction,
+    /// The number of its ReplicaSet by first appearance.
+    pub(super) set: usize,
+    /// Its index among the living pods of that ReplicaSet, from 1.
+    pub(super) place: usize,
+    /// Whether a step that only says how many pods would choose this one.
+    pub(super) is_next: bool,
+}
+
+/// What happens to a pod without a controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PodAction {
+    Ready,
+    Unready,
+    Fail,
+    Succeed,
+    Delete,
+    Terminate,
+}
+
+/// Scans a recording.
+pub(super) struct Scan<'a> {
+    live: LiveObjects<'a>,
+    templates: TemplateNumbers,
+    revisions: Revisions,
+    /// Whether the end of a deletion is a step of its own.
+    terminates: bool,
+    /// Pods that the ReplicaSet controller deleted, according to an Event.
+    deleted: BTreeSet<&'a str>,
+    /// The quota that the ReplicaSets have reached.
+    quota: Option<Quota>,
+    /// The first version of the Deployment: ReplicaSets may appear before it.
+    first: Option<&'a Value>,
+}
+
+/// The result of scanning a recording.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    /// In the order of the recording.
+    pub(super) happenings: Vec<Happening>,
+    /// Whether the controllers had settled in the end.
+    pub(super) settled: bool,
+    /// The first thing that the recording lacks, and the entry from which on it matters.
+    pub(super) unknown: Option<(usize, String)>,
+}
+
+impl<'a> Scan<'a> {
+    /// Start with these objects.
+    pub(super) fn new(live: LiveObjects<'a>, revisions: Revisions, terminates: bool, recording: &'a Recording) -> Self {
+        let mut templates = TemplateNumbers::default();
+        for set in live.sets() {
+            templates.number(&live::template(set));
+        }
+        let first = live::deployments(recording).next();
+        Self { live, templates, revisions, terminates, deleted: deleted_by_controller(recording), quota: None, first }
+    }
+
+    /// What was done in the entries from `first` on, and what the controllers did because time had
+    /// passed.
+    pub(super) fn scan(mut self, recording: &'a Recording, first: usize) -> Scanned {
+        let mut all = Vec::new();
+        let mut unknown = None;
+        let mut timers = Timers::new(recording);
+        for (entry, version) in recording.entries.iter().enumerate().skip(first) {
+            let RecordingEntry::Object(version) = version else { continue };
+            if ![DEPLOYMENT, REPLICA_SET, POD].contains(&version.kind.as_str()) {
+                continue;
+            }
+            let moves = self.moves_in(version);
+            let settled = self.live.has_settled();
+            let wait = match moves.is_empty() {
+                true => timers.due(&self.live, version),
+                false => timers.pending(&self.live, version),
+            };
+            if !moves.is_empty() || wait.is_some() {
+                let is_ready =
+                    |one: &InferredMove| matches!(one, InferredMove::Pod(PodMove { action: PodAction::Ready, .. }));
+                let readies = !moves.is_empty() && moves.iter().all(is_ready);
+                let done = MoveSummary { readies, settled: settled || wait.is_some() && moves.is_empty() };
+                let settled = timers.done(entry, version, done, &self.live);
+                let wait = wait.filter(|_| settled);
+                wait.into_iter().for_each(|wait| timers.waits(wait));
+                all.push(Happening { entry, settled, wait, moves });
+            }
+            let before = self.live.apply(version);
+            if let Some(why) = self.limits(entry, version, before, &mut all) {
+                unknown.get_or_insert((entry, why));
+            }
+        }
+        Scanned { happenings: all, settled: self.live.has_settled(), unknown }
+    }
+
+    /// Insert a quota before the things that reached its limit, and raise it before the things that
+    /// exceed it. Returns what the recording lacks about it.
+    fn limits(
+        &mut self,
+        entry: usize,
+        version: &ObjectVersion,
+        before: Option<&Value>,
+        all: &mut Vec<Happening>,
+    ) -> Option<String> {
+        let unseen_move =
+            |step: String, note: &str| vec![InferredMove::Unseen(StepText::noted(step, Some(note.to_owned())))];
+        if version.kind == POD && version.change == ChangeType::Added {
+            let lifted = self.quota.as_ref().and_then(|quota| quota.without_limit(&self.live))?;
+            let moves = unseen_move(lifted.step(), pod_refusal::LIFTED);
+            all.push(Happening { entry, settled: true, wait: None, moves });
+            self.quota = None;
+            return None;
+        }
+        if version.kind != REPLICA_SET || version.change == ChangeType::Deleted {
+            return None;
+        }
+        match find_refusal(before, &version.object, &self.live)? {
+            PodRefusal::Quota(quota) if self.quota.as_ref() != Some(&quota) => {
+                // It existed when the refused thing began.
+                let at = all.iter().rposition(|happening| happening.settled).unwrap_or(0);
+                let Some(begins) = all.get(at).map(|happening| happening.entry) else {
+                    return Some(pod_refusal::QUOTA.to_owned());
+                };
+                let moves = unseen_move(quota.step(), pod_refusal::QUOTA);
+                if let Some(first) = all.get_mut(at) {
+                    first.settled = true;
+                }
+                all.insert(at, Happening { entry: begins, settled: true, wait: None, moves });
+                self.quota = Some(quota);
+                Some(pod_refusal::USE.to_owned())
+            }
+            PodRefusal::Quota(_) => None,
+            PodRefusal::Other(why) => Some(format!("{}: {why}", pod_refusal::UNKNOWN)),
+        }
+    }
+
+    /// What was done in the next version.
+    fn moves_in(&mut self, version: &'a ObjectVersion) -> Vec<InferredMove> {
+        let after = &*version.object;
+        match version.kind.as_str() {
+            DEPLOYMENT => {
+                let before = self.live.deployment();
+                let steps = match (version.change, before) {
+                    (ChangeType::Deleted, Some(before)) if !is_deleting(before) => {
+                        vec![user_writes::deletion_step(after)]
+                    }
+                    (ChangeType::Deleted, Some(before)) if !user_writes::finalizers(before).is_empty() => {
+                        vec![user_writes::without_finalizers(&format!("deployment/{}", version.name))]
+                    }
+                    (ChangeType::Deleted, _) => Vec::new(),
+                    (_, None) => vec![StepText::plain(user_writes::creation(after, after))],
+                    (_, Some(before)) => {
+                        user_writes::user_steps(before, after, &self.live, &mut self.templates, &self.revisions)
+                    }
+                };
+                steps.into_iter().map(InferredMove::User).collect()
+            }
+            REPLICA_SET => self.of_set(version).into_iter().map(InferredMove::User).collect(),
+            _ => self.of_pod(version).into_iter().map(InferredMove::Pod).collect(),
+        }
+    }
+
+    /// What a user did to a ReplicaSet. Its versions are the controller's, unless the managed
+    /// fields said otherwise when it was recorded, or it is deleted and no controller deletes such
+    /// a ReplicaSet.
+    fn of_set(&mut self, version: &ObjectVersion) -> Option<StepText> {
+        let Some(before) = self.live.sets().into_iter().find(|set| uid(set) == uid(&version.object)) else {
+            // A ReplicaSet that a controller creates has an owner from the beginning.
+            let is_foreign = version.change == ChangeType::Added && live::controller(&version.object).is_none();
+            let deployment = self.live.deployment().or(self.first).filter(|_| is_foreign)?;
+            return Some(foreign::creation_step(&version.object, deployment, &mut self.templates));
+        };
+        let number = self.live.number(uid(before))?;
+        let deleted = version.change == ChangeType::Deleted || is_deleting(&version.object) && !is_deleting(before);
+        if version.change == ChangeType::Deleted && is_deleting(before) {
+            let is_held = !user_writes::finalizers(before).is_empty();
+            return is_held.then(|| user_writes::without_finalizers(&format!("replicaset/rs{number}")));
+        }
+        let is_users = || {
+            let unsigned = version.author.is_none();
+            unsigned && foreign::is_user_write(before, &version.object, self.live.deployment())
+        };
+        let is_foreign =
+            if deleted { !self.is_cleaned_up(before) } else { version.by == WriterRole::Driver || is_users() };
+        if !is_foreign {
+            return None;
+        }
+        if deleted {
+            return Some(StepText::noted(format!("delete: replicaset/rs{number}"), Some(DELETED.to_owned())));
+        }
+        foreign::patch_step((before, &version.object), number, &self.live, &mut self.templates, &self.revisions)
+    }
+
+    fn of_pod(&self, version: &'a ObjectVersion) -> Option<PodMove> {
+        let after = &*version.object;
+        let set = live::controller(after)?;
+        let number = self.live.number(set)?;
+        let pods = self.live.pods(set);
+        let place = pods.iter().position(|pod| uid(pod) == uid(after));
+        let before = place.map(|at| pods[at]);
+        let found = |action, is_next| Some(PodMove { action, set: number, place: place.unwrap_or(0) + 1, is_next });
+        let Some(before) = before else {
+            if version.change == ChangeType::Added && live::is_alive(after) && ready_since(after).is_some() {
+                // It existed before, or its creation is not in the recording.
+                return found(PodAction::Ready, false);
+            }
+            // A Recreate does not wait for a pod that has ended, though kubelet removes it later.
+            let lasted = self.live.pod(&version.name).is_some_and(|pod| !has_ended(pod)) && is_deleting(after);
+            let gone = self.terminates && lasted && (version.change == ChangeType::Deleted || has_ended(after));
+            return if gone { found(PodAction::Terminate, false) } else { None };
+        };
+        if version.change == ChangeType::Deleted || is_deleting(after) {
+            let is_other = version.by == WriterRole::Driver || !self.is_by_controller(before, set, pods.len());
+            return if is_other { found(PodAction::Delete, false) } else { None };
+        }
+        if self.is_selected(before, set) && !self.is_selected(after, set) {
+            // Its ReplicaSet releases it and creates another one.
+            return found(PodAction::Delete, false);
+        }
+        match text(after, "/status/phase") {
+            "Failed" => return found(PodAction::Fail, false),
+            "Succeeded" => return found(PodAction::Succeed, false),
+            _ => {}
+        }
+        match (ready_since(before), ready_since(after)) {
+            (None, Some(_)) => found(PodAction::Ready, self.newest_unready() == Some(number)),
+            (Some(_), None) => found(PodAction::Unready, false),
+            _ => None,
+        }
+    }
+
+    /// Whether the selector of this ReplicaSet matches a pod.
+    fn is_selected(&self, pod: &Value, set: &str) -> bool {
+        let owner = self.live.sets().into_iter().find(|one| uid(one) == set);
+        let selector = owner.and_then(|set| set.at("/spec/selector/matchLabels")).and_then(Value::as_object);
+        let labels = pod.at("/metadata/labels");
+        selector
+            .is_none_or(|all| all.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value)))
+    }
+
+    /// Whether a controller deletes this ReplicaSet: the Deployment is deleted, or there are more
+    /// old ones without pods than its history limit.
+    fn is_cleaned_up(&self, set: &Value) -> bool {
+        let Some(deployment) = self.live.deployment().filter(|deployment| !is_deleting(deployment)) else {
+            return true;
+        };
+        let is_old = |set: &Value| live::template(set) != live::template(deployment);
+        let is_empty = |set: &Value| int(set, "/spec/replicas") == 0 && int(set, "/status/replicas") == 0;
+        let old = self.live.sets().into_iter().filter(|set| is_old(set) && !is_deleting(set)).count();
+        let kept = deployment.at("/spec/revisionHistoryLimit").and_then(Value::as_u64).unwrap_or(HISTORY);
+        is_old(set) && is_empty(set) && u64::try_from(old).is_ok_and(|old| old > kept)
+    }
+
+    /// The number of the newest ReplicaSet with an unready pod.
+    fn newest_unready(&self) -> Option<usize> {
+        let waits = |set: &&Value| self.live.pods(uid(set)).iter().any(|pod| ready_since(pod).is_none());
+        self.live.sets().into_iter().rev().find(waits).and_then(|set| self.live.number(uid(set)))
+    }
+
+    /// Whether a controller deletes this pod of a ReplicaSet with this many pods: an Event says so,
+    /// there are too many, or its owners are deleted.
+    fn is_by_controller(&self, pod: &Value, set: &str, pods: usize) -> bool {
+        let owner = self.live.sets().into_iter().find(|one| uid(one) == set);
+        let goes = |object: Option<&Value>| object.is_none_or(is_deleting);
+        let wanted = owner.map_or(0, |set| int(set, "/spec/replicas"));
+        self.deleted.contains(text(pod, "/metadata/name"))
+            || goes(owner)
+            // Objects that a deleted Deployment leaves behind remain.
+            || owner.is_some_and(|set| live::controller(set).is_some()) && goes(self.live.deployment())
+            || i64::try_from(pods).is_ok_and(|pods| pods > wanted)
+    }
+}
+
+/// The note at a ReplicaSet that no controller deletes.
+const DELETED: &str = "deleted by a client other than the controller";
+/// The default history limit of a Deployment.
+const HISTORY: u64 = 10;
+
+/// From Events of the ReplicaSet controller: `Deleted pod: web-5d4-x7z`.
+fn deleted_by_controller(recording: &Recording) -> BTreeSet<&str> {
+    let messages = recording.entries.iter().filter_map(|entry| match entry {
+        RecordingEntry::Object(version)
+            if version.kind == "Event" && text(&version.object, "/reason") == "SuccessfulDelete" =>
+        {
+            text(&version.object, "/message").strip_prefix("Deleted pod: ")
+        }
+        _ => None,
+    });
+    messages.collect()
+}

@@ -1,0 +1,199 @@
+//! Infers cases from recordings.
+
+mod recreate;
+mod reel;
+mod timing;
+mod user_writes;
+
+use lockstep_recording::ChangeType;
+use reel::{BEGAN, Reel, begun_with, steps, template, with};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::*;
+
+#[test]
+fn given_has_initial_objects_by_revision_counted_from_one() {
+    let inferred = Reel::begun().deployment(10, 9, "app:8", (2, 2)).set("third", 8, "app:8", (1, 0, 0)).inferred();
+    let source = &inferred.case.source;
+    let given = "given:
+  - deployment: {name: web, replicas: 2, image: \"app:5\", maxSurge: 1, maxUnavailable: 0}
+  - ready: {pods: all}
+  - set: {image: \"app:7\"}
+  - ready: {pods: all}
+steps:
+  - set: {image: \"app:8\"}
+";
+    assert!(source.ends_with(given), "{source}");
+    let set = inferred.recording.entries.iter().rev().find_map(|entry| match entry {
+        RecordingEntry::Object(version) if version.kind == "ReplicaSet" => Some(live::revision(&version.object)),
+        _ => None,
+    });
+    assert_eq!(set, Some(Some(3)));
+    let generation = inferred.recording.entries.iter().rev().find_map(|entry| match entry {
+        RecordingEntry::Object(version) if version.kind == DEPLOYMENT => {
+            Some(int(&version.object, "/metadata/generation"))
+        }
+        _ => None,
+    });
+    assert_eq!(generation, Some(3));
+}
+
+#[test]
+fn deleting_a_pod_without_a_surplus_is_a_step() {
+    let inferred = Reel::begun().going("a", "new").inferred();
+    assert_eq!(steps(&inferred), ["- delete: pod/rs2.1"]);
+    let scaled = Reel::begun().set("new", 7, "app:7", (1, 2, 2)).going("a", "new").deployment(10, 9, "app:8", (2, 2));
+    assert_eq!(steps(&scaled.inferred()), ["- set: {image: \"app:8\"}"], "the controller deleted it");
+}
+
+#[rstest]
+#[case::settled_between(true, &["- ready: {pods: 2}"])]
+#[case::at_once(false, &["- ready: {pods: 2, atomic: true}"])]
+fn merges_pods_that_become_ready(#[case] settles: bool, #[case] expected: &[&str]) {
+    let mut reel = Reel::begun()
+        .deployment(10, 10, "app:8", (4, 2))
+        .set("third", 8, "app:8", (2, 2, 0))
+        .pod("c", "third", false)
+        .pod("d", "third", false)
+        .pod("c", "third", true);
+    if settles {
+        reel = reel.set("third", 8, "app:8", (2, 2, 1)).deployment(10, 10, "app:8", (4, 3));
+    }
+    let inferred = reel.pod("d", "third", true).inferred();
+    assert_eq!(&steps(&inferred)[steps(&inferred).len() - 1..], expected);
+}
+
+#[test]
+fn writes_of_controllers_are_not_steps() {
+    let entries = Reel::begun().set("new", 7, "app:7", (2, 2, 2)).deployment(9, 9, "app:7", (2, 2)).entries;
+    let mut reel = Reel::begun().deployment(10, 9, "app:8", (2, 2));
+    let changed = reel.entries.len() - 1;
+    reel.entries.extend(entries.into_iter().skip(6).take(1));
+    let inferred = reel.inferred();
+    assert_eq!((steps(&inferred).len(), changed), (1, 6));
+}
+
+#[test]
+fn creation_of_an_unobserved_deployment_is_a_step() {
+    let mut deployment = json!({"metadata": {"name": "web", "uid": "d", "generation": 1}, "spec": {"replicas": 2}});
+    deployment["spec"]["template"] = template("app:1");
+    let inferred = Reel::new().version("Deployment", ChangeType::Added, &deployment).settled().inferred();
+    assert_eq!(steps(&inferred), ["- deployment: {name: web, replicas: 2, image: \"app:1\"}"]);
+}
+
+/// A controller deletes old ReplicaSets without pods, but only as many as exceed the history limit.
+#[rstest]
+#[case::within_the_history("old", "app:5", 10, Some("delete: replicaset/rs1"))]
+#[case::beyond_the_history("old", "app:5", 0, None)]
+#[case::the_current_one("new", "app:7", 0, Some("delete: replicaset/rs2"))]
+fn deleting_a_replica_set_within_the_history_is_a_step(
+    #[case] hash: &str,
+    #[case] image: &str,
+    #[case] history_limit: u64,
+    #[case] expected: Option<&str>,
+) {
+    let keeps = |image: &str, generation| {
+        let mut deployment = with("RollingUpdate", 0, image, generation, BEGAN);
+        deployment["spec"]["revisionHistoryLimit"] = json!(history_limit);
+        deployment
+    };
+    let mut reel = begun_with(&keeps("app:7", (9, 9)));
+    let found = reel.entries.iter().find_map(|entry| match entry {
+        RecordingEntry::Object(version) if version.name == format!("web-{hash}") => Some(Value::clone(&version.object)),
+        _ => None,
+    });
+    let gone = found.unwrap();
+    assert_eq!(gone["spec"]["template"], template(image));
+    reel = reel.version("ReplicaSet", ChangeType::Deleted, &gone);
+    let inferred = reel.version(DEPLOYMENT, ChangeType::Modified, &keeps("app:8", (10, 9))).inferred();
+    let text = steps(&inferred).concat();
+    assert!(expected.map_or(!text.contains("delete"), |expected| text.contains(expected)), "{text}");
+}
+
+/// If a capture begins while statuses are being written, the final statuses belong to the initial
+/// state.
+#[test]
+fn initial_state_includes_the_first_statuses() {
+    let counted = Reel::new()
+        .deployment(9, 9, "app:7", (2, 0))
+        .set("new", 7, "app:7", (2, 2, 1))
+        .pod("a", "new", true)
+        .pod("b", "new", true)
+        .settled()
+        .set("new", 7, "app:7", (2, 2, 2))
+        .deployment(9, 9, "app:7", (2, 2))
+        .deployment(10, 9, "app:8", (2, 2))
+        .inferred();
+    let given = counted
+        .recording
+        .entries
+        .iter()
+        .take_while(|entry| !matches!(entry, RecordingEntry::Step(mark) if mark.index == 1));
+    let ready = given.filter_map(|entry| match entry {
+        RecordingEntry::Object(version) if version.kind == DEPLOYMENT => {
+            Some(int(&version.object, "/status/readyReplicas"))
+        }
+        _ => None,
+    });
+    assert_eq!(ready.collect::<Vec<_>>(), [2]);
+    assert_eq!(steps(&counted), ["- set: {image: \"app:8\"}"]);
+}
+
+/// In the middle of other things, the newest ReplicaSet and the previous revision depend on what
+/// the controllers have done by then.
+#[test]
+fn concurrent_steps_do_not_depend_on_controllers() {
+    let inferred = Reel::begun()
+        .set("third", 6, "app:6", (2, 2, 0))
+        .pod("c", "third", false)
+        .deployment(10, 9, "app:8", (2, 2))
+        .pod("c", "third", true)
+        .deployment(11, 9, "app:6", (2, 2))
+        .inferred();
+    let line = *steps(&inferred).last().unwrap();
+    assert!(
+        line.contains("{ready: {pods: 1, of: {replicaset: rs3}}}") && line.ends_with("{set: {image: \"app:6\"}}]"),
+        "{line}"
+    );
+}
+
+/// For people to read: with the cluster's own revisions, and with terminating pods.
+#[test]
+fn annotating_adds_only_marks() {
+    let inferred = Reel::begun().deployment(10, 9, "app:8", (2, 2)).set("third", 8, "app:8", (1, 0, 0)).inferred();
+    let entries = &inferred.annotated.entries;
+    let marks = entries.iter().filter_map(|entry| match entry {
+        RecordingEntry::Step(mark) => Some(format!("{} {}", mark.index, mark.label)),
+        _ => None,
+    });
+    assert_eq!(marks.collect::<Vec<_>>(), ["0 what was there", "1 set image=app:8"]);
+    let last: Vec<&ObjectVersion> = versions(entries).collect();
+    assert_eq!(int(&last[last.len() - 2].object, "/metadata/generation"), 10);
+    let decided = lockstep_timeline::Timeline::from_recording(&inferred.annotated).steps;
+    let decided: Vec<String> = decided.iter().flat_map(|step| &step.decisions).map(ToString::to_string).collect();
+    assert_eq!(decided.len(), 1, "what was there is decided by none of them: {decided:?}");
+    assert!(decided[0].starts_with("rs3 created 1  revision=8"), "{decided:?}");
+}
+
+#[test]
+fn recording_that_ends_settled_is_not_cut() {
+    let whole = Reel::begun().deployment(10, 9, "app:8", (2, 2)).deployment(10, 10, "app:8", (2, 2)).inferred();
+    assert_eq!(whole.incomplete_step, None);
+    let cut = Reel::begun().deployment(10, 9, "app:8", (2, 2)).inferred();
+    assert_eq!(cut.incomplete_step.map(|step| step.index), Some(1));
+    let settled = Reel::begun().deployment(10, 9, "app:8", (2, 2)).settled().inferred();
+    assert_eq!(settled.incomplete_step, None, "the recording says so");
+}
+
+#[rstest]
+#[case::the_longest(63, true)]
+#[case::longer(64, false)]
+fn rejects_names_that_are_too_long_for_a_case(#[case] letters: usize, #[case] fits: bool) {
+    let deployment = json!({"metadata": {"name": "w".repeat(letters)}});
+    let recording = Reel::new().version(DEPLOYMENT, ChangeType::Added, &deployment).recording();
+    let name = one_deployment(&recording).map_err(|error| error.to_string());
+    let expected =
+        "the Deployment's name has 64 letters, and a case allows 63; `capture --anonymise` gives it a short one";
+    assert_eq!(name, if fits { Ok(()) } else { Err(expected.to_owned()) });
+}

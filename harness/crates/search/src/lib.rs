@@ -1,0 +1,49 @@
+//! Searches for programs on which two controllers differ: random cases, steered towards new
+//! behaviour, and shrunk if they differ.
+//!
+//! **Architecture Invariant:** it runs nothing: it makes programs and evaluates results, and its
+//! random numbers come from a seed.
+//!
+//! * `program` is a case as the search generates it: typed, so that parts of it can be changed, and
+//!   written as ordinary YAML. `initial` has its initial state, `op` its operations, `pod_profile`
+//!   the traits of pods, `disruption` what goes wrong in the middle of an operation.
+//! * `area` names the areas of the case language, to which a search can be limited.
+//! * `generate` creates a random program, with `pod_setup` where pods are chosen and `rollouts`
+//!   where history matters; `mutate` changes one. Both use a
+//!   [`Chance`](kube_apiserver_sim::SeededRng), from which `random` makes numbers.
+//! * `behaviour` extracts the keys from a timeline by which a program counts as new.
+//! * `corpus` stores the programs that had new behaviour, and chooses which to mutate next.
+//! * `compare` compares recordings of a program and finds the first decision by which they differ;
+//!   from several runs of both sides it determines whether the controller or chance explains it.
+//! * `shrink` lists programs that are a little smaller than one that differs.
+//! * `fuzzer` is the search as a whole, without running anything: it chooses programs and evaluates
+//!   results.
+//!
+//! [`explore`] runs orders of events of one case, and [`infer`] makes a case of a recording.
+
+mod area;
+mod behaviour;
+mod compare;
+mod corpus;
+mod disruption;
+pub mod explore;
+mod fuzzer;
+mod generate;
+pub mod infer;
+mod initial;
+mod mutate;
+mod op;
+mod pod_profile;
+mod pod_setup;
+mod program;
+mod random;
+mod rollouts;
+mod shrink;
+
+pub use area::{Area, Areas};
+pub use compare::{Repeats, SideComparison, compare, repeats};
+pub(crate) use disruption::Disruption;
+pub use fuzzer::{Feedback, Fuzzer, PlayedProgram, SearchFinding, Shrinking, describe_repeats};
+pub use generate::generate;
+pub use initial::Focus;
+pub use program::CaseProgram;

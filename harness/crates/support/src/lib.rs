@@ -1,0 +1,17 @@
+//! What every part of Lockstep uses and none is about: YAML with locations, output that is safe to
+//! print, files on disk, the clock.
+//!
+//! **Architecture Invariant:** this crate knows nothing of Kubernetes, of cases or of recordings.
+//! [`clock`] is the only place of the harness that reads the time.
+
+pub mod clock;
+pub mod collection;
+pub mod fingerprint;
+pub mod outcome;
+pub mod output;
+pub mod pointer;
+pub mod private_fs;
+pub mod sanitize;
+pub mod shell;
+pub mod state_dir;
+pub mod yaml;

@@ -1,0 +1,72 @@
+//! Files and folders that only this user can access: recordings, output of subjects, kubeconfigs.
+//!
+//! Files and folders are created without access for others, whatever the umask. An existing folder
+//! keeps its mode: it may be a folder of the user with other content.
+
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+/// The mode of a file.
+const FILE: u32 = 0o600;
+/// The mode of a folder.
+const FOLDER: u32 = 0o700;
+
+/// Creates a folder and its missing parents.
+pub fn create_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(FOLDER).create(path)
+}
+
+/// Creates or truncates a file, and creates its missing parents.
+pub fn create(path: &Path) -> io::Result<File> {
+    open(path, OpenOptions::new().write(true).truncate(true))
+}
+
+/// Opens a file for appending, creating it and its missing parents.
+pub fn append(path: &Path) -> io::Result<File> {
+    open(path, OpenOptions::new().append(true))
+}
+
+/// Writes a file.
+pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    io::Write::write_all(&mut create(path)?, content)
+}
+
+fn open(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        create_dir(parent)?;
+    }
+    let file = how.create(true).mode(FILE).open(path)?;
+    // An existing file may have been readable by others. Anything but a regular file, such as
+    // /dev/stdout, keeps its mode.
+    if file.metadata()?.is_file() {
+        file.set_permissions(Permissions::from_mode(FILE))?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn created_files_and_folders_are_private() {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(top.path(), Permissions::from_mode(0o755)).unwrap();
+        let file = top.path().join("a/b/c.ndjson");
+        write(&file, b"one").unwrap();
+        assert_eq!([mode(&file), mode(&top.path().join("a/b")), mode(&top.path().join("a"))], [0o600, 0o700, 0o700]);
+        assert_eq!(mode(top.path()), 0o755);
+        std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        write(&file, b"2").unwrap();
+        io::Write::write_all(&mut append(&file).unwrap(), b"3").unwrap();
+        assert_eq!((mode(&file), std::fs::read(&file).unwrap()), (0o600, b"23".to_vec()));
+    }
+}

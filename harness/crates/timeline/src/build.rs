@@ -1,0 +1,329 @@
+//! Builds the timeline of a recording, frame by frame.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use lockstep_recording::controllers::Controller;
+use lockstep_recording::pod_expectation::PodExpectation;
+use lockstep_recording::{ObjectVersion, Recording, RecordingEntry, StepMark, WriterRole};
+use serde_json::Value;
+
+use super::checkpoint::Checkpoint;
+use super::model::{Decision, DecisionAction, Invariant, StepId, Timeline, TimelineEvents, TimelineStep};
+use super::names::NormalizedNames;
+use super::order::{self, OrderedDecision};
+use super::recorded_objects::{
+    CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, ROLLOUT, RecordedObjects, STATEFUL_SET,
+};
+use super::recorded_order::{RecordedLine, RecordedOrder};
+use super::replay::{BeforeVersion, Frame, FrameReader, replay};
+use super::silence::silence_breach;
+use super::times::WriteTimes;
+use super::{decide, digest, events, invariants, object, pods};
+
+impl Timeline {
+    /// The normalised timeline of a recording. For a recording that was cut off, it ends there.
+    #[must_use]
+    pub fn from_recording(recording: &Recording) -> Self {
+        let names = NormalizedNames::of(recording);
+        let mut build = TimelineBuilder::of(recording, &names);
+        replay(recording, &names, &mut [&mut build]);
+        build.finish()
+    }
+}
+
+/// Builds a timeline while the recording is replayed.
+pub struct TimelineBuilder<'a> {
+    recording: &'a Recording,
+    names: &'a NormalizedNames,
+    /// The Deployments that the next operation affects, and their bounds that were broken before
+    /// it.
+    affected: BTreeSet<String>,
+    broken: BTreeSet<(String, Invariant)>,
+    watch: invariants::InvariantState,
+    checkpoint: Checkpoint<'a>,
+    drafts: Vec<StepDraft>,
+    /// Whether changes of pods are judged.
+    judges_pods: bool,
+    /// Named pods whose fate the case leaves to chance.
+    uncertain: BTreeSet<String>,
+    /// Recognises times that a config-restart controller writes; only if the case judges one.
+    times: Option<WriteTimes>,
+}
+
+/// A step that is being built.
+struct StepDraft {
+    id: StepId,
+    labels: Vec<String>,
+    /// Whether the last part of the step is a burst.
+    together: bool,
+    injections: Vec<String>,
+    decisions: Vec<OrderedDecision>,
+    /// The decisions about ReplicaSets and the breaches, in the recording's order.
+    sequence: Vec<RecordedLine>,
+    pods: pods::PodChanges,
+    uncertain: BTreeSet<String>,
+    breaches: Vec<super::InvariantBreach>,
+    checkpoint: Vec<Arc<super::State>>,
+}
+
+impl<'a> TimelineBuilder<'a> {
+    /// A builder for this recording, whose objects have these names.
+    pub fn of(recording: &'a Recording, names: &'a NormalizedNames) -> Self {
+        Self {
+            recording,
+            names,
+            affected: BTreeSet::new(),
+            broken: BTreeSet::new(),
+            watch: recording
+                .header
+                .workload
+                .as_deref()
+                .map(invariants::InvariantState::for_workload)
+                .unwrap_or_default(),
+            checkpoint: Checkpoint::default(),
+            drafts: Vec::new(),
+            judges_pods: recording.header.controllers.has(Controller::ReplicaSet),
+            uncertain: BTreeSet::new(),
+            times: Some(&recording.header)
+                .filter(|header| header.controllers.has(Controller::ConfigRestart))
+                .and_then(|header| header.started.parse().ok())
+                .map(WriteTimes::since),
+        }
+    }
+
+    /// Returns the timeline.
+    pub(crate) fn finish(self) -> Timeline {
+        self.finish_with_orders().0
+    }
+
+    /// Returns the timeline, and the steps whose lines are not in the recording's order.
+    pub fn finish_with_orders(self) -> (Timeline, Vec<RecordedOrder>) {
+        let Self { recording, names, mut drafts, watch, .. } = self;
+        let sequences: Vec<Vec<RecordedLine>> =
+            drafts.iter_mut().map(|draft| std::mem::take(&mut draft.sequence)).collect();
+        let is_split = drafts.iter().any(StepDraft::has_split_resizes);
+        let mut steps: Vec<TimelineStep> = drafts.into_iter().map(|draft| draft.finish(names)).collect();
+        let breach = silence_breach(recording).filter(|breach| watch.judges(breach.invariant));
+        if let (Some(step), Some(breach)) = (steps.last_mut(), breach) {
+            step.breaches.push(breach);
+        }
+        let case = Some(digest::digest(&recording.header.source));
+        let events =
+            if is_split { TimelineEvents::NotCompared(BURST.to_owned()) } else { events::collect(recording, names) };
+        let timeline = Timeline { provenance: None, case, steps, events };
+        // Checksums include the namespace in the names of their configs.
+        let timeline = match recording.header.controllers.has(Controller::ConfigRestart) {
+            true => timeline.without_namespace(&recording.header.namespace),
+            false => timeline,
+        }
+        .sanitize();
+        let timeline = match &recording.header.workload {
+            Some(workload) => timeline.comparable_with(workload),
+            None => timeline,
+        };
+        let orders = timeline.steps.iter().zip(sequences).filter_map(|(step, all)| RecordedOrder::of(step, all));
+        let orders = orders.collect();
+        (timeline, orders)
+    }
+
+    /// The parts of `given` are one block; every other step is a block of its own.
+    fn step(&mut self, mark: &StepMark) {
+        let id = StepId::of(mark);
+        let label = one_line(&mark.label);
+        self.uncertain.extend(mark.expect.iter().flat_map(PodExpectation::uncertain_names));
+        match self.drafts.last_mut() {
+            Some(draft) if draft.id == id => {
+                draft.labels.push(label);
+                draft.together = mark.together;
+            }
+            _ => self.drafts.push(StepDraft {
+                id,
+                labels: vec![label],
+                together: mark.together,
+                injections: Vec::new(),
+                decisions: Vec::new(),
+                sequence: Vec::new(),
+                pods: pods::PodChanges::default(),
+                uncertain: self.uncertain.clone(),
+                breaches: Vec::new(),
+                checkpoint: Vec::new(),
+            }),
+        }
+        self.watch.begin_step(mark);
+    }
+
+    fn version(&mut self, version: &ObjectVersion, frame: &Frame<'_, 'a>) {
+        if invariants::is_operation(version, frame.before) {
+            self.watch.record_operation((version, frame.before), &self.affected, &self.broken, frame.objects);
+        }
+        if version.by == WriterRole::Driver {
+            return;
+        }
+        let Some(draft) = self.drafts.last_mut() else { return };
+        let Frame { before, objects: world, names, .. } = *frame;
+        let state = invariants::WriteContext { world, before, version, names };
+        let mut broken = Vec::new();
+        for breach in self.watch.find_breaches(&state) {
+            if !draft.breaches.contains(&breach) {
+                draft.breaches.push(breach.clone());
+                broken.push(breach);
+            }
+        }
+        if self.judges_pods {
+            draft.pods.record(before, version, world, names);
+        }
+        let of_set = frame.ordered_decision.filter(|made| !made.is_of_deployment);
+        draft.sequence.extend(of_set.map(|made| RecordedLine::Decision(made.decision.clone())));
+        draft.sequence.extend(broken.into_iter().map(RecordedLine::Breach));
+        let burst = draft.together.then(|| u32::try_from(draft.labels.len()).unwrap_or(u32::MAX));
+        draft.decisions.extend(frame.ordered_decision.cloned().map(|made| match &mut self.times {
+            Some(times) => OrderedDecision { decision: times.normalize(made.decision, version.at), burst, ..made },
+            None => OrderedDecision { burst, ..made },
+        }));
+    }
+
+    fn settled(&mut self, world: &RecordedObjects<'a>) {
+        self.watch.reset();
+        if let Some(draft) = self.drafts.last_mut() {
+            draft.checkpoint = self.checkpoint.states(world, self.names, &self.uncertain);
+        }
+    }
+}
+
+impl<'a> FrameReader<'a> for TimelineBuilder<'a> {
+    fn before(&mut self, version: &ObjectVersion, world: &BeforeVersion<'_, 'a>) {
+        if invariants::is_operation(version, world.0.get(&version.kind, &version.name)) {
+            self.affected = invariants::affected_deployments(world.0, version);
+            self.broken = invariants::broken_in(world.0, &self.affected);
+        }
+    }
+
+    fn read(&mut self, frame: &Frame<'_, 'a>) {
+        match frame.entry {
+            RecordingEntry::Step(mark) => self.step(mark),
+            RecordingEntry::Object(recorded) => {
+                self.checkpoint.apply(recorded, frame.before, frame.objects, frame.names);
+                if let Some(version) = frame.version {
+                    self.watch.record_version(version);
+                    self.version(version, frame);
+                }
+            }
+            RecordingEntry::Settled(_) => self.settled(frame.objects),
+            RecordingEntry::Injected(meeting) => {
+                self.watch.record_injection();
+                let draft = self.drafts.last_mut();
+                draft.into_iter().for_each(|draft| draft.injections.push(one_line(&meeting.description)));
+            }
+            RecordingEntry::Request(request) => {
+                if let (Some(draft), Some(text)) = (self.drafts.last_mut(), request.webhook_message()) {
+                    draft.decisions.push(OrderedDecision::without_deployment(decide::webhook_decision(text)));
+                }
+            }
+            RecordingEntry::Header(_)
+            | RecordingEntry::PodNames(_)
+            | RecordingEntry::Trouble(_)
+            | RecordingEntry::Impossible(_)
+            | RecordingEntry::End(_) => {}
+        }
+    }
+}
+
+/// The decision in a version, and what orders it.
+pub(super) fn decision_in(
+    before: Option<&Value>,
+    version: &ObjectVersion,
+    world: &RecordedObjects<'_>,
+    names: &NormalizedNames,
+) -> Option<OrderedDecision> {
+    match version.kind.as_str() {
+        REPLICA_SET => {
+            let decision = decide::replica_set(before, version, world, names)?;
+            let (deployment, number) = names.rank(&version.object);
+            let collected = is_garbage_collected(&decision, before, world).then_some(number);
+            Some(OrderedDecision {
+                deployment: deployment.map(str::to_owned),
+                is_of_deployment: false,
+                collected_number: collected,
+                burst: None,
+                decision,
+            })
+        }
+        DEPLOYMENT => {
+            let decision = decide::deployment(before, version)?;
+            Some(OrderedDecision {
+                deployment: Some(version.name.clone()),
+                is_of_deployment: true,
+                collected_number: None,
+                burst: None,
+                decision,
+            })
+        }
+        STATEFUL_SET | DAEMON_SET | CRON_JOB | ROLLOUT => {
+            let decision = decide::workload(before?, version)?;
+            Some(OrderedDecision {
+                deployment: Some(decision.object.clone()),
+                is_of_deployment: true,
+                collected_number: None,
+                burst: None,
+                decision,
+            })
+        }
+        JOB => {
+            let decision = decide::job(before, version)?;
+            Some(OrderedDecision {
+                deployment: Some(decision.object.clone()),
+                is_of_deployment: true,
+                collected_number: None,
+                burst: None,
+                decision,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Whether the garbage collector made this decision: it deletes or orphans the ReplicaSet because
+/// the Deployment is being deleted or gone.
+pub(super) fn is_garbage_collected(decision: &Decision, before: Option<&Value>, world: &RecordedObjects<'_>) -> bool {
+    let gone = before
+        .is_some_and(|set| object::controller(set).is_some() && world.deployment_of(set).is_none_or(object::deleting));
+    gone && matches!(decision.action, DecisionAction::Deleted | DecisionAction::Released)
+}
+
+/// Why Events are not compared if a burst led to resizes: each Event reports sizes.
+const BURST: &str = "how a burst of changes splits a resize is chance";
+
+impl StepDraft {
+    /// Whether it has resizes that upstream may make in more or fewer writes.
+    fn has_split_resizes(&self) -> bool {
+        let is_size = |made: &OrderedDecision| {
+            matches!(made.decision.action, DecisionAction::Resized { .. } | DecisionAction::Created(_))
+        };
+        self.decisions.iter().any(|made| made.burst.is_some() && is_size(made))
+    }
+
+    fn finish(self, names: &NormalizedNames) -> TimelineStep {
+        let label = repeated(&self.labels);
+        let mut decisions = order::canonical_order(self.decisions);
+        decisions.extend(self.pods.decisions(names, &self.uncertain));
+        let Self { id, injections: meetings, breaches, checkpoint, .. } = self;
+        TimelineStep { id, label, joined: false, injections: meetings, decisions, breaches, checkpoint }
+    }
+}
+
+/// Replaces each run of blanks and line breaks by one blank, so that a label fits on a line and can
+/// be parsed again.
+fn one_line(label: &str) -> String {
+    label.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Joins labels, and counts equal neighbours: `deployment/web; ready 1 ×10`.
+fn repeated(labels: &[String]) -> String {
+    let runs = labels.chunk_by(|a, b| a == b);
+    let run = |run: &[String]| match run {
+        [one] => one.clone(),
+        many => format!("{} ×{}", many[0], many.len()),
+    };
+    runs.map(run).filter(|label| !label.is_empty()).collect::<Vec<_>>().join("; ")
+}

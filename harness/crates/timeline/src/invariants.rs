@@ -1,0 +1,337 @@
+//! The invariants that hold at every frame of every case, one small function each.
+//!
+//! An invariant is checked when another writer than the driver wrote a version. Each one is as
+//! strict as upstream proves to be in every program of a search, and no stricter. A bound that a
+//! user's operation breaks is excused until the next settling. What upstream's own recording breaks
+//! is in the golden timeline, and is not a finding there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockstep_recording::{ChangeType, ObjectVersion, StepMark, SubjectRequest, WriterRole};
+use lockstep_workload::Workload;
+use serde_json::Value;
+
+use super::bounds::Bounds;
+use super::checkpoint::is_paused;
+use super::model::{Invariant, InvariantBreach};
+use super::names::NormalizedNames;
+use super::object;
+use super::recorded_objects::{DEPLOYMENT, REPLICA_SET, RecordedObjects};
+
+/// A version that was written, with the objects after it.
+pub(super) struct WriteContext<'a> {
+    pub(super) world: &'a RecordedObjects<'a>,
+    pub(super) before: Option<&'a Value>,
+    pub(super) version: &'a ObjectVersion,
+    pub(super) names: &'a NormalizedNames,
+}
+
+/// What the invariants remember between frames.
+#[derive(Debug, Default)]
+pub(super) struct InvariantState {
+    /// Bounds that a user's operation broke, by Deployment, until the next settling.
+    excused: BTreeSet<(String, Invariant)>,
+    /// The widest bounds that Deployments had before operations during the subject's work, until
+    /// the next settling: a decision by these bounds may be written later.
+    widest_bounds: BTreeMap<String, Bounds>,
+    /// Whether the subject may be working: there was an operation or an intercepted request since
+    /// the last settling.
+    may_be_working: bool,
+    /// Whether the subject may decide from an old view until the next settling: it may count pods
+    /// that are gone, miss new ones, or number a revision without the newest ReplicaSet.
+    stale: bool,
+    /// Deployments that have been paused since before the step.
+    paused: BTreeSet<String>,
+    /// Deployments that are paused now.
+    paused_now: BTreeSet<String>,
+    /// Whether the step is a user's.
+    user: bool,
+    /// Invariants that the kind in place of Deployments does not promise.
+    unpromised: BTreeSet<Invariant>,
+}
+
+impl InvariantState {
+    /// A state in which only these Deployments are known to have been paused.
+    pub(super) fn while_paused(paused: BTreeSet<String>) -> Self {
+        Self { paused, ..Self::default() }
+    }
+
+    /// A state for what this kind promises, which is in place of Deployments.
+    pub(super) fn for_workload(workload: &Workload) -> Self {
+        let unclaimed = Invariant::ALL.into_iter().filter(|invariant| !workload.claims_invariant(invariant.name()));
+        Self { unpromised: unclaimed.collect(), ..Self::default() }
+    }
+
+    /// Whether this invariant is checked.
+    pub(super) fn judges(&self, invariant: Invariant) -> bool {
+        !self.unpromised.contains(&invariant)
+    }
+
+    /// Begins a step.
+    pub(super) fn begin_step(&mut self, mark: &StepMark) {
+        self.user = mark.user;
+        self.stale |= mark.stale;
+        self.paused.clone_from(&self.paused_now);
+    }
+
+    /// Records a version of any writer.
+    pub(super) fn record_version(&mut self, version: &ObjectVersion) {
+        if version.kind != DEPLOYMENT {
+            return;
+        }
+        if version.change != ChangeType::Deleted && is_paused(&version.object) {
+            self.paused_now.insert(version.name.clone());
+        } else {
+            // A decision may have been made while the Deployment was briefly resumed.
+            self.paused_now.remove(&version.name);
+            self.paused.remove(&version.name);
+        }
+    }
+
+    /// The namespace has settled: nothing is excused any more.
+    pub(super) fn reset(&mut self) {
+        self.excused.clear();
+        self.widest_bounds.clear();
+        (self.may_be_working, self.stale) = (false, false);
+    }
+
+    /// Records that a request of the subject was intercepted.
+    pub(super) fn record_injection(&mut self) {
+        self.may_be_working = true;
+    }
+
+    /// Records a user's version, or another writer's version of what only users change: the bounds
+    /// that it broke are excused. `before` are those of the affected Deployments that were broken
+    /// before.
+    pub(super) fn record_operation(
+        &mut self,
+        (version, was): (&ObjectVersion, Option<&Value>),
+        affected: &BTreeSet<String>,
+        before: &BTreeSet<(String, Invariant)>,
+        world: &RecordedObjects<'_>,
+    ) {
+        if version.by == WriterRole::Driver && !self.user {
+            return;
+        }
+        if let Some(was) = was.filter(|_| self.may_be_working && version.kind == DEPLOYMENT) {
+            let was = Bounds::of(was);
+            self.widest_bounds
+                .entry(version.name.clone())
+                .and_modify(|bounds| *bounds = bounds.widen(was))
+                .or_insert(was);
+        }
+        self.may_be_working = true;
+        self.excused.extend(broken_in(world, affected).difference(before).cloned());
+        let is_sized = version.kind == REPLICA_SET
+            && was.is_some_and(|was| object::replicas(was) != object::replicas(&version.object));
+        // Upstream uses annotations, which do not record a size that another writer has set.
+        for name in affected.iter().filter(|_| is_sized) {
+            let both = [Invariant::Surge, Invariant::Availability];
+            self.excused.extend(both.map(|invariant| (name.clone(), invariant)));
+        }
+    }
+
+    /// The invariants that a version of another writer than the driver breaks.
+    pub(super) fn find_breaches(&self, frame: &WriteContext<'_>) -> Vec<InvariantBreach> {
+        let excused = |invariant| {
+            if self.stale && matches!(invariant, Invariant::Surge | Invariant::Availability | Invariant::Revision) {
+                return true;
+            }
+            let deployment = frame.world.deployment_of(&frame.version.object).map(object::name);
+            deployment.is_some_and(|name| self.excused.contains(&(name.to_owned(), invariant)))
+        };
+        let invariants: [(Invariant, Option<String>); 6] = [
+            (Invariant::Surge, self.surge(frame)),
+            (Invariant::Availability, self.availability(frame)),
+            (Invariant::OneTemplate, duplicate_template(frame)),
+            (Invariant::Revision, revision(frame)),
+            (Invariant::Ownership, ownership(frame)),
+            (Invariant::Paused, while_paused(frame, &self.paused)),
+        ];
+        invariants
+            .into_iter()
+            .filter_map(|(invariant, detail)| Some(InvariantBreach { invariant, detail: detail? }))
+            .filter(|breach| self.judges(breach.invariant) && !excused(breach.invariant))
+            .collect()
+    }
+
+    /// The widest of the bounds that a Deployment has now, and had when this version may have been
+    /// decided.
+    fn bounds(&self, deployment: &Value) -> Bounds {
+        let now = Bounds::of(deployment);
+        self.widest_bounds.get(object::name(deployment)).map_or(now, |earlier| now.widen(*earlier))
+    }
+
+    /// A write that raises a ReplicaSet keeps the total within replicas + maxSurge (Recreate:
+    /// within replicas). The invariant does not apply in the middle of proportional scaling, when
+    /// one ReplicaSet is raised before another is lowered: that is while another ReplicaSet still
+    /// has a size for another number of replicas. Source: the API's documentation of `maxSurge`,
+    /// and upstream's `isScalingEvent`.
+    fn surge(&self, frame: &WriteContext<'_>) -> Option<String> {
+        let after = frame.replica_set()?;
+        let raised = object::replicas(after) > frame.before.map_or(0, object::replicas);
+        let deployment = frame.world.deployment_of(after).filter(|_| raised)?;
+        let is_of_another_number =
+            |set| object::desired_replicas(set).is_some_and(|desired| desired != object::replicas(deployment));
+        let is_another = |set: &&Value| object::uid(set) != object::uid(after) && object::replicas(set) > 0;
+        let mut others = frame.world.controlled(REPLICA_SET, deployment).filter(is_another);
+        if others.any(is_of_another_number) {
+            return None;
+        }
+        let total: i64 =
+            frame.world.controlled(REPLICA_SET, deployment).map(|set| i64::from(object::replicas(set))).sum();
+        let most = self.bounds(deployment).most;
+        let name = object::name(deployment);
+        (total > most).then(|| format!("{name} wants {total} pods in all, at most {most} allowed"))
+    }
+
+    /// A write that lowers a ReplicaSet does not reduce availability below replicas −
+    /// maxUnavailable, or further below. The invariant does not apply while more pods are desired
+    /// than replicas + maxSurge: if the Deployment is paused or scaled then, its ReplicaSets are
+    /// reduced in proportion, whichever are available. A ReplicaSet keeps as many available pods as
+    /// it has and wants, because it deletes pods that are not ready first. Source: the API's
+    /// documentation of `maxUnavailable` and of proportional scaling.
+    fn availability(&self, frame: &WriteContext<'_>) -> Option<String> {
+        let (before, after) = (frame.before?, &frame.version.object);
+        if frame.version.kind != REPLICA_SET {
+            return None;
+        }
+        let wanted = if frame.version.change == ChangeType::Deleted { 0 } else { object::replicas(after) };
+        let deployment = frame.world.deployment_of(before).filter(|it| !object::deleting(it))?;
+        let bounds = self.bounds(deployment);
+        let others = || {
+            let sets = frame.world.controlled(REPLICA_SET, deployment);
+            sets.filter(|set| object::uid(set) != object::uid(before))
+        };
+        let total: i64 = others().chain([before]).map(|set| i64::from(object::replicas(set))).sum();
+        // The size may follow the current bounds as well as the earlier ones.
+        let least = bounds.least.filter(|_| total <= bounds.most.min(Bounds::of(deployment).most))?;
+        let available: i64 = others().map(|set| available_after(set, object::replicas(set))).sum();
+        let (had, keeps) = (
+            available + available_after(before, object::replicas(before)),
+            available + available_after(before, wanted),
+        );
+        let name = object::name(deployment);
+        (keeps < had && keeps < least)
+            .then(|| format!("{name} keeps {keeps} pods available, at least {least} promised"))
+    }
+}
+
+/// The Deployments whose bounds this version can affect; it is not applied to `world` yet.
+pub(super) fn affected_deployments(world: &RecordedObjects<'_>, version: &ObjectVersion) -> BTreeSet<String> {
+    if version.kind == DEPLOYMENT {
+        return BTreeSet::from([version.name.clone()]);
+    }
+    let sets = world.get(REPLICA_SET, &version.name).into_iter().chain([&*version.object]);
+    sets.filter_map(|set| world.deployment_of(set)).map(|it| object::name(it).to_owned()).collect()
+}
+
+/// The bounds of these Deployments that are broken.
+pub(super) fn broken_in(world: &RecordedObjects<'_>, deployments: &BTreeSet<String>) -> BTreeSet<(String, Invariant)> {
+    let mut broken = BTreeSet::new();
+    for deployment in deployments.iter().filter_map(|name| world.get(DEPLOYMENT, name)) {
+        let sets: Vec<&Value> = world.controlled(REPLICA_SET, deployment).collect();
+        let name = object::name(deployment);
+        broken.extend(broken_bounds(deployment, &sets).map(|invariant| (name.to_owned(), invariant)));
+    }
+    broken
+}
+
+/// The bounds of a Deployment that its ReplicaSets break.
+pub(super) fn broken_bounds(deployment: &Value, sets: &[&Value]) -> impl Iterator<Item = Invariant> + use<> {
+    let bounds = Bounds::of(deployment);
+    let wanted: i64 = sets.iter().map(|set| i64::from(object::replicas(set))).sum();
+    let available: i64 = sets.iter().map(|set| available_after(set, object::replicas(set))).sum();
+    let surge = (wanted > bounds.most).then_some(Invariant::Surge);
+    surge.into_iter().chain(bounds.least.is_some_and(|least| available < least).then_some(Invariant::Availability))
+}
+
+/// How many available pods a ReplicaSet keeps at this size.
+fn available_after(set: &Value, replicas: i32) -> i64 {
+    object::count(set, "/status/availableReplicas").min(i64::from(replicas))
+}
+
+/// A ReplicaSet is not created for a template for which the Deployment has one already. Source: the
+/// API's documentation of `pod-template-hash`, which makes the name unique to the template.
+fn duplicate_template(frame: &WriteContext<'_>) -> Option<String> {
+    let after = frame.replica_set()?;
+    let deployment = frame.world.deployment_of(after).filter(|_| frame.before.is_none())?;
+    let template = object::bare_template(after);
+    let twin = frame.world.controlled(REPLICA_SET, deployment).find(|set| {
+        object::uid(set) != object::uid(after) && !object::deleting(set) && object::bare_template(set) == template
+    })?;
+    let name = |set| frame.names.replica_set(set);
+    Some(format!("{} has the template of {}", name(after), name(twin)))
+}
+
+/// A Deployment's revision annotation is never removed, and never falls below the revision of one
+/// of its ReplicaSets. The revision is that of the ReplicaSet with the Deployment's template, which
+/// is the highest; so it falls if a user deletes the highest, or edits it. No number follows the
+/// largest, so nothing is promised there, nor if a user wrote something that is not a number.
+/// Source: the API's documentation of `deployment.kubernetes.io/revision`.
+fn revision(frame: &WriteContext<'_>) -> Option<String> {
+    if frame.version.kind != DEPLOYMENT || frame.version.change == ChangeType::Deleted {
+        return None;
+    }
+    let (old, name, after) = (object::revision(frame.before?)?, &frame.version.name, &frame.version.object);
+    if object::annotation(after, object::REVISION).is_none() {
+        return Some(format!("{name} lost its revision {old}"));
+    }
+    let new = object::revision(after).filter(|new| *new < old)?;
+    let highest = frame.world.controlled(REPLICA_SET, after).filter_map(object::revision).max()?;
+    (new < highest && highest < i64::MAX)
+        .then(|| format!("{name} went from revision {old} to {new}, and one of its ReplicaSets has {highest}"))
+}
+
+/// A ReplicaSet that no Deployment controls is adopted or left alone. Source: the API's
+/// documentation of controller references.
+fn ownership(frame: &WriteContext<'_>) -> Option<String> {
+    if frame.version.kind != REPLICA_SET {
+        return None;
+    }
+    let (before, after) = (frame.before?, &frame.version.object);
+    let ours = |set| object::controller_uid(set).is_some_and(|uid| frame.names.deployment(uid).is_some());
+    let adopted = object::controller(before).is_none() && ours(after);
+    if ours(before) || adopted {
+        return None;
+    }
+    let decision = super::decide::replica_set(Some(before), frame.version, frame.world, frame.names)?;
+    let whose = if object::controller(before).is_some() { "belongs to another owner" } else { "has no owner" };
+    Some(format!("{decision}: it {whose}"))
+}
+
+/// A Deployment that has been paused since before the step gets no new ReplicaSet. Source: the
+/// API's documentation of `paused`.
+fn while_paused(frame: &WriteContext<'_>, paused_before: &BTreeSet<String>) -> Option<String> {
+    let after = frame.replica_set()?;
+    let deployment = frame.world.deployment_of(after).filter(|it| frame.before.is_none() && is_paused(it))?;
+    let name = object::name(deployment);
+    paused_before.contains(name).then(|| format!("{} created while {name} is paused", frame.names.replica_set(after)))
+}
+
+/// Whether a request successfully changed an object; Events do not count.
+pub(super) fn is_write(request: &SubjectRequest) -> bool {
+    matches!(request.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+        && (200..300).contains(&request.status)
+        && request.resource != "events"
+}
+
+/// Whether a version is an operation that may break bounds: the driver's, or an autoscaler's,
+/// because a Deployment controller never changes the number of desired replicas. `was` is the
+/// object before.
+pub(super) fn is_operation(version: &ObjectVersion, was: Option<&Value>) -> bool {
+    let scales = || was.is_some_and(|was| object::replicas(was) != object::replicas(&version.object));
+    match version.kind.as_str() {
+        DEPLOYMENT => version.by == WriterRole::Driver || scales(),
+        REPLICA_SET => version.by == WriterRole::Driver,
+        _ => false,
+    }
+}
+
+impl<'a> WriteContext<'a> {
+    /// The ReplicaSet that was written, unless it was deleted.
+    fn replica_set(&self) -> Option<&'a Value> {
+        let alive = self.version.kind == REPLICA_SET && self.version.change != ChangeType::Deleted;
+        alive.then_some(&self.version.object)
+    }
+}

@@ -1,0 +1,84 @@
+//! Timelines: what a subject decided, step by step, without anything that differs from run to run.
+//!
+//! **Architecture Invariant:** it knows recordings only. It does not know what was expected, and
+//! has no I/O and no clock.
+//!
+//! A [`Recording`](lockstep_recording::Recording) holds every version of every object. For each
+//! step of the case, a [`Timeline`] keeps the *decisions* about ReplicaSets and Deployments in
+//! their order, the *checkpoint* once the namespace had settled, and the *breaches* of the built-in
+//! invariants. Two timelines are equal if two controllers did the same.
+//!
+//! * `replay` replays a recording once, frame by frame, for all readers; `recorded_objects` is the
+//!   state at a frame; `object` reads the few fields that matter.
+//! * `names` gives ReplicaSets stable names; `shape`, `decide`, `checkpoint` and `events` are the
+//!   normalisations, each a small function; `bounds` and `invariants` are the judge's own rollout
+//!   arithmetic.
+//! * `pods` records what happened to pods in cases that judge the ReplicaSet controller;
+//!   `expectations` compares a case's expectation of its named pods with the pods.
+//! * `order` puts decisions into the order that upstream repeats, and joins them where it does not;
+//!   `recorded_order` keeps the recording's order.
+//! * `attribution` finds decisions that cannot be the subject's.
+//! * `golden` holds what upstream did: one timeline, or several.
+//! * `digest` identifies a version of a case.
+//! * [`fold`] collapses runs of similar sub-steps for display.
+//! * `live` checks the invariants for one write on a live cluster.
+//! * `line` is what is compared and printed; `text` writes a timeline, `parse` reads it, `build`
+//!   builds it from frames.
+//!
+//! * [`versions`] translates a timeline to the wording of other versions of upstream.
+
+mod attribution;
+mod bounds;
+mod build;
+mod checkpoint;
+mod comparable;
+mod decide;
+mod digest;
+mod events;
+mod expectations;
+pub mod fold;
+mod golden;
+mod invariants;
+mod legend;
+mod line;
+mod live;
+mod metrics;
+mod model;
+mod names;
+pub mod object;
+mod order;
+mod parse;
+mod pods;
+mod recorded_objects;
+mod recorded_order;
+mod replay;
+mod shape;
+mod silence;
+mod text;
+mod times;
+mod token;
+pub mod versions;
+
+pub use attribution::{Attribution, subject_wrote};
+pub use bounds::Bounds;
+pub use build::TimelineBuilder;
+pub use checkpoint::is_complete;
+pub use digest::digest as digest_of_case;
+pub use expectations::ExpectationCheck;
+pub use golden::GoldenOutcomes;
+pub use legend::{annotation_key, legend};
+pub use line::TimelineLine;
+pub use live::{LiveWrite, broken_bounds};
+pub use metrics::{FailedRequest, RunMetrics};
+pub(crate) use model::EventLine;
+pub use model::{
+    Decision, DecisionAction, Invariant, InvariantBreach, KeyValue, Provenance, State, StepId, Timeline,
+    TimelineEvents, TimelineStep,
+};
+pub use names::NormalizedNames;
+pub use parse::TimelineError;
+pub use recorded_order::RecordedOrder;
+pub use replay::{Frame, FrameReader, replay};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! The order of decisions that upstream repeats: it is defined for each Deployment, never across
+//! Deployments; changes of a Deployment itself are a stream beside those of its ReplicaSets; what
+//! the garbage collector does has no order, and neither have several adoptions or releases in a
+//! row.
+
+use super::model::{Decision, DecisionAction, KeyValue, TimelineStep};
+
+/// A decision with its sort key.
+#[derive(Debug, Clone)]
+pub(super) struct OrderedDecision {
+    /// The Deployment; `None` for an object that never had one.
+    pub(super) deployment: Option<String>,
+    /// Whether the Deployment itself was changed.
+    pub(super) is_of_deployment: bool,
+    /// The ReplicaSet's number, if the garbage collector made the decision because the Deployment
+    /// is being deleted or gone.
+    pub(super) collected_number: Option<u32>,
+    /// The burst of the decision, counted within its step: changes without settling in between.
+    pub(super) burst: Option<u32>,
+    /// The decision.
+    pub(super) decision: Decision,
+}
+
+impl OrderedDecision {
+    /// A decision that concerns no Deployment.
+    pub(super) const fn without_deployment(decision: Decision) -> Self {
+        Self { deployment: None, is_of_deployment: false, collected_number: None, burst: None, decision }
+    }
+}
+
+/// Puts decisions into canonical order; those of a burst are replaced by their net effect, because
+/// only that is repeatable.
+pub(super) fn canonical_order(mut made: Vec<OrderedDecision>) -> Vec<Decision> {
+    made.sort_by(|a, b| {
+        let key = |made: &OrderedDecision| (made.deployment.clone(), made.is_of_deployment, made.collected_number);
+        key(a).cmp(&key(b))
+    });
+    let mut decisions: Vec<Decision> = Vec::new();
+    for chunk in made.chunk_by(|a, b| a.burst == b.burst) {
+        let made: Vec<Decision> = chunk.iter().map(|made| made.decision.clone()).collect();
+        decisions.extend(if chunk[0].burst.is_some() { net_effect(made) } else { made });
+    }
+    // Upstream claims in the order of a map, which varies (seen in
+    // adoption/orphaned-in-mid-rollout).
+    for claims in decisions.chunk_by_mut(|a, b| is_claim(a.action) && a.action == b.action) {
+        claims.sort_by_key(|decision| number_key(&decision.object));
+    }
+    decisions
+}
+
+fn is_claim(action: DecisionAction) -> bool {
+    matches!(action, DecisionAction::Adopted | DecisionAction::Released)
+}
+
+/// The net effect of all decisions, one for each object. Objects are sorted by number, because
+/// their order in time is not repeatable.
+pub(super) fn net_effect(decisions: Vec<Decision>) -> Vec<Decision> {
+    let mut merged: Vec<Decision> = Vec::new();
+    for decision in decisions {
+        match merged.iter_mut().find(|earlier| earlier.object == decision.object) {
+            Some(earlier) => *earlier = merge_decisions(earlier.clone(), decision),
+            None => merged.push(decision),
+        }
+    }
+    merged.retain(|decision| match decision.action {
+        DecisionAction::Resized { from, to } => from != to || !decision.details.is_empty(),
+        _ => true,
+    });
+    merged.sort_by_key(|decision| number_key(&decision.object));
+    merged
+}
+
+/// Joins successive resizes of one ReplicaSet in one direction: `rs1 0 -> 9`, `rs1 9 -> 11` is `rs1
+/// 0 -> 11`.
+#[must_use]
+pub(crate) fn join_resizes(decisions: &[Decision]) -> Vec<Decision> {
+    let mut all: Vec<Decision> = Vec::new();
+    for decision in decisions {
+        match all.last_mut() {
+            Some(last) if continues(last, decision) => *last = merge_decisions(last.clone(), decision.clone()),
+            _ => all.push(decision.clone()),
+        }
+    }
+    all
+}
+
+/// Joins the creation of a ReplicaSet without pods and its first resize to a creation with pods.
+pub(super) fn merge_initial_resizes(decisions: Vec<Decision>) -> Vec<Decision> {
+    let mut all: Vec<Decision> = Vec::new();
+    for decision in decisions {
+        match all.last_mut() {
+            Some(last)
+                if last.object == decision.object
+                    && last.action == DecisionAction::Created(0)
+                    && matches!(decision.action, DecisionAction::Resized { .. }) =>
+            {
+                *last = merge_decisions(last.clone(), decision);
+            }
+            _ => all.push(decision),
+        }
+    }
+    all
+}
+
+impl TimelineStep {
+    /// The step with successive resizes joined, and marked as joined.
+    #[must_use]
+    pub fn to_joined(&self) -> Self {
+        Self { joined: true, decisions: join_resizes(&self.decisions), ..self.clone() }
+    }
+
+    /// The step with one decision for each object, in the order of the objects, and marked as
+    /// joined. Resizes without a net effect are omitted.
+    #[must_use]
+    pub fn to_sum(&self) -> Self {
+        let mut decisions: Vec<Decision> = Vec::new();
+        for decision in &self.decisions {
+            match decisions.iter().position(|earlier| earlier.object == decision.object) {
+                Some(at) => decisions[at] = merge_decisions(decisions[at].clone(), decision.clone()),
+                None => decisions.push(decision.clone()),
+            }
+        }
+        decisions.retain(|decision| !matches!(decision.action, DecisionAction::Resized { from, to } if from == to));
+        decisions.sort_by_cached_key(|decision| number_key(&decision.object));
+        Self { joined: true, decisions, ..self.clone() }
+    }
+}
+
+/// Whether `next` continues where `last` ended, in the same direction.
+fn continues(last: &Decision, next: &Decision) -> bool {
+    match (last.action, next.action) {
+        (DecisionAction::Resized { from, to: middle }, DecisionAction::Resized { from: start, to }) => {
+            last.object == next.object && middle == start && (middle > from) == (to > middle)
+        }
+        _ => false,
+    }
+}
+
+/// Merges two decisions about one object.
+fn merge_decisions(first: Decision, second: Decision) -> Decision {
+    let action = match (first.action, second.action) {
+        (DecisionAction::Created(_), DecisionAction::Resized { to, .. }) => DecisionAction::Created(to),
+        (DecisionAction::Resized { from, .. }, DecisionAction::Resized { to, .. }) => {
+            DecisionAction::Resized { from, to }
+        }
+        (DecisionAction::Created(replicas), DecisionAction::Annotated | DecisionAction::Changed) => {
+            DecisionAction::Created(replicas)
+        }
+        (DecisionAction::Annotated | DecisionAction::Changed, later) if later != DecisionAction::Annotated => later,
+        (earlier, DecisionAction::Annotated | DecisionAction::Changed) => earlier,
+        (_, later) => later,
+    };
+    Decision { object: first.object, action, details: merge(first.details, second.details) }
+}
+
+/// Merges fields; if both have a key, the later value wins.
+fn merge(mut first: Vec<KeyValue>, second: Vec<KeyValue>) -> Vec<KeyValue> {
+    for field in second {
+        match first.iter_mut().find(|earlier| earlier.key == field.key) {
+            Some(earlier) => *earlier = field,
+            None => first.push(field),
+        }
+    }
+    first
+}
+
+/// Sorts `web/rs10` after `web/rs9`, and a Deployment after its ReplicaSets.
+fn number_key(object: &str) -> (String, u32) {
+    let (deployment, set) = object.rsplit_once('/').map_or((None, object), |(owner, set)| (Some(owner), set));
+    match set.strip_prefix("rs").and_then(|number| number.parse().ok()) {
+        Some(number) => (deployment.unwrap_or_default().to_owned(), number),
+        None if deployment.is_none() => (object.to_owned(), u32::MAX),
+        None => (deployment.unwrap_or_default().to_owned(), u32::MAX),
+    }
+}

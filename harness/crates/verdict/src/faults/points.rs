@@ -1,0 +1,254 @@
+//! The points of a case at which a fault can happen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use lockstep_case::Case;
+use lockstep_case::model::{ProcessAction, Step};
+use lockstep_recording::controllers::Controller;
+use lockstep_recording::{Recording, RecordingEntry, SubjectRequest};
+
+/// How far a lagging watch is behind, as a case writes it: longer than any reaction, shorter than
+/// any budget.
+const LAG: &str = "300ms";
+/// The writes of a controller that are counted. On a real cluster the number of status writes
+/// varies from run to run, so some of those points are never reached.
+pub const fn written_by(controller: Controller) -> &'static [&'static str] {
+    match controller {
+        Controller::Deployment => &["replicasets", "deployments", "deployments/status"],
+        Controller::ReplicaSet => &["pods", "replicasets/status"],
+        Controller::ConfigRestart => &["deployments", "statefulsets", "daemonsets"],
+    }
+}
+
+/// The resources that a controller watches.
+pub const fn watched_by(controller: Controller) -> &'static [&'static str] {
+    match controller {
+        Controller::Deployment => &["deployments", "replicasets", "pods"],
+        Controller::ReplicaSet => &["replicasets", "pods"],
+        Controller::ConfigRestart => &["deployments", "statefulsets", "daemonsets", "configmaps", "secrets"],
+    }
+}
+
+/// A kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// The subject is killed before the server receives the write.
+    CrashBefore,
+    /// The subject is killed after the server has acted and before it gets the answer.
+    CrashAfter,
+    /// The write is refused with this HTTP status.
+    Refuse(u16),
+    /// The server acts, and its answer is lost.
+    Lost,
+    /// A kind's watch lags.
+    Lag,
+}
+
+impl FaultKind {
+    /// All kinds, in the order of reports.
+    pub const ALL: [Self; 9] = [
+        Self::CrashBefore,
+        Self::CrashAfter,
+        Self::Refuse(409),
+        Self::Refuse(422),
+        Self::Refuse(429),
+        Self::Refuse(500),
+        Self::Refuse(503),
+        Self::Lost,
+        Self::Lag,
+    ];
+
+    /// The kinds that a word selects: `crash`, `crash-before`, `refuse`, `refuse-409`, `lost`,
+    /// `lag`.
+    pub fn matching(word: &str) -> Vec<Self> {
+        let named = |kind: &Self| {
+            let name = kind.to_string();
+            name == word || name.split_once('-').is_some_and(|(family, _)| family == word)
+        };
+        Self::ALL.into_iter().filter(named).collect()
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CrashBefore => f.pad("crash-before"),
+            Self::CrashAfter => f.pad("crash-after"),
+            Self::Refuse(code) => f.pad(&format!("refuse-{code}")),
+            Self::Lost => f.pad("lost"),
+            Self::Lag => f.pad("lag"),
+        }
+    }
+}
+
+impl FromStr for FaultKind {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|kind| kind.to_string() == text).ok_or(())
+    }
+}
+
+/// A fault at one place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Point {
+    /// What fails.
+    pub kind: FaultKind,
+    /// Where it fails.
+    pub location: PointLocation,
+}
+
+/// The place of a fault.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PointLocation {
+    /// At the nth write of a resource after the step on this line.
+    Write {
+        /// The step's line in the case file.
+        line: usize,
+        /// `replicasets`, `deployments/status`, …
+        resource: String,
+        /// From 1.
+        nth: u32,
+    },
+    /// In a watch, throughout the case.
+    Watch(String),
+}
+
+impl Point {
+    /// The fault as a case writes it.
+    pub(super) fn fault(&self) -> String {
+        match &self.location {
+            PointLocation::Watch(resource) => format!("{{watch: {resource}, action: {{lag: {LAG}}}}}"),
+            PointLocation::Write { resource, nth, .. } => {
+                let (side, action) = match self.kind {
+                    FaultKind::CrashBefore => ("before", "crash".to_owned()),
+                    FaultKind::CrashAfter => ("after", "crash".to_owned()),
+                    FaultKind::Refuse(code) => ("before", format!("{{refuse: {code}}}")),
+                    FaultKind::Lost | FaultKind::Lag => ("after", "drop".to_owned()),
+                };
+                format!("{{write: {nth}, of: {resource}, side: {side}, action: {action}}}")
+            }
+        }
+    }
+
+    /// A descriptive file name: `crash-after-write-3-of-replicasets-line-6`.
+    pub fn file_name(&self) -> String {
+        match &self.location {
+            PointLocation::Watch(resource) => format!("{}-of-{resource}", self.kind),
+            PointLocation::Write { line, resource, nth } => {
+                format!("{}-write-{nth}-of-{}-line-{line}", self.kind, resource.replace('/', "-"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.location {
+            PointLocation::Watch(resource) => write!(f, "{} of {resource}", self.kind),
+            PointLocation::Write { line, resource, nth } => {
+                write!(f, "{} at write {nth} of {resource}, line {line}", self.kind)
+            }
+        }
+    }
+}
+
+/// How many writes each step led to, by line and resource, without Events.
+pub fn writes(recording: &Recording) -> BTreeMap<(usize, String), u32> {
+    let resources: BTreeSet<&str> = recording.header.under_test.iter().flat_map(written_by).copied().collect();
+    let mut writes: BTreeMap<(usize, String), u32> = BTreeMap::new();
+    let mut line = None;
+    for entry in &recording.entries {
+        match entry {
+            RecordingEntry::Step(mark) => line = Some(mark.line),
+            RecordingEntry::Request(request) => {
+                if let (Some(line), Some(resource)) = (line, counted_write(request, &resources)) {
+                    *writes.entry((line, resource)).or_default() += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    writes
+}
+
+/// The resource that a request wrote, if it succeeded and is counted.
+fn counted_write(request: &SubjectRequest, resources: &BTreeSet<&str>) -> Option<String> {
+    let SubjectRequest { verb, resource, subresource, status, .. } = request;
+    let write = matches!(verb.as_str(), "create" | "update" | "patch" | "delete");
+    let name = if subresource.is_empty() { resource.clone() } else { format!("{resource}/{subresource}") };
+    (write && (200..300).contains(status) && resources.contains(name.as_str())).then_some(name)
+}
+
+/// All points of a case, from a run without faults.
+pub fn points(case: &Case, recording: &Recording) -> Vec<Point> {
+    let free: Vec<usize> = interruptible_steps(case).map(|step| step.line).collect();
+    let writes = writes(recording).into_iter().filter(|((line, _), _)| free.contains(line));
+    let locations = writes.flat_map(|((line, resource), count)| {
+        (1..=count).map(move |nth| PointLocation::Write { line, resource: resource.clone(), nth })
+    });
+    let at_writes = locations.flat_map(|location| {
+        let kinds = FaultKind::ALL.into_iter().filter(|kind| *kind != FaultKind::Lag);
+        kinds.map(move |kind| Point { kind, location: location.clone() })
+    });
+    let watched: BTreeSet<&str> = recording.header.under_test.iter().flat_map(watched_by).copied().collect();
+    let watches = watched
+        .into_iter()
+        .map(|resource| Point { kind: FaultKind::Lag, location: PointLocation::Watch(resource.to_owned()) });
+    at_writes.chain(watches).collect()
+}
+
+/// The steps without a fault or change in their middle, during which the subject runs.
+pub fn interruptible_steps(case: &Case) -> impl Iterator<Item = &Step> {
+    let mut off = false;
+    case.given.iter().chain(&case.steps).filter(move |step| {
+        if let Some(life) = step.operation.process_action() {
+            off = life == ProcessAction::Stop;
+            return false;
+        }
+        !off && step.during.is_none() && step.fault.is_none()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_case::parse;
+    use lockstep_recording::testing::RecordingBuilder;
+
+    use super::*;
+
+    const CASE: &str = "description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - scale: 3\n  - subject: stop\n  - scale: 4\n  - subject: start\n";
+
+    #[test]
+    fn each_successful_write_is_a_point_for_each_kind_of_fault() {
+        let case = parse("a/b.yaml", "a/b", CASE).unwrap();
+        let builder = RecordingBuilder::new().at_line(5).request("update", "replicasets", 200).request(
+            "update",
+            "replicasets",
+            409,
+        );
+        let builder = builder.request("create", "events", 201).at_line(7).request("update", "replicasets", 200);
+        let recording = builder.end();
+        assert_eq!(writes(&recording)[&(5, "replicasets".to_owned())], 1);
+        let all = points(&case, &recording);
+        let at_writes = all.iter().filter(|point| matches!(point.location, PointLocation::Write { .. }));
+        assert_eq!(at_writes.count(), 8, "none while no subject runs");
+        assert_eq!(all.len(), 11);
+        assert_eq!(all[1].to_string(), "crash-after at write 1 of replicasets, line 5");
+        assert_eq!(all[1].file_name(), "crash-after-write-1-of-replicasets-line-5");
+    }
+
+    #[test]
+    fn words_select_fault_kinds() {
+        assert_eq!(FaultKind::matching("crash"), [FaultKind::CrashBefore, FaultKind::CrashAfter]);
+        assert_eq!(FaultKind::matching("refuse").len(), 5);
+        assert_eq!(
+            (FaultKind::matching("refuse-409"), FaultKind::matching("lost")),
+            (vec![FaultKind::Refuse(409)], vec![FaultKind::Lost])
+        );
+        assert!(FaultKind::matching("explode").is_empty());
+        assert!(FaultKind::ALL.iter().all(|kind| kind.to_string().parse() == Ok(*kind)));
+    }
+}

@@ -1,0 +1,136 @@
+//! The files of several outcomes: `NAME.timeline` is the most frequent, `NAME.or-2.timeline`,
+//! `NAME.or-3.timeline`, … are the others. Numbers must have no gap: reading stops at the first
+//! missing one.
+
+use std::path::{Path, PathBuf};
+
+use lockstep_timeline::{GoldenOutcomes, Timeline};
+
+use super::{GoldenError, GoldenProblem, read};
+
+/// The prefix of an outcome's number in a file name.
+const OR: &str = "or-";
+
+/// The file of the outcome with this number, from 1; `base` is that of the first.
+pub(crate) fn path(base: &Path, number: usize) -> PathBuf {
+    match number {
+        0 | 1 => base.to_owned(),
+        _ => base.with_extension(format!("{OR}{number}.timeline")),
+    }
+}
+
+/// Reads all outcomes; `base` is the file of the first.
+///
+/// # Errors
+/// One of them is not readable.
+pub(super) fn read_outcomes(base: &Path) -> Result<Option<GoldenOutcomes>, GoldenError> {
+    let Some(first) = read(base)? else { return Ok(None) };
+    let mut others = Vec::new();
+    while let Some(other) = read(&path(base, others.len() + 2))? {
+        others.push(other);
+    }
+    Ok(Some(GoldenOutcomes::new(first, others)))
+}
+
+/// Writes exactly these outcomes beside their case, and removes other outcomes.
+///
+/// # Errors
+/// A file cannot be written or removed.
+pub fn write(base: &Path, blessed: &GoldenOutcomes) -> Result<(), GoldenError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| GoldenError::File { path, source }
+    };
+    for (number, outcome) in (1..).zip(blessed.outcomes()) {
+        let path = path(base, number);
+        std::fs::write(&path, outcome.to_string()).map_err(failed(&path))?;
+    }
+    for number in blessed.count() + 1.. {
+        let path = path(base, number);
+        match std::fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => break,
+            Err(source) => return Err(GoldenError::File { path, source }),
+        }
+    }
+    Ok(())
+}
+
+/// Whether this is an outcome's file, by its name: the number, or `None` if it is malformed.
+pub(super) fn number(path: &Path) -> Option<Option<usize>> {
+    let stem = path.file_stem()?.to_str()?;
+    let (_, rest) = stem.rsplit_once('.')?;
+    let digits = rest.strip_prefix(OR)?;
+    let number = digits.parse().ok().filter(|number: &usize| *number > 1 && number.to_string() == digits);
+    Some(number)
+}
+
+/// The file of the outcome before this one; that of the first for a malformed number.
+pub(super) fn previous_path(path: &Path) -> PathBuf {
+    let base = base_path(path);
+    number(path).flatten().map_or_else(|| base.clone(), |number| self::path(&base, number - 1))
+}
+
+/// The file of the first outcome, given that of any.
+pub(super) fn base_path(path: &Path) -> PathBuf {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    match name.rsplit_once('.').filter(|_| number(path).is_some()) {
+        Some((base, _)) => path.with_file_name(format!("{base}.timeline")),
+        None => path.to_owned(),
+    }
+}
+
+/// Reports an outcome that is never read: its number is malformed, or the one before is missing.
+pub(super) fn find_gap(path: &Path) -> Option<GoldenProblem> {
+    let number = number(path)?;
+    let before = previous_path(path);
+    (number.is_none() || !before.is_file()).then(|| GoldenProblem::Gap(path.to_owned(), before))
+}
+
+/// The files of these outcomes, with their timelines.
+pub(super) fn files_of<'a>(
+    base: &'a Path,
+    blessed: &'a GoldenOutcomes,
+) -> impl Iterator<Item = (PathBuf, &'a Timeline)> {
+    (1..).zip(blessed.outcomes()).map(|(number, outcome)| (path(base, number), outcome))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = include_str!("../../../../cases/recreate/three.timeline");
+
+    fn timelines(images: &[&str]) -> Vec<Timeline> {
+        images.iter().map(|image| Timeline::parse(&ONE.replace("app:1", image)).unwrap()).collect()
+    }
+
+    #[test]
+    fn writing_outcomes_removes_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("a.on-v1.33.timeline");
+        assert_eq!(read_outcomes(&base).unwrap(), None);
+        let mut all = timelines(&["app:1", "app:2", "app:3"]);
+        let three = GoldenOutcomes::new(all.remove(0), all);
+        write(&base, &three).unwrap();
+        assert!(folder.path().join("a.on-v1.33.or-3.timeline").is_file());
+        assert_eq!(read_outcomes(&base).unwrap(), Some(three.clone()));
+        let one = GoldenOutcomes::from(three.outcome(2).clone());
+        write(&base, &one).unwrap();
+        assert_eq!(read_outcomes(&base).unwrap(), Some(one));
+        assert_eq!(folder.path().read_dir().unwrap().count(), 1);
+    }
+
+    #[test]
+    fn outcome_numbers_begin_at_two() {
+        let of = |name: &str| number(Path::new(name));
+        assert_eq!((of("a.timeline"), of("a.on-v1.33.timeline"), of("or-2.timeline")), (None, None, None));
+        assert_eq!((of("a.or-2.timeline"), of("a.on-v1.33.or-12.timeline")), (Some(Some(2)), Some(Some(12))));
+        assert_eq!(
+            (of("a.or-1.timeline"), of("a.or-02.timeline"), of("a.or-x.timeline")),
+            (Some(None), Some(None), Some(None))
+        );
+        assert_eq!(previous_path(Path::new("x/a.or-3.timeline")), Path::new("x/a.or-2.timeline"));
+        assert_eq!(previous_path(Path::new("x/a.on-v1.33.or-2.timeline")), Path::new("x/a.on-v1.33.timeline"));
+    }
+}

@@ -1,0 +1,364 @@
+//! Judges a recording: its trouble, the invariants, and how it compares with what was expected.
+//!
+//! If upstream itself has several outcomes, a subject is conformant if one of them matches
+//! completely; parts of two do not count. Otherwise it is compared with the *nearest* outcome,
+//! which is the one that differs last. Only a case with `expectation: outcomes` has more than one:
+//! any other is compared with the first, whatever files are beside it.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use lockstep_case::Case;
+use lockstep_case::rules::Expectation;
+use lockstep_recording::{Blame, Recording, SubjectKind, Trouble};
+use lockstep_support::outcome::Verdict;
+use lockstep_timeline::versions::{as_reported_by, is_overlay, wording_of};
+use lockstep_timeline::{GoldenOutcomes, RunMetrics, StepId, Timeline, subject_wrote};
+
+use super::analysis::RecordingAnalysis;
+use super::compare::{BothIdle, Difference, TimelineComparison, TimelineLocation, compare, compare_live};
+use super::evidence::{LocatedTrouble, RunEvidence};
+use super::judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
+use super::overrun::with_overrun;
+
+/// Judges a recording of a case by its golden outcomes and its rules, or by the invariants alone if
+/// there are neither.
+#[must_use]
+pub fn judge(case: &Arc<Case>, recording: &Recording, golden: Option<&GoldenOutcomes>) -> Judgement {
+    let judgement = judge_as_recorded(case, recording, golden);
+    if judgement.verdict == Verdict::NonConformant
+        && let Some(recording) = with_overrun(case, recording)
+    {
+        return judge_as_recorded(case, &recording, golden);
+    }
+    judgement
+}
+
+fn judge_as_recorded(case: &Arc<Case>, recording: &Recording, golden: Option<&GoldenOutcomes>) -> Judgement {
+    let account = RecordingAnalysis::of(case, recording);
+    let Some(golden) = golden else { return judge_against_golden(case, &account, None) };
+    if golden.count() == 1 || case.expectation != Expectation::Outcomes {
+        return judge_against_golden(case, &account, Some(golden.first()));
+    }
+    let judged_by = (1..).zip(golden.outcomes()).map(|(number, outcome)| {
+        let judgement = judge_against_golden(case, &account, Some(outcome));
+        Judgement { nearest: Some(NearestOutcome { number, total: golden.count() }), ..judgement }
+    });
+    // There is always a first outcome.
+    judged_by.min_by_key(distance).unwrap_or_else(|| judge_against_golden(case, &account, Some(golden.first())))
+}
+
+/// The distance between a recording and an outcome: none if it matches; otherwise the later they
+/// differ, the nearer. An outcome of another version of the case comes first, because then nothing
+/// else can be said.
+fn distance(judgement: &Judgement) -> (u8, Reverse<(TimelineLocation, usize)>) {
+    let class = match (&judgement.basis, judgement.verdict) {
+        (ComparisonBasis::Changed(_), _) => 0,
+        (_, Verdict::Conformant) => 1,
+        _ => 2,
+    };
+    let parting = judgement.findings.iter().find_map(|finding| match &finding.kind {
+        FindingKind::Divergence(difference) => Some((difference.place, difference.at)),
+        _ => None,
+    });
+    (class, Reverse(parting.unwrap_or((TimelineLocation::Events, usize::MAX))))
+}
+
+/// Judges by one golden timeline.
+fn judge_against_golden(case: &Arc<Case>, account: &RecordingAnalysis<'_>, golden: Option<&Timeline>) -> Judgement {
+    let by_rules = case.expectation == Expectation::Rules;
+    // A golden timeline comes from completed runs; in a case without upstream, the rules imply that
+    // the steps are possible.
+    let possible = |step| golden.map_or(by_rules, |golden| golden.step(step).is_some());
+    let settles = |step| golden.is_some_and(|golden| golden.step(step).is_some_and(|step| !step.checkpoint.is_empty()));
+    let evidence = RunEvidence::of(account.recording, &account.unattributed, possible, settles);
+    let mut findings = troubles(&evidence);
+    let mut blessing = match golden {
+        Some(golden) => ComparisonBasis::Golden(golden.provenance.clone()),
+        None if by_rules => ComparisonBasis::Rules,
+        None => ComparisonBasis::Unblessed,
+    };
+    let mut comparison = None;
+    match golden.map(|golden| compare(golden, &account.timeline)) {
+        None => {}
+        Some(Err(BothIdle)) => findings.push(idle()),
+        Some(Ok(found)) => {
+            if found.label_mismatch.is_some()
+                || golden.is_some_and(|golden| is_of_another_case(golden, &account.timeline))
+            {
+                blessing = ComparisonBasis::Changed(found.label_mismatch);
+            } else {
+                findings.extend(divergences(&found, &evidence));
+                comparison = Some(found);
+            }
+        }
+    }
+    let exceptions = if matches!(blessing, ComparisonBasis::Changed(_)) { None } else { golden };
+    findings.extend(breaches(&account.timeline, exceptions, &evidence));
+    if !golden.is_some_and(is_overlay) {
+        findings.extend(unexpected(account, &evidence));
+        findings.extend(rules(account, &evidence));
+    }
+    finish(case, account, PendingJudgement { blessing, findings, comparison })
+}
+
+/// Judges a recording by another run of the same case: strictly, except that resizes may be split
+/// differently. Steps after a failure of the other run's test environment are not compared.
+#[must_use]
+pub fn judge_live(case: &Arc<Case>, recording: &Recording, other: &Recording) -> Judgement {
+    let judge = |recording, other| {
+        judge_against_run(case, RecordingAnalysis::of(case, recording), RecordingAnalysis::of(case, other))
+    };
+    let judgement = judge(recording, other);
+    if judgement.verdict == Verdict::NonConformant {
+        let overruns = [with_overrun(case, recording), with_overrun(case, other)];
+        if let [Some(_), _] | [_, Some(_)] = overruns {
+            let [first, second] = &overruns;
+            return judge(first.as_ref().unwrap_or(recording), second.as_ref().unwrap_or(other));
+        }
+    }
+    judgement
+}
+
+/// Judges the recording of a live cluster by a run of another controller (`replayed`) with the case
+/// that was inferred from it. Returns that controller's own judgement, and the cluster's. In the
+/// `concurrent` steps the decisions on the way are left to chance: if both runs have the same
+/// result in such a step, each has one decision for each object. The `unsettled` steps end before
+/// the cluster's controllers had settled, so their states are not compared.
+#[must_use]
+pub fn judge_replay(
+    case: &Arc<Case>,
+    recording: &Recording,
+    replayed: &Recording,
+    concurrent: &BTreeMap<StepId, usize>,
+    unsettled: &BTreeSet<StepId>,
+) -> [Judgement; 2] {
+    let (mut account, mut expected) = (RecordingAnalysis::of(case, recording), RecordingAnalysis::of(case, replayed));
+    for one in [&mut account, &mut expected] {
+        let steps = one.timeline.steps.iter_mut().filter(|step| unsettled.contains(&step.id));
+        steps.for_each(|step| step.checkpoint.clear());
+    }
+    for id in concurrent.keys() {
+        let steps = [&mut account, &mut expected].map(|one| one.timeline.steps.iter_mut().find(|step| step.id == *id));
+        let [Some(one), Some(two)] = steps else { continue };
+        // Injections are not the controller's doing.
+        two.injections.clear();
+        if one.decisions != two.decisions && one.checkpoint == two.checkpoint {
+            (*one, *two) = (one.to_sum(), two.to_sum());
+        }
+    }
+    let first = judge_against_golden(case, &expected, None);
+    [first, judge_against_run(case, account, expected)]
+}
+
+fn judge_against_run<'a>(
+    case: &Arc<Case>,
+    mut account: RecordingAnalysis<'a>,
+    mut expected: RecordingAnalysis<'a>,
+) -> Judgement {
+    use_older_wording(case, &mut account, &mut expected);
+    let (recording, other) = (account.recording, expected.recording);
+    let others = RunEvidence::of(other, &expected.unattributed, |_| false, |_| false);
+    let evidence = RunEvidence::of(
+        recording,
+        &account.unattributed,
+        |step| others.got_through(step),
+        |step| others.got_through(step),
+    );
+    let mut findings = troubles(&evidence);
+    let mut comparison = None;
+    // What such a case leaves to chance may differ; its rules say what must not.
+    let by_rules = case.expectation == Expectation::Rules;
+    match (!by_rules).then(|| compare_live(&expected.timeline, &account.timeline)) {
+        None => {}
+        Some(Err(BothIdle)) => findings.push(idle()),
+        Some(Ok(found)) => {
+            let covered = |difference: &Difference| match difference.place {
+                TimelineLocation::Step(step) => {
+                    others.covers(step) && !after_end(&others, step, difference.expected.is_none())
+                }
+                TimelineLocation::Events => others.environment_trouble().is_none() && others.completed,
+            };
+            let mut found = found;
+            found.differences.retain(covered);
+            findings.extend(divergences(&found, &evidence));
+            comparison = Some(found);
+        }
+    }
+    if let Some(environment) = others.environment_trouble() {
+        findings.push(finding(environment, FindingKind::OtherRun(environment.trouble.why.clone())));
+    }
+    findings.extend(breaches(&account.timeline, Some(&expected.timeline), &evidence));
+    findings.extend(unexpected(&account, &evidence));
+    findings.extend(rules(&account, &evidence));
+    finish(
+        case,
+        &account,
+        PendingJudgement { blessing: ComparisonBasis::Live(other.header.subject.clone()), findings, comparison },
+    )
+}
+
+/// Removes differences in wording: what versions of upstream report differently in every case.
+fn use_older_wording<'a>(case: &Case, one: &mut RecordingAnalysis<'a>, two: &mut RecordingAnalysis<'a>) {
+    let minor = |account: &RecordingAnalysis<'_>| wording_of(&account.recording.header.subject);
+    let (first, second) = (minor(one), minor(two));
+    let newer = match first.cmp(&second) {
+        Ordering::Less => two,
+        Ordering::Equal => return,
+        Ordering::Greater => one,
+    };
+    newer.timeline = as_reported_by(newer.timeline.clone(), first.min(second), &case.controllers);
+}
+
+/// The findings, before the verdict.
+struct PendingJudgement {
+    blessing: ComparisonBasis,
+    findings: Vec<VerdictFinding>,
+    comparison: Option<TimelineComparison>,
+}
+
+/// Sorts the findings and decides the verdict.
+fn finish(case: &Arc<Case>, account: &RecordingAnalysis<'_>, weighed: PendingJudgement) -> Judgement {
+    let PendingJudgement { blessing, mut findings, comparison } = weighed;
+    let recording = account.recording;
+    // A recording of a live cluster has no requests.
+    let counts_requests = recording.header.kind != SubjectKind::Cluster;
+    if findings.is_empty() && counts_requests && !subject_wrote(recording) {
+        findings.push(did_nothing());
+    }
+    findings.sort_by_key(|finding| finding.place);
+    let against = |blame| findings.iter().any(|finding| finding.kind.blame() == blame);
+    let verdict = if against(Blame::Subject) {
+        Verdict::NonConformant
+    } else if against(Blame::Environment) {
+        Verdict::Inconclusive
+    } else {
+        Verdict::Conformant
+    };
+    let header = &recording.header;
+    Judgement {
+        case: header.case.clone(),
+        path: header.path.clone(),
+        definition: Arc::clone(case),
+        subject: header.subject.clone(),
+        cluster: header.cluster.clone(),
+        under_test: header.under_test.clone(),
+        cluster_controllers: header.cluster_controllers.as_deref().cloned(),
+        real_pods: header.real_pods,
+        unevaluated: header.unevaluated.clone(),
+        verdict,
+        basis: blessing,
+        nearest: None,
+        findings,
+        comparison,
+        timeline: account.timeline.clone(),
+        orders: account.orders.clone(),
+        metrics: RunMetrics::from_recording(recording),
+        diagnosis: recording.end.as_ref().and_then(|end| end.diagnosis.clone()),
+    }
+    .sanitize()
+}
+
+/// The trouble that counts: the test environment's first one, and the subject's before it.
+fn troubles(evidence: &RunEvidence) -> Vec<VerdictFinding> {
+    let environment = evidence.environment_trouble().into_iter();
+    let subject = evidence.troubles.iter().filter(|at| at.trouble.blame == Blame::Subject && evidence.covers(at.step));
+    let what = |at: &LocatedTrouble| match at.unsettled {
+        true => FindingKind::Unsettled(at.trouble.clone()),
+        false => FindingKind::Trouble(at.trouble.clone()),
+    };
+    environment.chain(subject).map(|at| finding(at, what(at))).collect()
+}
+
+/// The first difference of the steps, and that of the Events, as far as they are evidence. Later
+/// steps follow from the first difference.
+fn divergences(comparison: &TimelineComparison, evidence: &RunEvidence) -> Vec<VerdictFinding> {
+    let counts = |difference: &&Difference| match difference.place {
+        TimelineLocation::Step(step) => {
+            evidence.covers(step) && !after_end(evidence, step, difference.actual.is_none())
+        }
+        TimelineLocation::Events => evidence.environment_trouble().is_none() && evidence.completed,
+    };
+    let first = comparison.differences.iter().find(counts);
+    first
+        .map(|difference| VerdictFinding {
+            place: difference.place,
+            label: difference.label.clone(),
+            line: match difference.place {
+                TimelineLocation::Step(step) => evidence.line(step).or_else(|| line_of_step(evidence, step)),
+                TimelineLocation::Events => None,
+            },
+            kind: FindingKind::Divergence(difference.clone()),
+        })
+        .into_iter()
+        .collect()
+}
+
+/// Whether the case was edited since; unknown for a timeline without a digest.
+fn is_of_another_case(blessed: &Timeline, actual: &Timeline) -> bool {
+    matches!((&blessed.case, &actual.case), (Some(then), Some(now)) if then != now)
+}
+
+/// Whether a step is missing only because the run had ended before.
+fn after_end(evidence: &RunEvidence, step: StepId, missing: bool) -> bool {
+    missing && !evidence.completed && evidence.last_step().is_none_or(|last| step > last)
+}
+
+/// The line of another sub-step of the same step, for a sub-step that was never performed.
+fn line_of_step(evidence: &RunEvidence, step: StepId) -> Option<usize> {
+    (0..=step.part).rev().find_map(|part| evidence.line(StepId { part, ..step }))
+}
+
+/// The broken invariants that upstream's recording does not break at the same step.
+fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &RunEvidence) -> Vec<VerdictFinding> {
+    let mut findings = Vec::new();
+    for step in timeline.steps.iter().filter(|step| evidence.covers(step.id)) {
+        let excepted = blessed.and_then(|blessed| blessed.step(step.id)).map(|step| step.breaches.as_slice());
+        let unexpected = step.breaches.iter().filter(|breach| !excepted.unwrap_or_default().contains(breach));
+        findings.extend(unexpected.map(|breach| VerdictFinding {
+            place: TimelineLocation::Step(step.id),
+            label: evidence.label(step.id),
+            line: evidence.line(step.id),
+            kind: FindingKind::Breach(breach.clone()),
+        }));
+    }
+    findings
+}
+
+/// The steps that contradict the case's own expectation of its named pods, whatever is blessed.
+fn unexpected(account: &RecordingAnalysis<'_>, evidence: &RunEvidence) -> Vec<VerdictFinding> {
+    let found = account.wrong_pods.iter().filter(|(step, _)| evidence.covers(*step));
+    found.map(|(step, what)| at_step(*step, FindingKind::Unexpected(what.clone()), evidence)).collect()
+}
+
+/// The rules that do not hold, as far as there is evidence.
+fn rules(account: &RecordingAnalysis<'_>, evidence: &RunEvidence) -> Vec<VerdictFinding> {
+    let whole = evidence.completed && evidence.environment_trouble().is_none();
+    let broken = account.rules.broken_rules(whole).into_iter().filter(|(step, _)| evidence.covers(*step));
+    broken.map(|(step, broken)| at_step(step, FindingKind::Rule(broken), evidence)).collect()
+}
+
+fn at_step(step: StepId, kind: FindingKind, evidence: &RunEvidence) -> VerdictFinding {
+    VerdictFinding { place: TimelineLocation::Step(step), label: evidence.label(step), line: evidence.line(step), kind }
+}
+
+fn finding(at: &LocatedTrouble, kind: FindingKind) -> VerdictFinding {
+    let line = (at.line > 0).then_some(at.line);
+    VerdictFinding { place: TimelineLocation::Step(at.step), label: at.label.clone(), line, kind }
+}
+
+fn idle() -> VerdictFinding {
+    VerdictFinding { place: TimelineLocation::Events, label: String::new(), line: None, kind: FindingKind::BothIdle }
+}
+
+/// A subject that wrote nothing is never conformant, whatever happened to the objects.
+fn did_nothing() -> VerdictFinding {
+    let why = "the subject wrote nothing; another controller did the work".to_owned();
+    VerdictFinding {
+        place: TimelineLocation::Events,
+        label: String::new(),
+        line: None,
+        kind: FindingKind::Trouble(Trouble::new(Blame::Environment, why)),
+    }
+}

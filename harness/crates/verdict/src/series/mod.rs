@@ -1,0 +1,162 @@
+//! A timeline as numbers, step by step, with what the Deployments' strategies allow.
+//!
+//! A timeline says what was decided, and the state once the namespace had settled. To explain or to
+//! draw it, one also needs to know how many pods are allowed and how many must be available at each
+//! step: `bounds` derives that from the steps of the case; `frames` does the same for each frame of
+//! a recording. `reason` explains a decision if the numbers leave no doubt.
+//!
+//! Pure, and for people only: no verdict depends on it.
+
+mod bounds;
+mod frames;
+mod reason;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use bounds::RolloutBounds;
+pub(crate) use bounds::rollout_bounds;
+pub use frames::{RecordingTrace, Snapshot, StepTrace};
+use lockstep_case::Case;
+use lockstep_timeline::{State, StepId, Timeline, TimelineStep};
+pub use reason::reasons;
+
+/// A timeline in numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolloutSeries {
+    /// The steps in order; `given` is the first.
+    pub steps: Vec<StepTotals>,
+}
+
+/// The sizes once one step had settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepTotals {
+    /// Which step.
+    pub id: StepId,
+    /// What the step does.
+    pub label: String,
+    /// The line of the case file.
+    pub line: Option<usize>,
+    /// The ReplicaSets by the names that timelines give them.
+    pub replica_sets: BTreeMap<String, ReplicaSetSize>,
+    /// The Deployments.
+    pub deployments: BTreeMap<String, DeploymentSize>,
+    /// What each Deployment's strategy allows during this step; empty if the case cannot be read.
+    pub bounds: BTreeMap<String, RolloutBounds>,
+}
+
+/// The size of a settled ReplicaSet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReplicaSetSize {
+    /// How many pods it should have.
+    pub desired: i64,
+    /// How many of its pods are ready.
+    pub ready: i64,
+    /// How many of them are available.
+    pub available: i64,
+}
+
+/// The size of a settled Deployment, as the sum of its ReplicaSets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeploymentSize {
+    /// How many pods its ReplicaSets should have together.
+    pub desired: i64,
+    /// How many are ready.
+    pub ready: i64,
+    /// How many are available.
+    pub available: i64,
+}
+
+impl RolloutSeries {
+    /// The series of a timeline of this case.
+    #[must_use]
+    pub fn of(timeline: &Timeline, case: &Case) -> Self {
+        let bounds = rollout_bounds(case);
+        let stop = |step: &TimelineStep| step_totals(step.id, &step.label, &step.checkpoint, (case, &bounds));
+        Self { steps: timeline.steps.iter().map(stop).collect() }
+    }
+
+    /// A single step of this case with these settled states.
+    #[must_use]
+    pub fn of_states(id: StepId, states: &[Arc<State>], case: &Case) -> Self {
+        Self { steps: vec![step_totals(id, "", states, (case, &rollout_bounds(case)))] }
+    }
+
+    /// The step with this id.
+    #[must_use]
+    pub fn step(&self, id: StepId) -> Option<&StepTotals> {
+        self.steps.iter().find(|stop| stop.id == id)
+    }
+
+    /// The names of all ReplicaSets of the series in order, `rs2` before `rs10`.
+    #[must_use]
+    pub fn replica_sets(&self) -> Vec<&str> {
+        names(self.steps.iter().flat_map(|stop| stop.replica_sets.keys()))
+    }
+
+    /// The names of all Deployments of the series.
+    #[must_use]
+    pub fn deployments(&self) -> Vec<&str> {
+        names(self.steps.iter().flat_map(|stop| stop.deployments.keys()))
+    }
+}
+
+fn step_totals(
+    id: StepId,
+    label: &str,
+    states: &[Arc<State>],
+    (case, bounds): (&Case, &[BTreeMap<String, RolloutBounds>]),
+) -> StepTotals {
+    let sets: BTreeMap<String, ReplicaSetSize> =
+        states.iter().filter(|state| state.is_replica_set()).map(|state| (state.object.clone(), size(state))).collect();
+    let deployments = states.iter().filter(|state| !state.is_replica_set());
+    let totals = deployments.map(|state| (state.object.clone(), total(&state.object, &sets))).collect();
+    let index = usize::try_from(id.index).unwrap_or(usize::MAX);
+    let steps = if index == 0 { &case.given } else { &case.steps };
+    let line = steps.get(index.saturating_sub(1)).map(|step| step.line);
+    let bounds = bounds.get(index).cloned().unwrap_or_default();
+    StepTotals { id, label: label.to_owned(), line, replica_sets: sets, deployments: totals, bounds }
+}
+
+/// Removes duplicates, and sorts by stem and number.
+fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = all.map(String::as_str).collect();
+    names.sort_by_key(|name| {
+        let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (stem, number) = name.split_at(name.len() - digits);
+        (stem, number.parse::<u64>().unwrap_or(0))
+    });
+    names.dedup();
+    names
+}
+
+/// Whether a ReplicaSet belongs to a Deployment: `web/rs1` to `web`, `rs1` to the only one.
+/// ReplicaSets without an owner are `-/rs1`.
+#[must_use]
+pub fn belongs_to(set: &str, deployment: &str) -> bool {
+    set.split_once('/').is_none_or(|(owner, _)| owner == deployment)
+}
+
+fn size(state: &State) -> ReplicaSetSize {
+    let wanted = state.size.split('/').next().and_then(count).unwrap_or(0);
+    ReplicaSetSize { desired: wanted, ready: number(state, "ready"), available: number(state, "available") }
+}
+
+fn total(deployment: &str, sets: &BTreeMap<String, ReplicaSetSize>) -> DeploymentSize {
+    let own = sets.iter().filter(|(name, _)| belongs_to(name, deployment)).map(|(_, size)| size);
+    own.fold(DeploymentSize::default(), |sum, size| DeploymentSize {
+        desired: sum.desired + size.desired,
+        ready: sum.ready + size.ready,
+        available: sum.available + size.available,
+    })
+}
+
+/// Reads a number of a checkpoint's line; a missing number is 0.
+fn number(state: &State, key: &str) -> i64 {
+    state.fields.iter().find(|field| field.key == key).and_then(|field| count(&field.value)).unwrap_or(0)
+}
+
+/// Parses a number of pods. The API has 32 bits; the clamp prevents sums from overflowing.
+fn count(text: &str) -> Option<i64> {
+    text.parse::<i64>().ok().map(|count| count.clamp(i32::MIN.into(), i32::MAX.into()))
+}

@@ -1,0 +1,355 @@
+//! Tests verdicts on recordings: whose fault, and where; `sameness` tests whether two timelines are
+//! the same.
+
+mod overrun;
+mod sameness;
+
+use lockstep_recording::testing::{
+    RecordingBuilder, deployment, of_case, owned_set, ready, revision, scaled, with_patch,
+};
+use lockstep_recording::{Blame, Recording, Trouble};
+use lockstep_support::outcome::RunOutcome;
+use lockstep_timeline::{StepId, Timeline};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::agree::Disagreement;
+use super::compare::BothIdle;
+use super::{ComparisonBasis, TimelineLocation, Verdict, agree, compare};
+use crate::testing::{judge, judge_live};
+
+fn web() -> Value {
+    with_patch(&deployment("web", 10, "app:1"), &revision(1))
+}
+
+fn set(hash: &str, replicas: i32) -> Value {
+    with_patch(&owned_set(&web(), hash, &format!("app:{hash}"), replicas), &json!({"status": ready(replicas)}))
+}
+
+/// Two steps; in the second, rs1 has these sizes in turn.
+fn builder(sizes: &[i32]) -> RecordingBuilder {
+    let builder = RecordingBuilder::rolled_out(10)
+        .user_step(1, "scale 12")
+        .driver_write(&scaled(&web(), 12))
+        .subject_write(&scaled(&set("1", 10), 12))
+        .settled();
+    sizes
+        .iter()
+        .fold(builder.node_step(2, 1, "ready 1"), |builder, size| builder.subject_write(&scaled(&set("1", 12), *size)))
+}
+
+fn timeline(recording: &Recording) -> Timeline {
+    Timeline::from_recording(recording)
+}
+
+fn blessed() -> Timeline {
+    timeline(&builder(&[11]).settled().end())
+}
+
+#[rstest]
+#[case::the_same(builder(&[11]).settled().end(), "conformant", "")]
+#[case::another_size(builder(&[13]).settled().end(), "non-conformant", "step 2.1 divergence 6")]
+#[case::nothing(builder(&[]).settled().end(), "non-conformant", "step 2.1 divergence 6")]
+#[case::environment_broke_at_the_step_that_differs(builder(&[13]).trouble(Blame::Environment, "etcd").aborted(), "inconclusive", "step 2.1 trouble 6")]
+#[case::environment_broke_after_a_settled_difference(
+    builder(&[13]).settled().node_step(2, 2, "ready 1").trouble(Blame::Environment, "etcd").aborted(),
+    "non-conformant", "step 2.1 divergence 6, step 2.2 trouble 6")]
+#[case::environment_unsettled(builder(&[11]).unsettled(Blame::Environment, "probe").end(), "inconclusive", "step 2.1 unsettled 6")]
+#[case::subject_unsettled(builder(&[11]).unsettled(Blame::Subject, "writes on").end(), "non-conformant", "step 2.1 unsettled 6")]
+#[case::subject_left_no_pod(
+    builder(&[11]).settled().node_step(2, 2, "ready 1").trouble(Blame::Subject, "no pod").aborted(),
+    "non-conformant", "step 2.2 trouble 6, step 2.2 divergence 6")]
+#[case::impossible_although_upstream_performed_it(
+    builder(&[]).impossible("no pod").aborted(),
+    "non-conformant", "step 2.1 trouble 6, step 2.1 divergence 6")]
+#[case::impossible_without_proof(
+    builder(&[11]).settled().node_step(2, 2, "ready 1").impossible("no pod").aborted(),
+    "inconclusive", "step 2.2 trouble 6")]
+#[case::subject_after_the_environment(
+    builder(&[11]).trouble(Blame::Environment, "etcd").trouble(Blame::Subject, "no pod").aborted(),
+    "inconclusive", "step 2.1 trouble 6")]
+#[case::cut_off(builder(&[13]).settled().cut_off(), "inconclusive", "step 2.1 trouble 6")]
+#[case::ended_early_without_a_reason(builder(&[11]).settled().aborted(), "inconclusive", "step 2.1 trouble 6")]
+#[case::settling_not_recorded(builder(&[11]).end(), "inconclusive", "step 2.1 trouble 6")]
+#[case::an_invariant(
+    builder(&[11]).settled().request("update", "deployments", 200).end(),
+    "non-conformant", "step 2.1 invariant 6")]
+#[case::a_step_too_many(
+    builder(&[11]).settled().node_step(2, 2, "ready 1").settled().end(),
+    "non-conformant", "step 2.2 divergence 6")]
+fn verdict_names_party_and_step(#[case] recording: Recording, #[case] verdict: &str, #[case] findings: &str) {
+    let judgement = judge(&recording, Some(&blessed()));
+    let found: Vec<String> = judgement
+        .findings
+        .iter()
+        .map(|finding| {
+            let kind = match finding.kind {
+                super::FindingKind::Divergence(_) => "divergence",
+                super::FindingKind::Unsettled(..) => "unsettled",
+                super::FindingKind::Trouble(..) => "trouble",
+                super::FindingKind::Breach(_) => "invariant",
+                super::FindingKind::Unexpected(_) => "expect",
+                super::FindingKind::OtherRun(_) => "other",
+                super::FindingKind::Rule(_) => "rule",
+                super::FindingKind::BothIdle => "idle",
+            };
+            format!("{} {kind} {}", finding.place, finding.line.unwrap_or(0))
+        })
+        .collect();
+    assert_eq!((judgement.verdict.name(), found.join(", ").as_str()), (verdict, findings));
+}
+
+#[test]
+fn case_expectation_of_pods_is_judged() {
+    let pod = json!({"kind": "Pod", "metadata": {"name": "x", "uid": "x"}});
+    let builder = |sets: &[&[&str]]| {
+        let builder = RecordingBuilder::rolled_out(1).driver_create(&pod).pod_name("a", "x").settled();
+        builder.step_expecting(1, sets).driver_write(&scaled(&web(), 1)).settled().end()
+    };
+    for (sets, verdict) in [
+        (&[["a"].as_slice()][..], Verdict::Conformant),
+        (&[[].as_slice(), &["a"]], Verdict::Conformant),
+        (&[[].as_slice()], Verdict::NonConformant),
+    ] {
+        let recording = builder(sets);
+        // The blessed timeline is the same.
+        let judgement = judge(&recording, Some(&timeline(&recording)));
+        assert_eq!(judgement.verdict, verdict, "{:?}", judgement.findings);
+        assert!(judgement.findings.iter().all(|it| matches!(it.kind, super::FindingKind::Unexpected(_))));
+    }
+}
+
+#[test]
+fn unblessed_case_is_judged_by_invariants() {
+    let good = judge(&builder(&[11]).settled().end(), None);
+    assert_eq!((good.verdict, good.outcome()), (Verdict::Conformant, RunOutcome::Unblessed));
+    let bad = judge(&builder(&[20]).settled().end(), None);
+    assert_eq!((bad.verdict, bad.outcome()), (Verdict::NonConformant, RunOutcome::NonConformant));
+    let broken = judge(&builder(&[11]).trouble(Blame::Environment, "etcd").aborted(), None);
+    assert_eq!(broken.outcome(), RunOutcome::Inconclusive);
+}
+
+#[test]
+fn invariant_that_upstream_breaks_is_not_a_finding() {
+    let recording = builder(&[20]).settled().end();
+    let upstream = timeline(&recording);
+    assert_eq!(upstream.steps[2].breaches.len(), 1);
+    assert_eq!(judge(&recording, Some(&upstream)).verdict, Verdict::Conformant);
+}
+
+#[test]
+fn timeline_of_other_case_version_judges_nothing() {
+    let mut other = blessed();
+    other.steps[1].label = "scale 11".to_owned();
+    let judgement = judge(&builder(&[13]).settled().end(), Some(&other));
+    assert!(matches!(judgement.basis, ComparisonBasis::Changed(_)));
+    assert_eq!(judgement.outcome(), RunOutcome::Unblessed);
+}
+
+#[test]
+fn timeline_of_edited_case_judges_nothing() {
+    let mut edited = builder(&[13]).settled().end();
+    edited.header.source = edited.header.source.replace("scale: 12", "scale: 13");
+    let judgement = judge(&edited, Some(&blessed()));
+    assert_eq!((&judgement.basis, judgement.outcome()), (&ComparisonBasis::Changed(None), RunOutcome::Unblessed));
+
+    let old = Timeline { case: None, ..blessed() };
+    assert_eq!(judge(&edited, Some(&old)).outcome(), RunOutcome::NonConformant);
+
+    let mut described = builder(&[11]).settled().end();
+    described.header.source = described.header.source.replace("description: x", "# why\n\ndescription: y");
+    assert_eq!(judge(&described, Some(&blessed())).outcome(), RunOutcome::Conformant);
+    assert!(compare(&blessed(), &timeline(&edited)).is_ok_and(|found| found.label_mismatch.is_none()));
+    assert_eq!(agree(&[blessed(), old]), Ok(blessed()));
+}
+
+#[test]
+fn two_idle_runs_are_inconclusive() {
+    let idle = RecordingBuilder::new().given("deployment/web").driver_write(&web()).settled().end();
+    assert_eq!(compare(&timeline(&idle), &timeline(&idle)), Err(BothIdle));
+    assert_eq!(judge(&idle, Some(&timeline(&idle))).verdict, Verdict::Inconclusive);
+    assert_eq!(agree(&[timeline(&idle), timeline(&idle)]), Err(Disagreement::Idle));
+    assert_eq!(judge(&idle, Some(&blessed())).verdict, Verdict::NonConformant);
+}
+
+#[test]
+fn live_run_is_not_blamed_for_other_test_environment() {
+    let other = builder(&[11]).trouble(Blame::Environment, "etcd").aborted();
+    assert_eq!(judge_live(&builder(&[13]).settled().end(), &other).verdict, Verdict::Inconclusive);
+    let earlier = RecordingBuilder::rolled_out(10).user_step(1, "scale 12").settled().end();
+    assert_eq!(judge_live(&earlier, &other).verdict, Verdict::NonConformant);
+}
+
+/// A step that cannot be performed is the subject's fault only if the other run got through it.
+#[rstest]
+#[case::made(builder(&[11]).settled().node_step(2, 2, "ready 1").settled().end(), Verdict::NonConformant)]
+#[case::broke_there(
+    builder(&[11]).settled().node_step(2, 2, "ready 1").trouble(Blame::Environment, "etcd").aborted(),
+    Verdict::Inconclusive
+)]
+#[case::never_came_there(builder(&[11]).settled().end(), Verdict::Inconclusive)]
+#[case::broke_later(
+    builder(&[11]).settled().node_step(2, 2, "ready 1").settled().node_step(2, 3, "ready 1").trouble(Blame::Environment, "etcd").aborted(),
+    Verdict::NonConformant
+)]
+#[case::was_in_trouble_before(
+    builder(&[11]).unsettled(Blame::Subject, "writes on").node_step(2, 2, "ready 1").settled().end(),
+    Verdict::Inconclusive
+)]
+fn impossible_step_is_compared_with_other_run(#[case] other: Recording, #[case] verdict: Verdict) {
+    let stuck = builder(&[11]).settled().node_step(2, 2, "ready 1").impossible("no pod").aborted();
+    assert_eq!(judge_live(&stuck, &other).verdict, verdict);
+}
+
+/// A step that is missing after the end of an incomplete run says nothing; one that is missing
+/// before it does.
+#[test]
+fn missing_step_counts_before_the_end_of_the_run() {
+    let step = |builder: RecordingBuilder, index: u32, part: u32| builder.node_step(index, part, "ready 1");
+    let blessed = step(step(builder(&[11]).settled(), 2, 2).settled(), 3, 1).settled();
+    let blessed = timeline(&step(blessed, 3, 2).settled().end());
+    let ended = step(builder(&[11]).settled(), 3, 1).settled().trouble(Blame::Subject, "it ended").aborted();
+    let judgement = judge(&ended, Some(&blessed));
+    let missing = |finding: &&super::VerdictFinding| matches!(finding.kind, super::FindingKind::Divergence(_));
+    let places: Vec<_> =
+        judgement.findings.iter().filter(missing).map(|finding| (finding.place, finding.line)).collect();
+    // Its line is that of the step's first sub-step.
+    assert_eq!(places, [(TimelineLocation::Step(StepId { index: 2, part: 2 }), Some(6))]);
+    let ended = builder(&[11]).settled().trouble(Blame::Subject, "it ended").aborted();
+    assert!(!judge(&ended, Some(&blessed)).findings.iter().any(|finding| missing(&finding)));
+}
+
+/// A recording in which the Deployment controller never has to change the ReplicaSet again.
+fn untouched() -> RecordingBuilder {
+    RecordingBuilder::new().given("deployment/web").driver_write(&web()).driver_write(&set("1", 10)).settled()
+}
+
+fn first_trouble(recording: &Recording) -> String {
+    let judgement = judge(recording, Some(&timeline(recording)));
+    let finding = judgement.findings.first();
+    let why = finding.map(|finding| match &finding.kind {
+        super::FindingKind::Trouble(trouble) if trouble.blame == Blame::Environment => {
+            format!("{} {}", finding.place, trouble.why.split(':').next().unwrap())
+        }
+        other => format!("{other:?}"),
+    });
+    format!("{} {}", judgement.verdict.name(), why.unwrap_or_default()).trim_end().to_owned()
+}
+
+/// Without a golden timeline, the case itself may ask for what the server refuses.
+#[rstest]
+#[case::again_and_again(&[422, 422], None, RunOutcome::Inconclusive)]
+#[case::again_and_again_where_upstream_settles(&[422, 422], Some(blessed()), RunOutcome::NonConformant)]
+#[case::once(&[422], None, RunOutcome::NonConformant)]
+#[case::until_it_went_through(&[422, 422, 200], None, RunOutcome::NonConformant)]
+#[case::by_conflicts(&[409, 409], None, RunOutcome::NonConformant)]
+fn refused_subject_is_blamed_if_upstream_settles(
+    #[case] answers: &[u16],
+    #[case] golden: Option<Timeline>,
+    #[case] outcome: RunOutcome,
+) {
+    let builder = answers.iter().fold(builder(&[11]), |builder, status| {
+        builder.request("update", "replicasets", *status).with_message("metadata.annotations: Too long")
+    });
+    let judgement = judge(&builder.unsettled(Blame::Subject, "settled in the wrong state").aborted(), golden.as_ref());
+    assert_eq!(judgement.outcome(), outcome);
+    let why = format!("{:?}", judgement.findings);
+    let is_named = why.contains("the API server refuses to update replicasets x, 422: metadata.annotations: Too long");
+    assert_eq!(is_named, outcome == RunOutcome::Inconclusive, "{why}");
+}
+
+/// A server never refuses writes of the probe, so a subject that has not served the probe is at
+/// fault, whatever the case asks for.
+#[test]
+fn refused_subject_that_did_not_serve_the_probe_is_blamed() {
+    let trouble = Trouble { probe_unserved: true, ..Trouble::new(Blame::Subject, "stayed in the wrong state") };
+    let builder = builder(&[11]).request("create", "replicasets", 422).request("create", "replicasets", 422);
+    let judgement = judge(&builder.unsettled_by(trouble).aborted(), None);
+    assert_eq!(judgement.outcome(), RunOutcome::NonConformant);
+}
+
+const ELSES: &str = "inconclusive step 1 decisions were made here, but not by the subject";
+
+#[rstest]
+#[case::resized(untouched().user_step(1, "x").foreign_write(&scaled(&set("1", 10), 12)), ELSES)]
+#[case::created(untouched().user_step(1, "x").foreign_write(&set("2", 0)), ELSES)]
+#[case::annotated(untouched().user_step(1, "x").foreign_write(&with_patch(&set("1", 10), &revision(2))), ELSES)]
+#[case::released(
+    untouched().user_step(1, "x").foreign_write(&with_patch(&set("1", 10), &json!({"metadata": {"ownerReferences": null}}))), ELSES)]
+#[case::deleted(untouched().driver_write(&set("2", 0)).user_step(1, "x").foreign_delete(&set("2", 0)), ELSES)]
+#[case::beside_work_of_the_subjects_on_the_deployment(
+    untouched().user_step(1, "x").foreign_write(&set("2", 0)).subject_write(&with_patch(&web(), &revision(2))), ELSES)]
+#[case::the_subject_was_refused(untouched().user_step(1, "x").foreign_write(&set("2", 0)).request("create", "replicasets", 409), ELSES)]
+#[case::the_subject_only_looked(untouched().user_step(1, "x").foreign_write(&set("2", 0)).request("list", "replicasets", 200), ELSES)]
+#[case::the_subject_looked_and_was_killed(
+    untouched().subject_write(&set("2", 0)).user_step(1, "x").foreign_write(&scaled(&set("1", 10), 12)).request("list", "replicasets", 0), ELSES)]
+#[case::the_subject_was_killed_before_its_answer(
+    untouched().subject_write(&set("2", 0)).user_step(1, "x").foreign_write(&scaled(&set("1", 10), 12)).request("update", "replicasets", 0), "conformant")]
+#[case::the_subject_was_at_work_before(
+    untouched().subject_write(&set("2", 0)).user_step(1, "x").foreign_write(&scaled(&set("1", 10), 12)), ELSES)]
+#[case::the_subject_did_it(untouched().user_step(1, "x").foreign_write(&set("2", 0)).request("create", "replicasets", 201), "conformant")]
+#[case::the_garbage_collector_did_it(
+    untouched().subject_write(&with_patch(&web(), &revision(2))).user_step(1, "delete").delete(&web(), lockstep_recording::WriterRole::Driver)
+        .foreign_delete(&set("1", 10)), "conformant")]
+#[case::the_garbage_collector_ended_it(
+    untouched().subject_write(&set("2", 0)).driver_write(&with_patch(&set("2", 0), &json!({"metadata": {"deletionTimestamp": "2026-11-21T00:00:00Z"}})))
+        .user_step(1, "x").foreign_delete(&set("2", 0)), "conformant")]
+#[case::status_is_the_replica_set_controllers(
+    untouched().subject_write(&set("2", 0)).user_step(1, "x").foreign_write(&with_patch(&set("1", 10), &json!({"status": ready(3)}))), "conformant")]
+fn work_of_other_controllers_is_inconclusive(#[case] builder: RecordingBuilder, #[case] expected: &str) {
+    assert_eq!(first_trouble(&builder.settled().end()), expected);
+}
+
+#[test]
+fn nothing_is_evidence_after_work_of_another_controller() {
+    let recording = builder(&[]).foreign_write(&scaled(&set("1", 12), 13)).settled().end();
+    let judgement = judge(&recording, Some(&blessed()));
+    assert_eq!(judgement.verdict, Verdict::Inconclusive);
+    assert_eq!(judgement.findings.len(), 1);
+    assert_eq!((judgement.findings[0].line, judgement.findings[0].label.as_str()), (Some(6), "ready 1"));
+    assert_eq!(judge_live(&builder(&[11]).settled().end(), &recording).verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn subject_that_wrote_nothing_is_never_conformant() {
+    let silent = |builder: RecordingBuilder| builder.foreign_write(&with_patch(&web(), &revision(2))).settled().end();
+    let expected = "inconclusive events the subject wrote nothing; another controller did the work";
+    assert_eq!(first_trouble(&silent(untouched().user_step(1, "x"))), expected);
+    assert_eq!(first_trouble(&silent(untouched().user_step(1, "x").request("create", "events", 201))), expected);
+    assert_eq!(first_trouble(&silent(untouched().user_step(1, "x").request("update", "deployments", 409))), expected);
+    assert_eq!(
+        first_trouble(&silent(untouched().user_step(1, "x").request("update", "deployments", 200))),
+        "conformant"
+    );
+    assert_eq!(judge(&silent(untouched().user_step(1, "x")), None).outcome(), RunOutcome::Inconclusive);
+}
+
+#[test]
+fn rules_can_be_the_only_expectation() {
+    let rules = "expectation: rules\nrules: {always: [\"replicaSets[0].spec.replicas <= 12\"]}\n";
+    let judged = |builder: RecordingBuilder| judge(&of_case(rules, builder.end()), None);
+    assert_eq!(judged(builder(&[11]).settled()).outcome(), RunOutcome::Conformant);
+    let stuck = judge(&of_case(rules, builder(&[11]).impossible("there is no pod").aborted()), None);
+    assert_eq!(stuck.outcome(), RunOutcome::NonConformant);
+    let broke = judge(&of_case(rules, builder(&[11]).unsettled(Blame::Environment, "x").aborted()), None);
+    assert_eq!(broke.outcome(), RunOutcome::Inconclusive);
+}
+
+/// Only a completed run has an end to which `finally` applies.
+#[test]
+fn finally_is_not_evaluated_on_incomplete_run() {
+    let rules = "rules: {finally: [\"replicaSets[0].spec.replicas == 99\"]}\n";
+    let asked = |recording: Recording| {
+        let judgement = judge(&of_case(rules, recording), Some(&blessed()));
+        judgement.findings.iter().any(|finding| matches!(finding.kind, super::FindingKind::Rule(_)))
+    };
+    assert!(asked(builder(&[11]).settled().end()));
+    assert!(!asked(builder(&[11]).settled().trouble(Blame::Subject, "it ended").aborted()));
+}
+
+/// Before the first step there is no line to refer to.
+#[test]
+fn trouble_before_first_step_has_no_line() {
+    let judgement = judge(&RecordingBuilder::new().trouble(Blame::Environment, "etcd").aborted(), Some(&blessed()));
+    assert_eq!(judgement.findings.first().map(|finding| finding.line), Some(None));
+}

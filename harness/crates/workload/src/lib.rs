@@ -1,0 +1,28 @@
+//! Workloads that own ReplicaSets and are not Deployments, handled as Deployments.
+//!
+//! **Architecture Invariant:** it is pure: it knows neither clusters nor recordings, and translates
+//! JSON that others send.
+//!
+//! Cases, timelines, invariants and rules are about Deployments. A [`Workload`] is a table that
+//! says where another kind has the same things: the bounds of its strategy, the annotations of its
+//! controller, the label with the hash of its template. The harness's own client
+//! (`workload_client` of the runner) translates by this table: what the harness writes as a
+//! Deployment, the API server stores as the workload, and the workload and its ReplicaSets are read
+//! back as a Deployment's. No other part of the harness knows about the other kind. The subject has
+//! its own connection, and sees only the workload.
+//!
+//! * `table` is the file that describes a workload, and the built-in descriptions.
+//! * `view` translates a JSON object in either direction.
+//! * `claims` says what is waited for and judged.
+//! * `patch` applies a patch to a Deployment outside of a server.
+//!
+//! The description of a workload itself lists what it does not have, and what of its timelines
+//! cannot be compared (`lacks`, `paths`, `uncompared`). Nothing is excluded for any other reason.
+
+mod claims;
+pub mod patch;
+pub mod table;
+pub(crate) mod view;
+
+pub use claims::Claims;
+pub use table::{ComparisonExclusions, Workload};
