@@ -3,8 +3,10 @@
 //!
 //! They are compiled when the workload is read, and reused until the annotation changes. An
 //! annotation may have 256 KiB, and a short expression may need a large automaton, so the text, the
-//! automata and their nesting have limits. Names beyond the limits have no effect and are reported;
-//! the other names work. Expressions that Go's regexp refuses are refused here too.
+//! automata and their nesting have limits. So has the time for expressions that turn out too large:
+//! one namespace's annotations must not delay the start of the controller or the restarts of other
+//! namespaces. Names beyond the limits have no effect and are reported; the other names work.
+//! Expressions that Go's regexp refuses are refused here too.
 //!
 //! Most names have no operators. They are compared directly and need no automaton. Automata are
 //! stored without their caches, which would take more memory than the automata; config names are so
@@ -31,6 +33,13 @@ pub(super) const MAX_LIST_BYTES: usize = 16 << 10;
 const MAX_AUTOMATA_BYTES: usize = 32 << 10;
 /// The bytes that an automaton takes besides its states.
 const OVERHEAD: usize = 1 << 10;
+/// How many expressions are compiled in vain, because they are too large. Each takes as long as one
+/// that uses up the limit. Further expressions are left out.
+const MAX_TOO_LARGE: usize = 8;
+/// The most bytes of expressions with Unicode classes. Three bytes, such as `\pL`, make a class of
+/// hundreds of ranges, which may then be dropped again and so never reach the limit of automata;
+/// and names of configs are ASCII anyway.
+const MAX_UNICODE_BYTES: usize = 256;
 /// How deep an expression may be nested.
 const MAX_NESTING: u32 = 100;
 /// Go refuses expressions that repeat a part more often.
@@ -46,6 +55,10 @@ pub struct NamePatterns {
     automata: Vec<PikeVM>,
     /// The size of the automata.
     bytes: usize,
+    /// The size of the expressions with Unicode classes.
+    unicode_bytes: usize,
+    /// How many expressions were compiled in vain.
+    too_large_count: usize,
     /// How many names exceed the limits.
     pub(super) excess_count: usize,
 }
@@ -83,10 +96,54 @@ impl NamePatterns {
 
     fn add(&mut self, pattern: &str) -> Result<(), PatternError> {
         let room = MAX_AUTOMATA_BYTES.saturating_sub(self.bytes + OVERHEAD);
-        let automaton = compile(pattern, room)?;
-        self.bytes += automaton.get_nfa().memory_usage() + OVERHEAD;
-        self.automata.push(automaton);
-        Ok(())
+        if room == 0 || self.too_large_count >= MAX_TOO_LARGE {
+            return Err(PatternError::TooLarge);
+        }
+        match self.compile(pattern, room) {
+            Ok(automaton) => {
+                self.bytes += automaton.get_nfa().memory_usage() + OVERHEAD;
+                self.automata.push(automaton);
+                Ok(())
+            }
+            Err(error) => {
+                self.too_large_count += usize::from(error == PatternError::TooLarge);
+                Err(error)
+            }
+        }
+    }
+
+    fn compile(&mut self, pattern: &str, room: usize) -> Result<PikeVM, PatternError> {
+        // Reloader builds the expression in this way, so the alternatives of `a|b` are anchored at
+        // one end only.
+        let pattern = format!("^{pattern}$");
+        let ast = ParserBuilder::new().nest_limit(MAX_NESTING).build().parse(&pattern);
+        let ast = ast.map_err(|error| match error.kind() {
+            ErrorKind::NestLimitExceeded(_) => PatternError::TooLarge,
+            _ => PatternError::Invalid,
+        })?;
+        if !is_go_syntax(&ast, MAX_REPEATS) {
+            return Err(PatternError::Invalid);
+        }
+        let hir = self.translate(&pattern, &ast)?;
+        let config = Config::new().utf8(false).nfa_size_limit(Some(room)).which_captures(WhichCaptures::None);
+        let nfa = Compiler::new().configure(config).build_from_hir(&hir).map_err(|error| match error.size_limit() {
+            Some(_) => PatternError::TooLarge,
+            None => PatternError::Invalid,
+        })?;
+        PikeVM::new_from_nfa(nfa).map_err(|_| PatternError::Invalid)
+    }
+
+    /// Like in Go, `\w` and similar classes are ASCII. Only classes such as `\pL` need Unicode.
+    fn translate(&mut self, pattern: &str, ast: &Ast) -> Result<Hir, PatternError> {
+        let with = |unicode| TranslatorBuilder::new().unicode(unicode).utf8(false).build().translate(pattern, ast);
+        if let Ok(hir) = with(false) {
+            return Ok(hir);
+        }
+        self.unicode_bytes += pattern.len();
+        if self.unicode_bytes > MAX_UNICODE_BYTES {
+            return Err(PatternError::TooLarge);
+        }
+        with(true).map_err(|_| PatternError::Invalid)
     }
 
     /// Whether they were read from this annotation.
@@ -113,7 +170,8 @@ impl NamePatterns {
     pub(super) fn problem(&self) -> Option<String> {
         (self.excess_count > 0).then(|| {
             format!(
-                "{} of its names are left out; it may have {} KiB of names, and their expressions {} KiB of states and {MAX_NESTING} levels",
+                "{} of its names are left out; it may have {} KiB of names, and their expressions {} KiB of states, \
+                 {MAX_NESTING} levels and {MAX_UNICODE_BYTES} bytes with Unicode classes",
                 self.excess_count,
                 MAX_LIST_BYTES >> 10,
                 MAX_AUTOMATA_BYTES >> 10
@@ -129,32 +187,6 @@ impl PartialEq for NamePatterns {
 }
 
 impl Eq for NamePatterns {}
-
-fn compile(pattern: &str, room: usize) -> Result<PikeVM, PatternError> {
-    // Reloader builds the expression in this way, so the alternatives of `a|b` are anchored at one
-    // end only.
-    let pattern = format!("^{pattern}$");
-    let ast = ParserBuilder::new().nest_limit(MAX_NESTING).build().parse(&pattern);
-    let ast = ast.map_err(|error| match error.kind() {
-        ErrorKind::NestLimitExceeded(_) => PatternError::TooLarge,
-        _ => PatternError::Invalid,
-    })?;
-    if !is_go_syntax(&ast, MAX_REPEATS) {
-        return Err(PatternError::Invalid);
-    }
-    let config = Config::new().utf8(false).nfa_size_limit(Some(room)).which_captures(WhichCaptures::None);
-    let nfa =
-        Compiler::new().configure(config).build_from_hir(&translate(&pattern, &ast).ok_or(PatternError::Invalid)?);
-    let nfa =
-        nfa.map_err(|error| if error.size_limit().is_some() { PatternError::TooLarge } else { PatternError::Invalid })?;
-    PikeVM::new_from_nfa(nfa).map_err(|_| PatternError::Invalid)
-}
-
-/// Like in Go, `\w` and similar classes are ASCII. Only classes such as `\pL` need Unicode.
-fn translate(pattern: &str, ast: &Ast) -> Option<Hir> {
-    let with = |unicode| TranslatorBuilder::new().unicode(unicode).utf8(false).build().translate(pattern, ast).ok();
-    with(false).or_else(|| with(true))
-}
 
 /// Whether Go's regexp supports this syntax. `repeats_left` is how often its parts may still be
 /// repeated.
@@ -257,6 +289,8 @@ mod tests {
     #[case::of_one_expression(r"(\w{30}){30},c", 1)]
     #[case::of_all_expressions(&format!("c{}", r",(\w{20}){5}".repeat(200)), 190)]
     #[case::of_depth(&format!("{}a{},c", "(".repeat(101), ")".repeat(101)), 1)]
+    #[case::of_unicode(&format!(r"(?i)({}){{0}},c", r"\pL".repeat(100)), 1)]
+    #[case::of_expressions_in_vain(&format!(r"{}\d,c", r"\w{1000},".repeat(8)), 9)]
     #[case::of_text(&format!("c{}", ",name".repeat(50_000)), 46_000)]
     fn names_beyond_the_limits_have_no_effect(#[case] text: &str, #[case] at_least: usize) {
         let (patterns, invalid) = read(text);
