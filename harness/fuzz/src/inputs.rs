@@ -207,12 +207,16 @@ pub fn annotations(data: &[u8]) {
             .collect();
         restart::plan(&observed, now, &settings);
     }
+    let settings = ReloaderSettings::default();
+    let mut compiled = WorkloadFacts::clone(&workload);
+    compiled.reloader.compile(&settings.annotations, None);
+    let workload = Arc::new(compiled);
     for (kind, name) in [(ConfigKind::ConfigMap, "config"), (ConfigKind::Secret, "other")] {
         let config = ConfigName { kind, namespace: "shop".to_owned(), name: name.to_owned() };
         let change =
             reloader::ConfigChange { config, checksum: checksum.to_owned(), marks: BTreeSet::new(), is_deleted: false };
         let observed = reloader::ObservedChange { workload: Arc::clone(&workload), change, is_end_known: false };
-        reloader::plan(&observed, now, &ReloaderSettings::default());
+        reloader::plan(&observed, now, &settings);
     }
 }
 

@@ -82,11 +82,7 @@ impl ReloaderFacts {
     /// Compiles the lists of names, reusing `before`'s patterns where a list has not changed, and
     /// drops all irrelevant annotations, because they may have 256 KiB. Returns the annotations
     /// that exceed a limit, with the problem of each.
-    pub(in crate::restart) fn compile(
-        &mut self,
-        names: &ReloaderAnnotations,
-        before: Option<&Self>,
-    ) -> BTreeMap<String, String> {
+    pub fn compile(&mut self, names: &ReloaderAnnotations, before: Option<&Self>) -> BTreeMap<String, String> {
         let mut problems = BTreeMap::new();
         for kind in ConfigKind::ALL {
             let of = effective_annotations(names, kind, &self.annotations, &self.template_annotations);
