@@ -2,6 +2,7 @@
 //! and its reports of programs that exit, send invalid requests, or never connect. The programs are
 //! modes of `subjects/wrong.py`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -191,6 +192,72 @@ fn subject_finds_its_kubeconfig_in_its_home_folder() {
     assert!(log.contains(said), "{log}");
     let home = log.lines().find_map(|line| line.strip_prefix("home ")).expect("it says where");
     assert!(home.contains("lockstep-") && !Path::new(home).exists(), "{home} is still there");
+}
+
+/// The environment of the caller may have secrets, as in a CI job: a subject gets what every
+/// controller needs and what the user names, and a kubeconfig and a home folder of its own.
+#[test]
+fn subject_gets_only_variables_that_it_needs_and_that_the_user_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let wrong = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/wrong.py");
+    let script = format!("env > '{}'\nexec python3 '{}' slow 0\n", path("env"), wrong.display());
+    std::fs::write(path("subject.sh"), script).expect("writable");
+    let passed = [
+        ("LANG", "C"),
+        ("LC_TIME", "C"),
+        ("NO_PROXY", "localhost"),
+        ("SSL_CERT_FILE", "/certificates"),
+        ("NAMED", "a value = of words"),
+        ("NAMED_TOO", "2"),
+    ];
+    let kept_back = [
+        ("GITHUB_TOKEN", "s3cr3t"),
+        ("AWS_SECRET_ACCESS_KEY", "s3cr3t"),
+        ("NAMED_NOT", "s3cr3t"),
+        ("HTTPS_PROXY", "http://user:s3cr3t@proxy.example"),
+        ("KUBERNETES_SERVICE_HOST", "192.0.2.1"),
+    ];
+    let caller = path("caller");
+    let cases = cases(&["web"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
+    command.args(["run", &cases.path().display().to_string(), "--cluster", "sim", "--budget", "20s"]);
+    command.args(["--output", "json", "--subject", &format!("command:sh '{}'", path("subject.sh"))]);
+    command.args(["--subject-env", "NAMED", "--subject-env", "NAMED_TOO"]);
+    command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path))).envs(passed).envs(kept_back);
+    command.env("KUBECONFIG", &caller).env("HOME", &caller);
+    let state = tempfile::tempdir().expect("a folder");
+    for name in ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "CARGO_TARGET_DIR"] {
+        command.env(name, state.path());
+    }
+    let output = command.output().expect("it starts");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    // It rolled the Deployment out, so it found its cluster.
+    let judged: Option<Value> = printed.lines().find_map(|line| serde_json::from_str(line).ok());
+    let created = judged.and_then(|judged| judged["metrics"]["answers"]["create"]["201"].as_u64());
+    assert!(created >= Some(1), "{printed}");
+
+    let text = std::fs::read_to_string(path("env")).expect("the subject has written its environment");
+    let mut variables: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
+    // The shell's own.
+    for name in ["PWD", "OLDPWD", "SHLVL", "_"] {
+        variables.remove(name);
+    }
+    assert!(!text.contains("s3cr3t"), "{text}");
+    for name in ["KUBECONFIG", "HOME"] {
+        let value = variables.remove(name).unwrap_or_else(|| panic!("no {name} in\n{text}"));
+        assert!(value.contains("lockstep-") && !value.contains(&caller), "{name}={value}");
+    }
+    assert!(variables.remove("PATH").is_some_and(|path| !path.is_empty()), "{text}");
+    assert_eq!(variables, BTreeMap::from(passed), "{text}");
+
+    // A name that is mistyped is not ignored.
+    let named = ["run", "cases", "--subject", "command:true", "--subject-env"];
+    for wrong in ["LOCKSTEP_NO_SUCH_VARIABLE", "NAMED=value"] {
+        let ran = lockstep(&[&named[..], &[wrong]].concat());
+        assert_eq!(ran.code, 64, "{}", ran.err);
+        assert!(ran.err.contains("name a variable of the environment, without its value"), "{}", ran.err);
+    }
 }
 
 /// Where a process may not mount file systems, as in most containers, the run refuses this at the
