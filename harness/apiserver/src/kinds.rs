@@ -190,9 +190,9 @@ impl ResourceKind {
         self.custom.is_some() || matches!(self.built_in(), "Lease" | "PodDisruptionBudget" | DEFINITION)
     }
 
-    /// Whether its watches send bookmarks. They come from the watch cache, which does not hold
+    /// Whether its watches come from the watch cache, which sends bookmarks and does not hold
     /// Events. Upstream: `DefaultWatchCacheSizes`.
-    pub(super) fn has_bookmarks(&self) -> bool {
+    pub(super) fn is_in_watch_cache(&self) -> bool {
         self.built_in() != "Event"
     }
 

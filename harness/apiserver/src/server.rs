@@ -307,7 +307,7 @@ impl Server {
     /// none.
     pub(super) fn too_large_version(&self, kind: &ResourceKind, requested: u64) -> StatusError {
         let error = StatusError::too_large(requested, self.store.version());
-        if kind.has_bookmarks() { error.retry_after(1) } else { error }
+        if kind.is_in_watch_cache() { error.retry_after(1) } else { error }
     }
 
     /// The future resourceVersion that a read requests, if upstream waits for it.
@@ -323,7 +323,7 @@ impl Server {
             Verb::Watch => request.flag("sendInitialEvents"),
             _ => false,
         };
-        (reads && self.requested_kind(request)?.has_bookmarks()).then_some(requested)
+        (reads && self.requested_kind(request)?.is_in_watch_cache()).then_some(requested)
     }
 
     /// The object of a request, in its internal version.

@@ -99,7 +99,11 @@ impl Server {
     /// The last event of a watch from a forgotten version.
     fn too_old(&self, cursor: &mut WatchCursor) -> Bytes {
         cursor.is_finished = true;
-        let message = format!("too old resource version: {} ({})", cursor.version, self.store.forgotten());
+        let message = if cursor.kind.is_in_watch_cache() {
+            format!("too old resource version: {} ({})", cursor.version, self.store.forgotten())
+        } else {
+            "The resourceVersion for the provided watch is too old.".to_owned()
+        };
         line(&json!({"type": "ERROR", "object": StatusError::expired(message).status()}))
     }
 

@@ -236,21 +236,25 @@ fn watch_resumes_at_its_version_and_applies_its_selector() {
     assert!(fixture.server.pending_events(&mut watch, u64::MAX).is_empty());
 }
 
-#[test]
-fn watch_from_forgotten_version_gets_410() {
+/// Events have no watch cache, and the error is that of etcd.
+#[rstest]
+#[case::pods(PODS, "too old resource version: 1 (LATEST)")]
+#[case::events("/api/v1/namespaces/default/events", "The resourceVersion for the provided watch is too old.")]
+fn watch_from_forgotten_version_gets_410(#[case] collection: &str, #[case] message: &str) {
     let mut fixture = fixture();
     fixture.request(Method::POST, PODS, &pod("a"));
     fixture.request(Method::POST, PODS, &pod("b"));
     let latest = fixture.server.store.version();
     fixture.server.store.forget(latest);
     let ApiResponse::Watch(mut watch) =
-        fixture.raw(Method::GET, &format!("{PODS}?watch=true&resourceVersion=1"), "", "")
+        fixture.raw(Method::GET, &format!("{collection}?watch=true&resourceVersion=1"), "", "")
     else {
         panic!("no watch")
     };
     let first = watch.initial_events.remove(0);
     let event: Value = serde_json::from_slice(&watch.encode(first)).unwrap();
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    assert_eq!(event["object"]["message"], message.replace("LATEST", &latest.to_string()));
 }
 
 #[test]
