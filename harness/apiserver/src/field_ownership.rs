@@ -5,9 +5,10 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use super::api::ListedQuantity;
 use super::convert::{convert_borrowed, convert_object};
 use super::defaults::entry;
-use super::field_manager::{self, Atom, FieldManager, Managers, VersionConverter};
+use super::field_manager::{self, Atom, FieldManager, FieldSet, Managers, VersionConverter};
 use super::kinds::ResourceKind;
 use super::object::StoredObject;
 use super::server::ResourceRequest;
@@ -19,14 +20,16 @@ use super::write::normalize;
 /// written most, so normalization is skipped for them.
 const STORED_AS_READ: [&str; 3] = ["Deployment", "ReplicaSet", "Pod"];
 
-/// The managers after a write. `managedFields` are removed from the new object.
+/// The managers after a write. `managedFields` are removed from the new object; `quantities` are
+/// those of its atomic lists as the request writes them.
 pub(super) fn update_managers(
     request: &ResourceRequest<'_>,
     (before, old_managers): (&Value, &Managers),
     new: &mut Value,
+    quantities: &[ListedQuantity],
 ) -> ApiResult<Managers> {
     let given = take_managed_fields(new);
-    let (inner, writer) = (request.kind.inner(), field_manager(request));
+    let (inner, mut writer) = (request.kind.inner(), field_manager(request));
     let is_read = matches!(request.info.subresource.as_str(), "" | "status");
     let mut typed = if is_read && STORED_AS_READ.contains(&inner.built_in()) {
         debug_assert_eq!(
@@ -49,6 +52,7 @@ pub(super) fn update_managers(
     if request.info.subresource == "scale" && typed["spec"]["replicas"] == 0 {
         typed.to_mut()["spec"].as_object_mut().and_then(|spec| spec.remove("replicas"));
     }
+    writer.note_rewritten_quantities(quantities, &typed);
     Ok(writer.update(before, old_managers, &given, &typed))
 }
 
@@ -83,6 +87,7 @@ pub(super) fn without_removed_fields(before: &StoredObject, after: &Value) -> (V
 pub(super) fn field_manager(request: &ResourceRequest<'_>) -> FieldManager {
     FieldManager {
         empty: json!({}),
+        rewritten: FieldSet::default(),
         root: root(request.kind),
         replicas: match request.kind.custom {
             Some(custom) => custom.scale.as_ref().map_or(&[], |scale| scale.fields),

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::api::{TYPES, TextType, decode};
+use super::api::{ListedQuantity, TYPES, TextType, decode};
 use super::body::{self, FieldValidation, object_of, strict_decoding_message, unregistered};
 use super::custom::CustomKind;
 use super::kinds::ResourceKind;
@@ -132,6 +132,9 @@ impl Server {
         let name_of_type = if is_own_kind { request.kind.type_name() } else { name };
         let type_index = TYPES.index_of(name_of_type).expect("every kind is in the table");
         let mut errors = body::strict_errors(request, TextType::Type(type_index), &body, false)?;
+        if is_own_kind {
+            self.listed_quantities = ListedQuantity::all(type_index, &body);
+        }
         let given = json!({"spec": {"rules": body["spec"]["rules"], "behavior": body["spec"]["behavior"]}});
         let decoded = decode(type_index, body).map_err(undecodable)?;
         if !decoded.unknown.is_empty() {

@@ -8,6 +8,7 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::api::ListedQuantity;
 use super::kinds::{Kinds, ResourceKind};
 use super::media::{self, ResponseFormat, SupportedFormats};
 use super::object::{ManagedFieldsPolicy, StoredObject, to_json_bytes};
@@ -64,6 +65,8 @@ pub(super) struct Server {
     pub(super) unsupported: Vec<String>,
     /// The warnings of the current request.
     pub(super) warnings: Vec<String>,
+    /// The quantities in atomic lists of the current request's object, as the request writes them.
+    pub(super) listed_quantities: Vec<ListedQuantity>,
     /// Whether the current request is a dry run.
     pub(super) dry_run: bool,
     /// The served kinds.
@@ -110,6 +113,7 @@ impl Server {
             quotas: quota::RecountProgress::new(now),
             unsupported: Vec::new(),
             warnings: Vec::new(),
+            listed_quantities: Vec::new(),
             dry_run: false,
             not_before: BTreeMap::new(),
             kinds: Kinds::default(),
@@ -146,6 +150,7 @@ impl Server {
     /// Handles a request.
     pub(super) fn respond(&mut self, request: &ApiRequest, now: Timestamp) -> ApiResponse {
         self.warnings.clear();
+        self.listed_quantities.clear();
         let without_protobuf = self.drop_protobuf_types(request);
         let accepted = without_protobuf.as_ref().unwrap_or(request);
         let result = self.dispatch_json(accepted, now).and_then(|response| match response {

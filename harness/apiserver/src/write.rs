@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::api::{self, DecodedValue, decode};
+use super::api::{self, DecodedValue, ListedQuantity, decode};
 use super::body::{self, patch_error, unregistered};
 use super::convert::convert_object;
 use super::custom::{CustomKind, refuse_definition, refuse_invalid_before};
@@ -30,7 +30,7 @@ impl Server {
         }
         let mut body = convert_object(body, request.kind, request.kind.inner());
         let empty = normalize(request.kind.inner(), json!({}))?;
-        let managers = update_managers(request, (&empty, &None), &mut body)?;
+        let managers = update_managers(request, (&empty, &None), &mut body, &[])?;
         self.create_object(request, body, managers)
     }
 
@@ -166,7 +166,7 @@ impl Server {
                     }
                     base_version(&new)?;
                     let empty = normalize(request.kind, json!({}))?;
-                    let managers = update_managers(request, (&empty, &None), &mut new)?;
+                    let managers = update_managers(request, (&empty, &None), &mut new, &[])?;
                     if !self.dry_run {
                         new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
                     }
@@ -224,6 +224,9 @@ impl Server {
                 return Err(error(&unregistered(stated.0, stated.1)));
             }
         }
+        if kind.custom.is_none() {
+            self.listed_quantities = ListedQuantity::all(kind.table_index(), &patched);
+        }
         let decoded =
             if loose { api::decode_loosely(kind.table_index(), patched.clone()) } else { decode_as(kind, &patched) };
         let decoded = decoded.map_err(|why| error(&why))?;
@@ -269,7 +272,7 @@ impl Server {
         let before = &old.body;
         let mut managers = match applied {
             Some(managers) => managers,
-            None => update_managers(request, (before, &old.managers), &mut new)?,
+            None => update_managers(request, (before, &old.managers), &mut new, &self.listed_quantities)?,
         };
         if !status {
             admission::update(kind, &mut new, before);

@@ -7,12 +7,14 @@
 
 mod decode;
 mod diff;
+mod list_quantities;
 mod merge;
 mod quantity;
 mod strict;
 
 pub(super) use decode::{DecodedValue, decode, decode_loosely};
 pub(super) use diff::{difference, three_way, three_way_json};
+pub(super) use list_quantities::{ListedQuantity, PathSegment};
 pub(super) use merge::strategic;
 pub(crate) use quantity::Quantity;
 pub(super) use strict::{TextType, strict};

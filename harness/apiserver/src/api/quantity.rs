@@ -152,9 +152,43 @@ impl<'a> ParsedQuantity<'a> {
         Ok(Self { unsigned, negative: text.starts_with('-'), integer, fraction, format, exponent })
     }
 
+    /// The digits before and after the point.
+    fn digits(&self) -> String {
+        format!("{}{}", self.integer, self.fraction)
+    }
+
+    /// The power of ten of the last digit.
+    fn scale(&self) -> i32 {
+        let length = i32::try_from(self.fraction.len()).unwrap_or(i32::MAX);
+        if self.format == QuantityFormat::Binary { 0 } else { self.exponent }.saturating_sub(length)
+    }
+
+    /// Whether upstream takes the fast path, in 64 bits.
+    fn is_short(&self) -> bool {
+        let length = |text: &str| i32::try_from(text.len()).unwrap_or(i32::MAX);
+        let precision = match self.format {
+            QuantityFormat::Binary if self.fraction.is_empty() => {
+                15 - length(self.integer) - self.exponent * 3 / 10 - 1
+            }
+            QuantityFormat::Binary => -1,
+            _ => MAX_FAST_DIGITS - length(&self.digits()),
+        };
+        precision >= 0 && self.scale() >= MIN_SCALE
+    }
+
+    /// Whether upstream keeps the text of a short one; `None` if the number is too large.
+    fn looks_canonical(&self) -> Option<bool> {
+        let digits = self.digits();
+        let number = digits.parse::<i128>().ok()?;
+        Some(match self.format {
+            QuantityFormat::Binary => self.exponent % 10 == 0 && number & 7 != 0,
+            _ => self.scale() % 3 == 0 && !digits.ends_with("000") && !digits.starts_with('0'),
+        })
+    }
+
     /// The value in billionths, rounded up and saturating.
     fn billionths(&self) -> i128 {
-        let digits = format!("{}{}", self.integer, self.fraction);
+        let digits = self.digits();
         let (factor, exponent) = match self.format {
             QuantityFormat::Binary => (1_i128 << self.exponent, 0),
             _ => (1, self.exponent),
@@ -180,29 +214,56 @@ impl<'a> ParsedQuantity<'a> {
 /// The message of upstream's decoder.
 pub(super) fn canonical(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
-    let ParsedQuantity { unsigned, integer, fraction, format, exponent, .. } = ParsedQuantity::parse(text)?;
-    let digits = format!("{integer}{fraction}");
-    let length = |text: &str| i32::try_from(text.len()).unwrap_or(i32::MAX);
-    let precision = match format {
-        QuantityFormat::Binary if fraction.is_empty() => 15 - length(integer) - exponent * 3 / 10 - 1,
-        QuantityFormat::Binary => -1,
-        _ => MAX_FAST_DIGITS - length(&digits),
-    };
-    let scale = if format == QuantityFormat::Binary { 0 } else { exponent } - length(fraction);
-    let Ok(number) = digits.parse::<i128>() else { return Ok(text.to_owned()) };
-    let is_short = precision >= 0 && scale >= MIN_SCALE;
-    let stays = match format {
-        QuantityFormat::Binary => exponent % 10 == 0 && number & 7 != 0,
-        _ => scale % 3 == 0 && !digits.ends_with("000") && !digits.starts_with('0'),
-    };
-    if is_short && stays {
+    let parts = ParsedQuantity::parse(text)?;
+    let ParsedQuantity { unsigned, format, exponent, .. } = parts;
+    let Ok(number) = parts.digits().parse::<i128>() else { return Ok(text.to_owned()) };
+    if parts.is_short() && parts.looks_canonical() == Some(true) {
         return Ok(text.to_owned());
     }
+    let scale = parts.scale();
     let factor = if format == QuantityFormat::Binary { 1_i128 << exponent } else { 1 };
     // A number too large for `i128` stays as written.
     let format_number = number.checked_mul(factor).and_then(|number| format_number(number, scale, format));
     let format_number = format_number.unwrap_or_else(|| unsigned.to_owned());
     Ok(if text.starts_with('-') && format_number != "0" { format!("-{format_number}") } else { format_number })
+}
+
+/// Whether upstream holds two valid quantities differently in memory.
+pub(super) fn differ_in_memory(first: &str, second: &str) -> bool {
+    first != second && InMemory::of(first) != InMemory::of(second)
+}
+
+/// A quantity as `ParseQuantity` leaves it: a short one as a scaled integer, with its text if that
+/// looks canonical; any other as a decimal.
+#[derive(Debug, PartialEq)]
+struct InMemory {
+    text: Option<String>,
+    is_short: bool,
+    /// Significant digits.
+    number: i128,
+    scale: i32,
+    format: QuantityFormat,
+}
+
+impl InMemory {
+    /// `None` if it is malformed or too large for this module.
+    fn of(text: &str) -> Option<Self> {
+        if text == "0" {
+            let format = QuantityFormat::Decimal;
+            return Some(Self { text: Some(text.to_owned()), is_short: true, number: 0, scale: 0, format });
+        }
+        let parts = ParsedQuantity::parse(text).ok()?;
+        let (is_short, stays) = (parts.is_short(), parts.looks_canonical()?);
+        let factor = if parts.format == QuantityFormat::Binary { 1_i128 << parts.exponent } else { 1 };
+        let number = parts.digits().parse::<i128>().ok()?.checked_mul(factor)?;
+        Some(Self {
+            text: (is_short && stays).then(|| text.to_owned()),
+            is_short,
+            number: if parts.negative { -number } else { number },
+            scale: parts.scale(),
+            format: parts.format,
+        })
+    }
 }
 
 fn format_of(suffix: &str) -> Option<(QuantityFormat, i32)> {
@@ -264,6 +325,19 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    // Go's `reflect.DeepEqual` of the parsed quantities.
+    #[rstest]
+    #[case("250m", "250m", false)]
+    #[case("0.25", "250m", true)]
+    #[case("1000m", "1", true)]
+    #[case("8192Ki", "8Mi", false)]
+    #[case("2048Mi", "2Gi", true)]
+    #[case("0.5Gi", "512Mi", true)]
+    #[case("0m", "0", true)]
+    fn parsed_quantities_differ_in_memory(#[case] given: &str, #[case] stored: &str, #[case] expected: bool) {
+        assert_eq!(differ_in_memory(given, stored), expected);
+    }
 
     // The results of Go's `resource.MustParse(text).String()`.
     #[rstest]

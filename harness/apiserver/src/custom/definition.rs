@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::checks::{is_valid, undecided};
 use super::kinds_of;
 use crate::delete::DeleteOptions;
-use crate::field_manager::{Atom, FieldManager};
+use crate::field_manager::{Atom, FieldManager, FieldSet};
 use crate::kinds::{EXTENSIONS, KINDS, ResourceKind, built_in};
 use crate::object::StoredObject;
 use crate::server::{Server, timestamp_value};
@@ -152,6 +152,7 @@ impl Server {
             time: Some(crate::clock::rfc3339(now)),
             converters: Vec::new(),
             empty: json!({}),
+            rewritten: FieldSet::default(),
         };
         let managers = writer.update(&object.body, &object.managers, &Value::Null, &body);
         let managers = managers.or_else(|| object.managers.clone());

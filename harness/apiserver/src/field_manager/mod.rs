@@ -24,10 +24,12 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
+use crate::api::ListedQuantity;
+
 pub(super) use conflict::{Conflict, conflict_message};
 pub(super) use entries::ManagedFields;
 use entries::ManagerId;
-use path::FieldSet;
+pub(super) use path::FieldSet;
 pub(super) use typed::Atom;
 use versions::FieldChanges;
 pub(super) use versions::VersionConverter;
@@ -70,6 +72,9 @@ pub(super) struct FieldManager {
     pub(super) converters: Vec<VersionConverter>,
     /// An empty object of the kind; no manager owns its fields.
     pub(super) empty: Value,
+    /// The lists that differ from the stored ones only in how their quantities are in memory, which
+    /// upstream takes for a change.
+    pub(super) rewritten: FieldSet,
 }
 
 /// Metadata that no manager owns. Upstream: `stripMetaManager`.
@@ -104,6 +109,13 @@ impl FieldManager {
 
     fn atom(&self) -> Atom<'static> {
         self.root
+    }
+
+    /// Notes the lists of the new object whose quantities differ in memory from the stored ones.
+    pub(super) fn note_rewritten_quantities(&mut self, quantities: &[ListedQuantity], new: &Value) {
+        for quantity in quantities.iter().filter(|quantity| quantity.differs_from(new)) {
+            self.rewritten.insert(&self.root.leaf_path(new, &quantity.path));
+        }
     }
 
     /// The managers after a create or an update. `live` is an empty object for a create,

@@ -28,7 +28,7 @@ pub(super) struct Scalar(pub(super) Value);
 
 /// A set of paths. Clones share unchanged parts: a write changes little of what the managers own.
 #[derive(Debug, Clone, Default)]
-pub(super) struct FieldSet {
+pub(in super::super) struct FieldSet {
     nodes: Option<Arc<SetNodes>>,
 }
 

@@ -5,7 +5,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{
-    ApplyRefusal, FieldManager, ManagedFields, Managers, are_equal, are_equal_ignoring_times, conflict_message,
+    ApplyRefusal, FieldManager, FieldSet, ManagedFields, Managers, are_equal, are_equal_ignoring_times,
+    conflict_message,
 };
 use crate::api::{TYPES, decode};
 use crate::field_manager::Atom;
@@ -44,6 +45,7 @@ fn field_ownership_matches_upstream(#[files("src/field_manager/examples/*.json")
             time: Some(format!("2026-01-01T00:00:{at:02}Z")),
             converters: Vec::new(),
             empty: json!({}),
+            rewritten: FieldSet::default(),
         };
         let object = &step["object"];
         if step["op"] == "apply" {

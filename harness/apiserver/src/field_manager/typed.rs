@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::is_reset;
 use super::path::{FieldSet, PathElement, Scalar};
-use crate::api::{FieldDeclaration, Merging, TYPES, TypeDeclaration, ValueType};
+use crate::api::{FieldDeclaration, Merging, PathSegment, TYPES, TypeDeclaration, ValueType};
 
 /// How a value is divided into fields. Upstream: `schema.Atom`.
 #[derive(Debug, Clone, Copy)]
@@ -143,6 +143,24 @@ impl<'a> Atom<'a> {
         }
         found.sort();
         Ok(PathElement::Key(found))
+    }
+
+    /// The path of the atomic value that contains what these steps lead to.
+    pub(super) fn leaf_path(self, value: &Value, steps: &[PathSegment]) -> Vec<PathElement> {
+        let (mut atom, mut value, mut path) = (self, Some(value), Vec::new());
+        for step in steps {
+            let Some(found) = value.filter(|_| !matches!(atom, Self::Leaf)) else { break };
+            value = step.member(found);
+            let element = match (step, value) {
+                (PathSegment::Name(name), _) => Ok(PathElement::Field(name.as_str().into())),
+                (PathSegment::Index(_), Some(item)) => atom.element(item),
+                (PathSegment::Index(_), None) => break,
+            };
+            let Ok(element) = element else { break };
+            atom = atom.child(&element);
+            path.push(element);
+        }
+        path
     }
 
     /// The set of fields of a value.

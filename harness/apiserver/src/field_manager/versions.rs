@@ -92,7 +92,11 @@ impl FieldManager {
     /// The changes of a write in a version.
     pub(super) fn changes_in(&self, api_version: &str, live: &Value, new: &Value) -> FieldChanges {
         match self.converter(api_version) {
-            None => FieldChanges::of(&self.root.compare(live, new, self.reset), self.reset),
+            None => {
+                let mut compared = self.root.compare(live, new, self.reset);
+                compared.modified.add(&self.rewritten);
+                FieldChanges::of(&compared, self.reset)
+            }
             Some(converter) => FieldChanges::of(
                 &converter.root.compare(&converter.convert_to(live), &converter.convert_to(new), converter.reset),
                 converter.reset,

@@ -11,6 +11,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 mod deletion;
+mod quantities;
 
 use super::kinds::KINDS;
 use super::object::ManagedFieldsPolicy;

@@ -1,0 +1,166 @@
+//! The quantities in lists that server-side apply takes as one value.
+//!
+//! Upstream compares such lists as they are in memory (`reflect.DeepEqual` in
+//! `structured-merge-diff`'s `listReflect.EqualsUsing`), and everything else by its text. A
+//! quantity that a request writes in another form differs from the stored one in memory although
+//! both have the same text: `0.25` is 25 hundredths without a text, `250m` is 250 thousandths with
+//! that text.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::quantity::differ_in_memory;
+use super::{Merging, TYPES, TypeDeclaration, ValueType};
+
+/// A quantity in an atomic list, as a request writes it.
+#[derive(Debug, PartialEq, Eq)]
+pub(in super::super) struct ListedQuantity {
+    /// The names and list indices that lead to it.
+    pub(in super::super) path: Vec<PathSegment>,
+    text: String,
+}
+
+/// A step of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) enum PathSegment {
+    Name(String),
+    Index(usize),
+}
+
+impl PathSegment {
+    /// The member of a value at this step.
+    pub(in super::super) fn member<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        match self {
+            Self::Name(name) => value.get(name),
+            Self::Index(at) => value.get(at),
+        }
+    }
+}
+
+impl ListedQuantity {
+    /// The quantities in atomic lists of an undecoded object.
+    pub(in super::super) fn all(type_index: usize, object: &Value) -> Vec<Self> {
+        let mut walk = Walk { path: Vec::new(), quantities: Vec::new() };
+        walk.object(type_index, object, AtomicScope::default());
+        walk.quantities
+    }
+
+    /// Whether it is in the decoded object, in another form in memory.
+    pub(in super::super) fn differs_from(&self, decoded: &Value) -> bool {
+        let value = self.path.iter().try_fold(decoded, |value, step| step.member(value));
+        value.and_then(Value::as_str).is_some_and(|stored| differ_in_memory(&self.text, stored))
+    }
+}
+
+/// For each type, by its index, whether a quantity is anywhere within it.
+static HAS_QUANTITIES: LazyLock<Vec<bool>> = LazyLock::new(|| {
+    let mut known = vec![false; TYPES.types.len()];
+    // Types refer to each other in any order, so the answer spreads from the quantities.
+    loop {
+        let has = |of: &TypeDeclaration| of.fields.values().any(|field| has_quantities(&field.shape, &known));
+        let next: Vec<bool> = TYPES.types.iter().map(has).collect();
+        if next == known {
+            return known;
+        }
+        known = next;
+    }
+});
+
+fn has_quantities(shape: &ValueType, known: &[bool]) -> bool {
+    match shape {
+        ValueType::Quantity => true,
+        ValueType::Struct(type_index) => known[*type_index],
+        ValueType::List(inner) | ValueType::Map(inner) | ValueType::StructOrOther(inner) => {
+            has_quantities(inner, known)
+        }
+        _ => false,
+    }
+}
+
+/// What a value is a part of.
+#[derive(Debug, Clone, Copy, Default)]
+struct AtomicScope {
+    /// One value for server-side apply.
+    atomic: bool,
+    /// A list within that.
+    in_list: bool,
+}
+
+struct Walk {
+    path: Vec<PathSegment>,
+    quantities: Vec<ListedQuantity>,
+}
+
+impl Walk {
+    fn object(&mut self, type_index: usize, object: &Value, within: AtomicScope) {
+        let (of, Value::Object(object)) = (TYPES.get(type_index), object) else { return };
+        if !HAS_QUANTITIES[type_index] {
+            return;
+        }
+        let atomic = within.atomic || of.atomic;
+        for (name, value) in object {
+            let Some(field) = of.fields.get(name) else { continue };
+            let is_leaf = matches!(
+                (&field.merging, &field.shape),
+                (Merging::Atomic, _) | (Merging::Granular, ValueType::List(_))
+            );
+            self.path.push(PathSegment::Name(name.clone()));
+            self.value(&field.shape, value, AtomicScope { atomic: atomic || is_leaf, ..within });
+            self.path.pop();
+        }
+    }
+
+    fn value(&mut self, shape: &ValueType, value: &Value, within: AtomicScope) {
+        match (shape, value) {
+            (ValueType::Quantity, _) if within.in_list => {
+                let text = match value {
+                    Value::String(text) => text.trim().to_owned(),
+                    Value::Number(number) => number.to_string(),
+                    _ => return,
+                };
+                self.quantities.push(ListedQuantity { path: self.path.clone(), text });
+            }
+            (ValueType::Struct(type_index), _) => self.object(*type_index, value, within),
+            (ValueType::StructOrOther(inner), Value::Object(_)) => self.value(inner, value, within),
+            (ValueType::Map(item), Value::Object(fields)) => {
+                for (name, value) in fields {
+                    self.path.push(PathSegment::Name(name.clone()));
+                    self.value(item, value, within);
+                    self.path.pop();
+                }
+            }
+            (ValueType::List(item), Value::Array(items)) if has_quantities(item, &HAS_QUANTITIES) => {
+                let within = AtomicScope { in_list: within.atomic, ..within };
+                for (at, value) in items.iter().enumerate() {
+                    self.path.push(PathSegment::Index(at));
+                    self.value(item, value, within);
+                    self.path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case("LimitRange", json!({"spec": {"limits": [{"max": {"cpu": 0.25}}]}}), &["0.25"])]
+    #[case("ResourceQuota", json!({"spec": {"hard": {"pods": "5"}}}), &[])]
+    #[case("Pod", json!({"spec": {"containers": [{"resources": {"limits": {"cpu": "0.5"}}}]}}), &[])]
+    #[case(
+        "StatefulSet",
+        json!({"spec": {"volumeClaimTemplates": [{"spec": {"resources": {"requests": {"storage": "1024Mi"}}}}]}}),
+        &["1024Mi"]
+    )]
+    fn finds_quantities_in_atomic_lists(#[case] kind: &str, #[case] object: Value, #[case] expected: &[&str]) {
+        let all = ListedQuantity::all(TYPES.index_of(kind).unwrap(), &object);
+        assert_eq!(all.iter().map(|one| one.text.as_str()).collect::<Vec<_>>(), expected);
+    }
+}
