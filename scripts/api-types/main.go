@@ -12,7 +12,7 @@
 // A type whose name another one has too carries its group before it, `events.Event`, or its group and
 // its version.
 //
-//	cd scripts/api-types && go run . > ../../harness/apiserver/src/api/v1.36.table
+//	cd scripts/api-types && go run . > ../../harness/apiserver/src/types/v1.36.table
 package main
 
 import (

@@ -7,35 +7,23 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::field_error::FieldError;
 use super::field_ownership::update_managers;
-use super::kinds::ResourceKind;
 use super::request::ApiRequest;
 use super::server::{ApiResponse, ResourceRequest, Server, json_response};
 use super::status_error::{ApiResult, StatusError};
 use super::write::normalize;
 use crate::request_info::RequestInfo;
-
-const GROUP: &str = "authorization.k8s.io";
-
-const fn review(plural: &'static str, kind: &'static str) -> ResourceKind {
-    ResourceKind { namespaced: false, ..super::kinds::kind(GROUP, plural, kind, &[]) }
-}
-
-/// The served reviews.
-pub(super) static REVIEWS: [ResourceKind; 2] = [
-    review("selfsubjectaccessreviews", "SelfSubjectAccessReview"),
-    review("selfsubjectrulesreviews", "SelfSubjectRulesReview"),
-];
+use crate::types::field_error::FieldError;
+use crate::types::kinds::{AUTHORIZATION, REVIEWS, ResourceKind};
 
 /// The kind of review at a path.
-pub(super) fn review_kind(path: &str) -> Option<&'static ResourceKind> {
+pub(crate) fn review_kind(path: &str) -> Option<&'static ResourceKind> {
     let plural = path.trim_end_matches('/').strip_prefix("/apis/authorization.k8s.io/v1/")?;
     REVIEWS.iter().find(|kind| kind.plural == plural)
 }
 
 impl Server {
-    pub(super) fn review(
+    pub(crate) fn review(
         &mut self,
         kind: &'static ResourceKind,
         http: &ApiRequest,
@@ -82,7 +70,7 @@ fn check(review: &Value) -> ApiResult<()> {
     if has_resource == non_resource {
         let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
         let error = FieldError::invalid("spec.resourceAttributes", Value::Null, why);
-        return Err(StatusError::invalid(GROUP, "", "", &[error]));
+        return Err(StatusError::invalid(AUTHORIZATION, "", "", &[error]));
     }
     if review["metadata"].as_object().is_some_and(|meta| !meta.is_empty()) {
         return Err(StatusError::unsupported("a review with metadata"));

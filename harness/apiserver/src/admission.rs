@@ -9,15 +9,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::defaults::entry;
-use super::kinds::{ResourceKind, built_in};
-use super::limit_ranger;
-use super::pod_security;
 use super::server::Server;
 use super::status_error::{ApiResult, StatusError};
 use super::store::StoreKey;
+use super::{limit_ranger, pod_security};
+use crate::types::kinds::{ResourceKind, built_in};
 
 /// Mutating admission of a new object, before validation.
-pub(super) fn create(
+pub(crate) fn create(
     server: &mut Server,
     kind: &ResourceKind,
     namespace: &str,
@@ -53,7 +52,7 @@ pub(super) fn create(
 }
 
 /// Mutating admission of an update, before validation.
-pub(super) fn update(kind: &ResourceKind, new: &mut Value, old: &Value) {
+pub(crate) fn update(kind: &ResourceKind, new: &mut Value, old: &Value) {
     if kind.built_in() == "Pod" {
         for name in ["priority", "preemptionPolicy"] {
             if let Some(was) = old["spec"].get(name)
@@ -67,7 +66,7 @@ pub(super) fn update(kind: &ResourceKind, new: &mut Value, old: &Value) {
 }
 
 /// Upstream: NamespaceLifecycle.
-pub(super) fn check_namespace_lifecycle(
+pub(crate) fn check_namespace_lifecycle(
     server: &Server,
     kind: &ResourceKind,
     namespace: &str,
@@ -120,7 +119,7 @@ fn check_runtime_class(kind: &ResourceKind, name: &str, pod: &Value) -> ApiResul
 }
 
 /// Copies the zone and region labels of its node to a pod. Upstream: PodTopologyLabels.
-pub(super) fn add_topology_labels(server: &Server, node: &str, pod: &mut Value) {
+pub(crate) fn add_topology_labels(server: &Server, node: &str, pod: &mut Value) {
     let nodes = built_in("", "nodes").expect("nodes are served");
     let Some(node) = server.store.get(&StoreKey::new(nodes, "", node)) else { return };
     for label in ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"] {
@@ -131,7 +130,7 @@ pub(super) fn add_topology_labels(server: &Server, node: &str, pod: &mut Value) 
 }
 
 /// Validating admission of a new object.
-pub(super) fn validate(
+pub(crate) fn validate(
     server: &Server,
     kind: &ResourceKind,
     namespace: &str,

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::api::{DecodedValue, TYPES, decode};
 use super::convert::convert_object;
 use super::field_manager::{ApplyRefusal, Atom, FieldManager, Managers, conflict_message};
 use super::field_ownership::field_manager;
@@ -12,11 +11,14 @@ use super::request::MAX_DEPTH;
 use super::server::{ApiResponse, ResourceRequest, Server};
 use super::status_error::{ApiResult, StatusError};
 use super::write::{decode_as, normalize};
-use super::{defaults, go_json_errors, strategy, yaml};
+use super::{defaults, strategy, yaml};
+use crate::go::json_errors as go_json_errors;
+use crate::types::decode::{DecodedValue, decode};
+use crate::types::table::TYPES;
 
 impl Server {
     /// Applies a configuration; creates the object if it does not exist.
-    pub(super) fn apply(&mut self, request: &ResourceRequest<'_>, status: bool) -> ApiResult<ApiResponse> {
+    pub(crate) fn apply(&mut self, request: &ResourceRequest<'_>, status: bool) -> ApiResult<ApiResponse> {
         let kind = request.kind;
         let old = match self.existing_object(request) {
             Ok(old) => Some(old),
@@ -49,7 +51,7 @@ impl Server {
 
     /// Applies a configuration to the scale of an object; returns the new scale and the managers of
     /// the object.
-    pub(super) fn applied_scale(
+    pub(crate) fn applied_scale(
         &self,
         request: &ResourceRequest<'_>,
         old: &StoredObject,
@@ -138,7 +140,7 @@ fn apply_error(why: ApplyRefusal, config: &Value, version_and_kind: (&str, &str)
 }
 
 /// The applied configuration, from YAML or JSON.
-pub(super) fn config(request: &ResourceRequest<'_>) -> ApiResult<Value> {
+pub(crate) fn config(request: &ResourceRequest<'_>) -> ApiResult<Value> {
     yaml::check_nesting(&request.http.body)?;
     let decoded = serde_yaml::from_slice::<Value>(&request.http.body);
     let config = decoded.map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))?;

@@ -3,18 +3,21 @@
 
 use serde_json::{Value, json};
 
-use super::api::{TYPES, TextType};
-use super::field_error::FieldError;
 use super::request::ApiRequest;
 use super::server::ResourceRequest;
 use super::status_error::{ApiResult, StatusError};
-use super::{api, go_json_errors, jsonpatch, options, protobuf};
+use super::{jsonpatch, options};
+use crate::go::json_errors as go_json_errors;
+use crate::types::field_error::FieldError;
+use crate::types::strict::{self, TextType};
+use crate::types::table::TYPES;
+use crate::types::{merge, protobuf};
 
 /// The media type of server-side apply.
-pub(super) const APPLY: &str = "application/apply-patch+yaml";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 /// Checks that the content type is JSON or protobuf; YAML is converted to JSON before.
-pub(super) fn check_content_type(request: &ApiRequest) -> ApiResult<()> {
+pub(crate) fn check_content_type(request: &ApiRequest) -> ApiResult<()> {
     let media_type = request.media_type();
     if matches!(media_type, "application/json" | "" | "*/*" | protobuf::MEDIA_TYPE) {
         return Ok(());
@@ -26,7 +29,7 @@ pub(super) fn check_content_type(request: &ApiRequest) -> ApiResult<()> {
 ///
 /// # Errors
 /// The message of upstream's decoder.
-pub(super) fn interpret(request: &ApiRequest) -> Result<Value, String> {
+pub(crate) fn interpret(request: &ApiRequest) -> Result<Value, String> {
     if request.is_protobuf() {
         return protobuf::decode(&request.body).map_err(|error| error.to_string());
     }
@@ -61,7 +64,7 @@ fn read(text: &[u8]) -> serde_json::Result<Value> {
 }
 
 /// The decoded body of a request for a kind.
-pub(super) fn object_of(request: &ResourceRequest<'_>, kind: &str) -> ApiResult<Value> {
+pub(crate) fn object_of(request: &ResourceRequest<'_>, kind: &str) -> ApiResult<Value> {
     if request.http.method == http::Method::PUT {
         options::write(request.http)?;
         check_content_type(request.http)?;
@@ -73,7 +76,7 @@ pub(super) fn object_of(request: &ResourceRequest<'_>, kind: &str) -> ApiResult<
 }
 
 /// The error for a body without a recognizable type.
-pub(super) fn unrecognized(request: &ApiRequest, kind: &str, why: &str) -> StatusError {
+pub(crate) fn unrecognized(request: &ApiRequest, kind: &str, why: &str) -> StatusError {
     const QUOTED_BYTES: usize = 30;
     let body = request.as_sent();
     let more = if body.len() > QUOTED_BYTES { " ..." } else { "" };
@@ -88,13 +91,13 @@ pub(super) fn unrecognized(request: &ApiRequest, kind: &str, why: &str) -> Statu
 
 /// Whether a patch may touch `managedFields`: if it mentions them, or is a JSON patch, which can
 /// move the object that contains them.
-pub(super) fn reads_managed_fields(request: &ApiRequest) -> bool {
+pub(crate) fn reads_managed_fields(request: &ApiRequest) -> bool {
     let name = b"managedFields";
     request.media_type() == "application/json-patch+json" || request.body.windows(name.len()).any(|part| part == name)
 }
 
 /// Applies a patch to an object; also returns the strict decoding errors of the patch.
-pub(super) fn patched(request: &ResourceRequest<'_>, old: &Value) -> ApiResult<(Value, Vec<String>)> {
+pub(crate) fn patched(request: &ResourceRequest<'_>, old: &Value) -> ApiResult<(Value, Vec<String>)> {
     let text = &request.http.body;
     // With field validation upstream decodes the patch a second time, and that decoder reports
     // errors first.
@@ -124,7 +127,7 @@ pub(super) fn patched(request: &ResourceRequest<'_>, old: &Value) -> ApiResult<(
                     let scale = || TYPES.index_of("Scale").expect("scales are in the table");
                     let type_index =
                         if request.info.subresource == "scale" { scale() } else { request.kind.table_index() };
-                    Ok((api::strategic(type_index, old, &patch).map_err(StatusError::plain_internal)?, errors))
+                    Ok((merge::strategic(type_index, old, &patch).map_err(StatusError::plain_internal)?, errors))
                 }
                 other => Err(StatusError::bad_request(not_a_map(&other))),
             }
@@ -168,12 +171,12 @@ pub(super) fn patched(request: &ResourceRequest<'_>, old: &Value) -> ApiResult<(
     }
 }
 
-pub(super) fn check_patch(request: &ApiRequest) -> ApiResult<()> {
+pub(crate) fn check_patch(request: &ApiRequest) -> ApiResult<()> {
     options::write(request)
 }
 
 /// The error for a patch whose result cannot be decoded.
-pub(super) fn patch_error(request: &ResourceRequest<'_>, patched: &Value, why: &str) -> StatusError {
+pub(crate) fn patch_error(request: &ResourceRequest<'_>, patched: &Value, why: &str) -> StatusError {
     let shown = if request.http.media_type().contains("strategic") {
         &serde_json::from_slice(&request.http.body).unwrap_or_default()
     } else {
@@ -184,14 +187,14 @@ pub(super) fn patch_error(request: &ResourceRequest<'_>, patched: &Value, why: &
 
 /// The policy for unknown and duplicate fields.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum FieldValidation {
+pub(crate) enum FieldValidation {
     Ignore,
     Warn,
     Strict,
 }
 
 impl FieldValidation {
-    pub(super) fn of(request: &ApiRequest) -> Self {
+    pub(crate) fn of(request: &ApiRequest) -> Self {
         match request.param("fieldValidation") {
             "Ignore" => Self::Ignore,
             "Strict" => Self::Strict,
@@ -201,7 +204,7 @@ impl FieldValidation {
 }
 
 /// The strict decoding errors of the body. `unknown`: whether decoding found unknown fields.
-pub(super) fn strict_errors(
+pub(crate) fn strict_errors(
     request: &ResourceRequest<'_>,
     media_type: TextType,
     read: &Value,
@@ -214,23 +217,23 @@ pub(super) fn strict_errors(
     if !unknown && !go_json_errors::has_duplicate_names(&request.http.body, read) {
         return Ok(Vec::new());
     }
-    let found = api::strict(&request.http.body, media_type);
+    let found = strict::strict(&request.http.body, media_type);
     if found.merged {
         return Err(StatusError::unsupported("a body in which two values have one name, and the first counts too"));
     }
     Ok(if FieldValidation::of(request.http) == FieldValidation::Ignore { Vec::new() } else { found.errors })
 }
 
-pub(super) fn strict_decoding_message(errors: &[String]) -> String {
+pub(crate) fn strict_decoding_message(errors: &[String]) -> String {
     format!("strict decoding error: {}", errors.join(", "))
 }
 
 /// The strict decoding errors for unknown fields of a patched object.
-pub(super) fn unknown_fields(paths: &[String]) -> impl Iterator<Item = String> {
+pub(crate) fn unknown_fields(paths: &[String]) -> impl Iterator<Item = String> {
     paths.iter().map(|path| format!("unknown field {path:?}"))
 }
 
 /// Upstream's message for an unknown kind.
-pub(super) fn unregistered(version: &str, kind: &str) -> String {
+pub(crate) fn unregistered(version: &str, kind: &str) -> String {
     format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\"")
 }

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::clock::{ClockSource, ServerClock};
-use crate::kinds::Kinds;
 use crate::latency::{Latency, LatencyModel};
 use crate::resource_storage::{RestoreEntry, StorageError};
 use crate::server::Server;
 use crate::service::ApiServer;
+use crate::types::kinds::Kinds;
 
 /// When the built-in controllers act.
 ///

@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 use super::delete::{DeleteOptions, FOREGROUND, ORPHAN};
 use super::field_ownership::without_removed_fields;
-use super::kinds::{Kinds, ResourceKind, built_in};
 use super::object::StoredObject;
 use super::server::{Server, timestamp_value};
 use super::store::{ChangeRecord, StoreKey};
 use crate::pointer::JsonPointer;
+use crate::types::kinds::{Kinds, ResourceKind, built_in};
 
 impl Server {
     /// Performs the next due step; returns whether there was one. `collects`: whether the garbage
     /// collector is enabled.
-    pub(super) fn step_controllers(&mut self, now: Timestamp, collects: bool) -> bool {
+    pub(crate) fn step_controllers(&mut self, now: Timestamp, collects: bool) -> bool {
         self.create_service_account()
             || collects && self.collect_garbage(now)
             || self.delete_namespace_contents(now)
@@ -27,12 +27,12 @@ impl Server {
     }
 
     /// Performs the steps that clients rely on right after a write: service accounts and quotas.
-    pub(super) fn run_urgent_controllers(&mut self, now: Timestamp) {
+    pub(crate) fn run_urgent_controllers(&mut self, now: Timestamp) {
         while self.create_service_account() || self.recount_quota(now) {}
     }
 
     /// Starts the deletion of a namespace.
-    pub(super) fn begin_namespace_deletion(&mut self, object: &Arc<StoredObject>, now: Timestamp) -> Arc<StoredObject> {
+    pub(crate) fn begin_namespace_deletion(&mut self, object: &Arc<StoredObject>, now: Timestamp) -> Arc<StoredObject> {
         if object.is_deleting() {
             return Arc::clone(object);
         }

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::kinds::ResourceKind;
 use super::{autoscalers, events};
+use crate::types::kinds::ResourceKind;
 
 /// Converts an object between kinds with the same storage.
-pub(super) fn convert_object(body: Value, from: &ResourceKind, to: &ResourceKind) -> Value {
+pub(crate) fn convert_object(body: Value, from: &ResourceKind, to: &ResourceKind) -> Value {
     match conversion(from, to) {
         Some(convert) => convert(body),
         None => body,
@@ -19,7 +19,7 @@ pub(super) fn convert_object(body: Value, from: &ResourceKind, to: &ResourceKind
 }
 
 /// As [`convert_object`], but copies the object only if needed.
-pub(super) fn convert_borrowed<'a>(body: &'a Value, from: &ResourceKind, to: &ResourceKind) -> Cow<'a, Value> {
+pub(crate) fn convert_borrowed<'a>(body: &'a Value, from: &ResourceKind, to: &ResourceKind) -> Cow<'a, Value> {
     match conversion(from, to) {
         Some(convert) => Cow::Owned(convert(body.clone())),
         None => Cow::Borrowed(body),

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::kinds::ResourceKind;
 use super::resource_list::default_requests;
 use crate::pointer::JsonPointer;
+use crate::types::kinds::ResourceKind;
 
 /// Sets the defaults of an object.
-pub(super) fn fill(kind: &ResourceKind, body: &mut Value) {
+pub(crate) fn fill(kind: &ResourceKind, body: &mut Value) {
     if let Some(custom) = kind.custom {
         custom.fill(body);
         return;
@@ -151,7 +151,7 @@ fn job(body: &mut Value) {
 }
 
 /// A Job without labels gets those of its template.
-pub(super) fn labels_of_job(body: &mut Value) {
+pub(crate) fn labels_of_job(body: &mut Value) {
     let labels = &body["spec"]["template"]["metadata"]["labels"];
     let own = body["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
     if own && labels.is_object() {
@@ -350,7 +350,7 @@ fn is_latest(image: &str) -> bool {
 }
 
 /// The object in a field, created if absent.
-pub(super) fn entry<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
+pub(crate) fn entry<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }

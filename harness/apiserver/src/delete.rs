@@ -7,20 +7,21 @@ use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::api::{TYPES, decode};
-use super::field_error::FieldError;
 use super::field_manager::Managers;
-use super::kinds::{DEFINITION, Kinds, ResourceKind};
 use super::object::StoredObject;
 use super::options;
 use super::server::{ApiResponse, ResourceRequest, Server, json_bytes_response, json_response, timestamp_value};
 use super::status_error::{ApiResult, StatusError};
 use crate::pointer::JsonPointer;
+use crate::types::decode::decode;
+use crate::types::field_error::FieldError;
+use crate::types::kinds::{DEFINITION, Kinds, ResourceKind};
+use crate::types::table::TYPES;
 
 /// The finalizer that keeps an object until its dependents are deleted.
-pub(super) const FOREGROUND: &str = "foregroundDeletion";
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer that keeps an object until no dependent refers to it.
-pub(super) const ORPHAN: &str = "orphan";
+pub(crate) const ORPHAN: &str = "orphan";
 
 /// The option to delete unreadable objects.
 const UNSAFE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
@@ -31,16 +32,16 @@ const PRESERVED: &str = "child pods are preserved by default when jobs are delet
 
 /// The options of a deletion.
 #[derive(Debug, Clone, Default)]
-pub(super) struct DeleteOptions {
-    pub(super) grace: Option<i64>,
-    pub(super) propagation: Option<String>,
-    pub(super) uid: Option<String>,
-    pub(super) version: Option<String>,
-    pub(super) dry_run: bool,
+pub(crate) struct DeleteOptions {
+    pub(crate) grace: Option<i64>,
+    pub(crate) propagation: Option<String>,
+    pub(crate) uid: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) dry_run: bool,
 }
 
 impl Server {
-    pub(super) fn delete(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+    pub(crate) fn delete(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let options = delete_options(&self.kinds, request)?;
         self.dry_run = options.dry_run;
         self.warn_about_preserved_pods(request, &options);
@@ -65,7 +66,7 @@ impl Server {
         }
     }
 
-    pub(super) fn delete_collection(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+    pub(crate) fn delete_collection(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let selector = options::list(request.http, request.kind, false)?;
         if ["limit", "continue", "resourceVersion"].iter().any(|name| !matches!(request.http.param(name), "" | "0")) {
             return Err(StatusError::unsupported("the deletion of a part of a collection, or of what it once was"));
@@ -92,7 +93,7 @@ impl Server {
 
     /// Starts or finishes the deletion of an object; returns whether it is removed, and its last
     /// state.
-    pub(super) fn delete_object(
+    pub(crate) fn delete_object(
         &mut self,
         object: &Arc<StoredObject>,
         options: &DeleteOptions,
@@ -173,7 +174,7 @@ impl Server {
     }
 
     /// Writes an object on behalf of the server or a controller.
-    pub(super) fn write(
+    pub(crate) fn write(
         &mut self,
         kind: &'static ResourceKind,
         body: Value,
@@ -283,7 +284,7 @@ fn check_preconditions(kind: &'static ResourceKind, object: &StoredObject, optio
 }
 
 /// Checks the preconditions on UID and version.
-pub(super) fn check_uid_and_version(object: &StoredObject, options: &DeleteOptions) -> ApiResult<()> {
+pub(crate) fn check_uid_and_version(object: &StoredObject, options: &DeleteOptions) -> ApiResult<()> {
     // Upstream names the stored kind.
     let (kind, name) = (object.kind.storage(), object.meta("name"));
     let conflict = |why: String| {
@@ -346,7 +347,7 @@ fn delete_options(kinds: &Kinds, request: &ResourceRequest<'_>) -> ApiResult<Del
 }
 
 /// Parses delete options.
-pub(super) fn parse_delete_options(body: &Value) -> ApiResult<DeleteOptions> {
+pub(crate) fn parse_delete_options(body: &Value) -> ApiResult<DeleteOptions> {
     if body[UNSAFE] == true {
         return Err(StatusError::unsupported(format!("the option {UNSAFE}")));
     }

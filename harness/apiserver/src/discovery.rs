@@ -4,17 +4,16 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use serde_json::{Value, json};
-
-use super::kinds::{DEFINITION, KINDS, Kinds, ResourceKind};
-use super::media::{Encoding, ResponseFormat};
-use super::server::{ApiResponse, json_response};
-use super::status_error::{ApiResult, StatusError};
-use super::{access_reviews, openapi, protobuf};
-use crate::request_info::RequestInfo;
 use sha2::{Digest, Sha256};
 
-/// The version of kube-apiserver that this server claims to be.
-pub const VERSION: &str = "v1.36.3";
+use super::media::{Encoding, ResponseFormat};
+use super::openapi;
+use super::server::{ApiResponse, json_response};
+use super::status_error::{ApiResult, StatusError};
+use crate::request_info::RequestInfo;
+use crate::types::kinds::{self, DEFINITION, KINDS, Kinds, ResourceKind};
+use crate::types::protobuf;
+use crate::types::table::VERSION;
 
 /// The media types of aggregated discovery.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -25,7 +24,7 @@ const AGGREGATED_PROTOBUF: &str =
 const UNSUPPORTED: [&str; 4] = ["/metrics", "/logs", "/debug", "/.well-known"];
 
 /// Responds to a path that names no resource.
-pub(super) fn respond(kinds: &Kinds, path: &str, accept: &str) -> ApiResult<ApiResponse> {
+pub(crate) fn respond(kinds: &Kinds, path: &str, accept: &str) -> ApiResult<ApiResponse> {
     let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
     if UNSUPPORTED.iter().any(|unsupported| path.starts_with(unsupported)) {
         return Err(StatusError::unsupported(format!("the path {path}")));
@@ -51,7 +50,7 @@ pub(super) fn respond(kinds: &Kinds, path: &str, accept: &str) -> ApiResult<ApiR
 }
 
 /// Whether a path is a health check.
-pub(super) fn is_health(path: &str) -> bool {
+pub(crate) fn is_health(path: &str) -> bool {
     matches!(path.trim_end_matches('/'), "/healthz" | "/livez" | "/readyz")
 }
 
@@ -121,7 +120,7 @@ fn body(kinds: &Kinds, path: &str) -> Option<Value> {
 }
 
 /// Responds for a kind that is not served: 501, unless the real server does not serve it either.
-pub(super) fn absent(info: &RequestInfo) -> ApiResult<ApiResponse> {
+pub(crate) fn absent(info: &RequestInfo) -> ApiResult<ApiResponse> {
     let target =
         if info.group.is_empty() { info.resource.clone() } else { format!("{}.{}", info.resource, info.group) };
     if info.group.contains('.') && !info.group.ends_with(".k8s.io") {
@@ -149,7 +148,7 @@ const ORDER: [&str; 12] = [
 /// All groups, the core group first.
 fn groups(kinds: &Kinds) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
-    for kind in kinds.all().chain(&access_reviews::REVIEWS) {
+    for kind in kinds.all().chain(&kinds::REVIEWS) {
         if !names.contains(&kind.group) {
             names.push(kind.group);
         }
@@ -166,7 +165,7 @@ fn built_in() -> impl Iterator<Item = &'static str> {
 
 /// The versions of a group, the preferred one first: v2, v1, v1beta1.
 fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
-    let all = kinds.all().chain(&access_reviews::REVIEWS);
+    let all = kinds.all().chain(&kinds::REVIEWS);
     let mut all: Vec<&str> = all.filter(|kind| kind.group == group).map(|kind| kind.version).collect();
     let rank = |version: &str| {
         let number = |text: &str| text.parse::<u32>().unwrap_or(0);
@@ -185,7 +184,7 @@ fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
 
 /// The kinds of a group version, by plural.
 fn of_version(kinds: &Kinds, group: &str, version: &str) -> Vec<&'static ResourceKind> {
-    let all = kinds.all().chain(&access_reviews::REVIEWS);
+    let all = kinds.all().chain(&kinds::REVIEWS);
     let mut kinds: Vec<&ResourceKind> = all.filter(|kind| kind.group == group && kind.version == version).collect();
     kinds.sort_unstable_by_key(|kind| kind.plural);
     kinds

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::convert;
 use super::field_manager::Managers;
-use super::kinds::ResourceKind;
 use super::object::StoredObject;
 use super::server::Server;
 use super::store::StoreKey;
+use crate::types::kinds::ResourceKind;
 
 impl Server {
     /// Stores an object, unless this is a dry run.
-    pub(super) fn put_object(
+    pub(crate) fn put_object(
         &mut self,
         kind: &'static ResourceKind,
         key: StoreKey,
@@ -33,7 +33,7 @@ impl Server {
     }
 
     /// Removes an object, unless this is a dry run.
-    pub(super) fn remove_object(&mut self, key: &StoreKey) -> Option<Arc<StoredObject>> {
+    pub(crate) fn remove_object(&mut self, key: &StoreKey) -> Option<Arc<StoredObject>> {
         if self.dry_run { self.store.get(key).cloned() } else { self.store.remove(key) }
     }
 }

@@ -1,13 +1,13 @@
 //! Storage keys of etcd, which clients see in errors.
 
-use super::kinds::{DEFINITION, ResourceKind};
 use super::server::{ResourceRequest, Server};
 use super::status_error::StatusError;
 use super::store::StoreKey;
+use crate::types::kinds::{DEFINITION, ResourceKind};
 
 impl Server {
     /// The error for a request whose UID is not that of the existing object.
-    pub(super) fn uid_precondition_error(
+    pub(crate) fn uid_precondition_error(
         &self,
         request: &ResourceRequest<'_>,
         actual_uid: &str,
@@ -25,7 +25,7 @@ impl Server {
 }
 
 /// The storage key of an object.
-pub(super) fn storage_key(kind: &ResourceKind, key: &StoreKey) -> String {
+pub(crate) fn storage_key(kind: &ResourceKind, key: &StoreKey) -> String {
     let names: Vec<&str> =
         [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
     let plural = match kind.built_in() {

@@ -20,7 +20,7 @@ const NAMES: [(&str, &str); 7] = [
 ];
 
 /// Converts an Event from `events.k8s.io` to core.
-pub(super) fn to_core(mut event: Value) -> Value {
+pub(crate) fn to_core(mut event: Value) -> Value {
     let names = NAMES.map(|(new, core)| (new, core));
     rename(&mut event, &names);
     // Core encodes these strings even if empty.
@@ -37,7 +37,7 @@ pub(super) fn to_core(mut event: Value) -> Value {
 }
 
 /// Converts an Event from core to `events.k8s.io`.
-pub(super) fn from_core(mut event: Value) -> Value {
+pub(crate) fn from_core(mut event: Value) -> Value {
     let names = NAMES.map(|(new, core)| (core, new));
     rename(&mut event, &names);
     if let Some(fields) = event.as_object_mut() {
@@ -63,7 +63,7 @@ fn rename(event: &mut Value, names: &[(&str, &str)]) {
 }
 
 /// The core name of a field selector of `events.k8s.io`.
-pub(super) fn field_of_core(name: &str) -> String {
+pub(crate) fn field_of_core(name: &str) -> String {
     match name.strip_prefix("regarding.") {
         Some(rest) => format!("involvedObject.{rest}"),
         None if name == "reportingController" => "reportingComponent".to_owned(),

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::admission;
 use super::delete::{DeleteOptions, check_uid_and_version, parse_delete_options};
-use super::field_error::FieldError;
-use super::kinds::{ResourceKind, built_in};
 use super::object::StoredObject;
 use super::read::check_namespace;
 use super::request::ApiRequest;
 use super::selector::Selector;
 use super::server::{ApiResponse, ResourceRequest, Server, json_response};
 use super::status_error::{ApiResult, StatusError};
+use crate::types::field_error::FieldError;
+use crate::types::kinds::{ResourceKind, built_in};
 
 /// The message of a refusal.
 const VIOLATES: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -24,7 +24,7 @@ const ALLOWED: &str = "DisruptionAllowed";
 
 impl Server {
     /// Evicts a pod if its budget allows it.
-    pub(super) fn evict(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+    pub(crate) fn evict(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let mut eviction = self.read_as(request, "policy/v1", "Eviction")?;
         check_namespace(&mut eviction, request.kind, &request.info.namespace)?;
         admission::check_namespace_lifecycle(self, request.kind, &request.info.namespace, &request.info.name)?;

@@ -5,16 +5,16 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::api::ListedQuantity;
 use super::convert::{convert_borrowed, convert_object};
 use super::defaults::entry;
 use super::field_manager::{self, Atom, FieldManager, FieldSet, Managers, VersionConverter};
-use super::kinds::ResourceKind;
 use super::object::StoredObject;
 use super::server::ResourceRequest;
 use super::status_error::ApiResult;
 use super::strategy;
 use super::write::normalize;
+use crate::types::kinds::ResourceKind;
+use crate::types::list_quantities::ListedQuantity;
 
 /// Kinds with one version and no empty defaults: a decoded object equals its stored form. They are
 /// written most, so normalization is skipped for them.
@@ -22,7 +22,7 @@ const STORED_AS_READ: [&str; 3] = ["Deployment", "ReplicaSet", "Pod"];
 
 /// The managers after a write. `managedFields` are removed from the new object; `quantities` are
 /// those of its atomic lists as the request writes them.
-pub(super) fn update_managers(
+pub(crate) fn update_managers(
     request: &ResourceRequest<'_>,
     (before, old_managers): (&Value, &Managers),
     new: &mut Value,
@@ -57,7 +57,7 @@ pub(super) fn update_managers(
 }
 
 /// Removes and returns `managedFields`.
-pub(super) fn take_managed_fields(object: &mut Value) -> Value {
+pub(crate) fn take_managed_fields(object: &mut Value) -> Value {
     object["metadata"].as_object_mut().and_then(|meta| meta.remove("managedFields")).unwrap_or_default()
 }
 
@@ -76,7 +76,7 @@ fn converter(from: &'static ResourceKind, to: &'static ResourceKind, subresource
 }
 
 /// The object after a built-in controller removed fields, and its managers without these fields.
-pub(super) fn without_removed_fields(before: &StoredObject, after: &Value) -> (Value, Managers) {
+pub(crate) fn without_removed_fields(before: &StoredObject, after: &Value) -> (Value, Managers) {
     let kind = before.kind;
     let after = normalize(kind, after.clone()).unwrap_or_else(|_| after.clone());
     let managers = field_manager::remove_fields(root(kind), &before.managers, &before.body, &after);
@@ -84,7 +84,7 @@ pub(super) fn without_removed_fields(before: &StoredObject, after: &Value) -> (V
 }
 
 /// The field manager of a request.
-pub(super) fn field_manager(request: &ResourceRequest<'_>) -> FieldManager {
+pub(crate) fn field_manager(request: &ResourceRequest<'_>) -> FieldManager {
     FieldManager {
         empty: json!({}),
         rewritten: FieldSet::default(),

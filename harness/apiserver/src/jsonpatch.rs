@@ -3,10 +3,10 @@
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use super::go_json_errors;
 use super::object::to_json_bytes;
 use super::request::MAX_DEPTH;
 use super::status_error::{ApiResult, StatusError};
+use crate::go::json_errors as go_json_errors;
 use crate::pointer::JsonPointer;
 
 /// Upstream: `maxJSONPatchOperations`.
@@ -20,7 +20,7 @@ const MOST_COPIED: usize = 3 << 20;
 const MOST_MOVED: usize = 64 << 20;
 
 /// Applies all operations to an object.
-pub(super) fn apply(operations: &[Value], object: &Value) -> ApiResult<Value> {
+pub(crate) fn apply(operations: &[Value], object: &Value) -> ApiResult<Value> {
     if operations.len() > MOST_OPERATIONS {
         let found = operations.len();
         let why = format!("The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {found}");

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::selector::{LabelOperator, LabelRequirement};
-use super::validate::names;
+use crate::types::names;
 
 /// Parses a label selector.
 ///
 /// # Errors
 /// The syntax error.
-pub(super) fn parse(text: &str) -> Result<Vec<LabelRequirement>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<LabelRequirement>, String> {
     let mut parser = SelectorParser { tokens: tokens(text), at: 0 };
     let mut all = Vec::new();
     loop {

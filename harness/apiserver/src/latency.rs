@@ -30,24 +30,24 @@ pub enum Latency {
 
 /// Draws the delays.
 #[derive(Debug)]
-pub(super) struct LatencyModel {
+pub(crate) struct LatencyModel {
     rng: Option<SeededRng>,
 }
 
 impl LatencyModel {
-    pub(super) fn new(latency: Latency, seed: u64) -> Self {
+    pub(crate) fn new(latency: Latency, seed: u64) -> Self {
         let random = latency == Latency::Random;
         // A separate stream: delays do not affect names and UIDs.
         Self { rng: random.then(|| SeededRng::new(seed ^ 0x5deb_5deb_5deb_5deb)) }
     }
 
     /// Draws the delay of a request or a response.
-    pub(super) fn trip(&mut self) -> Duration {
+    pub(crate) fn trip(&mut self) -> Duration {
         self.draw(LONGEST_TRIP).map_or(TRIP, |drawn| TRIP + drawn)
     }
 
     /// Draws the lag of a delivery of a watch; `None` if there is none.
-    pub(super) fn lag(&mut self) -> Option<Duration> {
+    pub(crate) fn lag(&mut self) -> Option<Duration> {
         self.draw(LONGEST_LAG)
     }
 

@@ -85,8 +85,6 @@
 
 mod access_reviews;
 mod admission;
-mod api;
-mod api_type;
 mod apply;
 mod autoscalers;
 mod body;
@@ -102,15 +100,12 @@ mod dry_run;
 mod etcd;
 mod events;
 mod evict;
-mod field_error;
 mod field_manager;
 mod field_ownership;
 mod follow;
-mod go_format;
-mod go_json_errors;
+mod go;
 mod handle;
 mod jsonpatch;
-mod kinds;
 mod labels;
 mod latency;
 mod limit_ranger;
@@ -126,7 +121,6 @@ mod options;
 mod owner_index;
 mod pod_security;
 pub mod pointer;
-pub mod protobuf;
 mod quota;
 mod read;
 mod request;
@@ -148,15 +142,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod transcript;
+mod types;
 mod validate;
 mod watch;
 mod watch_control;
 mod write;
 mod yaml;
 
-pub use api_type::{ApiType, UnknownField, custom_apply_patch};
 pub use builder::{Builder, ControllerMode};
-pub use discovery::VERSION;
 pub use follow::{ChangeStream, EventType, ObjectChange};
 pub use latency::Latency;
 #[cfg(feature = "listen")]
@@ -167,4 +160,7 @@ pub use resource_storage::{ResourceStorage, StorageError};
 pub use response::ResponseBody;
 pub use rng::SeededRng;
 pub use service::ApiServer;
+pub use types::api_type::{ApiType, UnknownField, custom_apply_patch};
+pub use types::protobuf;
+pub use types::table::VERSION;
 pub use watch_control::WatchControl;

@@ -6,16 +6,16 @@ use std::cmp::Ordering;
 use serde_json::{Value, json};
 
 use super::defaults::entry;
-use super::kinds::{ResourceKind, built_in};
 use super::server::Server;
 use super::status_error::{ApiResult, StatusError};
 use super::validate::compare;
+use crate::types::kinds::{ResourceKind, built_in};
 
 /// The annotation that lists the defaults that were set.
 const ADDED: &str = "kubernetes.io/limit-ranger";
 
 /// Sets defaults of a new pod before validation.
-pub(super) fn admit(server: &Server, namespace: &str, pod: &mut Value) {
+pub(crate) fn admit(server: &Server, namespace: &str, pod: &mut Value) {
     for limit in limits(server, namespace) {
         let mut added = Vec::new();
         for (list, what) in [("containers", "container"), ("initContainers", "init container")] {
@@ -39,7 +39,7 @@ pub(super) fn admit(server: &Server, namespace: &str, pod: &mut Value) {
 }
 
 /// Rejects a new pod outside of the bounds, after validation.
-pub(super) fn validate(
+pub(crate) fn validate(
     server: &Server,
     kind: &ResourceKind,
     namespace: &str,

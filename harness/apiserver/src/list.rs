@@ -11,7 +11,7 @@ use super::server::{ApiResponse, ResourceRequest, Server, json_bytes_response};
 use super::status_error::{ApiResult, StatusError};
 
 impl Server {
-    pub(super) fn list(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+    pub(crate) fn list(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let selector = options::list(request.http, request.kind, false)?;
         let latest = self.store.version();
         let continued = request.http.query.get("continue").filter(|list_position| !list_position.is_empty());

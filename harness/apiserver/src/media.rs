@@ -9,26 +9,25 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::autoscalers;
-use super::kinds::{EVENTS, Kinds, ResourceKind};
-use super::protobuf::{self, WireEvent};
 use super::request::ApiRequest;
 use super::server::{ApiResponse, JSON};
 use super::status_error::{ApiResult, StatusError};
 use super::table::{self, Include, TableOptions};
-use super::yaml;
+use super::{autoscalers, yaml};
 use crate::request_info::{RequestInfo, Verb};
+use crate::types::kinds::{EVENTS, Kinds, ResourceKind};
+use crate::types::protobuf::{self, WireEvent};
 
 /// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ResponseFormat {
-    pub(super) encoding: Encoding,
-    pub(super) representation: Representation,
+pub(crate) struct ResponseFormat {
+    pub(crate) encoding: Encoding,
+    pub(crate) representation: Representation,
 }
 
 /// The encoding of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(crate) enum Encoding {
     Json,
     Yaml,
     Protobuf,
@@ -36,7 +35,7 @@ pub(super) enum Encoding {
 
 /// The representation of objects; versions are those of `meta.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Representation {
+pub(crate) enum Representation {
     Whole,
     /// `as=PartialObjectMetadata`.
     Metadata(MetaVersion),
@@ -48,7 +47,7 @@ pub(super) enum Representation {
 
 /// The formats that a request supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SupportedFormats {
+pub(crate) enum SupportedFormats {
     All,
     /// Bindings have no table.
     NoTable,
@@ -58,13 +57,13 @@ pub(super) enum SupportedFormats {
 
 /// A version of `meta.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MetaVersion {
+pub(crate) enum MetaVersion {
     V1,
     V1Beta1,
 }
 
 /// An `Accept` header for an unsupported kind of protobuf.
-pub(super) const UNSUPPORTED_PROTOBUF: &str = "application/vnd.kubernetes.protobuf;as=None";
+pub(crate) const UNSUPPORTED_PROTOBUF: &str = "application/vnd.kubernetes.protobuf;as=None";
 
 const META: &str = "meta.k8s.io";
 const PARTIAL: &str = "PartialObjectMetadata";
@@ -80,10 +79,10 @@ impl MetaVersion {
 
 impl ResponseFormat {
     /// The format for a client without an `Accept` header.
-    pub(super) const PLAIN: Self = Self { encoding: Encoding::Json, representation: Representation::Whole };
+    pub(crate) const PLAIN: Self = Self { encoding: Encoding::Json, representation: Representation::Whole };
 
     /// Checks that the client accepts a supported format.
-    pub(super) fn check(request: &ApiRequest, supported: SupportedFormats) -> ApiResult<()> {
+    pub(crate) fn check(request: &ApiRequest, supported: SupportedFormats) -> ApiResult<()> {
         // Upstream's routes accept each media type and `*/*`, but not `application/*`.
         let named = |clause: &Clause<'_>| clause.subtype != "*" || clause.kind == "*";
         let found = Self::accepted(&request.accept, supported);
@@ -94,7 +93,7 @@ impl ResponseFormat {
     }
 
     /// The format of the response to a request.
-    pub(super) fn of(request: &ApiRequest, supported: SupportedFormats) -> ApiResult<Self> {
+    pub(crate) fn of(request: &ApiRequest, supported: SupportedFormats) -> ApiResult<Self> {
         let found = Self::accepted(&request.accept, supported).ok_or_else(|| not_acceptable(request, supported))?;
         Ok(match found.representation {
             Representation::Table(version, _) => {
@@ -119,7 +118,7 @@ impl ResponseFormat {
     }
 
     /// The format of an error, which is never transformed; JSON by default.
-    pub(super) fn of_error(header: &str) -> Self {
+    pub(crate) fn of_error(header: &str) -> Self {
         let plain = clauses(header)
             .into_iter()
             .filter_map(|clause| clause.format())
@@ -128,7 +127,7 @@ impl ResponseFormat {
     }
 
     /// The encoding of aggregated discovery, if the header prefers that to everything else.
-    pub(super) fn aggregated(header: &str) -> Option<Encoding> {
+    pub(crate) fn aggregated(header: &str) -> Option<Encoding> {
         for clause in clauses(header) {
             let encoding = clause.encoding().filter(|encoding| *encoding != Encoding::Yaml);
             match (clause.parameter("as"), clause.parameter("g"), clause.parameter("v"), encoding) {
@@ -152,7 +151,7 @@ impl ResponseFormat {
     }
 
     /// The media type of a watch.
-    pub(super) fn watch_media_type(self) -> &'static str {
+    pub(crate) fn watch_media_type(self) -> &'static str {
         match self.encoding {
             Encoding::Json | Encoding::Yaml => JSON,
             Encoding::Protobuf => protobuf::WATCH_MEDIA_TYPE,
@@ -160,7 +159,7 @@ impl ResponseFormat {
     }
 
     /// Transforms a response to this format. Objects of kinds without protobuf stay JSON.
-    pub(super) fn transform(
+    pub(crate) fn transform(
         self,
         response: ApiResponse,
         kinds: &Kinds,
@@ -201,7 +200,7 @@ impl ResponseFormat {
 
     /// Transforms an event of a watch, given as a line of JSON. `first`: whether it is the first
     /// event of the watch.
-    pub(super) fn event(self, line: Bytes, kind: &'static ResourceKind, first: bool, now: Timestamp) -> Bytes {
+    pub(crate) fn event(self, line: Bytes, kind: &'static ResourceKind, first: bool, now: Timestamp) -> Bytes {
         if self == Self::PLAIN {
             return line;
         }
@@ -293,7 +292,7 @@ impl ResponseFormat {
 
 /// The metadata of an object, without annotations that stand for fields of another version:
 /// upstream extracts it before the object is converted to the requested version.
-pub(super) fn partial_metadata(object: &Value) -> Value {
+pub(crate) fn partial_metadata(object: &Value) -> Value {
     const OF_FIELDS: [&str; 2] = ["deprecated.daemonset.template.generation", "deprecated.deployment.rollback.to"];
     let mut meta = object["metadata"].clone();
     if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {

@@ -10,9 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::delete::DeleteOptions;
-use super::kinds::{ResourceKind, built_in};
 use super::object::StoredObject;
 use super::server::{Server, timestamp_value};
+use crate::types::kinds::{ResourceKind, built_in};
 
 /// The conditions, with their reasons and messages while there is no problem.
 const CONDITIONS: [(&str, &str, &str); 5] = [
@@ -30,7 +30,7 @@ const FINALIZERS: &str = "NamespaceFinalizersRemaining";
 
 impl Server {
     /// Performs the next step for a namespace in deletion; returns whether there was one.
-    pub(super) fn delete_namespace_contents(&mut self, now: Timestamp) -> bool {
+    pub(crate) fn delete_namespace_contents(&mut self, now: Timestamp) -> bool {
         let spaces = built_in("", "namespaces").expect("namespaces are served");
         let deleting: Vec<Arc<StoredObject>> =
             self.store.list(spaces, "").filter(|one| one.is_deleting()).cloned().collect();

@@ -8,20 +8,19 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::convert;
-use super::defaults;
 use super::field_manager::Managers;
-use super::kinds::{AUTOSCALER, ResourceKind};
 use super::store::StoreKey;
+use super::{convert, defaults};
+use crate::types::kinds::{AUTOSCALER, ResourceKind};
 
 /// An object at one version.
 #[derive(Debug)]
-pub(super) struct StoredObject {
-    pub(super) kind: &'static ResourceKind,
+pub(crate) struct StoredObject {
+    pub(crate) kind: &'static ResourceKind,
     /// Without `kind` and `apiVersion`, which are in `kind`, and without `managedFields`.
-    pub(super) body: Value,
-    pub(super) managers: Managers,
-    pub(super) version: u64,
+    pub(crate) body: Value,
+    pub(crate) managers: Managers,
+    pub(crate) version: u64,
     /// The body as JSON.
     text: OnceLock<Bytes>,
     /// The body with `managedFields` as JSON, once a client has read it.
@@ -30,20 +29,20 @@ pub(super) struct StoredObject {
 
 /// Whether responses include `managedFields`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum ManagedFieldsPolicy {
+pub(crate) enum ManagedFieldsPolicy {
     #[default]
     Include,
     Omit,
 }
 
 impl StoredObject {
-    pub(super) fn new(kind: &'static ResourceKind, mut body: Value, managers: Managers, version: u64) -> Arc<Self> {
+    pub(crate) fn new(kind: &'static ResourceKind, mut body: Value, managers: Managers, version: u64) -> Arc<Self> {
         body["metadata"]["resourceVersion"] = version.to_string().into();
         Self::of(kind, body, managers, version)
     }
 
     /// An object whose JSON is known.
-    pub(super) fn with_text(
+    pub(crate) fn with_text(
         kind: &'static ResourceKind,
         body: Value,
         managers: Managers,
@@ -66,7 +65,7 @@ impl StoredObject {
 
     /// The object at another version of its kind: a custom resource is decoded again by the schema
     /// of that version, and an Event or an autoscaler is converted.
-    pub(super) fn as_kind(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
+    pub(crate) fn as_kind(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
         if kind.built_in() != AUTOSCALER {
             return self.convert_to(kind);
         }
@@ -93,13 +92,13 @@ impl StoredObject {
     }
 
     /// The body as JSON, without its type and `managedFields`.
-    pub(super) fn untyped_text_without_managers(&self) -> &Bytes {
+    pub(crate) fn untyped_text_without_managers(&self) -> &Bytes {
         // Boxed to release spare capacity, as the text is kept.
         self.text.get_or_init(|| Bytes::from(to_json_bytes(&self.body).into_boxed_slice()))
     }
 
     /// The body as JSON, without its type.
-    pub(super) fn untyped_text(&self, managed_fields: ManagedFieldsPolicy) -> &Bytes {
+    pub(crate) fn untyped_text(&self, managed_fields: ManagedFieldsPolicy) -> &Bytes {
         if managed_fields == ManagedFieldsPolicy::Omit || self.managers.is_none() {
             return self.untyped_text_without_managers();
         }
@@ -107,14 +106,14 @@ impl StoredObject {
     }
 
     /// The body as JSON, with its type.
-    pub(super) fn text(&self, managed_fields: ManagedFieldsPolicy) -> Vec<u8> {
+    pub(crate) fn text(&self, managed_fields: ManagedFieldsPolicy) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.untyped_text(managed_fields).len() + 64);
         self.write(&mut text, managed_fields);
         text
     }
 
     /// Appends the body with its type.
-    pub(super) fn write(&self, text: &mut Vec<u8>, managed_fields: ManagedFieldsPolicy) {
+    pub(crate) fn write(&self, text: &mut Vec<u8>, managed_fields: ManagedFieldsPolicy) {
         for part in ["{\"kind\":\"", self.kind.kind, "\",\"apiVersion\":\"", &self.kind.api_version(), "\","] {
             text.extend_from_slice(part.as_bytes());
         }
@@ -122,12 +121,12 @@ impl StoredObject {
     }
 
     /// The body with `managedFields`.
-    pub(super) fn with_managers(&self) -> Value {
+    pub(crate) fn with_managers(&self) -> Value {
         self.add_managers(self.body.clone())
     }
 
     /// Adds `managedFields` to an object. A patched object may lack the metadata for them.
-    pub(super) fn add_managers(&self, mut object: Value) -> Value {
+    pub(crate) fn add_managers(&self, mut object: Value) -> Value {
         let meta = object.get_mut("metadata").and_then(Value::as_object_mut);
         if let (Some(managers), Some(meta)) = (&self.managers, meta) {
             meta.insert("managedFields".to_owned(), managers.to_json());
@@ -136,7 +135,7 @@ impl StoredObject {
     }
 
     /// The body with its type.
-    pub(super) fn typed_body(&self) -> Value {
+    pub(crate) fn typed_body(&self) -> Value {
         let mut body = self.body.clone();
         body["kind"] = self.kind.kind.into();
         body["apiVersion"] = self.kind.api_version().into();
@@ -144,30 +143,30 @@ impl StoredObject {
     }
 
     /// The body with its type and `managedFields`.
-    pub(super) fn typed(&self) -> Value {
+    pub(crate) fn typed(&self) -> Value {
         self.add_managers(self.typed_body())
     }
 
-    pub(super) fn key(&self) -> StoreKey {
+    pub(crate) fn key(&self) -> StoreKey {
         StoreKey::new(self.kind, self.meta("namespace"), self.meta("name"))
     }
 
     /// A string field of its metadata, empty if absent.
-    pub(super) fn meta(&self, name: &str) -> &str {
+    pub(crate) fn meta(&self, name: &str) -> &str {
         self.body["metadata"][name].as_str().unwrap_or_default()
     }
 
     /// Whether it is being deleted.
-    pub(super) fn is_deleting(&self) -> bool {
+    pub(crate) fn is_deleting(&self) -> bool {
         !self.body["metadata"]["deletionTimestamp"].is_null()
     }
 
-    pub(super) fn finalizers(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn finalizers(&self) -> impl Iterator<Item = &str> {
         self.body["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
     }
 }
 
 /// Encodes a value as JSON. `Display` gives the same text, but slowly through a formatter.
-pub(super) fn to_json_bytes(value: &Value) -> Vec<u8> {
+pub(crate) fn to_json_bytes(value: &Value) -> Vec<u8> {
     serde_json::to_vec(value).expect("the keys of a JSON value are strings")
 }

@@ -1,17 +1,17 @@
 //! Query parameters: upstream's `ListOptions` with their validation, and the options of writes.
 
-use super::field_error::FieldError;
-use super::go_json_errors::raw_base64_error;
-use super::kinds::ResourceKind;
 use super::request::ApiRequest;
 use super::selector::Selector;
 use super::status_error::{ApiResult, StatusError};
+use crate::go::json_errors::raw_base64_error;
+use crate::types::field_error::FieldError;
+use crate::types::kinds::ResourceKind;
 
 /// The maximum length of a field manager's name.
 const LONGEST_MANAGER: usize = 128;
 
 /// A numeric parameter, if present.
-pub(super) fn number(request: &ApiRequest, name: &str) -> ApiResult<Option<i64>> {
+pub(crate) fn number(request: &ApiRequest, name: &str) -> ApiResult<Option<i64>> {
     match request.param(name) {
         "" => Ok(None),
         text => text
@@ -22,7 +22,7 @@ pub(super) fn number(request: &ApiRequest, name: &str) -> ApiResult<Option<i64>>
 }
 
 /// Validates `timeout`, the client's deadline for a request. Upstream: `WithRequestDeadline`.
-pub(super) fn time_out(request: &ApiRequest) -> ApiResult<()> {
+pub(crate) fn time_out(request: &ApiRequest) -> ApiResult<()> {
     let refused =
         |why: String| StatusError::bad_request(format!("invalid timeout specified in the request URL - {why}"));
     match request.param("timeout") {
@@ -60,7 +60,7 @@ fn duration(text: &str) -> Result<(), String> {
 }
 
 /// Validates the options of a list, a watch or a deletion of a collection; returns the selector.
-pub(super) fn list(request: &ApiRequest, kind: &ResourceKind, watch: bool) -> ApiResult<Selector> {
+pub(crate) fn list(request: &ApiRequest, kind: &ResourceKind, watch: bool) -> ApiResult<Selector> {
     number(request, "timeoutSeconds")?;
     number(request, "limit")?;
     let selector = Selector::of_query(request.param("labelSelector"), request.param("fieldSelector"))?;
@@ -73,7 +73,7 @@ pub(super) fn list(request: &ApiRequest, kind: &ResourceKind, watch: bool) -> Ap
 }
 
 /// Validates the options of a write. Upstream: `ValidateCreateOptions` and similar functions.
-pub(super) fn write(request: &ApiRequest) -> ApiResult<()> {
+pub(crate) fn write(request: &ApiRequest) -> ApiResult<()> {
     let (kind, patch) = match request.method.as_str() {
         "POST" => ("CreateOptions", false),
         "PUT" => ("UpdateOptions", false),
@@ -103,18 +103,18 @@ pub(super) fn write(request: &ApiRequest) -> ApiResult<()> {
 }
 
 /// The values of `dryRun`.
-pub(super) fn dry_run(request: &ApiRequest) -> Vec<&str> {
+pub(crate) fn dry_run(request: &ApiRequest) -> Vec<&str> {
     request.query.get("dryRun").map(|all| all.split('\n').collect()).unwrap_or_default()
 }
 
 /// Validates the values of `dryRun`.
-pub(super) fn wrong_dry_run(values: &[&str]) -> Option<FieldError> {
+pub(crate) fn wrong_dry_run(values: &[&str]) -> Option<FieldError> {
     let wrong = values.iter().any(|one| *one != "All");
     wrong.then(|| FieldError::unsupported("dryRun", values.to_vec(), &["All"]))
 }
 
 /// Parses a continue token, whose format is private to this server.
-pub(super) fn continue_position(text: &str) -> ApiResult<(u64, String)> {
+pub(crate) fn continue_position(text: &str) -> ApiResult<(u64, String)> {
     let found = text.split_once(':').and_then(|(version, key)| Some((version.parse().ok()?, key.to_owned())));
     found.ok_or_else(|| match raw_base64_error(text) {
         Some(at) => StatusError::bad_request(format!(

@@ -13,7 +13,7 @@ use super::store::StoreKey;
 use crate::pointer::JsonPointer;
 
 #[derive(Debug, Default)]
-pub(super) struct OwnerIndex {
+pub(crate) struct OwnerIndex {
     /// Objects by UID; restored objects may share one.
     uids: BTreeMap<String, BTreeSet<StoreKey>>,
     /// Dependents by the UID of each referenced owner, whether it exists or not.
@@ -26,32 +26,32 @@ pub(super) struct OwnerIndex {
 
 impl OwnerIndex {
     /// Whether an object has this UID.
-    pub(super) fn has_uid(&self, uid: &str) -> bool {
+    pub(crate) fn has_uid(&self, uid: &str) -> bool {
         self.uids.contains_key(uid)
     }
 
     /// The first object that has this UID.
-    pub(super) fn of_uid(&self, uid: &str) -> Option<&StoreKey> {
+    pub(crate) fn of_uid(&self, uid: &str) -> Option<&StoreKey> {
         self.uids.get(uid)?.first()
     }
 
     /// The dependents of an owner, in order.
-    pub(super) fn dependents(&self, uid: &str) -> impl Iterator<Item = &StoreKey> {
+    pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &StoreKey> {
         self.dependents.get(uid).into_iter().flatten()
     }
 
     /// The objects with an owner that does not exist.
-    pub(super) fn with_absent_owner(&self) -> BTreeSet<&StoreKey> {
+    pub(crate) fn with_absent_owner(&self) -> BTreeSet<&StoreKey> {
         self.absent.iter().flat_map(|uid| self.dependents(uid)).collect()
     }
 
     /// The objects in deletion that wait for the garbage collector, in order.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = &StoreKey> {
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &StoreKey> {
         self.waiting.iter()
     }
 
     /// Updates the index after a change of an object.
-    pub(super) fn update(&mut self, key: &StoreKey, before: Option<&StoredObject>, after: Option<&StoredObject>) {
+    pub(crate) fn update(&mut self, key: &StoreKey, before: Option<&StoredObject>, after: Option<&StoredObject>) {
         let (was, is) = (before.map(|object| object.meta("uid")), after.map(|object| object.meta("uid")));
         let references = |object: &StoredObject| object.body.at("/metadata/ownerReferences").cloned();
         let references_differ = match (before, after) {
@@ -119,9 +119,9 @@ fn waits_for_collector(object: &StoredObject) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::kinds::KINDS;
     use super::super::store::Store;
     use super::*;
+    use crate::types::kinds::KINDS;
 
     fn put(store: &mut Store, name: &str, owner: Option<&str>, more: &Value) {
         let mut body = json!({"metadata": {"name": name, "namespace": "ns", "uid": format!("uid-{name}")}});

@@ -4,16 +4,16 @@
 
 use serde_json::Value;
 
-use super::kinds::built_in;
 use super::server::Server;
 use super::store::StoreKey;
 use crate::pointer::JsonPointer;
+use crate::types::kinds::built_in;
 
 const PREFIX: &str = "pod-security.kubernetes.io/";
 const BASELINE: &str = "baseline";
 
 /// The first label of a namespace with an unsupported standard.
-pub(super) fn unknown_standard(labels: &Value) -> Option<String> {
+pub(crate) fn unknown_standard(labels: &Value) -> Option<String> {
     let mut all = labels.as_object().into_iter().flatten().filter_map(|(name, value)| {
         let value = value.as_str().unwrap_or_default();
         let known = match name.strip_prefix(PREFIX)? {
@@ -30,7 +30,7 @@ pub(super) fn unknown_standard(labels: &Value) -> Option<String> {
 }
 
 /// The feature of a pod that its namespace may reject.
-pub(super) fn restricted(server: &Server, namespace: &str, pod: &Value) -> Option<String> {
+pub(crate) fn restricted(server: &Server, namespace: &str, pod: &Value) -> Option<String> {
     let spaces = built_in("", "namespaces").expect("namespaces are served");
     let space = server.store.get(&StoreKey::new(spaces, "", namespace))?;
     let standard = &space.body["metadata"]["labels"][format!("{PREFIX}enforce").as_str()];

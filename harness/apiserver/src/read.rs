@@ -5,20 +5,23 @@
 
 use serde_json::{Value, json};
 
-use super::api::{ListedQuantity, TYPES, TextType, decode};
 use super::body::{self, FieldValidation, object_of, strict_decoding_message, unregistered};
-use super::custom::CustomKind;
-use super::kinds::ResourceKind;
 use super::server::{ResourceRequest, Server};
 use super::status_error::{ApiResult, StatusError};
 use super::{defaults, strategy};
+use crate::types::custom_kind::CustomKind;
+use crate::types::decode::decode;
+use crate::types::kinds::ResourceKind;
+use crate::types::list_quantities::ListedQuantity;
+use crate::types::strict::TextType;
+use crate::types::table::TYPES;
 
 /// The annotation of a deprecated field, which the server treats as the field.
 const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 
 impl Server {
     /// Decodes the body as the kind of the request, and sets defaults.
-    pub(super) fn read(&mut self, request: &ResourceRequest<'_>) -> ApiResult<Value> {
+    pub(crate) fn read(&mut self, request: &ResourceRequest<'_>) -> ApiResult<Value> {
         let kind = request.kind;
         if let Some(custom) = kind.custom {
             let mut value = untyped(self.read_custom(request, custom)?);
@@ -77,7 +80,7 @@ impl Server {
     }
 
     /// Decodes the body as a type: that of the kind, or of a subresource.
-    pub(super) fn read_as(&mut self, request: &ResourceRequest<'_>, version: &str, name: &str) -> ApiResult<Value> {
+    pub(crate) fn read_as(&mut self, request: &ResourceRequest<'_>, version: &str, name: &str) -> ApiResult<Value> {
         let body = match object_of(request, name) {
             // Upstream has no scheme with the scale of custom resources.
             Err(error) if request.kind.custom.is_some() && error.message.starts_with("the object provided") => {
@@ -147,7 +150,7 @@ impl Server {
     }
 
     /// Handles strict decoding errors as the query says: as an error, as warnings, or not at all.
-    pub(super) fn warn_or_reject(
+    pub(crate) fn warn_or_reject(
         &mut self,
         request: &ResourceRequest<'_>,
         errors: Vec<String>,
@@ -165,7 +168,7 @@ impl Server {
 }
 
 /// Checks that the body and the path have the same name.
-pub(super) fn check_name(body: &Value, expected: &str) -> ApiResult<()> {
+pub(crate) fn check_name(body: &Value, expected: &str) -> ApiResult<()> {
     match body["metadata"]["name"].as_str().unwrap_or_default() {
         "" => Err(StatusError::bad_request(format!(
             "the name of the object ({expected} based on URL) was undeterminable: name must be provided"
@@ -178,7 +181,7 @@ pub(super) fn check_name(body: &Value, expected: &str) -> ApiResult<()> {
 }
 
 /// Checks that the body and the path have the same namespace, and sets it.
-pub(super) fn check_namespace(body: &mut Value, kind: &ResourceKind, namespace: &str) -> ApiResult<()> {
+pub(crate) fn check_namespace(body: &mut Value, kind: &ResourceKind, namespace: &str) -> ApiResult<()> {
     if !kind.namespaced {
         body["metadata"].as_object_mut().and_then(|meta| meta.remove("namespace"));
         return Ok(());
@@ -193,7 +196,7 @@ pub(super) fn check_namespace(body: &mut Value, kind: &ResourceKind, namespace: 
 }
 
 /// Removes apiVersion, kind, and fields that are not stored.
-pub(super) fn untyped(mut body: Value) -> Value {
+pub(crate) fn untyped(mut body: Value) -> Value {
     if let Value::Object(fields) = &mut body {
         fields.remove("kind");
         fields.remove("apiVersion");
@@ -217,7 +220,7 @@ fn rollback_revision(kind: &ResourceKind, body: &Value) -> Result<Option<i64>, S
 }
 
 /// The object with that revision in its field, for validation.
-pub(super) fn with_rollback<'a>(kind: &ResourceKind, body: &'a Value) -> ApiResult<std::borrow::Cow<'a, Value>> {
+pub(crate) fn with_rollback<'a>(kind: &ResourceKind, body: &'a Value) -> ApiResult<std::borrow::Cow<'a, Value>> {
     match rollback_revision(kind, body) {
         Ok(None) => Ok(std::borrow::Cow::Borrowed(body)),
         Ok(Some(revision)) => {

@@ -6,22 +6,22 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::{Method, Request, StatusCode};
 
-use super::go_json_errors;
 use super::object::ManagedFieldsPolicy;
 use super::server::ApiResponse;
 use super::status_error::{ApiResult, StatusError};
+use crate::go::json_errors as go_json_errors;
 use crate::request_info::{PathError, is_true, percent_decode};
 
 /// The largest accepted body. Upstream: `MaxRequestBodyBytes`.
-pub(super) const MAX_BODY_BYTES: usize = 3 << 20;
+pub(crate) const MAX_BODY_BYTES: usize = 3 << 20;
 
 /// The deepest nesting of an object. Values are read, written and dropped recursively, and
 /// serde_json reads at most 127 levels; the difference is for what contains the object, such as
 /// lists and `managedFields`.
-pub(super) const MAX_DEPTH: usize = 100;
+pub(crate) const MAX_DEPTH: usize = 100;
 
 /// Rejects JSON that is nested too deeply. Text that is not JSON is rejected elsewhere.
-pub(super) fn check_depth(text: &[u8]) -> ApiResult<()> {
+pub(crate) fn check_depth(text: &[u8]) -> ApiResult<()> {
     if go_json_errors::depth(text) > MAX_DEPTH && go_json_errors::syntax_error(text).is_none() {
         return Err(StatusError::too_deep());
     }
@@ -29,42 +29,42 @@ pub(super) fn check_depth(text: &[u8]) -> ApiResult<()> {
 }
 
 /// The error for a path that is not UTF-8.
-pub(super) const NOT_UTF8: &str = "kube-apiserver-sim does not support a path that is not UTF-8";
+pub(crate) const NOT_UTF8: &str = "kube-apiserver-sim does not support a path that is not UTF-8";
 
 /// An HTTP request with its body.
 #[derive(Debug, Clone)]
-pub(super) struct ApiRequest {
-    pub(super) method: Method,
-    pub(super) path: String,
-    pub(super) query: BTreeMap<String, String>,
-    pub(super) content_type: String,
-    pub(super) accept: String,
-    pub(super) user_agent: String,
-    pub(super) body: Bytes,
+pub(crate) struct ApiRequest {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: BTreeMap<String, String>,
+    pub(crate) content_type: String,
+    pub(crate) accept: String,
+    pub(crate) user_agent: String,
+    pub(crate) body: Bytes,
     /// The original body, if it was YAML.
-    pub(super) yaml_body: Option<Bytes>,
-    pub(super) managed_fields: ManagedFieldsPolicy,
+    pub(crate) yaml_body: Option<Bytes>,
+    pub(crate) managed_fields: ManagedFieldsPolicy,
 }
 
 impl ApiRequest {
     /// A query parameter, empty if absent.
-    pub(super) fn param(&self, name: &str) -> &str {
+    pub(crate) fn param(&self, name: &str) -> &str {
         self.query.get(name).map_or("", String::as_str)
     }
 
     /// The body's media type.
-    pub(super) fn media_type(&self) -> &str {
+    pub(crate) fn media_type(&self) -> &str {
         self.content_type.split(';').next().unwrap_or_default().trim()
     }
 
     /// The body as the client sent it, for messages that quote it.
-    pub(super) fn as_sent(&self) -> &Bytes {
+    pub(crate) fn as_sent(&self) -> &Bytes {
         self.yaml_body.as_ref().unwrap_or(&self.body)
     }
 
     /// Checks the length of the body and its nesting. Applied configurations are YAML, which is
     /// checked once parsed.
-    pub(super) fn check_body(&self) -> ApiResult<()> {
+    pub(crate) fn check_body(&self) -> ApiResult<()> {
         if self.as_sent().len() > MAX_BODY_BYTES {
             return Err(StatusError::body_too_large(&format!("limit is {MAX_BODY_BYTES}")));
         }
@@ -72,13 +72,13 @@ impl ApiRequest {
         if is_json { check_depth(&self.body) } else { Ok(()) }
     }
 
-    pub(super) fn is_protobuf(&self) -> bool {
-        self.media_type() == super::protobuf::MEDIA_TYPE
+    pub(crate) fn is_protobuf(&self) -> bool {
+        self.media_type() == crate::types::protobuf::MEDIA_TYPE
     }
 
     /// The field manager: `fieldManager`, or the name of the client. Upstream:
     /// `managerOrUserAgent`.
-    pub(super) fn manager(&self) -> String {
+    pub(crate) fn manager(&self) -> String {
         const LONGEST: usize = 128;
         let given = self.param("fieldManager");
         if !given.is_empty() {
@@ -94,13 +94,13 @@ impl ApiRequest {
         name
     }
 
-    pub(super) fn flag(&self, name: &str) -> bool {
+    pub(crate) fn flag(&self, name: &str) -> bool {
         self.query.get(name).is_some_and(|value| is_true(value))
     }
 }
 
 /// Parses a request.
-pub(super) fn parse(request: Request<Bytes>, managed_fields: ManagedFieldsPolicy) -> Result<ApiRequest, PathError> {
+pub(crate) fn parse(request: Request<Bytes>, managed_fields: ManagedFieldsPolicy) -> Result<ApiRequest, PathError> {
     let (parts, body) = request.into_parts();
     let header =
         |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
@@ -119,7 +119,7 @@ pub(super) fn parse(request: Request<Bytes>, managed_fields: ManagedFieldsPolicy
 }
 
 /// The response to a request whose path cannot be decoded.
-pub(super) fn path_error_response(why: PathError) -> ApiResponse {
+pub(crate) fn path_error_response(why: PathError) -> ApiResponse {
     let (code, text) = match why {
         PathError::Encoding => (StatusCode::BAD_REQUEST, "400 Bad Request"),
         PathError::NotUtf8 => (StatusCode::NOT_IMPLEMENTED, NOT_UTF8),

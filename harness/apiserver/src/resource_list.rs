@@ -5,36 +5,36 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::api::Quantity;
+use crate::types::quantity::Quantity;
 
 /// Quantities by resource name. Upstream: `ResourceList`.
-pub(super) type ResourceList = BTreeMap<String, Quantity>;
+pub(crate) type ResourceList = BTreeMap<String, Quantity>;
 
-pub(super) const HUGE_PAGES: &str = "hugepages-";
+pub(crate) const HUGE_PAGES: &str = "hugepages-";
 
 /// Whether a resource name belongs to Kubernetes itself.
-pub(super) fn is_native(name: &str) -> bool {
+pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-pub(super) fn amounts(list: &Value) -> ResourceList {
+pub(crate) fn amounts(list: &Value) -> ResourceList {
     let all = list.as_object().into_iter().flatten();
     all.map(|(name, amount)| (name.clone(), Quantity::parse_stored(amount.as_str().unwrap_or_default()))).collect()
 }
 
 /// Whether the pod-level resources of a spec set requests or limits (`field`). Upstream:
 /// `IsPodLevelRequestsSet` and `IsPodLevelLimitsSet`.
-pub(super) fn has_pod_level_resources(spec: &Value, field: &str) -> bool {
+pub(crate) fn has_pod_level_resources(spec: &Value, field: &str) -> bool {
     spec["resources"][field].as_object().into_iter().flatten().any(|(name, _)| is_pod_level_resource(name))
 }
 
-pub(super) fn is_pod_level_resource(name: &str) -> bool {
+pub(crate) fn is_pod_level_resource(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES)
 }
 
 /// The requests or limits of a pod, including pod-level resources and overhead. Upstream:
 /// `PodRequests` and `PodLimits`.
-pub(super) fn pod_resources(pod: &Value, field: &str) -> ResourceList {
+pub(crate) fn pod_resources(pod: &Value, field: &str) -> ResourceList {
     let spec = &pod["spec"];
     let mut sum = container_resources(pod, field);
     let pod_level = amounts(&spec["resources"][field]);
@@ -49,7 +49,7 @@ pub(super) fn pod_resources(pod: &Value, field: &str) -> ResourceList {
 
 /// Default pod-level requests of a pod with pod-level limits: the requests of its containers, or
 /// else the limits.
-pub(super) fn default_requests(pod: &Value) -> ResourceList {
+pub(crate) fn default_requests(pod: &Value) -> ResourceList {
     let mut requests = amounts(&pod["spec"]["resources"]["limits"]);
     if !requests.is_empty() {
         requests.extend(container_resources(pod, "requests"));
@@ -60,7 +60,7 @@ pub(super) fn default_requests(pod: &Value) -> ResourceList {
 
 /// The requests or limits of the containers alone. Upstream: `AggregateContainerRequests` and
 /// `AggregateContainerLimits`.
-pub(super) fn container_resources(pod: &Value, field: &str) -> ResourceList {
+pub(crate) fn container_resources(pod: &Value, field: &str) -> ResourceList {
     let spec = &pod["spec"];
     let mut sum = ResourceList::new();
     for container in spec["containers"].as_array().into_iter().flatten() {
@@ -102,7 +102,7 @@ fn effective_resources(pod: &Value, container: &Value, statuses: &str, field: &s
     effective
 }
 
-pub(super) fn add(sum: &mut ResourceList, more: &ResourceList) {
+pub(crate) fn add(sum: &mut ResourceList, more: &ResourceList) {
     for (name, amount) in more {
         match sum.get_mut(name) {
             Some(current) => current.add(amount),

@@ -12,12 +12,12 @@ use serde_json::Value;
 use crate::convert;
 use crate::custom::kinds_of;
 use crate::field_ownership::take_managed_fields;
-use crate::kinds::{DEFINITION, Kinds, ResourceKind};
 use crate::object::StoredObject;
 use crate::read::untyped;
 use crate::server::{Server, timestamp_value};
 use crate::service::ApiServer;
 use crate::store::StoreKey;
+use crate::types::kinds::{DEFINITION, Kinds, ResourceKind};
 use crate::write::decode_as;
 
 /// Why an object cannot be stored, or a resource cannot be read.
@@ -84,6 +84,14 @@ impl RestoreEntry {
         let mut body = convert::convert_object(untyped(body), kind, kind.storage());
         take_managed_fields(&mut body);
         Ok(Self { kind: kind.storage(), key, body, version })
+    }
+}
+
+impl Kinds {
+    /// The kind of a resource as kubectl names it: `deployments` or `deployments.apps`.
+    pub(crate) fn by_resource(&self, name: &str) -> Result<&'static ResourceKind, StorageError> {
+        let found = self.all().find(|kind| kind.plural == name || kind.resource() == name);
+        found.ok_or_else(|| StorageError::UnknownResource(name.to_owned()))
     }
 }
 

@@ -4,25 +4,25 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::kinds::{self, ResourceKind};
 use super::status_error::{ApiResult, StatusError};
 use crate::pointer::JsonPointer;
+use crate::types::kinds::{self, ResourceKind};
 
 /// A label and field selector: all requirements must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Selector {
+pub(crate) struct Selector {
     labels: Vec<LabelRequirement>,
     fields: Vec<(String, bool, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LabelRequirement {
-    pub(super) key: String,
-    pub(super) operator: LabelOperator,
+pub(crate) struct LabelRequirement {
+    pub(crate) key: String,
+    pub(crate) operator: LabelOperator,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LabelOperator {
+pub(crate) enum LabelOperator {
     In(BTreeSet<String>),
     NotIn(BTreeSet<String>),
     Exists,
@@ -33,7 +33,7 @@ pub(super) enum LabelOperator {
 
 impl Selector {
     /// Parses `labelSelector` and `fieldSelector`.
-    pub(super) fn of_query(labels: &str, fields: &str) -> ApiResult<Self> {
+    pub(crate) fn of_query(labels: &str, fields: &str) -> ApiResult<Self> {
         let labels = super::labels::parse(labels).map_err(StatusError::bad_request)?;
         let fields = fields.split(',').filter(|text| !text.is_empty()).map(|text| {
             let (key, equal, value) = match (text.split_once("!="), text.split_once("=")) {
@@ -51,7 +51,7 @@ impl Selector {
     }
 
     /// Reads a label selector of an object.
-    pub(super) fn of_object(selector: &Value) -> Self {
+    pub(crate) fn of_object(selector: &Value) -> Self {
         let mut labels = Vec::new();
         for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
             let value = BTreeSet::from([value.as_str().unwrap_or_default().to_owned()]);
@@ -70,17 +70,17 @@ impl Selector {
         Self { labels, fields: Vec::new() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
     /// Whether it selects a single object by name. Upstream: `MatchesSingle`.
-    pub(super) fn selects_one_object(&self) -> bool {
+    pub(crate) fn selects_one_object(&self) -> bool {
         self.fields.iter().any(|(key, equal, _)| *equal && key == "metadata.name")
     }
 
     /// Whether it selects an object.
-    pub(super) fn matches(&self, object: &Value) -> bool {
+    pub(crate) fn matches(&self, object: &Value) -> bool {
         self.matches_labels(&object["metadata"]["labels"])
             && self.fields.iter().all(|(key, equal, value)| {
                 let pointer = format!("/{}", key.replace('.', "/"));
@@ -103,7 +103,7 @@ impl Selector {
             })
     }
 
-    pub(super) fn matches_labels(&self, labels: &Value) -> bool {
+    pub(crate) fn matches_labels(&self, labels: &Value) -> bool {
         self.labels.iter().all(|LabelRequirement { key, operator }| {
             let value = labels.get(key).and_then(Value::as_str);
             match operator {
@@ -122,7 +122,7 @@ impl Selector {
     }
 
     /// Renames the fields.
-    pub(super) fn renamed(mut self, name: fn(&str) -> String) -> Self {
+    pub(crate) fn renamed(mut self, name: fn(&str) -> String) -> Self {
         for (field, ..) in &mut self.fields {
             *field = name(field);
         }
@@ -130,7 +130,7 @@ impl Selector {
     }
 
     /// Checks that the kind supports these fields.
-    pub(super) fn check_fields(&self, kind: &ResourceKind) -> ApiResult<()> {
+    pub(crate) fn check_fields(&self, kind: &ResourceKind) -> ApiResult<()> {
         if let Some(custom) = kind.custom {
             let known = |key: &str| {
                 key == "metadata.name"
@@ -207,7 +207,7 @@ impl Selector {
 }
 
 /// A label selector in query syntax, ordered by key.
-pub(super) fn text(selector: &Value) -> String {
+pub(crate) fn text(selector: &Value) -> String {
     let mut parts = Vec::new();
     for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
         parts.push((key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())));

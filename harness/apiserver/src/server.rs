@@ -8,8 +8,6 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::api::ListedQuantity;
-use super::kinds::{Kinds, ResourceKind};
 use super::media::{self, ResponseFormat, SupportedFormats};
 use super::object::{ManagedFieldsPolicy, StoredObject, to_json_bytes};
 use super::request::ApiRequest;
@@ -20,6 +18,8 @@ use super::store::{Store, StoreKey};
 use super::watch::WatchCursor;
 use super::{access_reviews, discovery, options, quota, yaml};
 use crate::request_info::{RequestInfo, Verb};
+use crate::types::kinds::{Kinds, ResourceKind};
+use crate::types::list_quantities::ListedQuantity;
 
 /// The media types of patches.
 const PATCHES: [&str; 4] = [
@@ -48,40 +48,40 @@ const UNSUPPORTED_SUBRESOURCES: [(&str, &str); 10] = [
 ];
 
 /// The media type of most responses.
-pub(super) const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 
 /// The API server's state.
 #[derive(Debug)]
-pub(super) struct Server {
-    pub(super) store: Store,
-    pub(super) rng: SeededRng,
+pub(crate) struct Server {
+    pub(crate) store: Store,
+    pub(crate) rng: SeededRng,
     /// The garbage collector has processed the changes up to this version.
-    pub(super) gc_version: u64,
+    pub(crate) gc_version: u64,
     /// All namespaces had their service account at this version.
-    pub(super) service_accounts_version: u64,
+    pub(crate) service_accounts_version: u64,
     /// The progress of recounting quotas.
-    pub(super) quotas: quota::RecountProgress,
+    pub(crate) quotas: quota::RecountProgress,
     /// The unsupported requests, each with the reason.
-    pub(super) unsupported: Vec<String>,
+    pub(crate) unsupported: Vec<String>,
     /// The warnings of the current request.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// The quantities in atomic lists of the current request's object, as the request writes them.
-    pub(super) listed_quantities: Vec<ListedQuantity>,
+    pub(crate) listed_quantities: Vec<ListedQuantity>,
     /// Whether the current request is a dry run.
-    pub(super) dry_run: bool,
+    pub(crate) dry_run: bool,
     /// The served kinds.
-    pub(super) kinds: Kinds,
+    pub(crate) kinds: Kinds,
     /// The definitions have been processed up to this version.
-    pub(super) definitions_version: u64,
+    pub(crate) definitions_version: u64,
     /// Whether a definition is being deleted.
-    pub(super) deleting_definitions: bool,
+    pub(crate) deleting_definitions: bool,
     /// The earliest creation time of new objects, by namespace.
-    pub(super) not_before: BTreeMap<String, Timestamp>,
+    pub(crate) not_before: BTreeMap<String, Timestamp>,
 }
 
 /// A response.
 #[derive(Debug)]
-pub(super) enum ApiResponse {
+pub(crate) enum ApiResponse {
     /// A complete body.
     Complete {
         code: StatusCode,
@@ -95,16 +95,16 @@ pub(super) enum ApiResponse {
 }
 
 /// A request for a served kind.
-pub(super) struct ResourceRequest<'a> {
-    pub(super) kind: &'static ResourceKind,
-    pub(super) info: &'a RequestInfo,
-    pub(super) http: &'a ApiRequest,
-    pub(super) now: Timestamp,
+pub(crate) struct ResourceRequest<'a> {
+    pub(crate) kind: &'static ResourceKind,
+    pub(crate) info: &'a RequestInfo,
+    pub(crate) http: &'a ApiRequest,
+    pub(crate) now: Timestamp,
 }
 
 impl Server {
     /// A cluster with these objects and its initial namespaces.
-    pub(super) fn new(seed: u64, now: Timestamp, mut objects: Vec<RestoreEntry>) -> Self {
+    pub(crate) fn new(seed: u64, now: Timestamp, mut objects: Vec<RestoreEntry>) -> Self {
         let mut server = Self {
             store: Store::default(),
             rng: SeededRng::new(seed),
@@ -148,7 +148,7 @@ impl Server {
     }
 
     /// Handles a request.
-    pub(super) fn respond(&mut self, request: &ApiRequest, now: Timestamp) -> ApiResponse {
+    pub(crate) fn respond(&mut self, request: &ApiRequest, now: Timestamp) -> ApiResponse {
         self.warnings.clear();
         self.listed_quantities.clear();
         let without_protobuf = self.drop_protobuf_types(request);
@@ -189,7 +189,7 @@ impl Server {
         }
     }
 
-    pub(super) fn dispatch(&mut self, request: &ApiRequest, now: Timestamp) -> ApiResult<ApiResponse> {
+    pub(crate) fn dispatch(&mut self, request: &ApiRequest, now: Timestamp) -> ApiResult<ApiResponse> {
         let info = RequestInfo::from_decoded(&request.method, &request.path, request.flag("watch"));
         if request.path.starts_with("/api") && request.path.trim_end_matches('/').contains("//") {
             return Err(StatusError::no_path());
@@ -310,13 +310,13 @@ impl Server {
 
     /// The error for a future resourceVersion. A watch cache asks the client to retry; Events have
     /// none.
-    pub(super) fn too_large_version(&self, kind: &ResourceKind, requested: u64) -> StatusError {
+    pub(crate) fn too_large_version(&self, kind: &ResourceKind, requested: u64) -> StatusError {
         let error = StatusError::too_large(requested, self.store.version());
         if kind.is_in_watch_cache() { error.retry_after(1) } else { error }
     }
 
     /// The future resourceVersion that a read requests, if upstream waits for it.
-    pub(super) fn version_to_await(&self, request: &ApiRequest) -> Option<u64> {
+    pub(crate) fn version_to_await(&self, request: &ApiRequest) -> Option<u64> {
         let requested = request
             .param("resourceVersion")
             .parse::<u64>()
@@ -332,7 +332,7 @@ impl Server {
     }
 
     /// The object of a request, in its internal version.
-    pub(super) fn existing_object(&self, request: &ResourceRequest<'_>) -> ApiResult<std::sync::Arc<StoredObject>> {
+    pub(crate) fn existing_object(&self, request: &ResourceRequest<'_>) -> ApiResult<std::sync::Arc<StoredObject>> {
         let found = self.store.get(&request.key()).cloned();
         let found = found.ok_or_else(|| StatusError::not_found(request.kind, &request.info.name))?;
         Ok(found.as_kind(request.kind.inner()))
@@ -366,7 +366,7 @@ fn path_version(path: &str) -> &str {
 }
 
 impl ResourceRequest<'_> {
-    pub(super) fn key(&self) -> StoreKey {
+    pub(crate) fn key(&self) -> StoreKey {
         let namespace = if self.kind.namespaced { self.info.namespace.as_str() } else { "" };
         StoreKey::new(self.kind, namespace, &self.info.name)
     }
@@ -375,31 +375,31 @@ impl ResourceRequest<'_> {
     ///
     /// # Errors
     /// If it is not a number.
-    pub(super) fn resource_version(&self) -> Result<Option<u64>, String> {
+    pub(crate) fn resource_version(&self) -> Result<Option<u64>, String> {
         match self.http.param("resourceVersion") {
             "" | "0" => Ok(None),
             text => text.parse().map(Some).map_err(|_| {
                 let why = format!("strconv.ParseUint: parsing \"{text}\": invalid syntax");
-                super::field_error::FieldError::invalid("resourceVersion", text, why).to_string()
+                crate::types::field_error::FieldError::invalid("resourceVersion", text, why).to_string()
             }),
         }
     }
 
     /// The time of the request, formatted for metadata.
-    pub(super) fn timestamp_value(&self) -> Value {
+    pub(crate) fn timestamp_value(&self) -> Value {
         timestamp_value(self.now)
     }
 }
 
 /// A time, formatted for metadata.
-pub(super) fn timestamp_value(time: Timestamp) -> Value {
+pub(crate) fn timestamp_value(time: Timestamp) -> Value {
     crate::clock::rfc3339(time).into()
 }
 
-pub(super) fn json_response(code: StatusCode, body: &Value) -> ApiResponse {
+pub(crate) fn json_response(code: StatusCode, body: &Value) -> ApiResponse {
     json_bytes_response(code, to_json_bytes(body))
 }
 
-pub(super) fn json_bytes_response(code: StatusCode, body: Vec<u8>) -> ApiResponse {
+pub(crate) fn json_bytes_response(code: StatusCode, body: Vec<u8>) -> ApiResponse {
     ApiResponse::Complete { code, body: body.into(), warnings: Vec::new(), content_type: JSON }
 }

@@ -17,16 +17,16 @@ use tower_service::Service;
 
 use crate::builder::{Builder, ControllerMode};
 use crate::clock::{self, ServerClock};
-use crate::kinds::{KindOrder, ResourceKind};
 use crate::latency::LatencyModel;
 use crate::notify::{Notifier, Subscription};
 use crate::object::ManagedFieldsPolicy;
-use crate::protobuf;
 use crate::request::{ApiRequest, parse};
 use crate::request_hook::{Disconnected, RequestHook};
 use crate::response::{ResponseBody, WatchStream};
 use crate::server::{ApiResponse, Server};
 use crate::transcript::Transcript;
+use crate::types::kinds::{KindOrder, ResourceKind};
+use crate::types::protobuf;
 use crate::watch::{WATCH_STATUS, WatchCursor, WatchEvent};
 use crate::watch_control::SignalsByKind;
 

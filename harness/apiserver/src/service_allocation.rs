@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::field_error::FieldError;
-use super::kinds::built_in;
 use super::server::Server;
+use crate::types::field_error::FieldError;
+use crate::types::kinds::built_in;
 
 /// The range of node ports: the first, and the number of ports.
 const PORTS: (u64, u64) = (30_000, 2_768);
 
 /// Allocates for a new Service.
-pub(super) fn create(server: &mut Server, spec: &mut Value) {
+pub(crate) fn create(server: &mut Server, spec: &mut Value) {
     if spec["type"] == "ExternalName" {
         return;
     }
@@ -29,7 +29,7 @@ pub(super) fn create(server: &mut Server, spec: &mut Value) {
 }
 
 /// Keeps the allocations of an updated Service, and allocates what is missing.
-pub(super) fn update(server: &mut Server, new: &mut Value, old: &Value) {
+pub(crate) fn update(server: &mut Server, new: &mut Value, old: &Value) {
     // An unknown type is included: upstream rejects it later. Upstream: `needsClusterIP`.
     if new["type"] == "ExternalName" || old["type"] == "ExternalName" {
         return;
@@ -69,7 +69,7 @@ fn keep_ports(new: &mut Value, old: &Value) {
 
 /// The error for a Service without a name: upstream allocates a cluster IP before validation, and
 /// the allocated address refers to the Service by name.
-pub(super) fn missing_name_error(server: &mut Server, spec: &Value) -> Option<FieldError> {
+pub(crate) fn missing_name_error(server: &mut Server, spec: &Value) -> Option<FieldError> {
     let addressed = matches!(spec["type"].as_str(), Some("ClusterIP" | "NodePort" | "LoadBalancer"));
     if !addressed || !spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
         return None;

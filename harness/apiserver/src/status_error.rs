@@ -5,23 +5,23 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::field_error::FieldError;
-use super::kinds::ResourceKind;
 use super::request::MAX_DEPTH;
+use crate::types::field_error::FieldError;
+use crate::types::kinds::ResourceKind;
 
 /// An error response.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct StatusError {
-    pub(super) code: StatusCode,
-    pub(super) reason: &'static str,
-    pub(super) message: String,
-    pub(super) details: Option<Value>,
+pub(crate) struct StatusError {
+    pub(crate) code: StatusCode,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    pub(crate) details: Option<Value>,
     /// Whether the request is unsupported: the real server would respond differently.
-    pub(super) unsupported: bool,
+    pub(crate) unsupported: bool,
 }
 
 /// The result of handling a request.
-pub(super) type ApiResult<T> = Result<T, StatusError>;
+pub(crate) type ApiResult<T> = Result<T, StatusError>;
 
 impl StatusError {
     fn new(code: StatusCode, reason: &'static str, message: String) -> Self {
@@ -37,27 +37,27 @@ impl StatusError {
         self
     }
 
-    pub(super) fn not_found(kind: &ResourceKind, name: &str) -> Self {
+    pub(crate) fn not_found(kind: &ResourceKind, name: &str) -> Self {
         let message = format!("{} {} not found", kind.resource(), go_quoted(name));
         Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(kind, name)
     }
 
     /// The path does not exist.
-    pub(super) fn no_path() -> Self {
+    pub(crate) fn no_path() -> Self {
         let mut error =
             Self::new(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource".to_owned());
         error.details = Some(json!({}));
         error
     }
 
-    pub(super) fn already_exists(kind: &ResourceKind, name: &str, is_deleting: bool) -> Self {
+    pub(crate) fn already_exists(kind: &ResourceKind, name: &str, is_deleting: bool) -> Self {
         let is_deleting = if is_deleting { "object is being deleted: " } else { "" };
         let message = format!("{is_deleting}{} \"{name}\" already exists", kind.resource());
         Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(kind, name)
     }
 
     /// Adds that no unique name could be generated. Upstream: `CheckGeneratedNameError`.
-    pub(super) fn not_unique(mut self) -> Self {
+    pub(crate) fn not_unique(mut self) -> Self {
         self.message += ", the server was not able to generate a unique name for the object";
         if let Some(details) = &mut self.details {
             details["retryAfterSeconds"] = 1.into();
@@ -65,31 +65,31 @@ impl StatusError {
         self
     }
 
-    pub(super) fn conflict(kind: &ResourceKind, name: &str, why: &str) -> Self {
+    pub(crate) fn conflict(kind: &ResourceKind, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource());
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, name)
     }
 
     /// The resourceVersion of a write is not the latest.
-    pub(super) fn stale(kind: &ResourceKind, name: &str) -> Self {
+    pub(crate) fn stale(kind: &ResourceKind, name: &str) -> Self {
         const WHY: &str = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(kind, name, WHY)
     }
 
     /// An apply changes fields of other managers. Upstream: `NewApplyConflict`.
-    pub(super) fn apply_conflict(message: String, causes: &[Value]) -> Self {
+    pub(crate) fn apply_conflict(message: String, causes: &[Value]) -> Self {
         let mut error = Self::new(StatusCode::CONFLICT, "Conflict", message);
         error.details = Some(json!({"causes": causes}));
         error
     }
 
-    pub(super) fn forbidden(kind: &ResourceKind, name: &str, why: &str) -> Self {
+    pub(crate) fn forbidden(kind: &ResourceKind, name: &str, why: &str) -> Self {
         let message = format!("{} \"{name}\" is forbidden: {why}", kind.resource());
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(kind, name)
     }
 
     /// The namespace is being deleted.
-    pub(super) fn terminating(kind: &ResourceKind, name: &str, namespace: &str) -> Self {
+    pub(crate) fn terminating(kind: &ResourceKind, name: &str, namespace: &str) -> Self {
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut error = Self::forbidden(kind, name, &why);
         if let Some(details) = &mut error.details {
@@ -100,7 +100,7 @@ impl StatusError {
     }
 
     /// The object is invalid; `group` and `kind` are those of the object in the errors.
-    pub(super) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         // The message omits duplicates, the causes do not.
         let mut known = BTreeSet::new();
@@ -120,12 +120,12 @@ impl StatusError {
         error
     }
 
-    pub(super) fn bad_request(message: String) -> Self {
+    pub(crate) fn bad_request(message: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
     /// The patch cannot be applied.
-    pub(super) fn bad_patch(why: &str) -> Self {
+    pub(crate) fn bad_patch(why: &str) -> Self {
         let message = "the server rejected our request due to an error in our request".to_owned();
         let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
         error.details = Some(if why.is_empty() {
@@ -137,11 +137,11 @@ impl StatusError {
     }
 
     /// An internal error whose message upstream passes on unchanged.
-    pub(super) fn plain_internal(message: String) -> Self {
+    pub(crate) fn plain_internal(message: String) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
     }
 
-    pub(super) fn internal(message: &str) -> Self {
+    pub(crate) fn internal(message: &str) -> Self {
         let mut error = Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "InternalError",
@@ -151,7 +151,7 @@ impl StatusError {
         error
     }
 
-    pub(super) fn method_not_allowed() -> Self {
+    pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource".to_owned();
         let mut error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message);
         error.details = Some(json!({}));
@@ -159,34 +159,34 @@ impl StatusError {
     }
 
     /// The media type of the patch is unknown.
-    pub(super) fn unknown_patch_type() -> Self {
+    pub(crate) fn unknown_patch_type() -> Self {
         let message = "415: Unsupported Media Type".to_owned();
         let mut error = Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message);
         error.details = Some(json!({}));
         error
     }
 
-    pub(super) fn unsupported_media_type(supported: &str) -> Self {
+    pub(crate) fn unsupported_media_type(supported: &str) -> Self {
         let message =
             format!("the body of the request was in an unknown format - accepted media types include: {supported}");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
     }
 
     /// Upstream: `NewRequestEntityTooLargeError`.
-    pub(super) fn body_too_large(why: &str) -> Self {
+    pub(crate) fn body_too_large(why: &str) -> Self {
         let message = format!("Request entity too large: {why}");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
     /// A body or an object is nested deeper than this server supports. Upstream supports 10,000
     /// levels.
-    pub(super) fn too_deep() -> Self {
+    pub(crate) fn too_deep() -> Self {
         Self::unsupported(format!("values nested deeper than {MAX_DEPTH} levels"))
     }
 
     /// A disruption budget does not allow the eviction. Upstream: `NewTooManyRequests`, with a
     /// cause.
-    pub(super) fn too_many_requests(message: &str, after: u64, why: &str) -> Self {
+    pub(crate) fn too_many_requests(message: &str, after: u64, why: &str) -> Self {
         let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message.to_owned());
         let mut details = json!({"causes": [{"reason": "DisruptionBudget", "message": why}]});
         if after > 0 {
@@ -196,12 +196,12 @@ impl StatusError {
         error
     }
 
-    pub(super) fn expired(message: String) -> Self {
+    pub(crate) fn expired(message: String) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)
     }
 
     /// The requested resourceVersion is in the future.
-    pub(super) fn too_large(requested: u64, current: u64) -> Self {
+    pub(crate) fn too_large(requested: u64, current: u64) -> Self {
         let message = format!("Too large resource version: {requested}, current: {current}");
         let mut error = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", format!("Timeout: {message}"));
         error.details =
@@ -210,7 +210,7 @@ impl StatusError {
     }
 
     /// Asks the client to retry after some seconds.
-    pub(super) fn retry_after(mut self, seconds: u64) -> Self {
+    pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
         if let Some(details) = &mut self.details {
             details["retryAfterSeconds"] = seconds.into();
         }
@@ -218,7 +218,7 @@ impl StatusError {
     }
 
     /// The real server supports this and this one does not.
-    pub(super) fn unsupported(feature: impl Into<String>) -> Self {
+    pub(crate) fn unsupported(feature: impl Into<String>) -> Self {
         let message = format!("kube-apiserver-sim does not support {}", feature.into());
         let mut error = Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message);
         error.unsupported = true;
@@ -226,19 +226,19 @@ impl StatusError {
     }
 
     /// The resource does not support the requested media type.
-    pub(super) fn not_acceptable(message: String) -> Self {
+    pub(crate) fn not_acceptable(message: String) -> Self {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
     /// No path supports the requested media type.
-    pub(super) fn not_served(message: String) -> Self {
+    pub(crate) fn not_served(message: String) -> Self {
         let mut error = Self::not_acceptable(message);
         error.details = Some(json!({}));
         error
     }
 
     /// The error as a Status.
-    pub(super) fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "code": self.code.as_u16()});
         if !self.reason.is_empty() {

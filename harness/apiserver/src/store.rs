@@ -15,27 +15,27 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::field_manager::{self, Managers};
-use super::kinds::{KindOrder, ResourceKind};
 use super::object::StoredObject;
 use super::owner_index::OwnerIndex;
+use crate::types::kinds::{KindOrder, ResourceKind};
 
 /// The key of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct StoreKey {
+pub(crate) struct StoreKey {
     /// The sort order of its kind.
-    pub(super) kind: KindOrder,
-    pub(super) namespace: String,
-    pub(super) name: String,
+    pub(crate) kind: KindOrder,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
 }
 
 /// A change of an object.
 #[derive(Debug)]
-pub(super) struct ChangeRecord {
-    pub(super) key: StoreKey,
+pub(crate) struct ChangeRecord {
+    pub(crate) key: StoreKey,
     before: Option<LoggedObject>,
     after: Option<LoggedObject>,
     last: Option<LoggedObject>,
-    pub(super) version: u64,
+    pub(crate) version: u64,
 }
 
 /// An object in the log, decoded or packed.
@@ -46,7 +46,7 @@ enum LoggedObject {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Store {
+pub(crate) struct Store {
     objects: BTreeMap<StoreKey, Arc<StoredObject>>,
     owners: OwnerIndex,
     log: Vec<ChangeRecord>,
@@ -63,7 +63,7 @@ pub(super) struct Store {
 const DECODED_CHANGES: usize = 256;
 
 /// The log keeps at least this many of the newest changes, and at most twice as many.
-pub(super) const LOGGED: usize = 20_000;
+pub(crate) const LOGGED: usize = 20_000;
 
 impl LoggedObject {
     fn object(&self) -> Arc<StoredObject> {
@@ -85,17 +85,17 @@ impl LoggedObject {
 }
 
 impl ChangeRecord {
-    pub(super) fn before(&self) -> Option<Arc<StoredObject>> {
+    pub(crate) fn before(&self) -> Option<Arc<StoredObject>> {
         self.before.as_ref().map(LoggedObject::object)
     }
 
     /// The object after the change; `None` if it was deleted.
-    pub(super) fn after(&self) -> Option<Arc<StoredObject>> {
+    pub(crate) fn after(&self) -> Option<Arc<StoredObject>> {
         self.after.as_ref().map(LoggedObject::object)
     }
 
     /// The last state of a deleted object, at the version of its deletion.
-    pub(super) fn last(&self) -> Option<Arc<StoredObject>> {
+    pub(crate) fn last(&self) -> Option<Arc<StoredObject>> {
         self.last.as_ref().map(LoggedObject::object)
     }
 
@@ -105,32 +105,32 @@ impl ChangeRecord {
 }
 
 impl StoreKey {
-    pub(super) fn new(kind: &'static ResourceKind, namespace: &str, name: &str) -> Self {
+    pub(crate) fn new(kind: &'static ResourceKind, namespace: &str, name: &str) -> Self {
         Self { kind: kind.order(), namespace: namespace.to_owned(), name: name.to_owned() }
     }
 }
 
 impl Store {
     /// The latest version.
-    pub(super) fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
-    pub(super) fn forgotten(&self) -> u64 {
+    pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
     /// Forgets the changes up to a version: watches and lists from there are refused.
-    pub(super) fn forget(&mut self, version: u64) {
+    pub(crate) fn forget(&mut self, version: u64) {
         self.forgotten = self.forgotten.max(version.min(self.version));
     }
 
-    pub(super) fn get(&self, key: &StoreKey) -> Option<&Arc<StoredObject>> {
+    pub(crate) fn get(&self, key: &StoreKey) -> Option<&Arc<StoredObject>> {
         self.objects.get(key)
     }
 
     /// The objects of a kind in one namespace, or in all if it is empty.
-    pub(super) fn list<'a>(
+    pub(crate) fn list<'a>(
         &'a self,
         kind: &'static ResourceKind,
         namespace: &'a str,
@@ -147,17 +147,17 @@ impl Store {
     }
 
     /// The index of objects by owner.
-    pub(super) fn owners(&self) -> &OwnerIndex {
+    pub(crate) fn owners(&self) -> &OwnerIndex {
         &self.owners
     }
 
     /// The object with a UID; the first, if restored objects share it.
-    pub(super) fn get_by_uid(&self, uid: &str) -> Option<&Arc<StoredObject>> {
+    pub(crate) fn get_by_uid(&self, uid: &str) -> Option<&Arc<StoredObject>> {
         self.get(self.owners.of_uid(uid)?)
     }
 
     /// All objects in a namespace, in order.
-    pub(super) fn list_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<StoredObject>> {
+    pub(crate) fn list_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<StoredObject>> {
         // Sorts after every namespace, as those have ASCII names.
         let end_of = |kind: KindOrder| StoreKey { kind, namespace: char::MAX.to_string(), name: String::new() };
         let next = move |kind: KindOrder| self.objects.range((Bound::Excluded(end_of(kind)), Bound::Unbounded)).next();
@@ -167,7 +167,7 @@ impl Store {
     }
 
     /// The objects of a kind at an older version.
-    pub(super) fn list_at(&self, kind: &'static ResourceKind, namespace: &str, version: u64) -> Vec<Arc<StoredObject>> {
+    pub(crate) fn list_at(&self, kind: &'static ResourceKind, namespace: &str, version: u64) -> Vec<Arc<StoredObject>> {
         let mut objects: BTreeMap<StoreKey, Arc<StoredObject>> =
             self.list(kind, namespace).map(|object| (object.key(), Arc::clone(object))).collect();
         let place = kind.order();
@@ -184,7 +184,7 @@ impl Store {
     }
 
     /// Creates or replaces an object. An equal object is not written.
-    pub(super) fn put(
+    pub(crate) fn put(
         &mut self,
         kind: &'static ResourceKind,
         key: StoreKey,
@@ -203,7 +203,7 @@ impl Store {
 
     /// Creates or replaces an object even if it is equal; with this version if it is later than all
     /// others.
-    pub(super) fn restore(
+    pub(crate) fn restore(
         &mut self,
         kind: &'static ResourceKind,
         key: StoreKey,
@@ -232,7 +232,7 @@ impl Store {
     }
 
     /// Removes an object; returns its last state, at the version of its deletion.
-    pub(super) fn remove(&mut self, key: &StoreKey) -> Option<Arc<StoredObject>> {
+    pub(crate) fn remove(&mut self, key: &StoreKey) -> Option<Arc<StoredObject>> {
         let before = self.objects.remove(key)?;
         self.owners.update(key, Some(&before), None);
         self.version += 1;
@@ -259,23 +259,23 @@ impl Store {
     }
 
     /// Whether a relevant change followed a version, or the log lacks changes since then.
-    pub(super) fn has_changed(&self, version: u64, is_relevant: impl Fn(&ChangeRecord) -> bool) -> bool {
+    pub(crate) fn has_changed(&self, version: u64, is_relevant: impl Fn(&ChangeRecord) -> bool) -> bool {
         self.lacks_changes(version) || self.since(version).iter().any(is_relevant)
     }
 
     /// Whether the log has dropped changes after a version.
-    pub(super) fn lacks_changes(&self, version: u64) -> bool {
+    pub(crate) fn lacks_changes(&self, version: u64) -> bool {
         self.dropped.keys().any(|kind| self.lacks_changes_of(*kind, version))
     }
 
     /// Whether the log has dropped changes of a kind after a version. A watch of a kind that never
     /// changes stays valid however much else is written.
-    pub(super) fn lacks_changes_of(&self, kind: KindOrder, version: u64) -> bool {
+    pub(crate) fn lacks_changes_of(&self, kind: KindOrder, version: u64) -> bool {
         self.dropped.get(&kind).is_some_and(|last| version < *last)
     }
 
     /// The changes after a version that are still in the log, in order.
-    pub(super) fn since(&self, version: u64) -> &[ChangeRecord] {
+    pub(crate) fn since(&self, version: u64) -> &[ChangeRecord] {
         let first = self.log.partition_point(|change| change.version <= version);
         &self.log[first..]
     }
@@ -302,8 +302,8 @@ fn is_equal_metadata(old: &Value, new: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::kinds::KINDS;
     use super::*;
+    use crate::types::kinds::KINDS;
 
     fn pod(name: &str, phase: &str) -> (StoreKey, Value) {
         let key = StoreKey::new(&KINDS[2], "ns", name);

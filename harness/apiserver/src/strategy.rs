@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::autoscalers;
 use super::defaults::entry;
-use super::kinds::{AUTOSCALER, ResourceKind};
 use super::resource_list::{ResourceList, add, amounts};
+use crate::types::kinds::{AUTOSCALER, ResourceKind};
 use crate::validate::batch::LABELS;
 
 /// Whether the generation of a kind counts changes of its spec.
@@ -31,7 +31,7 @@ fn has_generation(kind: &ResourceKind) -> bool {
 
 /// The fields that the server resets after a write of the object or a subresource, so that no
 /// manager owns them. Upstream: `GetResetFields`.
-pub(super) fn reset_fields(kind: &ResourceKind, subresource: &str) -> &'static [&'static [&'static str]] {
+pub(crate) fn reset_fields(kind: &ResourceKind, subresource: &str) -> &'static [&'static [&'static str]] {
     if let Some(custom) = kind.custom {
         return match subresource {
             "status" => &[&["metadata"], &["spec"]],
@@ -50,7 +50,7 @@ pub(super) fn reset_fields(kind: &ResourceKind, subresource: &str) -> &'static [
 
 /// Converts fields that are stored as others: a Secret's `stringData`, a node's `podCIDR`.
 /// Annotations of an autoscaler that stand for fields of v2 are dropped.
-pub(super) fn convert_fields(kind: &ResourceKind, body: &mut Value) {
+pub(crate) fn convert_fields(kind: &ResourceKind, body: &mut Value) {
     if kind.built_in() == "HorizontalPodAutoscaler" && !kind.is_v1_autoscaler() {
         autoscalers::drop_field_annotations(body);
     }
@@ -72,7 +72,7 @@ pub(super) fn convert_fields(kind: &ResourceKind, body: &mut Value) {
 }
 
 /// The annotation of a DaemonSet with the generation of its template.
-pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// Counts changes of the template of a DaemonSet; clients cannot set the annotation.
 fn count_templates(body: &mut Value, old: Option<&Value>) {
@@ -91,7 +91,7 @@ fn count_templates(body: &mut Value, old: Option<&Value>) {
 }
 
 /// Prepares a new object: only the server sets its status and generation.
-pub(super) fn prepare_for_create(kind: &ResourceKind, body: &mut Value) {
+pub(crate) fn prepare_for_create(kind: &ResourceKind, body: &mut Value) {
     if has_generation(kind) || kind.custom.is_some() {
         body["metadata"]["generation"] = 1.into();
     }
@@ -155,7 +155,7 @@ fn generate_selector(body: &mut Value) {
 }
 
 /// Prepares an update: the status is kept, and the generation counts changes of the spec.
-pub(super) fn prepare_for_update(kind: &ResourceKind, new: &mut Value, old: &Value) {
+pub(crate) fn prepare_for_update(kind: &ResourceKind, new: &mut Value, old: &Value) {
     if let Some(custom) = kind.custom {
         if custom.status {
             keep(new, old, "status");
@@ -192,7 +192,7 @@ pub(super) fn prepare_for_update(kind: &ResourceKind, new: &mut Value, old: &Val
 }
 
 /// Drops empty lists of an EndpointSlice, which etcd does not preserve.
-pub(super) fn drop_empty_lists(body: &mut Value) {
+pub(crate) fn drop_empty_lists(body: &mut Value) {
     for name in ["endpoints", "ports"] {
         if body[name].as_array().is_some_and(Vec::is_empty) {
             body[name] = Value::Null;
@@ -203,7 +203,7 @@ pub(super) fn drop_empty_lists(body: &mut Value) {
 /// Restores an Ingress's empty list of rules after decoding: it is not stored, but upstream's
 /// errors show it, and null if there was no list. Does the same for an autoscaler's empty list of
 /// policies.
-pub(super) fn keep_empty_rules(kind: &ResourceKind, given: &Value, read: &mut Value) {
+pub(crate) fn keep_empty_rules(kind: &ResourceKind, given: &Value, read: &mut Value) {
     if has_empty_rules(kind, given) {
         read["spec"]["rules"] = json!([]);
     }
@@ -217,12 +217,12 @@ pub(super) fn keep_empty_rules(kind: &ResourceKind, given: &Value, read: &mut Va
 }
 
 /// Whether an Ingress has an empty list of rules.
-pub(super) fn has_empty_rules(kind: &ResourceKind, body: &Value) -> bool {
+pub(crate) fn has_empty_rules(kind: &ResourceKind, body: &Value) -> bool {
     kind.built_in() == "Ingress" && body["spec"]["rules"].as_array().is_some_and(Vec::is_empty)
 }
 
 /// Removes an empty list of rules from an Ingress; returns whether there was one.
-pub(super) fn take_empty_rules(kind: &ResourceKind, body: &mut Value) -> bool {
+pub(crate) fn take_empty_rules(kind: &ResourceKind, body: &mut Value) -> bool {
     let empty = has_empty_rules(kind, body);
     if empty {
         body["spec"].as_object_mut().and_then(|spec| spec.remove("rules"));
@@ -248,7 +248,7 @@ fn stored_versions(spec: &Value, before: &Value) -> Value {
 }
 
 /// Prepares a status update: all other fields are kept, with few exceptions.
-pub(super) fn prepare_for_status_update(kind: &ResourceKind, new: &mut Value, old: &Value) {
+pub(crate) fn prepare_for_status_update(kind: &ResourceKind, new: &mut Value, old: &Value) {
     if kind.custom.is_some() {
         let status = new.get("status").cloned();
         let version = new["metadata"]["resourceVersion"].clone();

@@ -3,21 +3,22 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::api::{TYPES, decode, decode_loosely};
-use super::field_error::FieldError;
 use super::object::StoredObject;
 use super::server::{ApiResponse, ResourceRequest, Server, json_response};
 use super::status_error::{ApiResult, StatusError};
 use super::{admission, body, read, selector, validate};
+use crate::types::decode::{decode, decode_loosely};
+use crate::types::field_error::FieldError;
+use crate::types::table::TYPES;
 
 impl Server {
-    pub(super) fn get_scale(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+    pub(crate) fn get_scale(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let object = self.existing_object(request)?;
         Ok(json_response(StatusCode::OK, &scale_of(&object)))
     }
 
     /// Handles PUT and PATCH of a scale.
-    pub(super) fn update_scale(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+    pub(crate) fn update_scale(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let type_index = TYPES.index_of("Scale").expect("scales are in the table");
         let put = request.http.method == http::Method::PUT;
         let requested = if put { Some(self.read_as(request, "autoscaling/v1", "Scale")?) } else { None };
@@ -81,7 +82,7 @@ impl Server {
     }
 
     /// Binds a pod to a node.
-    pub(super) fn bind(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+    pub(crate) fn bind(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let binding = self.read_as(request, "v1", "Binding")?;
         admission::check_namespace_lifecycle(self, request.kind, &request.info.namespace, &request.info.name)?;
         if binding["metadata"]["name"].as_str().unwrap_or_default() != request.info.name {

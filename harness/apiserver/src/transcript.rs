@@ -7,18 +7,18 @@ use super::request::ApiRequest;
 
 /// One line for each request, once started.
 #[derive(Debug, Default)]
-pub(super) struct Transcript {
+pub(crate) struct Transcript {
     lines: Option<Vec<String>>,
 }
 
 impl Transcript {
     /// Starts the transcript.
-    pub(super) fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.lines.get_or_insert_default();
     }
 
     /// Adds a request and its response. Bodies are hashed: they may contain secrets.
-    pub(super) fn record(&mut self, request: &ApiRequest, micros: i64, code: StatusCode, body: &Bytes) {
+    pub(crate) fn record(&mut self, request: &ApiRequest, micros: i64, code: StatusCode, body: &Bytes) {
         let Some(lines) = &mut self.lines else { return };
         let ApiRequest { method, path, query, .. } = request;
         let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -27,7 +27,7 @@ impl Transcript {
         lines.push(format!("{micros} {method} {path} {query} {request_hash:016x} -> {code} {response_hash:016x}"));
     }
 
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.clone().unwrap_or_default()
     }
 }

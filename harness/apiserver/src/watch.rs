@@ -6,7 +6,6 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 
-use super::kinds::ResourceKind;
 use super::media::{ResponseFormat, SupportedFormats};
 use super::object::{ManagedFieldsPolicy, StoredObject, to_json_bytes};
 use super::options;
@@ -14,30 +13,31 @@ use super::selector::Selector;
 use super::server::{ApiResponse, ResourceRequest, Server};
 use super::status_error::{ApiResult, StatusError};
 use super::store::ChangeRecord;
+use crate::types::kinds::ResourceKind;
 
 /// The selection of a watch, and its position in the log.
 #[derive(Debug)]
-pub(super) struct WatchCursor {
-    pub(super) kind: &'static ResourceKind,
+pub(crate) struct WatchCursor {
+    pub(crate) kind: &'static ResourceKind,
     namespace: String,
     selector: Selector,
     /// Events up to this version have been delivered.
-    pub(super) version: u64,
+    pub(crate) version: u64,
     /// Events to deliver before those of the log.
-    pub(super) initial_events: Vec<WatchEvent>,
+    pub(crate) initial_events: Vec<WatchEvent>,
     /// Whether the client requested bookmarks.
-    pub(super) bookmarks: bool,
+    pub(crate) bookmarks: bool,
     /// The timeout in seconds.
-    pub(super) timeout: Option<u64>,
-    pub(super) is_finished: bool,
+    pub(crate) timeout: Option<u64>,
+    pub(crate) is_finished: bool,
     /// The format of its events.
-    pub(super) format: ResponseFormat,
+    pub(crate) format: ResponseFormat,
     managed_fields: ManagedFieldsPolicy,
 }
 
 /// An event of a watch.
 #[derive(Debug)]
-pub(super) enum WatchEvent {
+pub(crate) enum WatchEvent {
     /// An object was added, modified or deleted.
     Object(EventType, Arc<StoredObject>),
     /// Any other event, encoded.
@@ -56,7 +56,7 @@ pub enum EventType {
 }
 
 impl Server {
-    pub(super) fn watch(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+    pub(crate) fn watch(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let selector = options::list(request.http, request.kind, true)?;
         let latest = self.store.version();
         let requested = request.resource_version().map_err(StatusError::plain_internal)?;
@@ -108,7 +108,7 @@ impl Server {
     }
 
     /// The undelivered events up to a version, which then count as delivered.
-    pub(super) fn pending_events(&self, cursor: &mut WatchCursor, until: u64) -> Vec<WatchEvent> {
+    pub(crate) fn pending_events(&self, cursor: &mut WatchCursor, until: u64) -> Vec<WatchEvent> {
         if cursor.is_finished {
             return Vec::new();
         }
@@ -123,7 +123,7 @@ impl Server {
     }
 
     /// Moves a watch without changes of its kind to the latest version, for its bookmark.
-    pub(super) fn advance_idle(&self, cursor: &mut WatchCursor) {
+    pub(crate) fn advance_idle(&self, cursor: &mut WatchCursor) {
         let (kind, from) = (cursor.kind.order(), cursor.version);
         let has_changed = self.store.since(from).iter().any(|change| change.key.kind == kind);
         if !has_changed && !self.store.lacks_changes_of(kind, from) {
@@ -134,7 +134,7 @@ impl Server {
 
 impl WatchCursor {
     /// A watch of all objects of a kind from a version on.
-    pub(super) fn all(kind: &'static ResourceKind, version: u64) -> Self {
+    pub(crate) fn all(kind: &'static ResourceKind, version: u64) -> Self {
         Self {
             kind,
             namespace: String::new(),
@@ -150,7 +150,7 @@ impl WatchCursor {
     }
 
     /// Encodes an event as a line of JSON.
-    pub(super) fn encode(&self, event: WatchEvent) -> Bytes {
+    pub(crate) fn encode(&self, event: WatchEvent) -> Bytes {
         let (event_type, object) = match event {
             WatchEvent::Encoded(line) => return line,
             WatchEvent::Object(event_type, object) => (event_type, object),
@@ -188,7 +188,7 @@ impl WatchCursor {
     }
 
     /// Encodes a bookmark at the current position.
-    pub(super) fn bookmark(&self, initial: bool) -> Bytes {
+    pub(crate) fn bookmark(&self, initial: bool) -> Bytes {
         let mut meta = json!({"resourceVersion": self.version.to_string()});
         if initial {
             meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
@@ -221,4 +221,4 @@ fn line(value: &serde_json::Value) -> Bytes {
 }
 
 /// The HTTP status of a watch.
-pub(super) const WATCH_STATUS: StatusCode = StatusCode::OK;
+pub(crate) const WATCH_STATUS: StatusCode = StatusCode::OK;

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::kinds::{KindOrder, ResourceKind};
 use crate::resource_storage::StorageError;
 use crate::service::{ApiServer, locked};
+use crate::types::kinds::{KindOrder, ResourceKind};
 
 /// The signals of a test to the watches of one kind.
 #[derive(Debug, Clone, Copy, Default)]

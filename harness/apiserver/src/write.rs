@@ -3,26 +3,28 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::api::{self, DecodedValue, ListedQuantity, decode};
 use super::body::{self, patch_error, unregistered};
 use super::convert::convert_object;
-use super::custom::{CustomKind, refuse_definition, refuse_invalid_before};
-use super::field_error::FieldError;
+use super::custom::{refuse_definition, refuse_invalid_before};
 use super::field_manager::{self, Managers};
 use super::field_ownership::update_managers;
-use super::kinds::{AUTOSCALER, DEFINITION, ResourceKind};
 use super::object::StoredObject;
 use super::read::{check_name, check_namespace, untyped, with_rollback};
 use super::server::{ApiResponse, ResourceRequest, Server, json_bytes_response, json_response, timestamp_value};
 use super::status_error::{ApiResult, StatusError};
 use super::store::StoreKey;
 use super::{admission, defaults, quota, service_allocation, strategy, validate};
+use crate::types::custom_kind::CustomKind;
+use crate::types::decode::{self, DecodedValue, decode};
+use crate::types::field_error::FieldError;
+use crate::types::kinds::{AUTOSCALER, DEFINITION, ResourceKind};
+use crate::types::list_quantities::ListedQuantity;
 
 /// The maximum used length of `generateName`.
 const LONGEST_BASE: usize = 58;
 
 impl Server {
-    pub(super) fn create(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+    pub(crate) fn create(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let mut body = self.read(request)?;
         check_namespace(&mut body, request.kind, &request.info.namespace)?;
         for own in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
@@ -35,7 +37,7 @@ impl Server {
     }
 
     /// Creates an object.
-    pub(super) fn create_object(
+    pub(crate) fn create_object(
         &mut self,
         request: &ResourceRequest<'_>,
         mut body: Value,
@@ -140,7 +142,7 @@ impl Server {
     }
 
     /// Handles PUT and PATCH of an object or its status.
-    pub(super) fn update(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+    pub(crate) fn update(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
         let status = request.info.subresource == "status";
         if request.http.method == http::Method::PUT {
             let mut new = self.read(request)?;
@@ -185,7 +187,7 @@ impl Server {
         self.replace_and_respond(request, &old, new, None, status)
     }
 
-    pub(super) fn replace_and_respond(
+    pub(crate) fn replace_and_respond(
         &mut self,
         request: &ResourceRequest<'_>,
         old: &StoredObject,
@@ -228,7 +230,7 @@ impl Server {
             self.listed_quantities = ListedQuantity::all(kind.table_index(), &patched);
         }
         let decoded =
-            if loose { api::decode_loosely(kind.table_index(), patched.clone()) } else { decode_as(kind, &patched) };
+            if loose { decode::decode_loosely(kind.table_index(), patched.clone()) } else { decode_as(kind, &patched) };
         let decoded = decoded.map_err(|why| error(&why))?;
         errors.extend(body::unknown_fields(&decoded.unknown));
         self.warn_or_reject(request, errors, |why| error(&why))?;
@@ -242,7 +244,7 @@ impl Server {
     }
 
     /// Validates an updated object and stores it; `applied` are its managers after an apply.
-    pub(super) fn replace(
+    pub(crate) fn replace(
         &mut self,
         request: &ResourceRequest<'_>,
         old: &StoredObject,
@@ -396,7 +398,7 @@ fn base_version(body: &Value) -> ApiResult<u64> {
 }
 
 /// Normalizes a body to its stored form, without empty fields.
-pub(super) fn normalize(kind: &ResourceKind, body: Value) -> ApiResult<Value> {
+pub(crate) fn normalize(kind: &ResourceKind, body: Value) -> ApiResult<Value> {
     let decoded = match kind.custom {
         Some(custom) => custom.decode(&body),
         None => decode(kind.table_index(), body),
@@ -409,7 +411,7 @@ pub(super) fn normalize(kind: &ResourceKind, body: Value) -> ApiResult<Value> {
 ///
 /// # Errors
 /// The decoding error for a value of the wrong type.
-pub(super) fn decode_as(kind: &ResourceKind, body: &Value) -> Result<DecodedValue, String> {
+pub(crate) fn decode_as(kind: &ResourceKind, body: &Value) -> Result<DecodedValue, String> {
     match kind.custom {
         Some(custom) => custom.decode(body),
         None => decode(kind.table_index(), body.clone()),

@@ -6,23 +6,23 @@
 
 use serde_json::Value;
 
-use super::go_json_errors;
 use super::request::{ApiRequest, MAX_BODY_BYTES, check_depth};
 use super::status_error::{ApiResult, StatusError};
+use crate::go::json_errors as go_json_errors;
 
 /// The media type.
-pub(super) const MEDIA_TYPE: &str = "application/yaml";
+pub(crate) const MEDIA_TYPE: &str = "application/yaml";
 
 /// Encodes an object.
 ///
 /// # Errors
 /// JSON values cause none.
-pub(super) fn write(value: &Value) -> Result<String, serde_yaml::Error> {
+pub(crate) fn write(value: &Value) -> Result<String, serde_yaml::Error> {
     serde_yaml::to_string(value)
 }
 
 /// Converts the body of a request from YAML to JSON, if it is YAML.
-pub(super) fn as_json(request: &ApiRequest) -> ApiResult<Option<ApiRequest>> {
+pub(crate) fn as_json(request: &ApiRequest) -> ApiResult<Option<ApiRequest>> {
     // A body that is too long is rejected later, in any format.
     if request.media_type() != MEDIA_TYPE || request.body.len() > MAX_BODY_BYTES {
         return Ok(None);
@@ -40,7 +40,7 @@ pub(super) fn as_json(request: &ApiRequest) -> ApiResult<Option<ApiRequest>> {
 /// Rejects text that is nested too deeply before parsing it: the parser takes quadratic time for
 /// open brackets. Text that is not JSON may have brackets in strings and comments, so only their
 /// number is limited.
-pub(super) fn check_nesting(text: &[u8]) -> ApiResult<()> {
+pub(crate) fn check_nesting(text: &[u8]) -> ApiResult<()> {
     const MOST_BRACKETS: usize = 5_000;
     check_depth(text)?;
     let brackets = || text.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
@@ -51,7 +51,7 @@ pub(super) fn check_nesting(text: &[u8]) -> ApiResult<()> {
 }
 
 /// Parses YAML, or rejects what upstream reads differently.
-pub(super) fn read(text: &[u8]) -> ApiResult<Value> {
+pub(crate) fn read(text: &[u8]) -> ApiResult<Value> {
     check_nesting(text)?;
     let unsupported = |why: String| Err(StatusError::unsupported(format!("a body in YAML {why}")));
     // `serde_yaml::Value` rejects duplicate keys.

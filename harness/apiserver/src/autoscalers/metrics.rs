@@ -6,13 +6,13 @@
 use serde_json::{Map, Value, json};
 
 /// Whether v1 has a field for the metric: the average CPU utilization.
-pub(super) fn is_cpu_utilization(metric: &Value) -> bool {
+pub(crate) fn is_cpu_utilization(metric: &Value) -> bool {
     let resource = &metric["resource"];
     metric["type"] == "Resource" && resource["name"] == "cpu" && !resource["target"]["averageUtilization"].is_null()
 }
 
 /// The metric for the CPU utilization of v1.
-pub(super) fn cpu_utilization(share: &Value) -> Value {
+pub(crate) fn cpu_utilization(share: &Value) -> Value {
     let target = json!({"type": "Utilization", "averageUtilization": share});
     json!({"type": "Resource", "resource": {"name": "cpu", "target": target}})
 }
@@ -41,7 +41,7 @@ fn map_sources(metric: &Value, change: impl Fn(&str, &Value) -> Value) -> Value 
 }
 
 /// Converts a metric from v2 to v1.
-pub(super) fn to_v1(metric: &Value) -> Value {
+pub(crate) fn to_v1(metric: &Value) -> Value {
     map_sources(metric, |name, source| {
         let (target, named) = (&source["target"], &source["metric"]);
         match name {
@@ -74,7 +74,7 @@ pub(super) fn to_v1(metric: &Value) -> Value {
 }
 
 /// Converts a metric from v1 to v2.
-pub(super) fn from_v1(metric: &Value) -> Value {
+pub(crate) fn from_v1(metric: &Value) -> Value {
     map_sources(metric, |name, source| {
         let named = |selector: &str| set([("name", &source["metricName"]), ("selector", &source[selector])]);
         match name {
@@ -108,7 +108,7 @@ pub(super) fn from_v1(metric: &Value) -> Value {
 }
 
 /// Converts a current metric from v2 to v1.
-pub(super) fn current_to_v1(metric: &Value) -> Value {
+pub(crate) fn current_to_v1(metric: &Value) -> Value {
     map_sources(metric, |name, source| {
         let (current, named) = (&source["current"], &source["metric"]);
         match name {
@@ -141,7 +141,7 @@ pub(super) fn current_to_v1(metric: &Value) -> Value {
 }
 
 /// Converts a current metric from v1 to v2.
-pub(super) fn current_from_v1(metric: &Value) -> Value {
+pub(crate) fn current_from_v1(metric: &Value) -> Value {
     map_sources(metric, |name, source| {
         let named = |selector: &str| set([("name", &source["metricName"]), ("selector", &source[selector])]);
         match name {

@@ -7,13 +7,14 @@
 //!
 //! Upstream: `pkg/apis/autoscaling/v1/conversion.go`.
 
-mod metrics;
+pub(crate) mod metrics;
 mod text;
 
+use metrics::{cpu_utilization, is_cpu_utilization};
 use serde_json::{Value, json};
 
-use super::api::{TYPES, decode};
-use metrics::{cpu_utilization, is_cpu_utilization};
+use crate::autoscalers::text::read;
+use crate::types::kinds::V1_TYPE;
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
@@ -21,7 +22,7 @@ const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
 /// The annotations of v1 that stand for fields of v2.
-pub(super) const FIELD_ANNOTATIONS: [&str; 6] = [
+pub(crate) const FIELD_ANNOTATIONS: [&str; 6] = [
     METRICS,
     CURRENT,
     CONDITIONS,
@@ -33,11 +34,8 @@ pub(super) const FIELD_ANNOTATIONS: [&str; 6] = [
 /// The default target utilization of the CPU, in percent.
 const DEFAULT_UTILIZATION: i64 = 80;
 
-/// The name of v1's type in the type table.
-pub(super) const V1_TYPE: &str = "autoscaling.v1.HorizontalPodAutoscaler";
-
 /// Converts an autoscaler from v2 to v1.
-pub(super) fn to_v1(object: &Value) -> Value {
+pub(crate) fn to_v1(object: &Value) -> Value {
     let (spec, status) = (&object["spec"], &object["status"]);
     let (metrics, current) = (items(&spec["metrics"]), items(&status["currentMetrics"]));
     let mut v1 = metadata_and_type(object, "autoscaling/v1");
@@ -72,7 +70,7 @@ pub(super) fn to_v1(object: &Value) -> Value {
 }
 
 /// Converts an autoscaler from v1 to v2.
-pub(super) fn from_v1(v1: &Value) -> Value {
+pub(crate) fn from_v1(v1: &Value) -> Value {
     let annotation = |name: &str| v1["metadata"]["annotations"][name].as_str();
     let list = |name: &str, kind: &str| -> Option<Vec<Value>> {
         let all: Option<Vec<Value>> = serde_json::from_str(annotation(name)?).ok()?;
@@ -122,7 +120,7 @@ fn metadata_and_type(object: &Value, version: &str) -> Value {
 }
 
 /// Removes the annotations that stand for fields of v2.
-pub(super) fn drop_field_annotations(object: &mut Value) {
+pub(crate) fn drop_field_annotations(object: &mut Value) {
     let Some(meta) = object["metadata"].as_object_mut() else { return };
     let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) else { return };
     FIELD_ANNOTATIONS.iter().for_each(|name| drop(annotations.remove(*name)));
@@ -139,12 +137,6 @@ fn copy_fields(from: &Value, names: &[&str]) -> Value {
 
 fn items(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
-}
-
-/// Decodes a value as a type of the table; `None` if it does not fit.
-fn read(kind: &str, value: Value) -> Option<Value> {
-    let type_index = TYPES.index_of(kind).expect("the table has both versions of autoscaling");
-    decode(type_index, value).ok().map(|decoded| decoded.value)
 }
 
 /// Encodes an object with all fields that its type requires.

@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::types::decode::decode;
+use crate::types::table::TYPES;
+
 /// The order of all fields of the types in annotations.
 const ORDER: [&str; 30] = [
     "type",
@@ -37,7 +40,7 @@ const ORDER: [&str; 30] = [
 ];
 
 /// Metrics or conditions as JSON.
-pub(super) fn ordered_json(value: &Value) -> String {
+pub(crate) fn ordered_json(value: &Value) -> String {
     escape_html(&to_ordered_json(value, true))
 }
 
@@ -85,7 +88,7 @@ const POLICIES: [(&str, &str); 3] = [("type", "Type"), ("value", "Value"), ("per
 const DIRECTIONS: [(&str, &str); 2] = [("scaleUp", "ScaleUp"), ("scaleDown", "ScaleDown")];
 
 /// The behavior of v2 as JSON of upstream's internal type.
-pub(super) fn behavior(behavior: &Value) -> String {
+pub(crate) fn behavior(behavior: &Value) -> String {
     let policy = |policy: &Value| object(&POLICIES, policy, Value::to_string);
     let of_rules = |name: &str, value: &Value| match value.as_array() {
         Some(policies) if name == "policies" => {
@@ -110,7 +113,7 @@ fn object(names: &[(&str, &str)], value: &Value, write: impl Fn(&Value) -> Strin
 }
 
 /// Parses a behavior; `None` if it is invalid or empty.
-pub(super) fn read_behavior(text: &str) -> Option<Value> {
+pub(crate) fn read_behavior(text: &str) -> Option<Value> {
     let internal_name: Value = serde_json::from_str(text).ok()?;
     let mut behavior = rename_fields(&DIRECTIONS, internal_name);
     for (direction, _) in DIRECTIONS {
@@ -120,7 +123,7 @@ pub(super) fn read_behavior(text: &str) -> Option<Value> {
             *policy = rename_fields(&POLICIES, policy.take());
         }
     }
-    let behavior = super::read("HorizontalPodAutoscalerBehavior", behavior)?;
+    let behavior = read("HorizontalPodAutoscalerBehavior", behavior)?;
     behavior.as_object().is_some_and(|fields| !fields.is_empty()).then_some(behavior)
 }
 
@@ -132,4 +135,10 @@ fn rename_fields(names: &[(&str, &str)], value: Value) -> Value {
         known.map_or(name, |(own, _)| (*own).to_owned())
     };
     Value::Object(fields.into_iter().map(|(name, value)| (own(name), value)).collect())
+}
+
+/// Decodes a value as a type of the table; `None` if it does not fit.
+pub(crate) fn read(kind: &str, value: Value) -> Option<Value> {
+    let type_index = TYPES.index_of(kind).expect("the table has both versions of autoscaling");
+    decode(type_index, value).ok().map(|decoded| decoded.value)
 }

@@ -5,18 +5,19 @@
 use serde_json::{Map, Value};
 
 use super::lists::child_path;
-use super::schema::{AdditionalProperties, Schema};
-use crate::api::{DecodedValue, TYPES, decode};
-use crate::field_error::FieldError;
+use crate::types::custom_schema::{AdditionalProperties, Schema};
+use crate::types::decode::{DecodedValue, decode};
+use crate::types::field_error::FieldError;
+use crate::types::table::TYPES;
 
 /// The fields of every resource.
-pub(super) const TYPED: [&str; 3] = ["apiVersion", "kind", "metadata"];
+pub(crate) const TYPED: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Decodes a custom resource.
 ///
 /// # Errors
 /// The decoding error for metadata of the wrong type.
-pub(super) fn coerce(schema: &Schema, value: &Value) -> Result<DecodedValue, String> {
+pub(crate) fn coerce(schema: &Schema, value: &Value) -> Result<DecodedValue, String> {
     let mut value = value.clone();
     let mut unknown = Vec::new();
     if let Some(meta) = value.get("metadata").filter(|meta| !meta.is_null()) {
@@ -49,7 +50,7 @@ fn metadata(meta: &Value) -> Result<DecodedValue, String> {
 
 /// Drops unknown fields. `root`: whether the value is the object itself, which is a resource like
 /// embedded ones.
-pub(super) fn prune(value: &mut Value, schema: Option<&Schema>, root: bool, path: &str, unknown: &mut Vec<String>) {
+pub(crate) fn prune(value: &mut Value, schema: Option<&Schema>, root: bool, path: &str, unknown: &mut Vec<String>) {
     if let Some(schema) = schema.filter(|schema| schema.preserves) {
         return prune_below(value, schema, root, path, unknown);
     }
@@ -119,7 +120,7 @@ fn child(path: &str, name: &str) -> String {
 ///
 /// # Errors
 /// A field of the wrong type.
-pub(super) fn embedded(
+pub(crate) fn embedded(
     value: &mut Value,
     schema: &Schema,
     root: bool,
@@ -158,7 +159,7 @@ pub(super) fn embedded(
 }
 
 /// Fills in defaults; a null in a field that is not nullable counts as absent.
-pub(super) fn fill(schema: &Schema, value: &mut Value) {
+pub(crate) fn fill(schema: &Schema, value: &mut Value) {
     drop_nulls(schema, value);
     defaults(schema, value);
 }

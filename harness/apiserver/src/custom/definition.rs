@@ -15,10 +15,10 @@ use super::checks::{is_valid, undecided};
 use super::kinds_of;
 use crate::delete::DeleteOptions;
 use crate::field_manager::{Atom, FieldManager, FieldSet};
-use crate::kinds::{EXTENSIONS, KINDS, ResourceKind, built_in};
 use crate::object::StoredObject;
 use crate::server::{Server, timestamp_value};
 use crate::status_error::{ApiResult, StatusError};
+use crate::types::kinds::{EXTENSIONS, KINDS, ResourceKind, built_in};
 
 /// The finalizer that keeps a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::schema::Schema;
 use super::values::keys_of;
-use crate::field_error::FieldError;
-use crate::validate::{meta, names};
+use crate::types::custom_schema::Schema;
+use crate::types::field_error::FieldError;
+use crate::types::names;
+use crate::validate::meta;
 
 /// The path of a member.
-pub(super) fn child_path(schema: &Schema, path: &str, name: &str) -> String {
+pub(crate) fn child_path(schema: &Schema, path: &str, name: &str) -> String {
     match (schema.properties.contains_key(name), path) {
         (true, "") => name.to_owned(),
         (true, path) => format!("{path}.{name}"),
@@ -20,7 +21,7 @@ pub(super) fn child_path(schema: &Schema, path: &str, name: &str) -> String {
 }
 
 /// Reports duplicate items of sets and maps.
-pub(super) fn duplicate_items(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn duplicate_items(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match value {
         Value::Object(fields) => {
@@ -71,7 +72,7 @@ fn duplicates(items: impl Iterator<Item = Value>, path: &str) -> Vec<FieldError>
 }
 
 /// Validates embedded resources, and the object itself if it is the `root`.
-pub(super) fn embedded(schema: &Schema, value: &Value, root: bool, path: &str) -> Vec<FieldError> {
+pub(crate) fn embedded(schema: &Schema, value: &Value, root: bool, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match value {
         Value::Object(fields) => {

@@ -10,18 +10,13 @@
 //! server-side apply; `definition` serves the definitions, which `checks` validates. CEL rules are
 //! not evaluated.
 
-mod addresses;
 mod checks;
 mod coerce;
 mod definition;
-mod formats;
-mod go_classes;
-mod go_regexp;
 mod lists;
 mod numbers;
-mod scale;
-mod schema;
 mod typed;
+pub(crate) mod validation_result;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,41 +24,20 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::api::{DecodedValue, TypeDeclaration};
-use crate::field_error::FieldError;
-use crate::kinds::{DefinitionVersions, ResourceKind};
 use crate::status_error::{ApiResult, StatusError};
-use crate::validate::{meta, names};
-pub(crate) use scale::ScalePaths;
-use schema::{Purpose, Schema};
+use crate::types::custom_kind::CustomKind;
+use crate::types::custom_schema::{Purpose, Schema};
+use crate::types::decode::DecodedValue;
+use crate::types::field_error::FieldError;
+use crate::types::kinds::{DefinitionVersions, ResourceKind};
+use crate::types::names;
+use crate::validate::meta;
 
-pub(super) use checks::{
+
+pub(crate) use checks::{
     definition_warnings, validate_definition, validate_definition_status, validate_definition_update,
 };
-pub(super) use definition::{refuse_definition, refuse_invalid_before};
-
-/// One version of a definition.
-#[derive(Debug)]
-pub(crate) struct CustomKind {
-    api_version: String,
-    kind: String,
-    pub(crate) singular: String,
-    pub(crate) list_kind: String,
-    schema: Schema,
-    /// The schema as server-side apply uses it.
-    pub(crate) typed: &'static TypeDeclaration,
-    /// Whether its status is a subresource.
-    pub(crate) status: bool,
-    pub(crate) scale: Option<ScalePaths>,
-    /// The selectable fields, as a query names them.
-    pub(crate) selectable: Vec<String>,
-    /// The schema as the definition has it.
-    pub(crate) document: Value,
-    /// The columns of its tables, as the definition has them.
-    pub(crate) columns: Value,
-    /// The names of the definition.
-    pub(crate) names: Value,
-}
+pub(crate) use definition::{refuse_definition, refuse_invalid_before};
 
 /// All kinds, by the JSON of the parts of the definition that determine them.
 static KIND_CACHE: Mutex<BTreeMap<String, &'static ResourceKind>> = Mutex::new(BTreeMap::new());
@@ -124,7 +98,7 @@ fn read_version(spec: &Value, version: &Value) -> Result<ResourceKind, String> {
 ///
 /// # Errors
 /// The unsupported feature.
-pub(super) fn kinds_of(spec: &Value) -> Result<DefinitionVersions, String> {
+pub(crate) fn kinds_of(spec: &Value) -> Result<DefinitionVersions, String> {
     if !matches!(spec["conversion"]["strategy"].as_str(), None | Some("None")) {
         return Err("conversion of custom resources by a webhook".to_owned());
     }

@@ -4,12 +4,12 @@
 
 use serde_json::{Number, Value};
 
-use super::schema::Schema;
-use super::values::{Location, ValidationResult};
-use crate::go_format::float;
+use crate::custom::validation_result::{Location, ValidationResult};
+use crate::go::format::float;
+use crate::types::custom_schema::Schema;
 
 /// Validates a number.
-pub(super) fn check(schema: &Schema, number: &Number, at: &Location<'_>, result: &mut ValidationResult) {
+pub(crate) fn check(schema: &Schema, number: &Number, at: &Location<'_>, result: &mut ValidationResult) {
     let of_type = match schema.types.as_slice() {
         [one] if one == "integer" || one == "number" => one.as_str(),
         _ => "",
@@ -107,13 +107,13 @@ fn fits_range(value: f64, of_type: &str, format: &str) -> bool {
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 /// Truncates a float to an integer; the minimum if it is out of range, as in Go.
-pub(super) fn to_i64(value: f64) -> i64 {
+pub(crate) fn to_i64(value: f64) -> i64 {
     if (-TWO_TO_63..TWO_TO_63).contains(&value) { value as i64 } else { i64::MIN }
 }
 
 /// Whether a float counts as an integer; a small error is tolerated. Upstream:
 /// `IsFloat64AJSONInteger`.
-pub(super) fn is_integer(value: f64) -> bool {
+pub(crate) fn is_integer(value: f64) -> bool {
     const MOST: f64 = 9_007_199_254_740_991.0;
     if !(-MOST..=MOST).contains(&value) {
         return false;

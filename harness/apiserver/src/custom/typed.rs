@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use super::schema::Schema;
-use crate::api::{FieldDeclaration, Merging, OpenApiHints, TYPES, TypeDeclaration, ValueType};
+use crate::types::custom_schema::Schema;
+use crate::types::table::{FieldDeclaration, Merging, OpenApiHints, TYPES, TypeDeclaration, ValueType};
 
 /// The type of a resource with this schema.
-pub(super) fn by_resource(schema: &Schema) -> &'static TypeDeclaration {
+pub(crate) fn by_resource(schema: &Schema) -> &'static TypeDeclaration {
     let mut fields = fields(schema);
     resource_fields(&mut fields);
     let name = String::new();

@@ -5,21 +5,23 @@
 //!
 //! Upstream: `kube-openapi/pkg/validation/validate`, and the ratcheting of `apiserver/validation`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::formats::{FormatMatch, check_format, is_checked};
 use super::numbers;
-use super::schema::{AdditionalProperties, Schema};
-use crate::field_error::FieldError;
+use crate::custom::validation_result::{Location, ValidationResult};
+use crate::types::custom_schema::{AdditionalProperties, Schema};
+use crate::types::expressions::FormatMatch;
+use crate::types::field_error::FieldError;
+use crate::types::formats::{check_format, is_checked};
 
 /// Validates a value. `path` is the path in messages, `prefix` the part of the field path that
 /// messages omit; `old` is the value before an update.
 ///
 /// # Errors
 /// The feature by which this server cannot decide.
-pub(super) fn check(
+pub(crate) fn check(
     schema: &Schema,
     new: &Value,
     old: Option<&Value>,
@@ -30,46 +32,6 @@ pub(super) fn check(
     match result.undecided {
         Some(message) => Err(message),
         None => Ok(result.errors),
-    }
-}
-
-/// The result of a validation.
-#[derive(Default)]
-pub(super) struct ValidationResult {
-    pub(super) errors: Vec<FieldError>,
-    /// The errors as text, to avoid duplicates.
-    error_texts: BTreeSet<String>,
-    /// The number of passed checks: if no alternative fits, the errors of the one with the most
-    /// passed checks are reported.
-    passed: usize,
-    /// The feature by which this server cannot decide.
-    undecided: Option<String>,
-}
-
-impl ValidationResult {
-    /// Adds the result of another validation.
-    fn merge(&mut self, rhs: Self) {
-        rhs.errors.into_iter().for_each(|error| self.push(error));
-        self.passed += rhs.passed;
-        self.undecided = self.undecided.take().or(rhs.undecided);
-    }
-
-    pub(super) fn push(&mut self, error: FieldError) {
-        if self.error_texts.insert(format!("{error:?}")) {
-            self.errors.push(error);
-        }
-    }
-
-    fn of(error: Option<FieldError>) -> Self {
-        let mut result = Self::default();
-        error.into_iter().for_each(|error| result.push(error));
-        result
-    }
-
-    /// Adds the result of one check of the schema.
-    fn step(&mut self, rhs: Self) {
-        self.merge(rhs);
-        self.passed += 1;
     }
 }
 
@@ -113,11 +75,6 @@ fn validate(schema: &Schema, new: &Value, old: Option<&Value>, at: &Location<'_>
     result
 }
 
-pub(super) struct Location<'a> {
-    prefix: &'a str,
-    pub(super) path: &'a str,
-}
-
 impl Location<'_> {
     /// The field path of an error.
     fn field(&self) -> String {
@@ -133,22 +90,22 @@ impl Location<'_> {
         }
     }
 
-    pub(super) fn invalid(&self, value: impl Into<Value>, message: &str) -> FieldError {
+    pub(crate) fn invalid(&self, value: impl Into<Value>, message: &str) -> FieldError {
         FieldError::invalid(&self.field(), value, format!("{} in body {message}", self.path))
     }
 
     /// An error that upstream reports without a field.
-    pub(super) fn general(&self, message: String) -> FieldError {
+    pub(crate) fn general(&self, message: String) -> FieldError {
         FieldError::invalid(&self.below(""), "", message)
     }
 
     /// An error about the value, with this message.
-    pub(super) fn worded(&self, value: impl Into<Value>, message: String) -> FieldError {
+    pub(crate) fn worded(&self, value: impl Into<Value>, message: String) -> FieldError {
         FieldError::invalid(&self.field(), value, message)
     }
 
     fn wrong_type(&self, expected: &str, result: &str) -> ValidationResult {
-        let why = format!("{} in body must be of type {expected}: {}", self.path, crate::go_format::quote(result));
+        let why = format!("{} in body must be of type {expected}: {}", self.path, crate::go::format::quote(result));
         ValidationResult::of(Some(FieldError::wrong_type(&self.field(), result, why)))
     }
 
@@ -184,7 +141,7 @@ impl Location<'_> {
         if schema.choices.is_empty() || schema.choices.iter().any(|choice| equals_choice(value, choice)) {
             return None;
         }
-        let plain = |value: &Value| value.as_str().map_or_else(|| crate::go_format::json(value), str::to_owned);
+        let plain = |value: &Value| value.as_str().map_or_else(|| crate::go::format::json(value), str::to_owned);
         let all: Vec<String> = schema.choices.iter().map(plain).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         Some(FieldError::unsupported(&self.field(), value.clone(), &all))
@@ -271,7 +228,7 @@ impl Location<'_> {
         // Ratcheting applies to nested values only.
         let old = old.filter(|old| *old != new);
         let attempt = |one: &Schema| validate(one, new, old, self);
-        let path = crate::go_format::quote(self.path);
+        let path = crate::go::format::quote(self.path);
         if !schema.any_of.is_empty() {
             let (mut first, mut best): (Option<ValidationResult>, Option<ValidationResult>) = (None, None);
             for one in schema.any_of.iter().map(attempt) {
@@ -362,7 +319,7 @@ fn pairs<'a>(schema: &Schema, old: Option<&'a Value>) -> BTreeMap<String, &'a Va
 }
 
 /// The keys of an item, with their defaults.
-pub(super) fn keys_of(schema: &Schema, item: &Value) -> Value {
+pub(crate) fn keys_of(schema: &Schema, item: &Value) -> Value {
     let default = |name: &String| schema.items.as_ref()?.properties.get(name)?.default.clone();
     let value = |name: &String| Some((name.clone(), item.get(name).cloned().or_else(|| default(name))?));
     Value::Object(schema.keys.iter().filter_map(value).collect())

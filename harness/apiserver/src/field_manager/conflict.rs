@@ -14,12 +14,12 @@ pub(crate) struct Conflict {
 
 impl Conflict {
     /// One conflict for each field of the set.
-    pub(super) fn all(manager: &ManagerId, set: &FieldSet) -> Vec<Self> {
+    pub(crate) fn all(manager: &ManagerId, set: &FieldSet) -> Vec<Self> {
         set.paths().into_iter().map(|path| Self { manager: manager.clone(), path }).collect()
     }
 
     /// Whether the set contains the field.
-    pub(super) fn is_in(&self, set: &FieldSet) -> bool {
+    pub(crate) fn is_in(&self, set: &FieldSet) -> bool {
         let mut one = FieldSet::default();
         one.insert(&self.path);
         one.difference(set).is_empty()

@@ -11,12 +11,12 @@ use super::path::FieldSet;
 
 /// Identifies an entry. The order is that in which upstream sorts entries with equal times.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ManagerId {
+pub(crate) struct ManagerId {
     /// `Apply` or `Update`.
-    pub(super) operation: String,
-    pub(super) manager: String,
-    pub(super) api_version: String,
-    pub(super) subresource: String,
+    pub(crate) operation: String,
+    pub(crate) manager: String,
+    pub(crate) api_version: String,
+    pub(crate) subresource: String,
 }
 
 /// All entries of an object.
@@ -48,7 +48,7 @@ impl EntryTime {
 
 impl ManagerId {
     /// The identifier of upstream, by which conflicts are sorted.
-    pub(super) fn as_text(&self) -> String {
+    pub(crate) fn as_text(&self) -> String {
         let mut text = format!("{{\"manager\":{:?},\"operation\":{:?}", self.manager, self.operation);
         if self.operation != "Apply" {
             text += &format!(",\"apiVersion\":{:?}", self.api_version);
@@ -62,7 +62,7 @@ impl ManagerId {
 
 impl ManagedFields {
     /// Parses `managedFields`; `None` if an entry is invalid.
-    pub(super) fn read(entries: &Value) -> Option<Self> {
+    pub(crate) fn read(entries: &Value) -> Option<Self> {
         let mut managed = Self::default();
         for entry in entries.as_array().into_iter().flatten() {
             let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
@@ -85,7 +85,7 @@ impl ManagedFields {
     }
 
     /// The managers of an object, `None` if there are none.
-    pub(super) fn into_managers(self) -> Managers {
+    pub(crate) fn into_managers(self) -> Managers {
         (!self.is_empty()).then(|| Arc::new(self))
     }
 
@@ -97,14 +97,14 @@ impl ManagedFields {
 
     /// Whether the entries are equal except for times. Upstream:
     /// `IgnoreManagedFieldsTimestampsTransformer`.
-    pub(super) fn equals_ignoring_times(&self, rhs: &Self) -> bool {
+    pub(crate) fn equals_ignoring_times(&self, rhs: &Self) -> bool {
         let (left, right) = (self.sorted_entries(), rhs.sorted_entries());
         left.len() == right.len()
             && left.iter().zip(&right).all(|(one, other)| one.0 == other.0 && one.1.set == other.1.set)
     }
 
     /// Whether the entries are equal, including times.
-    pub(super) fn equals(&self, rhs: &Self) -> bool {
+    pub(crate) fn equals(&self, rhs: &Self) -> bool {
         let time = |entry: &ManagerEntry| entry.time.as_ref().map(|time| Arc::clone(&time.text));
         let (left, right) = (self.sorted_entries(), rhs.sorted_entries());
         self.equals_ignoring_times(rhs) && left.iter().zip(&right).all(|(one, other)| time(one.1) == time(other.1))
@@ -126,7 +126,7 @@ impl ManagedFields {
     /// for a manager of the scale in the object by name and version, but an update has another
     /// version there. The next reader of the managers keeps one entry for each manager, the later
     /// one.
-    pub(super) fn detach_fields(mut self, fields: &FieldSet) -> Self {
+    pub(crate) fn detach_fields(mut self, fields: &FieldSet) -> Self {
         for (id, entry) in &mut self.entries {
             if id.operation != "Update" || entry.set.intersection(fields).is_empty() {
                 continue;
@@ -141,36 +141,36 @@ impl ManagedFields {
     }
 
     /// Drops the entries that only the last write showed.
-    pub(super) fn without_detached(mut self) -> Self {
+    pub(crate) fn without_detached(mut self) -> Self {
         self.detached.clear();
         self
     }
 
     /// Drops the entries of versions of other API groups. Upstream: `IsMissingVersionError`, as
     /// each group has its own converter.
-    pub(super) fn keep_group(&mut self, api_version: &str) {
+    pub(crate) fn keep_group(&mut self, api_version: &str) {
         self.entries.retain(|id, _| group(&id.api_version) == group(api_version));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&ManagerId, &FieldSet)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ManagerId, &FieldSet)> {
         self.entries.iter().map(|(id, entry)| (id, &entry.set))
     }
 
-    pub(super) fn set(&self, id: &ManagerId) -> Option<&FieldSet> {
+    pub(crate) fn set(&self, id: &ManagerId) -> Option<&FieldSet> {
         self.entries.get(id).map(|entry| &entry.set)
     }
 
     /// Replaces the set of a manager and keeps its time.
-    pub(super) fn put(&mut self, id: ManagerId, set: FieldSet) {
+    pub(crate) fn put(&mut self, id: ManagerId, set: FieldSet) {
         self.entries.entry(id).or_default().set = set;
     }
 
     /// The versions in which managers own fields.
-    pub(super) fn versions(&self) -> Vec<String> {
+    pub(crate) fn versions(&self) -> Vec<String> {
         let mut versions: Vec<String> = self.entries.keys().map(|id| id.api_version.clone()).collect();
         versions.sort_unstable();
         versions.dedup();
@@ -179,7 +179,7 @@ impl ManagedFields {
 
     /// Moves the entry of the last apply of a manager to its current version; returns the old
     /// version and set.
-    pub(super) fn move_applied(&mut self, id: &ManagerId) -> Option<(String, FieldSet)> {
+    pub(crate) fn move_applied(&mut self, id: &ManagerId) -> Option<(String, FieldSet)> {
         let equals = |one: &&ManagerId| one.as_text() == id.as_text();
         let last = self.entries.keys().find(equals)?.clone();
         let entry = self.entries.remove(&last)?;
@@ -188,7 +188,7 @@ impl ManagedFields {
     }
 
     /// Adds to the set of a manager.
-    pub(super) fn add(&mut self, id: ManagerId, set: &FieldSet, time: Option<&str>) {
+    pub(crate) fn add(&mut self, id: ManagerId, set: &FieldSet, time: Option<&str>) {
         let entry = self.entries.entry(id).or_default();
         entry.set.add(set);
         if let Some(time) = time {
@@ -196,26 +196,26 @@ impl ManagedFields {
         }
     }
 
-    pub(super) fn touch(&mut self, id: &ManagerId, time: &str) {
+    pub(crate) fn touch(&mut self, id: &ManagerId, time: &str) {
         if let Some(entry) = self.entries.get_mut(id) {
             entry.time = Some(EntryTime::of(time));
         }
     }
 
     /// Removes an entry; returns its time.
-    pub(super) fn remove(&mut self, id: &ManagerId) -> Option<Arc<str>> {
+    pub(crate) fn remove(&mut self, id: &ManagerId) -> Option<Arc<str>> {
         self.entries.remove(id).and_then(|entry| entry.time).map(|time| time.text)
     }
 
     /// Changes each set, and drops empty ones.
-    pub(super) fn retain(&mut self, change: impl Fn(&ManagerId, &mut FieldSet)) {
+    pub(crate) fn retain(&mut self, change: impl Fn(&ManagerId, &mut FieldSet)) {
         self.entries.iter_mut().for_each(|(id, entry)| change(id, &mut entry.set));
         self.entries.retain(|_, entry| !entry.set.is_empty());
     }
 
     /// Merges the oldest update entries of a version until at most this many remain. Upstream:
     /// `capUpdateManagers`.
-    pub(super) fn cap(&mut self, most: usize, name: &str) {
+    pub(crate) fn cap(&mut self, most: usize, name: &str) {
         let updaters = || self.entries.iter().filter(|(id, _)| id.operation == "Update");
         if updaters().count() <= most {
             return;

@@ -14,7 +14,7 @@ impl Atom<'_> {
     ///
     /// # Errors
     /// Two applied items have the same key, or an item lacks its keys.
-    pub(super) fn merge(self, live: Option<&Value>, applied: Option<&Value>) -> Result<Option<Value>, String> {
+    pub(crate) fn merge(self, live: Option<&Value>, applied: Option<&Value>) -> Result<Option<Value>, String> {
         let objects = [live, applied].map(|value| value.and_then(Value::as_object));
         let lists = [live, applied].map(|value| value.and_then(Value::as_array));
         let this = self.resolve_untyped(&[live, applied]);

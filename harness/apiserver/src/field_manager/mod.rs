@@ -22,17 +22,17 @@ mod versions;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use serde_json::Value;
-
-use crate::api::ListedQuantity;
-
-pub(super) use conflict::{Conflict, conflict_message};
-pub(super) use entries::ManagedFields;
 use entries::ManagerId;
-pub(super) use path::FieldSet;
-pub(super) use typed::Atom;
+use serde_json::Value;
 use versions::FieldChanges;
-pub(super) use versions::VersionConverter;
+
+use crate::types::list_quantities::ListedQuantity;
+
+pub(crate) use conflict::{Conflict, conflict_message};
+pub(crate) use entries::ManagedFields;
+pub(crate) use path::FieldSet;
+pub(crate) use typed::Atom;
+pub(crate) use versions::VersionConverter;
 
 /// The maximum number of update entries; the oldest are merged.
 const MOST_UPDATERS: usize = 10;
@@ -41,40 +41,40 @@ const ANCIENT: &str = "ancient-changes";
 /// The manager of the fields that an object had before its first apply.
 const BEFORE_APPLY: &str = "before-first-apply";
 /// The annotation with the last configuration of client-side `kubectl apply`.
-pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Whether a top-level field is reset as a whole.
-pub(super) fn is_reset(name: &str, reset: &[&[&str]]) -> bool {
+pub(crate) fn is_reset(name: &str, reset: &[&[&str]]) -> bool {
     reset.iter().any(|path| *path == [name])
 }
 
 /// The managers of an object; `None` if it has none. Versions of an object share equal managers.
-pub(super) type Managers = Option<Arc<ManagedFields>>;
+pub(crate) type Managers = Option<Arc<ManagedFields>>;
 
 /// A manager that writes an object: its identity, and the type of the object. Upstream:
 /// `FieldManager`.
 #[derive(Debug, Clone)]
-pub(super) struct FieldManager {
+pub(crate) struct FieldManager {
     /// The type of the object.
-    pub(super) root: Atom<'static>,
+    pub(crate) root: Atom<'static>,
     /// The path of the replicas of the scale.
-    pub(super) replicas: &'static [&'static str],
-    pub(super) api_version: String,
+    pub(crate) replicas: &'static [&'static str],
+    pub(crate) api_version: String,
     /// `fieldManager`, or the name of the client.
-    pub(super) manager: String,
+    pub(crate) manager: String,
     /// Empty for the object itself.
-    pub(super) subresource: String,
+    pub(crate) subresource: String,
     /// The fields that the server resets afterwards, which no manager owns.
-    pub(super) reset: &'static [&'static [&'static str]],
+    pub(crate) reset: &'static [&'static [&'static str]],
     /// RFC 3339; `None` for a subresource whose writes upstream does not date.
-    pub(super) time: Option<String>,
+    pub(crate) time: Option<String>,
     /// The converters to the other versions of the kind.
-    pub(super) converters: Vec<VersionConverter>,
+    pub(crate) converters: Vec<VersionConverter>,
     /// An empty object of the kind; no manager owns its fields.
-    pub(super) empty: Value,
+    pub(crate) empty: Value,
     /// The lists that differ from the stored ones only in how their quantities are in memory, which
     /// upstream takes for a change.
-    pub(super) rewritten: FieldSet,
+    pub(crate) rewritten: FieldSet,
 }
 
 /// Metadata that no manager owns. Upstream: `stripMetaManager`.
@@ -112,7 +112,7 @@ impl FieldManager {
     }
 
     /// Notes the lists of the new object whose quantities differ in memory from the stored ones.
-    pub(super) fn note_rewritten_quantities(&mut self, quantities: &[ListedQuantity], new: &Value) {
+    pub(crate) fn note_rewritten_quantities(&mut self, quantities: &[ListedQuantity], new: &Value) {
         for quantity in quantities.iter().filter(|quantity| quantity.differs_from(new)) {
             self.rewritten.insert(&self.root.leaf_path(new, &quantity.path));
         }
@@ -120,7 +120,7 @@ impl FieldManager {
 
     /// The managers after a create or an update. `live` is an empty object for a create,
     /// `old_managers` are its managers, and `given` is the `managedFields` of the request.
-    pub(super) fn update(&self, live: &Value, old_managers: &Managers, given: &Value, new: &Value) -> Managers {
+    pub(crate) fn update(&self, live: &Value, old_managers: &Managers, given: &Value, new: &Value) -> Managers {
         let reset =
             given.as_array().is_some_and(|all| all.is_empty() || matches!(all.as_slice(), [one] if is_empty(one)));
         let of_live = || old_managers.clone().unwrap_or_default();
@@ -179,7 +179,7 @@ impl FieldManager {
     ///
     /// # Errors
     /// Conflicts with other managers, or a list that cannot be merged.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &self,
         live: &Value,
         old_managers: &Managers,
@@ -312,7 +312,7 @@ fn remove_changed(changes: &BTreeMap<String, FieldChanges>, managed: &mut Manage
 
 /// The managers without the fields that a write only removes. The writer itself owns nothing by
 /// that.
-pub(super) fn remove_fields(root: Atom<'static>, old_managers: &Managers, before: &Value, after: &Value) -> Managers {
+pub(crate) fn remove_fields(root: Atom<'static>, old_managers: &Managers, before: &Value, after: &Value) -> Managers {
     let mut managed = old_managers.as_deref().cloned()?.without_detached();
     if !managed.is_empty() {
         let removed = root.compare(before, after, &[]).removed;
@@ -323,19 +323,19 @@ pub(super) fn remove_fields(root: Atom<'static>, old_managers: &Managers, before
 
 /// Why an apply is refused.
 #[derive(Debug)]
-pub(super) enum ApplyRefusal {
+pub(crate) enum ApplyRefusal {
     Conflicts(Vec<Conflict>),
     /// The message of the decoder.
     Merge(String),
 }
 
 /// Whether two objects have equal managers.
-pub(super) fn are_equal(first: &Managers, second: &Managers) -> bool {
+pub(crate) fn are_equal(first: &Managers, second: &Managers) -> bool {
     compare(first, second, ManagedFields::equals)
 }
 
 /// Whether two objects have equal managers except for times.
-pub(super) fn are_equal_ignoring_times(first: &Managers, second: &Managers) -> bool {
+pub(crate) fn are_equal_ignoring_times(first: &Managers, second: &Managers) -> bool {
     compare(first, second, ManagedFields::equals_ignoring_times)
 }
 

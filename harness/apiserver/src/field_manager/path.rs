@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 /// An element of a path. The order is upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum PathElement {
+pub(crate) enum PathElement {
     /// A field of an object, or a key of a map.
     Field(Arc<str>),
     /// A list item, by its key fields sorted by name.
@@ -24,11 +24,11 @@ pub(super) enum PathElement {
 
 /// A value that identifies an item.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Scalar(pub(super) Value);
+pub(crate) struct Scalar(pub(crate) Value);
 
 /// A set of paths. Clones share unchanged parts: a write changes little of what the managers own.
 #[derive(Debug, Clone, Default)]
-pub(in super::super) struct FieldSet {
+pub(crate) struct FieldSet {
     nodes: Option<Arc<SetNodes>>,
 }
 
@@ -166,7 +166,7 @@ impl FieldSet {
     }
 
     /// The set of these paths of field names, such as `["metadata", "name"]`.
-    pub(super) fn of_fields(paths: &[&[&str]]) -> Self {
+    pub(crate) fn of_fields(paths: &[&[&str]]) -> Self {
         let mut set = Self::default();
         for path in paths {
             let path: Vec<PathElement> = path.iter().map(|name| PathElement::Field((*name).into())).collect();
@@ -176,7 +176,7 @@ impl FieldSet {
     }
 
     /// Adds a path. The empty path is never in a set.
-    pub(super) fn insert(&mut self, path: &[PathElement]) {
+    pub(crate) fn insert(&mut self, path: &[PathElement]) {
         let Some((last, above)) = path.split_last() else { return };
         let mut set = self;
         for element in above {
@@ -185,28 +185,28 @@ impl FieldSet {
         set.nodes_mut().node(last).member = true;
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.nodes().iter().all(|(_, node)| !node.member && node.below.is_empty())
     }
 
     /// Whether the path of this single element is in the set.
-    pub(super) fn has(&self, element: &PathElement) -> bool {
+    pub(crate) fn has(&self, element: &PathElement) -> bool {
         self.nodes().get(element).is_some_and(|node| node.member)
     }
 
     /// The paths below an element, if there are any.
-    pub(super) fn below(&self, element: &PathElement) -> Option<&Self> {
+    pub(crate) fn below(&self, element: &PathElement) -> Option<&Self> {
         self.nodes().get(element).map(|node| &node.below).filter(|below| !below.is_empty())
     }
 
-    pub(super) fn union(&self, rhs: &Self) -> Self {
+    pub(crate) fn union(&self, rhs: &Self) -> Self {
         let mut all = self.clone();
         all.add(rhs);
         all
     }
 
     /// Adds the paths of another set.
-    pub(super) fn add(&mut self, rhs: &Self) {
+    pub(crate) fn add(&mut self, rhs: &Self) {
         if self.nodes().0.is_empty() {
             *self = rhs.clone();
             return;
@@ -241,7 +241,7 @@ impl FieldSet {
 
     /// Removes the paths of another set. The cost depends on the other set, which is what a write
     /// changed and much smaller.
-    pub(super) fn subtract(&mut self, rhs: &Self) {
+    pub(crate) fn subtract(&mut self, rhs: &Self) {
         if !self.intersects(rhs) {
             return;
         }
@@ -256,7 +256,7 @@ impl FieldSet {
         }
     }
 
-    pub(super) fn intersection(&self, rhs: &Self) -> Self {
+    pub(crate) fn intersection(&self, rhs: &Self) -> Self {
         self.filter_map_nodes(|element, node| {
             let with = rhs.nodes().get(element)?;
             Some(SetNode { member: node.member && with.member, below: node.below.intersection(&with.below) })
@@ -264,7 +264,7 @@ impl FieldSet {
     }
 
     /// The set without the paths of another set.
-    pub(super) fn difference(&self, rhs: &Self) -> Self {
+    pub(crate) fn difference(&self, rhs: &Self) -> Self {
         self.filter_map_nodes(|element, node| match rhs.nodes().get(element) {
             None => Some(node.clone()),
             Some(without) => {
@@ -274,7 +274,7 @@ impl FieldSet {
     }
 
     /// The set without the paths of another set and everything below them.
-    pub(super) fn recursive_difference(&self, rhs: &Self) -> Self {
+    pub(crate) fn recursive_difference(&self, rhs: &Self) -> Self {
         self.filter_map_nodes(|element, node| match rhs.nodes().get(element) {
             None => Some(node.clone()),
             Some(without) if without.member => None,
@@ -293,7 +293,7 @@ impl FieldSet {
 
     /// Maps the paths below each element, and adds each element with children for which `add` is
     /// true.
-    pub(super) fn with_members(
+    pub(crate) fn with_members(
         &self,
         add: impl Fn(&PathElement) -> bool,
         below: impl Fn(&PathElement, &Self) -> Self,
@@ -305,7 +305,7 @@ impl FieldSet {
     }
 
     /// All paths; at each level, paths that end there come first.
-    pub(super) fn paths(&self) -> Vec<Vec<PathElement>> {
+    pub(crate) fn paths(&self) -> Vec<Vec<PathElement>> {
         let ends = self.nodes().iter().filter(|(_, node)| node.member).map(|(element, _)| vec![element.clone()]);
         let mut paths: Vec<Vec<PathElement>> = ends.collect();
         for (element, node) in self.nodes().iter() {
@@ -315,7 +315,7 @@ impl FieldSet {
     }
 
     /// Encodes `fieldsV1`.
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut object = Map::new();
         for (element, node) in self.nodes().iter() {
             let mut below = node.below.to_json();
@@ -328,7 +328,7 @@ impl FieldSet {
     }
 
     /// Parses `fieldsV1`; `None` if it is invalid.
-    pub(super) fn from_json(fields: &Value) -> Option<Self> {
+    pub(crate) fn from_json(fields: &Value) -> Option<Self> {
         let mut set = Self::default();
         for (key, below) in fields.as_object()? {
             if key == "." {
@@ -343,7 +343,7 @@ impl FieldSet {
 }
 
 /// Formats a path as in messages: `.spec.containers[name="app"].image`.
-pub(super) fn path_text(path: &[PathElement]) -> String {
+pub(crate) fn path_text(path: &[PathElement]) -> String {
     path.iter().map(ToString::to_string).collect()
 }
 

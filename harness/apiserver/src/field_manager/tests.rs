@@ -8,8 +8,9 @@ use super::{
     ApplyRefusal, FieldManager, FieldSet, ManagedFields, Managers, are_equal, are_equal_ignoring_times,
     conflict_message,
 };
-use crate::api::{TYPES, decode};
 use crate::field_manager::Atom;
+use crate::types::decode::decode;
+use crate::types::table::TYPES;
 
 /// Normalizes an object as the server stores it.
 fn normal(type_index: usize, object: &Value) -> Value {

@@ -12,11 +12,12 @@ use serde_json::{Map, Value};
 
 use super::is_reset;
 use super::path::{FieldSet, PathElement, Scalar};
-use crate::api::{FieldDeclaration, Merging, PathSegment, TYPES, TypeDeclaration, ValueType};
+use crate::types::list_quantities::PathSegment;
+use crate::types::table::{FieldDeclaration, Merging, TYPES, TypeDeclaration, ValueType};
 
 /// How a value is divided into fields. Upstream: `schema.Atom`.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) enum Atom<'a> {
+pub(crate) enum Atom<'a> {
     /// An atomic value.
     Leaf,
     /// A value without a schema: an object by its fields, anything else as an atomic value.
@@ -35,20 +36,20 @@ pub(in super::super) enum Atom<'a> {
 
 /// The differences of two objects.
 #[derive(Debug, Default)]
-pub(super) struct FieldComparison {
-    pub(super) removed: FieldSet,
-    pub(super) modified: FieldSet,
-    pub(super) added: FieldSet,
+pub(crate) struct FieldComparison {
+    pub(crate) removed: FieldSet,
+    pub(crate) modified: FieldSet,
+    pub(crate) added: FieldSet,
 }
 
 impl<'a> Atom<'a> {
     /// The atom of a type, by its index in the table.
-    pub(in super::super) fn of_type(type_index: usize) -> Atom<'static> {
+    pub(crate) fn of_type(type_index: usize) -> Atom<'static> {
         Atom::of_fields(TYPES.get(type_index))
     }
 
     /// The atom of a type.
-    pub(in super::super) fn of_fields(of: &TypeDeclaration) -> Atom<'_> {
+    pub(crate) fn of_fields(of: &TypeDeclaration) -> Atom<'_> {
         match (of.atomic, of.open) {
             (true, _) => Atom::Leaf,
             (false, true) => Atom::Open(&of.fields),
@@ -57,7 +58,7 @@ impl<'a> Atom<'a> {
     }
 
     /// Resolves a value without a schema by what these values are.
-    pub(super) fn resolve_untyped(self, values: &[Option<&Value>]) -> Self {
+    pub(crate) fn resolve_untyped(self, values: &[Option<&Value>]) -> Self {
         static FREE: ValueType = ValueType::Untyped;
         match self {
             Self::Free if values.iter().flatten().any(|value| value.is_object()) => Self::Map(&FREE),
@@ -89,7 +90,7 @@ impl<'a> Atom<'a> {
     }
 
     /// The atom of a child.
-    pub(super) fn child(self, element: &PathElement) -> Self {
+    pub(crate) fn child(self, element: &PathElement) -> Self {
         match (self, element) {
             (Self::Fields(fields), PathElement::Field(name)) => {
                 fields.get(&**name).map_or(Self::Leaf, |field| Self::of(&field.shape, &field.merging))
@@ -104,12 +105,12 @@ impl<'a> Atom<'a> {
     }
 
     /// Whether it is a merged list.
-    pub(super) fn is_list(self) -> bool {
+    pub(crate) fn is_list(self) -> bool {
         matches!(self, Self::Items(_) | Self::Keyed(..))
     }
 
     /// The path element of a list item; an error if the item lacks its keys.
-    pub(super) fn element(self, item: &Value) -> Result<PathElement, String> {
+    pub(crate) fn element(self, item: &Value) -> Result<PathElement, String> {
         let Self::Keyed(shape, keys) = self else {
             return match item {
                 Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
@@ -146,7 +147,7 @@ impl<'a> Atom<'a> {
     }
 
     /// The path of the atomic value that contains what these steps lead to.
-    pub(super) fn leaf_path(self, value: &Value, steps: &[PathSegment]) -> Vec<PathElement> {
+    pub(crate) fn leaf_path(self, value: &Value, steps: &[PathSegment]) -> Vec<PathElement> {
         let (mut atom, mut value, mut path) = (self, Some(value), Vec::new());
         for step in steps {
             let Some(found) = value.filter(|_| !matches!(atom, Self::Leaf)) else { break };
@@ -164,7 +165,7 @@ impl<'a> Atom<'a> {
     }
 
     /// The set of fields of a value.
-    pub(super) fn fields_of(self, value: &Value) -> FieldSet {
+    pub(crate) fn fields_of(self, value: &Value) -> FieldSet {
         let mut set = FieldSet::default();
         self.collect(value, &mut Vec::new(), &mut set);
         set
@@ -221,7 +222,7 @@ impl<'a> Atom<'a> {
     }
 
     /// Whether a merged list contains duplicates.
-    pub(super) fn has_duplicates(self, value: &Value) -> bool {
+    pub(crate) fn has_duplicates(self, value: &Value) -> bool {
         let this = self.resolve_untyped(&[Some(value)]);
         match (this, value) {
             (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(object)) => object
@@ -236,7 +237,7 @@ impl<'a> Atom<'a> {
     }
 
     /// Compares an old and a new object. Top-level fields in `reset` are skipped.
-    pub(super) fn compare(self, old: &Value, new: &Value, reset: &[&[&str]]) -> FieldComparison {
+    pub(crate) fn compare(self, old: &Value, new: &Value, reset: &[&[&str]]) -> FieldComparison {
         let mut comparison = FieldComparison::default();
         self.walk_fields(Some(old), Some(new), &mut Vec::new(), &mut comparison, reset);
         comparison
@@ -336,7 +337,7 @@ impl<'a> Atom<'a> {
     }
 
     /// A value without the fields of a set.
-    pub(super) fn without(self, value: &Value, removed: &FieldSet) -> Value {
+    pub(crate) fn without(self, value: &Value, removed: &FieldSet) -> Value {
         let this = self.resolve_untyped(&[Some(value)]);
         match (this, value) {
             (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(object)) => {
@@ -373,7 +374,7 @@ impl<'a> Atom<'a> {
 
     /// Adds each declared field of which the set contains a part. Upstream:
     /// `EnsureNamedFieldsAreMembers`.
-    pub(super) fn with_named_fields(self, set: &FieldSet) -> FieldSet {
+    pub(crate) fn with_named_fields(self, set: &FieldSet) -> FieldSet {
         let declared = |element: &PathElement| match (self, element) {
             (_, PathElement::Field(name)) => self.declares(name),
             _ => false,

@@ -15,7 +15,7 @@ use super::entries::ManagedFields;
 use super::path::FieldSet;
 use super::typed::{Atom, FieldComparison};
 use crate::convert::convert_object;
-use crate::kinds::ResourceKind;
+use crate::types::kinds::ResourceKind;
 
 /// Converts between the written version of a kind and another one.
 #[derive(Debug, Clone)]
@@ -33,10 +33,10 @@ pub(crate) struct VersionConverter {
 
 /// The changes of a write in one version.
 #[derive(Debug)]
-pub(super) struct FieldChanges {
+pub(crate) struct FieldChanges {
     /// New fields, and fields with a new value.
-    pub(super) assigned: FieldSet,
-    pub(super) removed: FieldSet,
+    pub(crate) assigned: FieldSet,
+    pub(crate) removed: FieldSet,
 }
 
 impl FieldChanges {
@@ -64,17 +64,17 @@ impl FieldManager {
     }
 
     /// The type of a version; the manager's own type if there is no converter.
-    pub(super) fn root_of(&self, api_version: &str) -> Atom<'static> {
+    pub(crate) fn root_of(&self, api_version: &str) -> Atom<'static> {
         self.converter(api_version).map_or(self.root, |converter| converter.root)
     }
 
     /// Converts an object to another version.
-    pub(super) fn convert_to<'a>(&self, api_version: &str, object: &'a Value) -> Cow<'a, Value> {
+    pub(crate) fn convert_to<'a>(&self, api_version: &str, object: &'a Value) -> Cow<'a, Value> {
         self.converter(api_version).map_or(Cow::Borrowed(object), |converter| Cow::Owned(converter.convert_to(object)))
     }
 
     /// Converts an object back from another version.
-    pub(super) fn convert_from(&self, api_version: &str, object: Value) -> Value {
+    pub(crate) fn convert_from(&self, api_version: &str, object: Value) -> Value {
         match self.converter(api_version) {
             Some(converter) => converter.convert_from(&object),
             None => object,
@@ -82,7 +82,7 @@ impl FieldManager {
     }
 
     /// Whether managers own fields in a version to which an object cannot be converted.
-    pub(super) fn loses_duplicates(&self, managed: &ManagedFields, objects: [&Value; 2]) -> bool {
+    pub(crate) fn loses_duplicates(&self, managed: &ManagedFields, objects: [&Value; 2]) -> bool {
         let versions = managed.versions();
         let mut converters = versions.iter().filter_map(|version| self.converter(version));
         converters
@@ -90,7 +90,7 @@ impl FieldManager {
     }
 
     /// The changes of a write in a version.
-    pub(super) fn changes_in(&self, api_version: &str, live: &Value, new: &Value) -> FieldChanges {
+    pub(crate) fn changes_in(&self, api_version: &str, live: &Value, new: &Value) -> FieldChanges {
         match self.converter(api_version) {
             None => {
                 let mut compared = self.root.compare(live, new, self.reset);

@@ -18,9 +18,9 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::kinds::{KINDS, Kinds, ResourceKind};
 use super::server::{ApiResponse, JSON};
 use super::status_error::{ApiResult, StatusError};
+use crate::types::kinds::{KINDS, Kinds, ResourceKind};
 
 /// The path of the v3 documents.
 const V3: &str = "/openapi/v3";
@@ -29,7 +29,7 @@ const V3: &str = "/openapi/v3";
 static BUILT_IN: LazyLock<BTreeMap<String, Bytes>> = LazyLock::new(|| documents(&KINDS.iter().collect::<Vec<_>>()));
 
 /// Responds to a path below `/openapi`.
-pub(super) fn respond(kinds: &Kinds, path: &str, accept: &str) -> ApiResult<ApiResponse> {
+pub(crate) fn respond(kinds: &Kinds, path: &str, accept: &str) -> ApiResult<ApiResponse> {
     if path == "/openapi/v2" {
         let all: Vec<&'static ResourceKind> = kinds.all().collect();
         let document = v2::document(&all);
@@ -90,7 +90,7 @@ fn path_of(kind: &ResourceKind) -> String {
 
 /// The minor version, such as `1.36`.
 fn minor() -> &'static str {
-    let version = super::discovery::VERSION.trim_start_matches('v');
+    let version = crate::types::table::VERSION.trim_start_matches('v');
     version.rsplit_once('.').map_or(version, |(minor, _)| minor)
 }
 

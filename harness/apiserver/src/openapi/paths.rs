@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{path_of, schemas};
-use crate::kinds::ResourceKind;
+use crate::types::kinds::ResourceKind;
 
 /// The name and the type of a query parameter.
 type Parameter = (&'static str, &'static str);
@@ -33,7 +33,7 @@ const DELETE_PARAMETERS: [Parameter; 5] = [
 ];
 
 /// The paths of the kinds of one group version.
-pub(super) fn of(kinds: &[&'static ResourceKind]) -> Map<String, Value> {
+pub(crate) fn of(kinds: &[&'static ResourceKind]) -> Map<String, Value> {
     let mut paths = Map::new();
     if let Some(kind) = kinds.first() {
         let answer = schemas::full_name("APIResourceList");

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::api::{FieldDeclaration, Merging, OpenApiHints, TYPES, bare};
-use crate::kinds::ResourceKind;
+use crate::types::kinds::ResourceKind;
+use crate::types::table::{FieldDeclaration, Merging, OpenApiHints, TYPES, bare};
 
 /// The OpenAPI version of schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OpenApiVersion {
+pub(crate) enum OpenApiVersion {
     V2,
     V3,
 }
@@ -17,11 +17,11 @@ pub(super) enum OpenApiVersion {
 /// Types that the paths of every group use.
 const EVERYWHERE: [&str; 3] = ["DeleteOptions", "Status", "WatchEvent"];
 /// The schema of patches, which has no fields.
-pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
+pub(crate) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
 /// The schemas of these kinds, of their lists, and of all types that they refer to.
-pub(super) fn of(kinds: &[&'static ResourceKind], draft: OpenApiVersion) -> Map<String, Value> {
+pub(crate) fn of(kinds: &[&'static ResourceKind], draft: OpenApiVersion) -> Map<String, Value> {
     let mut schemas = SchemaBuilder { draft, done: BTreeSet::new(), schemas: Map::new() };
     let mut groups: Vec<(&str, &str)> = kinds.iter().map(|kind| (kind.group, kind.version)).collect();
     groups.sort_unstable();
@@ -61,7 +61,7 @@ pub(super) fn of(kinds: &[&'static ResourceKind], draft: OpenApiVersion) -> Map<
 }
 
 /// The name of a kind's schema.
-pub(super) fn name_of(kind: &ResourceKind) -> String {
+pub(crate) fn name_of(kind: &ResourceKind) -> String {
     match kind.custom {
         None => full_name(kind.type_name()),
         Some(_) => format!("{}.{}.{}", reversed(kind.group), kind.version, kind.kind),
@@ -69,7 +69,7 @@ pub(super) fn name_of(kind: &ResourceKind) -> String {
 }
 
 /// The name of the schema of a kind's list.
-pub(super) fn list_name_of(kind: &ResourceKind) -> String {
+pub(crate) fn list_name_of(kind: &ResourceKind) -> String {
     let name = name_of(kind);
     format!("{}{}", name.strip_suffix(kind.kind).unwrap_or_default(), kind.list_kind())
 }
@@ -84,7 +84,7 @@ fn group_version_kind(group: &str, version: &str, kind: &str) -> Value {
 }
 
 /// The schema name of a type, such as `io.k8s.api.apps.v1.Deployment`.
-pub(super) fn full_name(name: &str) -> String {
+pub(crate) fn full_name(name: &str) -> String {
     let package = TYPES.index_of(name).map_or("", |type_index| TYPES.get(type_index).package.as_str());
     let name = bare(name);
     match package {

@@ -55,6 +55,6 @@ fn deployment_schema_matches_upstream() {
 #[test]
 fn encodes_openapi_v2_as_gnostic_message() {
     let encoded = v2::encode(&v2::document(&[&KINDS[0]]));
-    let fields: Vec<u32> = crate::protobuf::wire::fields(&encoded).map(|field| field.unwrap().0).collect();
+    let fields: Vec<u32> = crate::types::protobuf::wire::fields(&encoded).map(|field| field.unwrap().0).collect();
     assert_eq!(fields, [1, 2, 8, 9]);
 }

@@ -6,21 +6,21 @@
 use serde_json::{Value, json};
 
 use super::{minor, schemas};
-use crate::kinds::ResourceKind;
-use crate::protobuf::wire;
+use crate::types::kinds::ResourceKind;
+use crate::types::protobuf::wire;
 
 /// The media type in `Accept` headers, with an `@` or a dot before the version.
-pub(super) const PROTOBUF_ACCEPTED: &str = "com.github.proto-openapi.spec.v2";
+pub(crate) const PROTOBUF_ACCEPTED: &str = "com.github.proto-openapi.spec.v2";
 /// The media type of the response.
-pub(super) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+pub(crate) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-pub(super) fn document(kinds: &[&'static ResourceKind]) -> Value {
+pub(crate) fn document(kinds: &[&'static ResourceKind]) -> Value {
     json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": minor()}, "paths": {},
         "definitions": schemas::of(kinds, schemas::OpenApiVersion::V2)})
 }
 
 /// Encodes the document as protobuf; the field numbers are those of `openapiv2/OpenAPIv2.proto`.
-pub(super) fn encode(document: &Value) -> Vec<u8> {
+pub(crate) fn encode(document: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     wire::text(&mut out, 1, text(&document["swagger"]));
     let mut info = Vec::new();

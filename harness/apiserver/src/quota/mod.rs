@@ -10,32 +10,33 @@ mod scopes;
 mod usage;
 
 use jiff::Timestamp;
+use recount::to_json;
 use serde_json::Value;
+use usage::is_tracked;
 
-use super::api::Quantity;
-use super::kinds::{ResourceKind, built_in};
 use super::resource_list::{ResourceList, add, amounts};
 use super::server::Server;
 use super::status_error::{ApiResult, StatusError};
-pub(super) use recount::RecountProgress;
-use recount::to_json;
-use usage::is_tracked;
+use crate::types::kinds::{ResourceKind, built_in};
+use crate::types::quantity::Quantity;
+
+pub(crate) use recount::RecountProgress;
 
 /// A create or an update, for comparison with quotas.
-pub(super) struct QuotaRequest<'a> {
-    pub(super) kind: &'static ResourceKind,
-    pub(super) namespace: &'a str,
-    pub(super) name: &'a str,
-    pub(super) new: &'a Value,
+pub(crate) struct QuotaRequest<'a> {
+    pub(crate) kind: &'static ResourceKind,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) new: &'a Value,
     /// The object before an update.
-    pub(super) old: Option<&'a Value>,
-    pub(super) now: Timestamp,
+    pub(crate) old: Option<&'a Value>,
+    pub(crate) now: Timestamp,
 }
 
 /// Compares a write with all quotas, and adds its usage if it fits. Upstream: `CheckRequest` and
 /// `checkQuotas`. If several quotas refuse it, upstream reports a random one and this server the
 /// first.
-pub(super) fn admit(server: &mut Server, charge: &QuotaRequest<'_>) -> ApiResult<()> {
+pub(crate) fn admit(server: &mut Server, charge: &QuotaRequest<'_>) -> ApiResult<()> {
     if !charge.is_counted() {
         return Ok(());
     }
@@ -125,7 +126,7 @@ fn difference(after: &ResourceList, before: &ResourceList) -> ResourceList {
 }
 
 /// Rejects a quota for objects of a kind that upstream may or may not have.
-pub(super) fn refuse(server: &Server, kind: &ResourceKind, body: &Value) -> ApiResult<()> {
+pub(crate) fn refuse(server: &Server, kind: &ResourceKind, body: &Value) -> ApiResult<()> {
     let names = body["spec"]["hard"].as_object().into_iter().flatten().map(|(name, _)| name);
     for name in names.filter(|name| kind.built_in() == "ResourceQuota" && !usage::counts_unserved_kind(name)) {
         let Some(counted) = name.strip_prefix("count/") else { continue };

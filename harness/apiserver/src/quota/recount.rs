@@ -13,19 +13,19 @@ use serde_json::{Value, json};
 
 use super::usage::{counts_unserved_kind, is_fully_charged, is_tracked, usage};
 use super::{quota_kind, scopes};
-use crate::api::Quantity;
-use crate::kinds::ResourceKind;
 use crate::object::StoredObject;
 use crate::resource_list::{ResourceList, add, amounts};
 use crate::server::Server;
 use crate::store::{ChangeRecord, StoreKey};
+use crate::types::kinds::ResourceKind;
+use crate::types::quantity::Quantity;
 
 /// Upstream: `--resource-quota-sync-period`.
 const RESYNC: i64 = 5 * 60;
 
 /// The progress of recounting.
 #[derive(Debug)]
-pub(in super::super) struct RecountProgress {
+pub(crate) struct RecountProgress {
     /// Changes up to this version have been processed.
     version: u64,
     /// The quotas to recount.
@@ -36,19 +36,19 @@ pub(in super::super) struct RecountProgress {
 }
 
 impl RecountProgress {
-    pub(in super::super) fn new(start: Timestamp) -> Self {
+    pub(crate) fn new(start: Timestamp) -> Self {
         Self { version: 0, due: BTreeSet::new(), start, period: None }
     }
 
     /// Schedules a recount of all quotas, as objects were stored without admission.
-    pub(in super::super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.period = None;
     }
 }
 
 impl Server {
     /// Recounts quotas until the status of one changes; returns whether one did.
-    pub(in super::super) fn recount_quota(&mut self, now: Timestamp) -> bool {
+    pub(crate) fn recount_quota(&mut self, now: Timestamp) -> bool {
         self.find_due(now);
         while let Some(key) = self.quotas.due.pop_first() {
             let Some(quota) = self.store.get(&key).cloned() else { continue };
@@ -143,6 +143,6 @@ fn frees_usage(before: &StoredObject, after: &StoredObject, now: Timestamp) -> b
 }
 
 /// Encodes amounts for a status.
-pub(super) fn to_json(amounts: &ResourceList) -> Value {
+pub(crate) fn to_json(amounts: &ResourceList) -> Value {
     amounts.iter().map(|(name, amount)| (name.clone(), Value::from(amount.to_string()))).collect()
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::kinds::ResourceKind;
+use crate::types::kinds::ResourceKind;
 
 /// Whether all scopes of a quota match an object. Without scopes a quota applies to all objects;
 /// scopes match only pods.
-pub(super) fn select(spec: &Value, kind: &ResourceKind, body: &Value) -> bool {
+pub(crate) fn select(spec: &Value, kind: &ResourceKind, body: &Value) -> bool {
     let scopes = spec["scopes"].as_array().into_iter().flatten();
     let mut all: Vec<Value> = scopes.map(|scope| json!({"scopeName": scope, "operator": "Exists"})).collect();
     all.extend(spec["scopeSelector"]["matchExpressions"].as_array().into_iter().flatten().cloned());
@@ -44,7 +44,7 @@ fn selects(scope: &Value, pod: &Value) -> bool {
 }
 
 /// Whether a pod has a deadline. Upstream: `IsTerminating`.
-pub(super) fn has_deadline(pod: &Value) -> bool {
+pub(crate) fn has_deadline(pod: &Value) -> bool {
     pod["spec"]["activeDeadlineSeconds"].as_i64().is_some_and(|seconds| seconds >= 0)
 }
 

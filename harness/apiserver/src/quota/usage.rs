@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::api::Quantity;
-use crate::kinds::ResourceKind;
 use crate::resource_list::{HUGE_PAGES, ResourceList, amounts, has_pod_level_resources, is_native, pod_resources};
+use crate::types::kinds::ResourceKind;
+use crate::types::quantity::Quantity;
 
 /// The limits of a quota on pods, besides resources with a prefix.
 const OF_PODS: [&str; 11] = [
@@ -32,7 +32,7 @@ const REQUESTS: &str = "requests.";
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
 /// Whether a limit of a quota applies to a kind. Upstream: `MatchingResources`.
-pub(super) fn is_tracked(kind: &ResourceKind, name: &str) -> bool {
+pub(crate) fn is_tracked(kind: &ResourceKind, name: &str) -> bool {
     match kind.built_in() {
         // Upstream: `ignoredResources`.
         "Event" => false,
@@ -49,7 +49,7 @@ pub(super) fn is_tracked(kind: &ResourceKind, name: &str) -> bool {
 
 /// Whether a limit applies to kinds that are not served, so that its usage stays zero: volume and
 /// device claims, and ReplicationControllers.
-pub(super) fn counts_unserved_kind(name: &str) -> bool {
+pub(crate) fn counts_unserved_kind(name: &str) -> bool {
     const NAMES: [&str; 6] = [
         "persistentvolumeclaims",
         "count/persistentvolumeclaims",
@@ -77,7 +77,7 @@ fn count_names(kind: &ResourceKind) -> Vec<String> {
 }
 
 /// The usage of an object.
-pub(super) fn usage(kind: &ResourceKind, body: &Value, now: Timestamp) -> ResourceList {
+pub(crate) fn usage(kind: &ResourceKind, body: &Value, now: Timestamp) -> ResourceList {
     match kind.built_in() {
         "Pod" => pod_usage(body, now),
         "Service" => service_usage(&body["spec"]),
@@ -87,7 +87,7 @@ pub(super) fn usage(kind: &ResourceKind, body: &Value, now: Timestamp) -> Resour
 
 /// Whether the resources of a pod count, not only its existence: until it ends, or is overdue after
 /// a deletion. Upstream: `QuotaV1Pod`, which adds the grace period to the deletion time.
-pub(super) fn is_fully_charged(pod: &Value, now: Timestamp) -> bool {
+pub(crate) fn is_fully_charged(pod: &Value, now: Timestamp) -> bool {
     if matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded")) {
         return false;
     }
@@ -148,7 +148,7 @@ fn by_quota_names(requests: &ResourceList, limits: &ResourceList) -> ResourceLis
 
 /// The error for containers that omit limited resources; `None` if they specify all. Upstream:
 /// `Constraints`.
-pub(super) fn missing_amounts<'a>(pod: &Value, limited: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn missing_amounts<'a>(pod: &Value, limited: impl Iterator<Item = &'a str>) -> Option<String> {
     let spec = &pod["spec"];
     if ["requests", "limits"].iter().any(|field| has_pod_level_resources(spec, field)) {
         return None;

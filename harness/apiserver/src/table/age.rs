@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 /// The age of a time. Upstream: `translateTimestampSince`.
-pub(super) fn since(time: &Value, now: Timestamp) -> String {
+pub(crate) fn since(time: &Value, now: Timestamp) -> String {
     match parsed(time) {
         None => "<unknown>".to_owned(),
         Some(time) => human(now.duration_since(time)),
@@ -12,12 +12,12 @@ pub(super) fn since(time: &Value, now: Timestamp) -> String {
 }
 
 /// Parses a time of metadata or a status.
-pub(super) fn parsed(time: &Value) -> Option<Timestamp> {
+pub(crate) fn parsed(time: &Value) -> Option<Timestamp> {
     time.as_str()?.parse().ok()
 }
 
 /// Upstream: `duration.HumanDuration`.
-pub(super) fn human(duration: SignedDuration) -> String {
+pub(crate) fn human(duration: SignedDuration) -> String {
     let seconds = duration.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     let two = |large: i64, unit: &str, small: i64, rest: &str| {

@@ -1,5 +1,6 @@
 //! The table columns of each kind: name, type, and whether only `-o wide` shows them.
 
+use CellType::{Boolean, Date, Integer, Text};
 use serde_json::{Value, json};
 
 /// The type of the cells of a column.
@@ -10,8 +11,6 @@ enum CellType {
     Boolean,
     Date,
 }
-
-use CellType::{Boolean, Date, Integer, Text};
 
 type BuiltInColumn = (&'static str, CellType, bool);
 
@@ -158,12 +157,12 @@ fn columns(kind: &str) -> Vec<BuiltInColumn> {
 }
 
 /// Whether a kind has only the default columns.
-pub(super) fn is_default(kind: &str) -> bool {
+pub(crate) fn is_default(kind: &str) -> bool {
     columns(kind).last().is_some_and(|(name, ..)| *name == "Created At")
 }
 
 /// The column definitions of a table.
-pub(super) fn of(kind: &str) -> Value {
+pub(crate) fn of(kind: &str) -> Value {
     let column = |(name, cells, wide): BuiltInColumn| {
         let cells = match cells {
             Text => "string",

@@ -10,22 +10,22 @@ fn count(value: &Value) -> usize {
 }
 
 /// Upstream: `printConfigMap`.
-pub(super) fn config_map(map: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn config_map(map: &Value, age: &str) -> Vec<Value> {
     vec![(count(&map["data"]) + count(&map["binaryData"])).into(), age.into()]
 }
 
 /// Upstream: `printSecret`.
-pub(super) fn secret(secret: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn secret(secret: &Value, age: &str) -> Vec<Value> {
     vec![or(&secret["type"], "").into(), count(&secret["data"]).into(), age.into()]
 }
 
 /// Upstream: `printLease`.
-pub(super) fn lease(lease: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn lease(lease: &Value, age: &str) -> Vec<Value> {
     vec![or(&lease["spec"]["holderIdentity"], "").into(), age.into()]
 }
 
 /// Upstream: `printResourceQuota`.
-pub(super) fn quota(quota: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn quota(quota: &Value, age: &str) -> Vec<Value> {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     for (resource, hard) in quota["status"]["hard"].as_object().into_iter().flatten() {
         let used = or(&quota["status"]["used"][resource], "0");
@@ -36,7 +36,7 @@ pub(super) fn quota(quota: &Value, age: &str) -> Vec<Value> {
 }
 
 /// Upstream: `printEvent`.
-pub(super) fn event(event: &Value, now: Timestamp) -> Vec<Value> {
+pub(crate) fn event(event: &Value, now: Timestamp) -> Vec<Value> {
     let first = match &event["firstTimestamp"] {
         Value::Null => age::since(&event["eventTime"], now),
         time => age::since(time, now),

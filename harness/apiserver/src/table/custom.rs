@@ -11,7 +11,7 @@ use super::age;
 
 /// A column of a definition.
 #[derive(Debug, Clone)]
-pub(super) struct CustomColumn {
+pub(crate) struct CustomColumn {
     name: String,
     kind: String,
     format: String,
@@ -29,7 +29,7 @@ enum PathStep {
 }
 
 /// The columns after the name; the age if the definition has none.
-pub(super) fn columns(given: &Value) -> Vec<CustomColumn> {
+pub(crate) fn columns(given: &Value) -> Vec<CustomColumn> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let column = |one: &Value| CustomColumn {
         name: text(&one["name"]),
@@ -46,14 +46,14 @@ pub(super) fn columns(given: &Value) -> Vec<CustomColumn> {
 }
 
 /// The column definitions of a table.
-pub(super) fn headers(columns: &[CustomColumn]) -> Value {
+pub(crate) fn headers(columns: &[CustomColumn]) -> Value {
     let header = |name: &str, kind: &str, format: &str, priority: i64| json!({"name": name, "type": kind, "format": format, "description": "", "priority": priority});
     let own = columns.iter().map(|one| header(&one.name, &one.kind, &one.format, one.priority));
     std::iter::once(header("Name", "string", "name", 0)).chain(own).collect()
 }
 
 /// The cells of an object.
-pub(super) fn cells(columns: &[CustomColumn], object: &Value, now: Timestamp) -> Vec<Value> {
+pub(crate) fn cells(columns: &[CustomColumn], object: &Value, now: Timestamp) -> Vec<Value> {
     let cell = |column: &CustomColumn| {
         let mut found = vec![object];
         for part in &column.path {

@@ -19,16 +19,15 @@ mod workloads;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::autoscalers;
-use super::events;
-use super::field_error::FieldError;
-use super::kinds::ResourceKind;
 use super::media::partial_metadata;
 use super::status_error::{ApiResult, StatusError};
+use super::{autoscalers, events};
+use crate::types::field_error::FieldError;
+use crate::types::kinds::ResourceKind;
 
 /// The part of its object that a row includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Include {
+pub(crate) enum Include {
     Nothing,
     Metadata,
     Object,
@@ -36,18 +35,18 @@ pub(super) enum Include {
 
 /// The options of a table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TableOptions<'a> {
+pub(crate) struct TableOptions<'a> {
     /// `meta.k8s.io/v1` or an older version.
-    pub(super) api_version: &'a str,
-    pub(super) include: Include,
+    pub(crate) api_version: &'a str,
+    pub(crate) include: Include,
     /// Whether it has column definitions; only the first table of a watch does.
-    pub(super) headers: bool,
-    pub(super) now: Timestamp,
+    pub(crate) headers: bool,
+    pub(crate) now: Timestamp,
 }
 
 impl Include {
     /// Parses the parameter `includeObject`.
-    pub(super) fn of(parameter: &str) -> ApiResult<Self> {
+    pub(crate) fn of(parameter: &str) -> ApiResult<Self> {
         match parameter {
             "" | "Metadata" => Ok(Self::Metadata),
             "Object" => Ok(Self::Object),
@@ -62,7 +61,7 @@ impl Include {
 }
 
 /// Converts an object or a list to a table. An object of no served kind is a scale.
-pub(super) fn table(value: &Value, kind: Option<&'static ResourceKind>, options: TableOptions<'_>) -> Value {
+pub(crate) fn table(value: &Value, kind: Option<&'static ResourceKind>, options: TableOptions<'_>) -> Value {
     let objects = match value["items"].as_array() {
         Some(items) => items.iter().collect(),
         None => vec![value],
@@ -89,7 +88,7 @@ pub(super) fn table(value: &Value, kind: Option<&'static ResourceKind>, options:
 
 /// Adds the column attributes that only the scales of custom resources have: upstream has two
 /// tables of scales.
-pub(super) fn as_of_custom_scale(table: &mut Value) {
+pub(crate) fn as_of_custom_scale(table: &mut Value) {
     for column in table["columnDefinitions"].as_array_mut().into_iter().flatten() {
         let (field, value) = match column["name"].as_str() {
             Some("Name") => ("format", "name"),

@@ -10,7 +10,7 @@ use super::{items, or};
 const ROLE: &str = "node-role.kubernetes.io/";
 
 /// Upstream: `printNode`.
-pub(super) fn node(node: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn node(node: &Value, age: &str) -> Vec<Value> {
     let ready = items(&node["status"]["conditions"]).rfind(|one| one["type"] == "Ready");
     let mut status = match ready {
         None => "Unknown",
@@ -59,6 +59,6 @@ fn roles(node: &Value) -> String {
 }
 
 /// Upstream: `printNamespace`.
-pub(super) fn namespace(namespace: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn namespace(namespace: &Value, age: &str) -> Vec<Value> {
     vec![or(&namespace["status"]["phase"], "").into(), age.into()]
 }

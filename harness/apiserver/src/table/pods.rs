@@ -16,7 +16,7 @@ struct Summary {
 }
 
 /// The cells after the name.
-pub(super) fn cells(pod: &Value, age: &str, now: Timestamp) -> Vec<Value> {
+pub(crate) fn cells(pod: &Value, age: &str, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (&pod["spec"], &pod["status"]);
     let summary = summary(pod);
     let sidecars = items(&spec["initContainers"]).filter(|one| is_sidecar(one)).count();
@@ -40,7 +40,7 @@ pub(super) fn cells(pod: &Value, age: &str, now: Timestamp) -> Vec<Value> {
 }
 
 /// The row condition of a pod that has ended. The message is this project's own.
-pub(super) fn completed(pod: &Value) -> Option<Value> {
+pub(crate) fn completed(pod: &Value) -> Option<Value> {
     let phase = pod["status"]["phase"].as_str().filter(|phase| matches!(*phase, "Succeeded" | "Failed"))?;
     Some(json!([{"type": "Completed", "status": "True", "reason": phase, "message": "All containers have ended."}]))
 }

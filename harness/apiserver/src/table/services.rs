@@ -10,7 +10,7 @@ use super::{items, labels, number, or};
 const MOST: usize = 3;
 
 /// Upstream: `printService`.
-pub(super) fn service(service: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn service(service: &Value, age: &str) -> Vec<Value> {
     let spec = &service["spec"];
     let ports: Vec<String> = items(&spec["ports"]).map(port).collect();
     let ports = if ports.is_empty() { "<none>".to_owned() } else { ports.join(",") };
@@ -50,7 +50,7 @@ fn external(service: &Value) -> String {
 }
 
 /// Upstream: `printEndpointSlice`.
-pub(super) fn endpoint_slice(slice: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn endpoint_slice(slice: &Value, age: &str) -> Vec<Value> {
     let ports = items(&slice["ports"]).map(|port| match port["port"].as_i64() {
         Some(number) => number.to_string(),
         None => port["name"].as_str().unwrap_or("*").to_owned(),
@@ -61,7 +61,7 @@ pub(super) fn endpoint_slice(slice: &Value, age: &str) -> Vec<Value> {
 }
 
 /// Upstream: `printIngress`.
-pub(super) fn ingress(ingress: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn ingress(ingress: &Value, age: &str) -> Vec<Value> {
     let spec = &ingress["spec"];
     let hosts: Vec<&str> =
         items(&spec["rules"]).take(MOST).map(|rule| or(&rule["host"], "")).filter(|host| !host.is_empty()).collect();

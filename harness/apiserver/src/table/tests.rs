@@ -35,7 +35,7 @@ fn formats_ages_as_kubectl_does(#[case] seconds: i64, #[case] expected: &str) {
 
 #[test]
 fn every_kind_has_a_cell_for_each_column() {
-    for kind in crate::kinds::KINDS.iter().map(|kind| kind.kind).chain(["Scale", "Job", "CronJob", "Service"]) {
+    for kind in crate::types::kinds::KINDS.iter().map(|kind| kind.kind).chain(["Scale", "Job", "CronJob", "Service"]) {
         let headers = columns::of(kind);
         assert_eq!(
             cells(kind, &json!({"metadata": {"name": "a"}}), Timestamp::UNIX_EPOCH).len(),
@@ -104,7 +104,7 @@ fn row_object_follows_include_object_parameter() {
         "items": [{"metadata": {"name": "a"}, "data": {"x": "1"}}]});
     let style =
         |include, headers| TableOptions { api_version: "meta.k8s.io/v1", include, headers, now: Timestamp::UNIX_EPOCH };
-    let kind = crate::kinds::built_in("", "configmaps");
+    let kind = crate::types::kinds::built_in("", "configmaps");
     let with = |include| table(&list, kind, style(include, true));
     assert_eq!(with(Include::Nothing)["rows"][0]["object"], Value::Null);
     assert_eq!(with(Include::Metadata)["rows"][0]["object"]["kind"], "PartialObjectMetadata");

@@ -24,7 +24,7 @@ fn with_containers(mut cells: Vec<Value>, template: &Value) -> Vec<Value> {
 }
 
 /// Upstream: `printDeployment`.
-pub(super) fn deployment(object: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn deployment(object: &Value, age: &str) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     let ready = of(&status["readyReplicas"], &spec["replicas"]);
     let (updated, available) = (number(&status["updatedReplicas"]), number(&status["availableReplicas"]));
@@ -34,7 +34,7 @@ pub(super) fn deployment(object: &Value, age: &str) -> Vec<Value> {
 }
 
 /// Upstream: `printReplicaSet`.
-pub(super) fn replica_set(object: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn replica_set(object: &Value, age: &str) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     let counts = [&spec["replicas"], &status["replicas"], &status["readyReplicas"]];
     let mut cells: Vec<Value> = counts.into_iter().map(|count| number(count).into()).collect();
@@ -45,13 +45,13 @@ pub(super) fn replica_set(object: &Value, age: &str) -> Vec<Value> {
 }
 
 /// Upstream: `printStatefulSet`.
-pub(super) fn stateful_set(object: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn stateful_set(object: &Value, age: &str) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     with_containers(vec![of(&status["readyReplicas"], &spec["replicas"]), age.into()], &spec["template"])
 }
 
 /// Upstream: `printDaemonSet`.
-pub(super) fn daemon_set(object: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn daemon_set(object: &Value, age: &str) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     let counts = [
         "desiredNumberScheduled",
@@ -69,13 +69,13 @@ pub(super) fn daemon_set(object: &Value, age: &str) -> Vec<Value> {
 }
 
 /// Upstream: `printScale`.
-pub(super) fn scale(object: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn scale(object: &Value, age: &str) -> Vec<Value> {
     let counts = [&object["spec"]["replicas"], &object["status"]["replicas"]].map(|count| number(count).into());
     counts.into_iter().chain([age.into()]).collect()
 }
 
 /// Upstream: `printControllerRevision`.
-pub(super) fn revision(object: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn revision(object: &Value, age: &str) -> Vec<Value> {
     let owner = items(&object["metadata"]["ownerReferences"]).find(|one| one["controller"] == true);
     let owner = owner.map_or("<none>".to_owned(), |owner| {
         let kind = or(&owner["kind"], "");
@@ -89,7 +89,7 @@ pub(super) fn revision(object: &Value, age: &str) -> Vec<Value> {
 }
 
 /// Upstream: `printJob`.
-pub(super) fn job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> {
+pub(crate) fn job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     let is = |kind: &str| {
         items(&status["conditions"]).find(|one| one["type"] == kind).is_some_and(|one| one["status"] == "True")
@@ -120,7 +120,7 @@ pub(super) fn job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> {
 }
 
 /// Upstream: `printCronJob`.
-pub(super) fn cron_job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> {
+pub(crate) fn cron_job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     let suspended = match spec["suspend"].as_bool() {
         Some(true) => "True",
@@ -146,7 +146,7 @@ pub(super) fn cron_job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> 
 }
 
 /// Upstream: `printPodDisruptionBudget`.
-pub(super) fn disruption_budget(object: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn disruption_budget(object: &Value, age: &str) -> Vec<Value> {
     let bound = |name: &str| -> Value {
         match &object["spec"][name] {
             Value::Null => "N/A".into(),
@@ -159,7 +159,7 @@ pub(super) fn disruption_budget(object: &Value, age: &str) -> Vec<Value> {
 }
 
 /// Upstream: `printHorizontalPodAutoscaler`.
-pub(super) fn autoscaler(object: &Value, age: &str) -> Vec<Value> {
+pub(crate) fn autoscaler(object: &Value, age: &str) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     let target = &spec["scaleTargetRef"];
     let least = spec["minReplicas"].as_i64().map_or("<unset>".to_owned(), |least| least.to_string());

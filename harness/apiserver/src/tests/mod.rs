@@ -10,15 +10,15 @@ use jiff::Timestamp;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-mod deletion;
-mod quantities;
-
-use super::kinds::KINDS;
 use super::object::ManagedFieldsPolicy;
 use super::request::ApiRequest;
 use super::server::{ApiResponse, Server};
 use super::store::{LOGGED, StoreKey};
 use super::{ApiServer, ControllerMode};
+use crate::types::kinds::KINDS;
+
+mod deletion;
+mod quantities;
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";

@@ -3,11 +3,12 @@
 
 use serde_json::Value;
 
-use super::{meta, names, nonnegative, pod, strategies};
-use crate::field_error::FieldError;
+use super::{meta, nonnegative, pod, strategies};
 use crate::selector::Selector;
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
-pub(super) fn deployment(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn deployment(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     nonnegative(&mut errors, spec, "spec", "replicas");
     errors.extend(selector(spec, "deployment"));
@@ -29,7 +30,7 @@ pub(super) fn deployment(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn replica_set(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn replica_set(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     nonnegative(&mut errors, spec, "spec", "replicas");
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
@@ -39,7 +40,7 @@ pub(super) fn replica_set(spec: &Value) -> Vec<FieldError> {
 }
 
 /// Upstream: `ValidateStatefulSetSpec`.
-pub(super) fn stateful_set(spec: &Value, is_new: bool) -> Vec<FieldError> {
+pub(crate) fn stateful_set(spec: &Value, is_new: bool) -> Vec<FieldError> {
     let mut errors = strategies::stateful_set(spec);
     nonnegative(&mut errors, spec, "spec", "replicas");
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
@@ -54,7 +55,7 @@ pub(super) fn stateful_set(spec: &Value, is_new: bool) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn stateful_set_update(new: &Value, old: &Value) -> Option<FieldError> {
+pub(crate) fn stateful_set_update(new: &Value, old: &Value) -> Option<FieldError> {
     let free = [
         "replicas",
         "template",
@@ -79,7 +80,7 @@ pub(super) fn stateful_set_update(new: &Value, old: &Value) -> Option<FieldError
 }
 
 /// Upstream: `ValidateDaemonSetSpec`.
-pub(super) fn daemon_set(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn daemon_set(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if !spec["selector"].is_null() {
         let mut wrong = selector(spec, "daemonset");
@@ -99,20 +100,20 @@ pub(super) fn daemon_set(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn selector_change(new: &Value, old: &Value) -> Option<FieldError> {
+pub(crate) fn selector_change(new: &Value, old: &Value) -> Option<FieldError> {
     let (new, old) = (&new["spec"]["selector"], &old["spec"]["selector"]);
     (new != old).then(|| FieldError::invalid_printed("spec.selector", selector_text(new), "field is immutable"))
 }
 
 /// Validates a scale.
-pub(in super::super) fn scale(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn scale(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     nonnegative(&mut errors, spec, "spec", "replicas");
     errors
 }
 
 /// Validates a selector.
-pub(super) fn selector_of(selector: &Value, at: &str) -> Vec<FieldError> {
+pub(crate) fn selector_of(selector: &Value, at: &str) -> Vec<FieldError> {
     let mut errors = meta::labels(&selector["matchLabels"], &format!("{at}.matchLabels"));
     for (index, one) in selector["matchExpressions"].as_array().into_iter().flatten().enumerate() {
         let path = format!("{at}.matchExpressions[{index}]");
@@ -166,7 +167,7 @@ fn selector(spec: &Value, of: &str) -> Vec<FieldError> {
 }
 
 /// Prints a selector as upstream does.
-pub(super) fn selector_text(selector: &Value) -> String {
+pub(crate) fn selector_text(selector: &Value) -> String {
     if selector.is_null() {
         return "null".to_owned();
     }
@@ -230,7 +231,7 @@ fn pod_template(template: &Value) -> Vec<FieldError> {
 }
 
 /// Validates a pod template.
-pub(super) fn pod_template_at(template: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn pod_template_at(template: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = meta::labels(&template["metadata"]["labels"], &format!("{path}.labels"));
     let annotations = format!("{path}.annotations");
     errors.extend(meta::annotations(&template["metadata"]["annotations"], &annotations));
@@ -240,7 +241,7 @@ pub(super) fn pod_template_at(template: &Value, path: &str) -> Vec<FieldError> {
 }
 
 /// The selector of a Job must match its template; an absent selector matches nothing.
-pub(super) fn job_selector_mismatch(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn job_selector_mismatch(spec: &Value) -> Vec<FieldError> {
     selector_mismatch(spec)
 }
 

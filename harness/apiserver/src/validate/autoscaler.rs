@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::{names, quantity};
-use crate::field_error::FieldError;
+use super::quantity;
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
 /// The maximum period of a policy, in seconds.
 const LONGEST_PERIOD: i64 = 1800;
@@ -11,7 +12,7 @@ const LONGEST_PERIOD: i64 = 1800;
 const LONGEST_WINDOW: i64 = 3600;
 
 /// Validates a spec; `old` is the spec before an update.
-pub(super) fn spec(spec: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub(crate) fn spec(spec: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let lowest = i64::from(old.is_none_or(|old| old["minReplicas"] != 0));
     let (least, most) = (spec["minReplicas"].as_i64(), spec["maxReplicas"].as_i64().unwrap_or(0));
@@ -144,7 +145,7 @@ fn metric(metric: &Value, path: &str, version: VersionRule) -> Vec<FieldError> {
 
 /// The number of sources that do not belong to the type of a metric. Upstream reports several in
 /// the order of a Go map.
-pub(super) fn extra_sources(metric: &Value) -> usize {
+pub(crate) fn extra_sources(metric: &Value) -> usize {
     let kind = metric["type"].as_str().unwrap_or_default();
     SOURCES.iter().filter(|(name, field)| *name != kind && metric[*field].is_object()).count()
 }

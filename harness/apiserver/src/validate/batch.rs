@@ -2,20 +2,21 @@
 
 use serde_json::Value;
 
-use super::{apps, names, nonnegative};
-use crate::field_error::FieldError;
+use super::{apps, nonnegative};
 use crate::selector::Selector;
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
 /// The labels of a Job's pods, and the metadata fields that they contain; the older two have no
 /// prefix.
-pub(in super::super) const LABELS: [(&str, &str); 4] = [
+pub(crate) const LABELS: [(&str, &str); 4] = [
     ("controller-uid", "uid"),
     ("job-name", "name"),
     ("batch.kubernetes.io/controller-uid", "uid"),
     ("batch.kubernetes.io/job-name", "name"),
 ];
 
-pub(super) fn job(job: &Value) -> Vec<FieldError> {
+pub(crate) fn job(job: &Value) -> Vec<FieldError> {
     let mut errors = generated(job);
     errors.extend(selecting_spec(&job["spec"]));
     errors.extend(indexed_name(job));
@@ -43,7 +44,7 @@ fn indexed_name(job: &Value) -> Option<FieldError> {
 }
 
 /// Validates an update, besides the rules for new Jobs: upstream validates the spec twice.
-pub(super) fn job_update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn job_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let (new, old) = (&new["spec"], &old["spec"]);
     let mut errors = selecting_spec(new);
     if new["completionMode"] == "Indexed"
@@ -128,7 +129,7 @@ fn job_spec(spec: &Value, path: &str) -> Vec<FieldError> {
 }
 
 /// Validates a CronJob. `is_new`: the name must leave room for the names of its Jobs.
-pub(super) fn cron_job(object: &Value, is_new: bool) -> Vec<FieldError> {
+pub(crate) fn cron_job(object: &Value, is_new: bool) -> Vec<FieldError> {
     const LONGEST: usize = 52;
     let spec = &object["spec"];
     let mut errors = Vec::new();
@@ -156,7 +157,7 @@ pub(super) fn cron_job(object: &Value, is_new: bool) -> Vec<FieldError> {
 
 /// Whether this server can validate each field of a schedule: numbers within their bounds, with
 /// `*`, `/`, `-` and commas.
-pub(super) fn is_plain_schedule(schedule: &str) -> bool {
+pub(crate) fn is_plain_schedule(schedule: &str) -> bool {
     const BOUNDS: [(u32, u32); 5] = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
     if schedule.starts_with('@') {
         return ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"].contains(&schedule);
@@ -179,7 +180,7 @@ pub(super) fn is_plain_schedule(schedule: &str) -> bool {
 }
 
 /// Validates the status of a Job: counts must not be negative.
-pub(super) fn job_status(status: &Value) -> Vec<FieldError> {
+pub(crate) fn job_status(status: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in ["active", "succeeded", "failed", "ready", "terminating"] {
         nonnegative(&mut errors, status, "status", name);
@@ -188,7 +189,7 @@ pub(super) fn job_status(status: &Value) -> Vec<FieldError> {
 }
 
 /// The warning for a name that hostnames of pods cannot contain.
-pub(super) fn name_warning(name: &str) -> Option<String> {
+pub(crate) fn name_warning(name: &str) -> Option<String> {
     let wrong = names::dns_label(name);
     (!wrong.is_empty()).then(|| {
         format!(

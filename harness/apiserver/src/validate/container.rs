@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{choice, names, nonnegative, quantity, quota};
-use crate::field_error::FieldError;
+use super::{choice, nonnegative, quantity, quota};
 use crate::resource_list::{HUGE_PAGES, is_native};
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
 /// Validates a list of containers; `names` are the names in use.
-pub(super) fn list(
+pub(crate) fn list(
     spec: &Value,
     path: &str,
     name: &str,
@@ -158,7 +159,7 @@ fn resources(errors: &mut Vec<FieldError>, resources: &Value, path: &str) {
 }
 
 /// Validates the name of a resource of containers. Upstream: `validateContainerResourceName`.
-pub(super) fn resource_name(name: &str, path: &str) -> Vec<FieldError> {
+pub(crate) fn resource_name(name: &str, path: &str) -> Vec<FieldError> {
     let mut errors = quota::resource_name(name, path);
     let known = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with(HUGE_PAGES);
     if !name.contains('/') && !known {

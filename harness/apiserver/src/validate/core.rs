@@ -4,15 +4,16 @@
 
 use serde_json::Value;
 
-use super::{meta, names, nonnegative, pod, quantity};
-use crate::field_error::FieldError;
-use crate::kinds::ResourceKind;
+use super::{meta, nonnegative, pod, quantity};
+use crate::types::field_error::FieldError;
+use crate::types::kinds::ResourceKind;
+use crate::types::names;
 
 /// The size limit of the data of a ConfigMap or Secret.
 const DATA: usize = 1 << 20;
 
 /// Validates a ConfigMap or Secret.
-pub(super) fn data(kind: &ResourceKind, object: &Value) -> Vec<FieldError> {
+pub(crate) fn data(kind: &ResourceKind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut size = 0;
     for field in ["data", "binaryData"] {
@@ -41,7 +42,7 @@ pub(super) fn data(kind: &ResourceKind, object: &Value) -> Vec<FieldError> {
 }
 
 /// Validates an update of a ConfigMap or Secret.
-pub(super) fn data_update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn data_update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if kind.built_in() == "Secret" && new["type"] != old["type"] {
         errors.push(FieldError::invalid("type", new["type"].clone(), "field is immutable"));
@@ -62,7 +63,7 @@ pub(super) fn data_update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<
     errors
 }
 
-pub(super) fn node(object: &Value, new: bool) -> Vec<FieldError> {
+pub(crate) fn node(object: &Value, new: bool) -> Vec<FieldError> {
     let mut errors = taints(&object["spec"]["taints"]);
     for which in ["capacity", "allocatable"] {
         for (name, amount) in object["status"][which].as_object().into_iter().flatten() {
@@ -82,7 +83,7 @@ pub(super) fn node(object: &Value, new: bool) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn node_update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn node_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let ranges = |object: &Value| object["spec"]["podCIDRs"].as_array().cloned().unwrap_or_default();
     if !ranges(old).is_empty() && ranges(new) != ranges(old) {
@@ -120,7 +121,7 @@ fn taints(taints: &Value) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn namespace_status(new: &Value) -> Option<FieldError> {
+pub(crate) fn namespace_status(new: &Value) -> Option<FieldError> {
     let phase = new["status"]["phase"].as_str().unwrap_or_default();
     let (expected, state) = match new["metadata"]["deletionTimestamp"].is_null() {
         true => ("Active", "empty"),
@@ -132,7 +133,7 @@ pub(super) fn namespace_status(new: &Value) -> Option<FieldError> {
     })
 }
 
-pub(super) fn lease(object: &Value) -> Vec<FieldError> {
+pub(crate) fn lease(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = &object["spec"];
     if let Some(seconds) = spec["leaseDurationSeconds"].as_i64().filter(|seconds| *seconds <= 0) {

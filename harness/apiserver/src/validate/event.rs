@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use super::{meta, names};
+use super::meta;
 use crate::events::to_core;
-use crate::field_error::FieldError;
-use crate::kinds::ResourceKind;
+use crate::types::field_error::FieldError;
+use crate::types::kinds::ResourceKind;
+use crate::types::names;
 
 /// The maximum length of reporting instance, action and reason.
 const LONGEST: usize = 128;
@@ -13,7 +14,7 @@ const LONGEST: usize = 128;
 const LONGEST_NOTE: usize = 1024;
 
 /// Validates a new Event. In core, Events without a time have fewer rules.
-pub(super) fn create(kind: &ResourceKind, object: &Value) -> Vec<FieldError> {
+pub(crate) fn create(kind: &ResourceKind, object: &Value) -> Vec<FieldError> {
     if !kind.is_events_v1() {
         return common_rules(object, "reportingComponent");
     }
@@ -43,7 +44,7 @@ pub(super) fn create(kind: &ResourceKind, object: &Value) -> Vec<FieldError> {
 }
 
 /// Validates an update: through `events.k8s.io` only the series can change.
-pub(super) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
     if !kind.is_events_v1() {
         return common_rules(new, "reportingComponent");
     }

@@ -4,15 +4,15 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::names;
-use crate::field_error::FieldError;
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
 /// The deprecated annotation for the class.
 const CLASS: &str = "kubernetes.io/ingress.class";
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
 
 /// Validates a new Ingress.
-pub(super) fn create(ingress: &Value) -> Vec<FieldError> {
+pub(crate) fn create(ingress: &Value) -> Vec<FieldError> {
     let mut errors = spec(&ingress["spec"], true);
     let class = ingress["spec"]["ingressClassName"].as_str();
     if let (Some(annotated), Some(class)) = (annotation(ingress), class)
@@ -25,20 +25,20 @@ pub(super) fn create(ingress: &Value) -> Vec<FieldError> {
 }
 
 /// Validates an update. An invalid secret name that existed before is tolerated.
-pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut all = old["spec"]["tls"].as_array().into_iter().flatten();
     let wrong_secret = all.any(|tls| !secret_name(tls).is_empty());
     spec(&new["spec"], !wrong_secret)
 }
 
 /// The warning for a new Ingress that names its class only in the annotation.
-pub(super) fn class_warning(ingress: &Value) -> Option<String> {
+pub(crate) fn class_warning(ingress: &Value) -> Option<String> {
     let deprecated = annotation(ingress).is_some() && ingress["spec"]["ingressClassName"].is_null();
     deprecated.then(|| format!("annotation \"{CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"))
 }
 
 /// Validates the status: the addresses of load balancers.
-pub(super) fn status(balancer: &Value) -> Vec<FieldError> {
+pub(crate) fn status(balancer: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (at, one) in items(&balancer["ingress"]).enumerate() {
         let (host, path) = (text(one, "hostname"), format!("status.loadBalancer.ingress[{at}].hostname"));

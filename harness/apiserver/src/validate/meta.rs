@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::names;
-use crate::field_error::FieldError;
-use crate::kinds::ResourceKind;
+use crate::types::field_error::FieldError;
+use crate::types::kinds::ResourceKind;
+use crate::types::names;
 
 /// The size limit of all annotations of an object.
 const ANNOTATIONS: usize = 256 << 10;
 /// The finalizers that need no domain.
 const FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
-pub(super) fn create(kind: &ResourceKind, meta: &Value) -> Vec<FieldError> {
+pub(crate) fn create(kind: &ResourceKind, meta: &Value) -> Vec<FieldError> {
     let mut errors = match kind.built_in() {
         "Namespace" | "StatefulSet" | "Service" => object_meta(meta, names::dns_label),
         // Only this rule applies to Events.
@@ -107,7 +107,7 @@ pub(crate) fn definition(meta: &Value, name: &str) -> Vec<FieldError> {
 }
 
 /// Validates the metadata of an Event of `events.k8s.io`; `old` is the metadata before an update.
-pub(super) fn events_v1(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub(crate) fn events_v1(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = match old {
         Some(old) => object_meta_update(new, old),
         None => object_meta(new, names::dns_subdomain),
@@ -137,7 +137,7 @@ fn standard_finalizers(meta: &Value) -> Vec<FieldError> {
 
 /// The errors of an update by the rules of all kinds, and by those of its kind. Upstream reports
 /// both.
-pub(super) fn updates(kind: &ResourceKind, new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
+pub(crate) fn updates(kind: &ResourceKind, new: &Value, old: &Value) -> [Vec<FieldError>; 2] {
     let [common, mut own] = metadata_updates(new, old);
     own.extend(own_finalizers(kind, new));
     [common, own]
@@ -176,7 +176,7 @@ fn object_meta_update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn labels(labels: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn labels(labels: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in labels.as_object().into_iter().flatten() {
         errors.extend(names::key(key).into_iter().map(|wrong| FieldError::invalid(path, key.clone(), wrong)));
@@ -186,7 +186,7 @@ pub(super) fn labels(labels: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut size = 0;
     for (key, value) in annotations.as_object().into_iter().flatten() {

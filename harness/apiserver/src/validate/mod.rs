@@ -5,13 +5,12 @@
 
 mod apps;
 mod autoscaler;
-pub(super) mod batch;
+pub(crate) mod batch;
 mod container;
 mod core;
 mod event;
 mod ingress;
-pub(super) mod meta;
-pub(super) mod names;
+pub(crate) mod meta;
 mod network;
 mod pod;
 mod policy;
@@ -24,12 +23,13 @@ mod unsupported;
 use serde_json::Value;
 
 use super::custom::{definition_warnings, validate_definition, validate_definition_status, validate_definition_update};
-use super::field_error::FieldError;
-use super::kinds::ResourceKind;
 use crate::pointer::JsonPointer;
+use crate::types::field_error::FieldError;
+use crate::types::kinds::ResourceKind;
+use crate::types::names;
 
 /// Validates a new object.
-pub(super) fn create(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
+pub(crate) fn create(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
     if kind.built_in() == "Event" {
         let own = event::create(kind, new);
         return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
@@ -73,7 +73,7 @@ fn validate_pod(pod: &Value) -> Vec<FieldError> {
 }
 
 /// Validates an update.
-pub(super) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
     // Upstream validates metadata twice: for all kinds, and by the rules of each kind.
     let [mut errors, own] = meta::updates(kind, &new["metadata"], &old["metadata"]);
     if kind.built_in() == "Event" {
@@ -149,7 +149,7 @@ pub(super) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
 }
 
 /// Validates a status update.
-pub(super) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
     let [mut errors, own] = meta::updates(kind, &new["metadata"], &old["metadata"]);
     // The status of a StatefulSet is validated before its metadata; for the others only the status
     // is.
@@ -193,7 +193,7 @@ pub(super) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<Field
 }
 
 /// The warnings for a valid object.
-pub(super) fn warnings(kind: &ResourceKind, new: &Value, old: Option<&Value>) -> Vec<String> {
+pub(crate) fn warnings(kind: &ResourceKind, new: &Value, old: Option<&Value>) -> Vec<String> {
     let name = new["metadata"]["name"].as_str().unwrap_or_default();
     let mut all = Vec::new();
     if old.is_none() && matches!(kind.built_in(), "Deployment" | "ReplicaSet" | "Pod") {
@@ -263,6 +263,6 @@ fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &str, 
     }
 }
 
-pub(super) use apps::scale;
-pub(super) use quantity::compare;
-pub(super) use unsupported::{unsupported_before_validation, unsupported_feature, unsupported_status};
+pub(crate) use apps::scale;
+pub(crate) use quantity::compare;
+pub(crate) use unsupported::{unsupported_before_validation, unsupported_feature, unsupported_status};

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use super::names;
-use crate::field_error::FieldError;
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -21,7 +21,7 @@ fn label(value: &str, path: &str) -> Vec<FieldError> {
 }
 
 /// The warnings for the spec of a Service. Upstream: `GetWarningsForService`.
-pub(super) fn warnings(spec: &Value) -> Vec<String> {
+pub(crate) fn warnings(spec: &Value) -> Vec<String> {
     let is = |name: &str| spec[name].as_str().is_some_and(|text| !text.is_empty());
     let kind = spec["type"].as_str().unwrap_or_default();
     let headless = kind == "ClusterIP" && spec["clusterIP"] == "None";
@@ -47,7 +47,7 @@ pub(super) fn warnings(spec: &Value) -> Vec<String> {
 
 /// Rejects load balancer addresses in the status of a Service of another type. Upstream:
 /// `ValidateLoadBalancerStatus`.
-pub(super) fn service_status(service: &Value) -> Option<FieldError> {
+pub(crate) fn service_status(service: &Value) -> Option<FieldError> {
     let ingress = service["status"]["loadBalancer"]["ingress"].as_array()?;
     let is_wrong = service["spec"]["type"] != "LoadBalancer" && !ingress.is_empty();
     let why = "may only be used when `spec.type` is 'LoadBalancer'";
@@ -55,7 +55,7 @@ pub(super) fn service_status(service: &Value) -> Option<FieldError> {
 }
 
 /// Rejects changes of the cluster IP of a Service. Upstream: `validateUpgradeDowngradeClusterIPs`.
-pub(super) fn service_update(new: &Value, old: &Value) -> Option<FieldError> {
+pub(crate) fn service_update(new: &Value, old: &Value) -> Option<FieldError> {
     let headless = |spec: &Value| spec["clusterIP"] == "None";
     let external = |spec: &Value| spec["type"] == "ExternalName";
     if external(new) || external(old) || (headless(new) && headless(old)) {
@@ -73,7 +73,7 @@ pub(super) fn service_update(new: &Value, old: &Value) -> Option<FieldError> {
     }
 }
 
-pub(super) fn service(service: &Value) -> Vec<FieldError> {
+pub(crate) fn service(service: &Value) -> Vec<FieldError> {
     let spec = &service["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
     let headless = spec["clusterIP"] == "None";
@@ -146,7 +146,7 @@ pub(super) fn service(service: &Value) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn endpoint_slice(slice: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub(crate) fn endpoint_slice(slice: &Value, old: Option<&Value>) -> Vec<FieldError> {
     const ADDRESSES: [&str; 3] = ["FQDN", "IPv4", "IPv6"];
     let mut errors = Vec::new();
     let kind = slice["addressType"].as_str().unwrap_or_default();

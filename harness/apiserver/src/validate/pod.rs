@@ -5,21 +5,22 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{choice, container, names};
-use crate::field_error::FieldError;
+use super::{choice, container};
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
 /// The annotation with the deletion cost of a pod, which ReplicaSets read.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// Validates the annotations of a pod.
-pub(super) fn annotations(meta: &Value, path: &str) -> Option<FieldError> {
+pub(crate) fn annotations(meta: &Value, path: &str) -> Option<FieldError> {
     let cost = meta["annotations"][DELETION_COST].as_str()?;
     let plain = |text: &str| text == "0" || !(text.starts_with('0') || text.starts_with('+') || text.starts_with("-0"));
     let fits = plain(cost) && cost.parse::<i32>().is_ok();
     (!fits).then(|| FieldError::invalid(&format!("{path}[{DELETION_COST}]"), cost, "must be a 32bit integer"))
 }
 
-pub(super) fn spec(spec: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn spec(spec: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let volumes = volumes(&mut errors, spec, path);
     let mut names = BTreeSet::new();
@@ -57,7 +58,7 @@ pub(super) fn spec(spec: &Value, path: &str) -> Vec<FieldError> {
 }
 
 /// Validates the rules that do not apply to templates.
-pub(super) fn pod_only_rules(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn pod_only_rules(spec: &Value) -> Vec<FieldError> {
     images(spec, "spec.containers").into_iter().chain(images(spec, "spec.initContainers")).collect()
 }
 
@@ -75,7 +76,7 @@ fn images(spec: &Value, path: &str) -> Vec<FieldError> {
 }
 
 /// Validates an update of a pod's spec, which is immutable except for few fields.
-pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for list in ["containers", "initContainers"] {
         let path = format!("spec.{list}");
@@ -155,7 +156,7 @@ fn is_allowed_change(new: &Value, old: &Value) -> bool {
 }
 
 /// Validates the status of a pod.
-pub(super) fn status(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn status(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, condition) in new["conditions"].as_array().into_iter().flatten().enumerate() {
         let (path, name) = (format!("status.conditions[{index}].type"), condition["type"].as_str().unwrap_or_default());
@@ -210,7 +211,7 @@ fn tolerations(list: &Value, path: &str) -> Vec<FieldError> {
 }
 
 /// Validates the effect of a taint or toleration.
-pub(super) fn effect(effect: &str, path: &str) -> Option<FieldError> {
+pub(crate) fn effect(effect: &str, path: &str) -> Option<FieldError> {
     const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
     match effect {
         "" => Some(FieldError::required(path, "")),

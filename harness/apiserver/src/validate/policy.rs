@@ -5,10 +5,11 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{apps, container, names, nonnegative, quantity, strategies};
-use crate::field_error::FieldError;
+use super::{apps, container, nonnegative, quantity, strategies};
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
-pub(super) fn budget(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn budget(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
     if !least.is_null() && !most.is_null() {
@@ -32,7 +33,7 @@ pub(super) fn budget(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn counts(status: &Value, names: &[&str]) -> Vec<FieldError> {
+pub(crate) fn counts(status: &Value, names: &[&str]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in names {
         nonnegative(&mut errors, status, "status", name);
@@ -41,7 +42,7 @@ pub(super) fn counts(status: &Value, names: &[&str]) -> Vec<FieldError> {
 }
 
 /// Validates a LimitRange with items for containers only.
-pub(super) fn limit_range(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn limit_range(spec: &Value) -> Vec<FieldError> {
     const STANDARD: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
     let mut errors = Vec::new();
     let mut types: Vec<&str> = Vec::new();

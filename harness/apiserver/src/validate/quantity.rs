@@ -4,35 +4,35 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use crate::api::Quantity;
-use crate::field_error::FieldError;
+use crate::types::field_error::FieldError;
+use crate::types::quantity::Quantity;
 
 /// Validates a quantity that must not be negative.
-pub(super) fn nonnegative(amount: &Value, path: &str) -> Option<FieldError> {
+pub(crate) fn nonnegative(amount: &Value, path: &str) -> Option<FieldError> {
     let below = read(amount) < Quantity::zero();
     below.then(|| FieldError::invalid(path, amount.clone(), "must be greater than or equal to 0"))
 }
 
 /// Whether a quantity is positive.
-pub(super) fn is_positive(amount: &Value) -> bool {
+pub(crate) fn is_positive(amount: &Value) -> bool {
     read(amount).is_positive()
 }
 
 /// Validates a quantity that must be an integer, such as a count.
-pub(super) fn integer(amount: &Value, path: &str) -> Option<FieldError> {
+pub(crate) fn integer(amount: &Value, path: &str) -> Option<FieldError> {
     let thousandths = read(amount).thousandths();
     // Upstream prints fractions in thousandths.
     (thousandths % 1000 != 0).then(|| FieldError::invalid(path, format!("{thousandths}m"), "must be an integer"))
 }
 
 /// Whether an amount is a multiple of a size. Upstream: `IsHugePageResourceValueDivisible`.
-pub(super) fn is_multiple(amount: &str, size: &str) -> bool {
+pub(crate) fn is_multiple(amount: &str, size: &str) -> bool {
     let (amount, size) = (Quantity::parse_stored(amount), Quantity::parse_stored(size));
     size.is_positive() && amount.thousandths() % size.thousandths() == 0
 }
 
 /// Compares two quantities.
-pub(in super::super) fn compare(first: &Value, second: &Value) -> Ordering {
+pub(crate) fn compare(first: &Value, second: &Value) -> Ordering {
     read(first).cmp(&read(second))
 }
 

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{names, quantity};
-use crate::field_error::FieldError;
+use super::quantity;
 use crate::resource_list::is_native;
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
 /// Resources that are counted one by one.
 const COUNTS: [&str; 9] = [
@@ -33,7 +34,7 @@ const SCOPES: [&str; 7] = [
 ];
 
 /// Validates the spec of a quota.
-pub(super) fn spec(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn spec(spec: &Value) -> Vec<FieldError> {
     let mut errors = amounts(&spec["hard"], "spec.hard");
     let scopes: Vec<&str> = texts(&spec["scopes"]);
     for scope in &scopes {
@@ -52,7 +53,7 @@ pub(super) fn spec(spec: &Value) -> Vec<FieldError> {
 }
 
 /// Validates an update of the spec of a quota.
-pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = spec(new);
     let set = |spec: &Value| {
         let mut scopes: Vec<String> = texts(&spec["scopes"]).into_iter().map(str::to_owned).collect();
@@ -67,7 +68,7 @@ pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
 }
 
 /// Validates the limits or the usage of a quota.
-pub(super) fn amounts(amounts: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn amounts(amounts: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (name, amount) in amounts.as_object().into_iter().flatten() {
         let path = format!("{path}[{name}]");
@@ -84,7 +85,7 @@ pub(super) fn amounts(amounts: &Value, path: &str) -> Vec<FieldError> {
 }
 
 /// Validates the name of a resource. Upstream: `validateResourceName`.
-pub(super) fn resource_name(name: &str, path: &str) -> Vec<FieldError> {
+pub(crate) fn resource_name(name: &str, path: &str) -> Vec<FieldError> {
     let wrong = names::key(name);
     if wrong.is_empty() && !name.contains('/') && !is_standard(name) && name != "storage" {
         return vec![FieldError::invalid(path, name, "must be a standard resource type or fully qualified")];
@@ -93,12 +94,12 @@ pub(super) fn resource_name(name: &str, path: &str) -> Vec<FieldError> {
 }
 
 /// Whether a resource has no fractions. Upstream: `IsIntegerResourceName`.
-pub(super) fn is_integer(name: &str) -> bool {
+pub(crate) fn is_integer(name: &str) -> bool {
     COUNTS.contains(&name) || !is_native(name) && !name.starts_with("requests.")
 }
 
 /// The warnings for a new quota. Upstream: `WarningsOnCreate`.
-pub(super) fn warnings(hard: &Value) -> Vec<String> {
+pub(crate) fn warnings(hard: &Value) -> Vec<String> {
     let mut all = Vec::new();
     for name in ["cpu", "memory", "storage", "ephemeral-storage"] {
         let limit = format!("limits.{name}");

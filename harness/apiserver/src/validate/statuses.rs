@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::nonnegative;
-use crate::field_error::FieldError;
+use crate::types::field_error::FieldError;
 
-pub(super) fn deployment(status: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn deployment(status: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in [
         "observedGeneration",
@@ -30,7 +30,7 @@ pub(super) fn deployment(status: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn replica_set(status: &Value) -> Vec<FieldError> {
+pub(crate) fn replica_set(status: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in [
         "replicas",
@@ -64,7 +64,7 @@ fn no_more_than_replicas(errors: &mut Vec<FieldError>, status: &Value, names: &[
     }
 }
 
-pub(super) fn stateful_set(status: &Value) -> Vec<FieldError> {
+pub(crate) fn stateful_set(status: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in [
         "replicas",
@@ -82,7 +82,7 @@ pub(super) fn stateful_set(status: &Value) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn daemon_set(status: &Value) -> Vec<FieldError> {
+pub(crate) fn daemon_set(status: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in [
         "currentNumberScheduled",

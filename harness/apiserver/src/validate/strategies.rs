@@ -3,11 +3,12 @@
 
 use serde_json::Value;
 
-use super::{names, nonnegative};
-use crate::field_error::FieldError;
+use super::nonnegative;
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
 /// Upstream: `ValidateDeploymentStrategy`.
-pub(super) fn deployment(strategy: &Value) -> Vec<FieldError> {
+pub(crate) fn deployment(strategy: &Value) -> Vec<FieldError> {
     const PATH: &str = "spec.strategy";
     let rolling = &strategy["rollingUpdate"];
     match strategy["type"].as_str().unwrap_or_default() {
@@ -25,7 +26,7 @@ pub(super) fn deployment(strategy: &Value) -> Vec<FieldError> {
 }
 
 /// The first part of `ValidateStatefulSetSpec`.
-pub(super) fn stateful_set(spec: &Value) -> Vec<FieldError> {
+pub(crate) fn stateful_set(spec: &Value) -> Vec<FieldError> {
     const PATH: &str = "spec.updateStrategy";
     let mut errors = Vec::new();
     let policy = spec["podManagementPolicy"].as_str().unwrap_or_default();
@@ -60,7 +61,7 @@ fn rolling_update_text(rolling: &Value) -> String {
 }
 
 /// Upstream: `ValidateDaemonSetUpdateStrategy`.
-pub(super) fn daemon_set(strategy: &Value) -> Vec<FieldError> {
+pub(crate) fn daemon_set(strategy: &Value) -> Vec<FieldError> {
     const PATH: &str = "spec.updateStrategy";
     let rolling = &strategy["rollingUpdate"];
     match strategy["type"].as_str().unwrap_or_default() {
@@ -118,7 +119,7 @@ fn rolling_update(rolling: &Value, path: &str) -> Vec<FieldError> {
 }
 
 /// Upstream: `ValidatePositiveIntOrPercent` and `IsNotMoreThan100Percent`.
-pub(super) fn int_or_percent(value: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn int_or_percent(value: &Value, path: &str) -> Vec<FieldError> {
     number_or_percent(value, path).into_iter().chain(above_100_percent(value, path)).collect()
 }
 

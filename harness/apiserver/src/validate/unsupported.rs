@@ -6,15 +6,15 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::{autoscaler, batch};
-use crate::kinds::{DEFINITION, ResourceKind};
 use crate::pod_security::unknown_standard;
 use crate::resource_list::{ResourceList, amounts, container_resources};
+use crate::types::kinds::{DEFINITION, ResourceKind};
 
 /// The maximum number of patterns in a definition.
 const MOST_PATTERNS: usize = 1_000;
 
 /// The unsupported feature of a status, if any.
-pub(in super::super) fn unsupported_status(kind: &ResourceKind, new: &Value) -> Option<String> {
+pub(crate) fn unsupported_status(kind: &ResourceKind, new: &Value) -> Option<String> {
     let ingress = &new["status"]["loadBalancer"]["ingress"];
     match kind.built_in() {
         "Service" if !ingress.is_null() && new["spec"]["type"] == "LoadBalancer" => {
@@ -33,7 +33,7 @@ pub(in super::super) fn unsupported_status(kind: &ResourceKind, new: &Value) -> 
 
 /// The unsupported feature that must be detected before validation: errors that upstream reports in
 /// the order of a Go map, and objects that take too long to validate.
-pub(in super::super) fn unsupported_before_validation(kind: &ResourceKind, new: &Value) -> Option<String> {
+pub(crate) fn unsupported_before_validation(kind: &ResourceKind, new: &Value) -> Option<String> {
     if kind.built_in() == DEFINITION && patterns(&new["spec"]["versions"]) > MOST_PATTERNS {
         return Some(format!("a CustomResourceDefinition with more than {MOST_PATTERNS} patterns"));
     }
@@ -56,7 +56,7 @@ fn patterns(value: &Value) -> usize {
 }
 
 /// The unsupported feature of an object, if any; `old` is the object before an update.
-pub(in super::super) fn unsupported_feature(kind: &ResourceKind, new: &Value, old: Option<&Value>) -> Option<String> {
+pub(crate) fn unsupported_feature(kind: &ResourceKind, new: &Value, old: Option<&Value>) -> Option<String> {
     let spec = &new["spec"];
     let has = |spec: &Value, names: &[&str]| {
         let found = names.iter().find(|name| !spec[**name].is_null());

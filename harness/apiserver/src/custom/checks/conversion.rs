@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{list, one_of, text};
-use crate::field_error::FieldError;
-use crate::go_format::json;
-use crate::validate::names;
+use crate::go::format::json;
+use crate::types::field_error::FieldError;
+use crate::types::names;
 
 /// The versions of a ConversionReview, one of which a webhook must accept.
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
 
-pub(super) fn check(spec: &Value, errors: &mut Vec<FieldError>) {
+pub(crate) fn check(spec: &Value, errors: &mut Vec<FieldError>) {
     let conversion = &spec["conversion"];
     let (path, strategy) = ("spec.conversion", text(conversion, "strategy"));
     if strategy != "None" && super::flag(spec, "preserveUnknownFields") {
@@ -61,8 +61,8 @@ fn parts(url: &str) -> (&str, &str, &str) {
 }
 
 /// Whether a text is a URL with a scheme and a host.
-pub(super) fn is_absolute_url(url: &str) -> bool {
-    let fits = crate::custom::formats::check_format("uri", url) == crate::custom::formats::FormatMatch::Fits;
+pub(crate) fn is_absolute_url(url: &str) -> bool {
+    let fits = crate::types::formats::check_format("uri", url) == crate::types::expressions::FormatMatch::Fits;
     let (scheme, authority, _) = parts(url);
     fits && !scheme.is_empty() && !authority.rsplit('@').next().unwrap_or_default().is_empty()
 }

@@ -5,16 +5,16 @@
 
 use serde_json::{Value, json};
 
-use crate::custom::schema::{Purpose, Schema};
 use crate::custom::{coerce, lists, values};
-use crate::field_error::FieldError;
+use crate::types::custom_schema::{Purpose, Schema};
+use crate::types::field_error::FieldError;
 
 /// The result of checking defaults.
 #[derive(Default)]
-pub(super) struct DefaultFindings {
-    pub(super) errors: Vec<FieldError>,
+pub(crate) struct DefaultFindings {
+    pub(crate) errors: Vec<FieldError>,
     /// The feature by which this server cannot decide, if any.
-    pub(super) undecided: Option<String>,
+    pub(crate) undecided: Option<String>,
 }
 
 /// A step from an embedded resource to a schema within it.
@@ -24,7 +24,7 @@ enum SchemaStep {
 }
 
 /// Validates all defaults of a schema.
-pub(super) fn check(schema: &Value, path: &str) -> DefaultFindings {
+pub(crate) fn check(schema: &Value, path: &str) -> DefaultFindings {
     let mut findings = DefaultFindings::default();
     if !has_default(schema) {
         return findings;

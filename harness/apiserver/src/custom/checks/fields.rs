@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::structural::structural_error;
 use super::{list, required_text, text};
-use crate::field_error::FieldError;
-use crate::go_format::json;
+use crate::go::format::json;
+use crate::types::field_error::FieldError;
 
 /// The maximum number of selectable fields.
 const SELECTABLE: usize = 8;
 
 /// Upstream: `ValidateCustomResourceDefinitionSubresources`.
-pub(super) fn subresources(value: &Value, path: &str, errors: &mut Vec<FieldError>) {
+pub(crate) fn subresources(value: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let scale = &value["scale"];
     if !scale.is_object() {
         return;
@@ -46,7 +46,7 @@ fn simple_path(path: &str) -> Option<&'static str> {
 }
 
 /// Upstream: `ValidateCustomResourceColumnDefinition`.
-pub(super) fn columns(columns: &Value, path: &str, errors: &mut Vec<FieldError>) {
+pub(crate) fn columns(columns: &Value, path: &str, errors: &mut Vec<FieldError>) {
     const TYPES: &str = "boolean,date,integer,number,string";
     const FORMATS: &str = "byte,date,date-time,double,float,int32,int64,password";
     let one_of = |all: &str, given: &str| all.split(',').any(|one| one == given);
@@ -75,7 +75,7 @@ pub(super) fn columns(columns: &Value, path: &str, errors: &mut Vec<FieldError>)
 
 /// Upstream: `ValidateCustomResourceSelectableFields`. `holder` is the path of the object that has
 /// the schema.
-pub(super) fn selectable(fields: &Value, schema: &Value, holder: &str, errors: &mut Vec<FieldError>) {
+pub(crate) fn selectable(fields: &Value, schema: &Value, holder: &str, errors: &mut Vec<FieldError>) {
     let fault = structural_error(schema);
     // No path resolves in a schema that cannot be read.
     let schema = if fault.is_some() { &Value::Null } else { schema };
@@ -116,7 +116,7 @@ pub(super) fn selectable(fields: &Value, schema: &Value, holder: &str, errors: &
 ///
 /// # Errors
 /// Why the path does not resolve.
-pub(super) fn field_path<'a>(
+pub(crate) fn field_path<'a>(
     path: &str,
     schema: &'a Value,
     allow_keys: bool,

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::go_format::{json, json_text};
+use crate::go::format::{json, json_text};
 
 /// How a field is printed.
 #[derive(Clone, Copy)]
@@ -162,17 +162,17 @@ fn field(value: &Value, format: FieldFormat) -> String {
 }
 
 /// Prints a schema.
-pub(super) fn schema(value: &Value) -> String {
+pub(crate) fn schema(value: &Value) -> String {
     print(value, &SCHEMA)
 }
 
 /// Prints `items`.
-pub(super) fn items(value: &Value) -> String {
+pub(crate) fn items(value: &Value) -> String {
     field(value, FieldFormat::SchemaOrList)
 }
 
 /// The Go names of the fields that are set. A pointer to a zero value is set.
-pub(super) fn fields_of(schema: &Value) -> impl Iterator<Item = &'static str> + '_ {
+pub(crate) fn fields_of(schema: &Value) -> impl Iterator<Item = &'static str> + '_ {
     let present = |(name, _, format): &&InternalField| {
         let text = field(&schema[*name], *format);
         match format {
@@ -187,14 +187,14 @@ pub(super) fn fields_of(schema: &Value) -> impl Iterator<Item = &'static str> + 
 
 /// A definition's spec in internal form: the fields that all versions share, and the rest of each
 /// version.
-pub(super) struct InternalSpec {
+pub(crate) struct InternalSpec {
     /// The shared fields, by their names in a version.
-    pub(super) top: Value,
-    pub(super) versions: Vec<Value>,
+    pub(crate) top: Value,
+    pub(crate) versions: Vec<Value>,
 }
 
 impl InternalSpec {
-    pub(super) fn new(spec: &Value) -> Self {
+    pub(crate) fn new(spec: &Value) -> Self {
         let mut versions = spec["versions"].as_array().cloned().unwrap_or_default();
         let mut top = Map::new();
         for (name, _, format) in VERSION.iter().skip(5) {
@@ -213,7 +213,7 @@ impl InternalSpec {
     }
 
     /// The versions, printed.
-    pub(super) fn versions_text(&self) -> String {
+    pub(crate) fn versions_text(&self) -> String {
         if self.versions.is_empty() {
             "null".to_owned()
         } else {

@@ -12,13 +12,14 @@ mod structural;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use internal::InternalSpec;
 use serde_json::Value;
 
-use super::formats::is_recognized;
-use crate::field_error::FieldError;
-use crate::go_format::{is_printable, json};
-use crate::validate::{meta, names};
-use internal::InternalSpec;
+use crate::go::format::{is_printable, json};
+use crate::types::field_error::FieldError;
+use crate::types::formats::is_recognized;
+use crate::types::names;
+use crate::validate::meta;
 
 /// The warning for a definition with CEL rules.
 pub(crate) const RULES_NOT_EVALUATED: &str =
@@ -98,7 +99,7 @@ pub(crate) fn validate_definition_status(new: &Value) -> Vec<FieldError> {
 }
 
 /// The feature of a valid definition that this server does not support, if any.
-pub(super) fn undecided(spec: &Value) -> Option<String> {
+pub(crate) fn undecided(spec: &Value) -> Option<String> {
     list(&spec["versions"])
         .iter()
         .find_map(|version| defaults::check(&version["schema"]["openAPIV3Schema"], "").undecided)
@@ -106,7 +107,7 @@ pub(super) fn undecided(spec: &Value) -> Option<String> {
 
 /// Whether the spec of a stored definition is valid: upstream tolerates errors that existed before
 /// an update.
-pub(super) fn is_valid(body: &Value) -> bool {
+pub(crate) fn is_valid(body: &Value) -> bool {
     check_spec(&body["spec"]).is_empty() && preserve_unknown_fields_error(&body["spec"]).is_none()
 }
 
@@ -370,7 +371,7 @@ pub(crate) fn definition_warnings(new: &Value, old: Option<&Value>) -> Vec<Strin
     let before = old.map(|old| formats_and_rules(old).0).unwrap_or_default();
     let mut warnings: Vec<String> = Vec::new();
     for format in formats.iter().filter(|format| !before.contains(format)) {
-        let warning = format!("unrecognized format {}", crate::go_format::quote(format));
+        let warning = format!("unrecognized format {}", crate::go::format::quote(format));
         if !warnings.contains(&warning) {
             warnings.push(warning);
         }

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::fields::field_path;
 use super::{child_list, children, defaults, flag, internal, list, structural, subschema, text};
-use crate::field_error::FieldError;
-use crate::go_format::json;
+use crate::go::format::json;
+use crate::types::field_error::FieldError;
 
 /// The fields allowed at the root of a schema with the status subresource: only those that also
 /// hold for the status alone.
@@ -41,7 +41,7 @@ const AT_ROOT: [&str; 22] = [
 
 /// Validates the schema of a version, or the one shared by all; `path` is that of
 /// `openAPIV3Schema`.
-pub(super) fn check(schema: &Value, status: bool, path: &str, errors: &mut Vec<FieldError>) {
+pub(crate) fn check(schema: &Value, status: bool, path: &str, errors: &mut Vec<FieldError>) {
     let before = errors.len();
     if status {
         let wrong = internal::fields_of(schema).find(|field| match *field {

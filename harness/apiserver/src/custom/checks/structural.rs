@@ -6,11 +6,12 @@
 use serde_json::Value;
 
 use super::{child_list, children, flag, list, subschema, text};
-use crate::custom::go_regexp::{GoRegexpError, compile};
-use crate::field_error::FieldError;
+use crate::go::character_classes::GoRegexpError;
+use crate::go::regexp::compile;
+use crate::types::field_error::FieldError;
 
 /// Why a schema is not structural. Upstream: `NewStructural`.
-pub(super) fn structural_error(schema: &Value) -> Option<String> {
+pub(crate) fn structural_error(schema: &Value) -> Option<String> {
     for name in ["id", "schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"] {
         let value = &schema[if name == "schema" { "$schema" } else { name }];
         let empty = value.is_null()
@@ -49,7 +50,7 @@ enum SchemaLevel {
 }
 
 /// Upstream: `ValidateStructural`.
-pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     invariants(schema, SchemaLevel::Root, path, &mut errors);
     completeness(schema, Some(schema), path, path, &mut errors);

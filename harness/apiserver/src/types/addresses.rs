@@ -3,13 +3,13 @@
 use std::net::Ipv6Addr;
 use std::sync::LazyLock;
 
-use super::formats::{FormatMatch, LazyRegex, expression, matches};
+use crate::types::expressions::{FormatMatch, LazyRegex, expression, matches};
 
 static HOST_LETTERS: LazyRegex = LazyLock::new(|| expression(r"^[a-zA-Z0-9\p{S}\p{L}]+$"));
 static LETTERS: LazyRegex = LazyLock::new(|| expression(r"^[a-zA-Z\p{L}]+$"));
 
 /// An IP address; leading zeros are allowed.
-pub(super) fn is_ip(text: &str) -> bool {
+pub(crate) fn is_ip(text: &str) -> bool {
     match text.find(['.', ':']).map(|at| &text[at..=at]) {
         Some(".") => is_ipv4(text),
         Some(_) => is_ipv6(text),
@@ -40,7 +40,7 @@ fn is_ipv6(text: &str) -> bool {
     plain.collect::<Vec<_>>().join(":").parse::<Ipv6Addr>().is_ok()
 }
 
-pub(super) fn is_cidr(text: &str) -> bool {
+pub(crate) fn is_cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
     let most = match (is_ipv4(address), is_ipv6(address)) {
         (true, _) => 32,
@@ -51,7 +51,7 @@ pub(super) fn is_cidr(text: &str) -> bool {
 }
 
 /// A MAC address of 6, 8 or 20 bytes.
-pub(super) fn is_mac(text: &[u8]) -> bool {
+pub(crate) fn is_mac(text: &[u8]) -> bool {
     let (group, mark) = match text {
         [_, _, mark @ (b':' | b'-'), ..] => (2, *mark),
         [_, _, _, _, b'.', ..] => (4, b'.'),
@@ -62,7 +62,7 @@ pub(super) fn is_mac(text: &[u8]) -> bool {
     fits && matches!(groups.len() * group / 2, 6 | 8 | 20)
 }
 
-pub(super) fn is_hostname(text: &str) -> bool {
+pub(crate) fn is_hostname(text: &str) -> bool {
     if text.len() > 255 || text.split('.').any(|part| part.len() > 63) {
         return false;
     }
@@ -81,7 +81,7 @@ pub(super) fn is_hostname(text: &str) -> bool {
 }
 
 /// An email address. With a display name, comments or quotes the result is unknown.
-pub(super) fn email(text: &str) -> FormatMatch {
+pub(crate) fn email(text: &str) -> FormatMatch {
     let fits = |fits: bool| if fits { FormatMatch::Fits } else { FormatMatch::Fails };
     if !text.contains('@') {
         return FormatMatch::Fails;
@@ -96,7 +96,7 @@ pub(super) fn email(text: &str) -> FormatMatch {
 }
 
 /// An absolute URI or an absolute path. Upstream: `url.ParseRequestURI`.
-pub(super) fn uri(text: &str) -> FormatMatch {
+pub(crate) fn uri(text: &str) -> FormatMatch {
     if text.is_empty() || text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
         return FormatMatch::Fails;
     }

@@ -11,18 +11,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::{FieldDeclaration, TYPES, ValueType};
+use crate::types::table::{FieldDeclaration, TYPES, ValueType};
 
-pub(super) const PATCH: &str = "$patch";
-pub(super) const RETAIN: &str = "$retainKeys";
-pub(super) const ORDER: &str = "$setElementOrder/";
-pub(super) const DELETE: &str = "$deleteFromPrimitiveList/";
+pub(crate) const PATCH: &str = "$patch";
+pub(crate) const RETAIN: &str = "$retainKeys";
+pub(crate) const ORDER: &str = "$setElementOrder/";
+pub(crate) const DELETE: &str = "$deleteFromPrimitiveList/";
 
 /// Merges a patch into an object of a type, by the type's index in the table.
 ///
 /// # Errors
 /// An unknown directive; an item without its merge key.
-pub(in super::super) fn strategic(type_index: usize, object: &Value, patch: &Value) -> Result<Value, String> {
+pub(crate) fn strategic(type_index: usize, object: &Value, patch: &Value) -> Result<Value, String> {
     let Value::Object(patch) = patch else { return Err("a strategic merge patch is an object".to_owned()) };
     let object = object.as_object().cloned().unwrap_or_default();
     merge(Some(&ValueType::Struct(type_index)), object, patch)
@@ -106,7 +106,7 @@ fn places(items: &[Value], key: Option<&str>) -> BTreeMap<String, usize> {
 }
 
 /// The field of this name, and the type of its value.
-pub(super) fn inner<'a>(
+pub(crate) fn inner<'a>(
     shape: Option<&'a ValueType>,
     name: &str,
 ) -> (Option<&'a FieldDeclaration>, Option<&'a ValueType>) {
@@ -208,7 +208,7 @@ fn clean(fields: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// A map as Go prints it in errors.
-pub(super) fn go_map(value: &Value) -> String {
+pub(crate) fn go_map(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
             let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}:{}", go_map(value))).collect();

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::wire::{self, Value as Wire, fields};
-use super::{ProtobufError, list_shape, text};
-use crate::api::{FieldDeclaration, TYPES, ValueType};
+use crate::types::protobuf::error::ProtobufError;
+use crate::types::table::{FieldDeclaration, TYPES, ValueType};
 
 /// The maximum nesting of messages, so that no body exhausts the stack.
 const DEEPEST: usize = 100;
@@ -15,14 +15,14 @@ const DEEPEST: usize = 100;
 type DecodeResult<T> = Result<T, ProtobufError>;
 
 /// Decodes a message of a type.
-pub(super) fn message(type_index: usize, bytes: &[u8]) -> DecodeResult<Map<String, Value>> {
+pub(crate) fn message(type_index: usize, bytes: &[u8]) -> DecodeResult<Map<String, Value>> {
     let mut object = Map::new();
     fill(&mut object, type_index, &[], bytes, 0)?;
     Ok(object)
 }
 
 /// Decodes a list of objects.
-pub(super) fn list(item: usize, bytes: &[u8]) -> DecodeResult<Map<String, Value>> {
+pub(crate) fn list(item: usize, bytes: &[u8]) -> DecodeResult<Map<String, Value>> {
     let (meta, item) = list_shape(item);
     let (mut metadata, mut items) = (json!({}), Vec::new());
     for field in fields(bytes) {
@@ -194,4 +194,14 @@ fn of_bytes(value: Wire<'_>) -> DecodeResult<&[u8]> {
 
 fn wire_type_error(value_name: &str) -> ProtobufError {
     ProtobufError(format!("{value_name} has the wrong wireType"))
+}
+
+pub(crate) fn text(bytes: &[u8]) -> Result<String, ProtobufError> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| ProtobufError("a string is not UTF-8".to_owned()))
+}
+
+/// The types of the metadata and of the items of a list.
+pub(crate) fn list_shape(item: usize) -> (ValueType, ValueType) {
+    let meta = TYPES.index_of("ListMeta").expect("the table has ListMeta");
+    (ValueType::Struct(meta), ValueType::Struct(item))
 }

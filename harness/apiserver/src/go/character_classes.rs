@@ -1,10 +1,8 @@
 //! Translates character classes and escapes of Go's regular expressions.
 
-use super::go_regexp::GoRegexpError;
-
 /// A character class in Rust's syntax.
-pub(super) struct CharacterClass {
-    pub(super) text: String,
+pub(crate) struct CharacterClass {
+    pub(crate) text: String,
 }
 
 fn invalid<T>(reason: &str, part: &str) -> Result<T, GoRegexpError> {
@@ -34,7 +32,7 @@ fn ascii(name: &str) -> Option<&'static str> {
 }
 
 /// Parses `[a-z]` at the start of a text; returns the class and the rest.
-pub(super) fn bracketed(text: &str) -> Result<(CharacterClass, &str), GoRegexpError> {
+pub(crate) fn bracketed(text: &str) -> Result<(CharacterClass, &str), GoRegexpError> {
     let mut rest = &text[1..];
     let mut class = String::from("[");
     if let Some(after) = rest.strip_prefix('^') {
@@ -84,7 +82,7 @@ fn class_letter<'a>(text: &'a str, expression: &str) -> Result<(char, &'a str), 
 }
 
 /// Parses `\d` or `\p{Greek}` at the start of a text.
-pub(super) fn escaped(text: &str) -> Result<Option<(CharacterClass, &str)>, GoRegexpError> {
+pub(crate) fn escaped(text: &str) -> Result<Option<(CharacterClass, &str)>, GoRegexpError> {
     let Some(name) = text.strip_prefix('\\').and_then(|after| after.chars().next()) else { return Ok(None) };
     let after = &text[1 + name.len_utf8()..];
     if matches!(name, 'p' | 'P') {
@@ -127,7 +125,7 @@ fn unicode(text: &str, mut negated: bool) -> Result<(CharacterClass, &str), GoRe
 }
 
 /// Parses an escaped character; returns it and the rest.
-pub(super) fn escaped_letter(text: &str) -> Result<(char, &str), GoRegexpError> {
+pub(crate) fn escaped_letter(text: &str) -> Result<(char, &str), GoRegexpError> {
     let mut letters = text[1..].chars();
     let Some(first) = letters.next() else { return invalid("trailing backslash at end of expression", "") };
     let after = letters.as_str();
@@ -179,4 +177,13 @@ fn hexadecimal(text: &str) -> Result<(char, &str), GoRegexpError> {
         }
     }
     wrong(text.len())
+}
+
+/// Why a pattern cannot be used.
+#[derive(Debug, PartialEq)]
+pub(crate) enum GoRegexpError {
+    /// Go rejects it with this message.
+    Invalid(String),
+    /// This server cannot evaluate it as Go does.
+    Unsupported,
 }

@@ -8,23 +8,23 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{TYPES, ValueType};
+use crate::types::table::{TYPES, ValueType};
 
 /// Upstream reports at most this many errors.
 const MOST: usize = 100;
 
 #[derive(Debug, Default, PartialEq)]
-pub(in super::super) struct StrictErrors {
+pub(crate) struct StrictErrors {
     /// Messages as upstream words them, without duplicates.
-    pub(in super::super) errors: Vec<String>,
+    pub(crate) errors: Vec<String>,
     /// Whether a duplicate field makes upstream's decoder merge the two values, or reject the first
     /// for its type.
-    pub(in super::super) merged: bool,
+    pub(crate) merged: bool,
 }
 
 /// The expected type of a text.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) enum TextType {
+pub(crate) enum TextType {
     /// A type, by its index in the table.
     Type(usize),
     /// Any JSON: the text of a patch.
@@ -33,7 +33,7 @@ pub(in super::super) enum TextType {
     Operations,
 }
 
-pub(in super::super) fn strict(text: &[u8], expected_type: TextType) -> StrictErrors {
+pub(crate) fn strict(text: &[u8], expected_type: TextType) -> StrictErrors {
     let mut errors = StrictErrors::default();
     let expected_type = match expected_type {
         TextType::Type(type_index) => StrictType::Struct(type_index),

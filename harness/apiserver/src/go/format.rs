@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 /// A value in a field error. Upstream: `field.Error.ErrorBody`.
-pub(super) fn bad_value(value: &Value) -> String {
+pub(crate) fn bad_value(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),
         Value::Number(number) => {
@@ -16,7 +16,7 @@ pub(super) fn bad_value(value: &Value) -> String {
 }
 
 /// A float as `%v` prints it.
-pub(super) fn float(value: f64) -> String {
+pub(crate) fn float(value: f64) -> String {
     with_exponent(value, |exponent| !(-4..=5).contains(&exponent))
 }
 
@@ -42,7 +42,7 @@ fn with_exponent(value: f64, uses_exponent: fn(i32) -> bool) -> String {
 }
 
 /// A string as `%q` prints it.
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
         match letter {
@@ -71,14 +71,14 @@ pub(super) fn quote(text: &str) -> String {
 }
 
 /// Upstream: `unicode.IsPrint`, for assigned code points.
-pub(super) fn is_printable(letter: char) -> bool {
+pub(crate) fn is_printable(letter: char) -> bool {
     let hidden = matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e000}'..='\u{f8ff}' | '\u{fff9}'..='\u{fffb}' | '\u{f0000}'..);
     !letter.is_control() && (letter == ' ' || !letter.is_whitespace()) && !hidden
 }
 
 /// A value as JSON.
-pub(super) fn json(value: &Value) -> String {
+pub(crate) fn json(value: &Value) -> String {
     match value {
         Value::Number(number) if number.is_f64() => json_float(number.as_f64().unwrap_or_default()),
         Value::String(text) => json_text(text),
@@ -92,7 +92,7 @@ pub(super) fn json(value: &Value) -> String {
 }
 
 /// A string as JSON, with HTML characters escaped.
-pub(super) fn json_text(text: &str) -> String {
+pub(crate) fn json_text(text: &str) -> String {
     let mut plain = Value::from(text).to_string();
     for (letter, escape) in
         [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")]

@@ -4,22 +4,14 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::go_classes::{self, CharacterClass};
+use crate::go::character_classes as go_classes;
+use crate::go::character_classes::{CharacterClass, GoRegexpError};
 
 /// The size limit of a compiled expression.
 const LARGEST: usize = 2 << 20;
 
-/// Why a pattern cannot be used.
-#[derive(Debug, PartialEq)]
-pub(super) enum GoRegexpError {
-    /// Go rejects it with this message.
-    Invalid(String),
-    /// This server cannot evaluate it as Go does.
-    Unsupported,
-}
-
 /// Compiles a Go expression.
-pub(super) fn compile(text: &str) -> Result<Regex, GoRegexpError> {
+pub(crate) fn compile(text: &str) -> Result<Regex, GoRegexpError> {
     let translated = GoRegexParser::new(text).parse()?;
     RegexBuilder::new(&translated).size_limit(LARGEST).build().map_err(|_| GoRegexpError::Unsupported)
 }
@@ -301,7 +293,8 @@ fn number(text: &str) -> Option<(i64, &str)> {
 mod tests {
     use rstest::rstest;
 
-    use super::{GoRegexpError, compile};
+    use super::compile;
+    use crate::go::character_classes::GoRegexpError;
 
     #[rstest]
     #[case("^a{0,1001}$", "invalid repeat count: `{0,1001}`")]

@@ -1,7 +1,7 @@
 //! Kubernetes' protobuf encoding, which client-go's typed clients use by default: converts objects
 //! from and to JSON.
 //!
-//! Field numbers come from the type table (`api`). The encoding equals upstream's byte for byte:
+//! Field numbers come from the type table. The encoding equals upstream's byte for byte:
 //! fields ordered by number, and fields that are not pointers even if zero. Unknown fields are
 //! skipped, as in upstream's decoder.
 //!
@@ -13,13 +13,16 @@
 
 mod decode;
 mod encode;
+pub(crate) mod error;
 pub(crate) mod wire;
 
 use serde_json::{Map, Value, json};
 
-use crate::api::{TYPES, ValueType};
-use crate::autoscalers::V1_TYPE;
-use crate::kinds::EVENTS;
+use crate::types::kinds::{EVENTS, V1_TYPE};
+use crate::types::protobuf::decode::text;
+use crate::types::table::TYPES;
+
+pub use crate::types::protobuf::error::ProtobufError;
 
 /// The prefix of each object.
 const MAGIC: &[u8] = b"k8s\0";
@@ -28,18 +31,6 @@ const MAGIC: &[u8] = b"k8s\0";
 pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 /// The media type of a watch.
 pub const WATCH_MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf;stream=watch";
-
-/// Why bytes cannot be decoded, or an object cannot be encoded. Messages are lower-case fragments.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProtobufError(pub(crate) String);
-
-impl std::fmt::Display for ProtobufError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ProtobufError {}
 
 /// Upstream: `runtime.Unknown`.
 struct Envelope<'a> {
@@ -202,10 +193,6 @@ fn open(bytes: &[u8]) -> Result<Envelope<'_>, ProtobufError> {
     Ok(envelope)
 }
 
-fn text(bytes: &[u8]) -> Result<String, ProtobufError> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| ProtobufError("a string is not UTF-8".to_owned()))
-}
-
 /// The type of a kind. Two groups have Events, and one has autoscalers in two versions.
 fn type_named(api_version: &str, kind: &str) -> Option<usize> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
@@ -227,12 +214,6 @@ fn item_of_list(api_version: &str, kind: &str) -> Option<usize> {
         return None;
     }
     kind.strip_suffix("List").and_then(|item| type_named(api_version, item))
-}
-
-/// The types of the metadata and of the items of a list.
-fn list_shape(item: usize) -> (ValueType, ValueType) {
-    let meta = TYPES.index_of("ListMeta").expect("the table has ListMeta");
-    (ValueType::Struct(meta), ValueType::Struct(item))
 }
 
 #[cfg(test)]

@@ -212,7 +212,7 @@ impl<'a> ParsedQuantity<'a> {
 ///
 /// # Errors
 /// The message of upstream's decoder.
-pub(super) fn canonical(text: &str) -> Result<String, &'static str> {
+pub(crate) fn canonical(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
     let parts = ParsedQuantity::parse(text)?;
     let ParsedQuantity { unsigned, format, exponent, .. } = parts;
@@ -229,7 +229,7 @@ pub(super) fn canonical(text: &str) -> Result<String, &'static str> {
 }
 
 /// Whether upstream holds two valid quantities differently in memory.
-pub(super) fn differ_in_memory(first: &str, second: &str) -> bool {
+pub(crate) fn differ_in_memory(first: &str, second: &str) -> bool {
     first != second && InMemory::of(first) != InMemory::of(second)
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::field_error::FieldError;
+use crate::types::field_error::FieldError;
 
 #[derive(Debug)]
 pub(crate) struct ScalePaths {
@@ -15,7 +15,7 @@ pub(crate) struct ScalePaths {
 }
 
 impl ScalePaths {
-    pub(super) fn read(value: &Value) -> Result<Self, String> {
+    pub(crate) fn read(value: &Value) -> Result<Self, String> {
         let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let spec = text("specReplicasPath");
         let fields = spec.trim_start_matches('.').split('.').map(|name| -> &'static str { name.to_owned().leak() });
@@ -51,11 +51,11 @@ impl ScalePaths {
         at[*last] = replicas.into();
     }
 
-    pub(super) fn check_spec(&self, object: &Value) -> Option<FieldError> {
+    pub(crate) fn check_spec(&self, object: &Value) -> Option<FieldError> {
         number(object, &self.spec)
     }
 
-    pub(super) fn check_status(&self, object: &Value) -> Vec<FieldError> {
+    pub(crate) fn check_status(&self, object: &Value) -> Vec<FieldError> {
         let mut errors: Vec<FieldError> = number(object, &self.status).into_iter().collect();
         if let Some(found) = at(object, &self.selector).filter(|found| !found.is_string() && !self.selector.is_empty())
         {

@@ -5,8 +5,9 @@
 
 use serde_json::Value;
 
-use super::api::{self, TYPES, ValueType};
 use super::kinds::KINDS;
+use crate::types::table::{TYPES, ValueType};
+use crate::types::{diff, merge};
 
 /// The type of a built-in kind's objects.
 ///
@@ -49,7 +50,7 @@ impl ApiType {
     /// # Errors
     /// An unknown directive; an item of a merged list without its merge key.
     pub fn merge(self, object: &Value, patch: &Value) -> Result<Value, String> {
-        api::strategic(self.0, object, patch)
+        merge::strategic(self.0, object, patch)
     }
 
     /// The strategic merge patch that turns the first object into the second.
@@ -57,7 +58,7 @@ impl ApiType {
     /// # Errors
     /// An item of a merged list without its merge key.
     pub fn difference(self, from: &Value, to: &Value) -> Result<Value, String> {
-        api::difference(self.0, from, to)
+        diff::difference(self.0, from, to)
     }
 
     /// The strategic merge patch by which `kubectl apply` applies a manifest to a live object: it
@@ -66,7 +67,7 @@ impl ApiType {
     /// # Errors
     /// An item of a merged list without its merge key.
     pub fn apply_patch(self, last_applied: &Value, manifest: &Value, live: &Value) -> Result<Value, String> {
-        api::three_way(self.0, last_applied, manifest, live)
+        diff::three_way(self.0, last_applied, manifest, live)
     }
 
     /// The fields of an object or a patch that its type does not have. Patch directives are
@@ -98,7 +99,7 @@ impl ApiType {
 /// The merge patch by which `kubectl apply` applies a manifest to a live custom resource.
 #[must_use]
 pub fn custom_apply_patch(last_applied: &Value, manifest: &Value, live: &Value) -> Value {
-    api::three_way_json(last_applied, manifest, live)
+    diff::three_way_json(last_applied, manifest, live)
 }
 
 fn collect_unknown_fields(shape: &ValueType, value: &Value, path: &mut Vec<String>, unknown: &mut Vec<UnknownField>) {

@@ -10,45 +10,46 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::formats::is_recognized;
-use super::go_regexp::{GoRegexpError, compile};
+use crate::go::character_classes::GoRegexpError;
+use crate::go::regexp::compile;
 
 /// A node of a schema.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
     /// Empty if the schema has no type.
-    pub(super) of_type: String,
+    pub(crate) of_type: String,
     /// The allowed types of a value.
-    pub(super) types: Vec<String>,
-    pub(super) nullable: bool,
-    pub(super) int_or_string: bool,
-    pub(super) preserves: bool,
-    pub(super) embedded: bool,
-    pub(super) properties: BTreeMap<String, Schema>,
-    pub(super) additional: AdditionalProperties,
-    pub(super) items: Option<Box<Schema>>,
-    pub(super) default: Option<Value>,
+    pub(crate) types: Vec<String>,
+    pub(crate) nullable: bool,
+    pub(crate) int_or_string: bool,
+    pub(crate) preserves: bool,
+    pub(crate) embedded: bool,
+    pub(crate) properties: BTreeMap<String, Schema>,
+    pub(crate) additional: AdditionalProperties,
+    pub(crate) items: Option<Box<Schema>>,
+    pub(crate) default: Option<Value>,
     /// `map`, `set`, `atomic`, or empty.
-    pub(super) list_type: String,
-    pub(super) keys: Vec<String>,
+    pub(crate) list_type: String,
+    pub(crate) keys: Vec<String>,
     /// `atomic`, `granular`, or empty.
-    pub(super) map_type: String,
+    pub(crate) map_type: String,
     /// Whether it or a schema within it has CEL rules.
-    pub(super) has_rules: bool,
-    pub(super) required: Vec<String>,
-    pub(super) choices: Vec<Value>,
+    pub(crate) has_rules: bool,
+    pub(crate) required: Vec<String>,
+    pub(crate) choices: Vec<Value>,
     /// Empty if it does not apply to the type.
-    pub(super) format: String,
-    pub(super) numbers: NumericBounds,
-    pub(super) pattern: Option<(String, Regex)>,
-    pub(super) all_of: Vec<Schema>,
-    pub(super) any_of: Vec<Schema>,
-    pub(super) one_of: Vec<Schema>,
-    pub(super) not: Option<Box<Schema>>,
+    pub(crate) format: String,
+    pub(crate) numbers: NumericBounds,
+    pub(crate) pattern: Option<(String, Regex)>,
+    pub(crate) all_of: Vec<Schema>,
+    pub(crate) any_of: Vec<Schema>,
+    pub(crate) one_of: Vec<Schema>,
+    pub(crate) not: Option<Box<Schema>>,
 }
 
 /// The value of `additionalProperties`.
 #[derive(Debug, Default)]
-pub(super) enum AdditionalProperties {
+pub(crate) enum AdditionalProperties {
     #[default]
     Absent,
     /// `true` or `false`.
@@ -58,23 +59,23 @@ pub(super) enum AdditionalProperties {
 
 /// Bounds of values; `None` if the schema has none.
 #[derive(Debug, Default)]
-pub(super) struct NumericBounds {
-    pub(super) minimum: Option<f64>,
-    pub(super) maximum: Option<f64>,
-    pub(super) above: bool,
-    pub(super) below: bool,
-    pub(super) multiple_of: Option<f64>,
-    pub(super) min_length: Option<i64>,
-    pub(super) max_length: Option<i64>,
-    pub(super) min_items: Option<i64>,
-    pub(super) max_items: Option<i64>,
-    pub(super) min_properties: Option<i64>,
-    pub(super) max_properties: Option<i64>,
+pub(crate) struct NumericBounds {
+    pub(crate) minimum: Option<f64>,
+    pub(crate) maximum: Option<f64>,
+    pub(crate) above: bool,
+    pub(crate) below: bool,
+    pub(crate) multiple_of: Option<f64>,
+    pub(crate) min_length: Option<i64>,
+    pub(crate) max_length: Option<i64>,
+    pub(crate) min_items: Option<i64>,
+    pub(crate) max_items: Option<i64>,
+    pub(crate) min_properties: Option<i64>,
+    pub(crate) max_properties: Option<i64>,
 }
 
 /// The purpose for which a schema is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// To validate objects; unknown formats are ignored.
     Objects,
     /// To validate defaults; upstream uses the schema unchanged.
@@ -85,7 +86,7 @@ impl Schema {
     ///
     /// # Errors
     /// The unsupported feature.
-    pub(super) fn read(value: &Value, purpose: Purpose) -> Result<Self, String> {
+    pub(crate) fn read(value: &Value, purpose: Purpose) -> Result<Self, String> {
         let read = |value: &Value| Self::read(value, purpose);
         let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let flag = |name: &str| value[name] == true;
@@ -163,7 +164,7 @@ impl Schema {
     }
 
     /// The schema of an additional property.
-    pub(super) fn additional_schema(&self) -> Option<&Self> {
+    pub(crate) fn additional_schema(&self) -> Option<&Self> {
         match &self.additional {
             AdditionalProperties::Each(each) => Some(each),
             _ => None,
@@ -171,7 +172,7 @@ impl Schema {
     }
 
     /// The schema of a declared or additional property.
-    pub(super) fn property(&self, name: &str) -> Option<&Self> {
+    pub(crate) fn property(&self, name: &str) -> Option<&Self> {
         self.properties.get(name).or_else(|| self.additional_schema())
     }
 }

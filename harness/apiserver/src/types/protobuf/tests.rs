@@ -5,7 +5,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{WireEvent, decode, encode, type_of, wire};
-use crate::api::{TYPES, decode as as_type};
+use crate::types::decode::decode as as_type;
+use crate::types::table::TYPES;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> =

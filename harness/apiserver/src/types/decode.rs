@@ -7,22 +7,22 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::quantity::canonical;
-use super::{FieldDeclaration, TYPES, TypeDeclaration, ValueType, bare};
-use crate::go_json_errors::base64_error;
+use crate::go::json_errors::base64_error;
+use crate::types::table::{FieldDeclaration, TYPES, TypeDeclaration, ValueType, bare};
 
 /// A decoded object, as the server encodes it.
 #[derive(Debug, PartialEq)]
-pub(in super::super) struct DecodedValue {
-    pub(in super::super) value: Value,
+pub(crate) struct DecodedValue {
+    pub(crate) value: Value,
     /// The paths of unknown fields, which are dropped.
-    pub(in super::super) unknown: Vec<String>,
+    pub(crate) unknown: Vec<String>,
 }
 
 /// Decodes a value as a type, given by its index in the table.
 ///
 /// # Errors
 /// The decoder's message for a value of the wrong type.
-pub(in super::super) fn decode(type_index: usize, value: Value) -> Result<DecodedValue, String> {
+pub(crate) fn decode(type_index: usize, value: Value) -> Result<DecodedValue, String> {
     read(type_index, value, false)
 }
 
@@ -31,7 +31,7 @@ pub(in super::super) fn decode(type_index: usize, value: Value) -> Result<Decode
 ///
 /// # Errors
 /// The message for a value of the wrong type.
-pub(in super::super) fn decode_loosely(type_index: usize, value: Value) -> Result<DecodedValue, String> {
+pub(crate) fn decode_loosely(type_index: usize, value: Value) -> Result<DecodedValue, String> {
     read(type_index, value, true)
 }
 

@@ -1,6 +1,6 @@
 //! The wire format of protobuf: varints, lengths and tags.
 
-use super::ProtobufError;
+use crate::types::protobuf::error::ProtobufError;
 
 /// The value of a field.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,13 +11,13 @@
 use serde_json::{Map, Value, json};
 
 use super::merge::{DELETE, ORDER, PATCH, RETAIN, go_map, inner};
-use super::{FieldDeclaration, ValueType};
+use crate::types::table::{FieldDeclaration, ValueType};
 
 /// The strategic merge patch that turns the first object into the second.
 ///
 /// # Errors
 /// An item of a merged list without its merge key.
-pub(in super::super) fn difference(type_index: usize, from: &Value, to: &Value) -> Result<Value, String> {
+pub(crate) fn difference(type_index: usize, from: &Value, to: &Value) -> Result<Value, String> {
     let root = ValueType::Struct(type_index);
     Ok(Value::Object(PatchDiff { additions: true, deletions: true }.maps(
         Some(&root),
@@ -32,7 +32,7 @@ pub(in super::super) fn difference(type_index: usize, from: &Value, to: &Value) 
 ///
 /// # Errors
 /// An item of a merged list without its merge key.
-pub(in super::super) fn three_way(
+pub(crate) fn three_way(
     type_index: usize,
     last_applied: &Value,
     manifest: &Value,
@@ -249,7 +249,7 @@ fn join_lists(
 
 /// The JSON merge patch that applies a manifest to a live custom resource, whose lists are not
 /// merged. Upstream: `CreateThreeWayJSONMergePatch` of apimachinery's `jsonmergepatch`.
-pub(in super::super) fn three_way_json(last_applied: &Value, manifest: &Value, live: &Value) -> Value {
+pub(crate) fn three_way_json(last_applied: &Value, manifest: &Value, live: &Value) -> Value {
     let (last_applied, manifest, live) = (fields(last_applied), fields(manifest), fields(live));
     let mut patch = filter_nulls(&json_difference(&live, &manifest), false);
     overlay(&mut patch, filter_nulls(&json_difference(&last_applied, &manifest), true));
@@ -308,8 +308,9 @@ fn overlay(patch: &mut Map<String, Value>, deletions: Map<String, Value>) {
 mod tests {
     use rstest::rstest;
 
-    use super::super::{TYPES, strategic};
     use super::*;
+    use crate::types::merge::strategic;
+    use crate::types::table::TYPES;
 
     fn type_index(kind: &str) -> usize {
         TYPES.index_of(kind).unwrap()

@@ -6,18 +6,8 @@
 use std::net::Ipv6Addr;
 use std::sync::LazyLock;
 
-use regex::Regex;
-
 use super::addresses::{email, is_cidr, is_hostname, is_ip, is_mac, uri};
-
-/// Whether a text has a format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FormatMatch {
-    Fits,
-    Fails,
-    /// This server cannot decide.
-    Unknown,
-}
+use crate::types::expressions::{FormatMatch, LazyRegex, expression, matches};
 
 /// The checked string formats, by name without dashes.
 const CHECKED: [&str; 26] = [
@@ -50,7 +40,7 @@ const CHECKED: [&str; 26] = [
 ];
 
 /// Whether a format applies to a type. Others are ignored, and the definition gets a warning.
-pub(super) fn is_recognized(format: &str, of_type: &str) -> bool {
+pub(crate) fn is_recognized(format: &str, of_type: &str) -> bool {
     match of_type {
         "" | "string" => is_checked(format),
         "integer" => matches!(format, "int32" | "int64"),
@@ -60,12 +50,12 @@ pub(super) fn is_recognized(format: &str, of_type: &str) -> bool {
 }
 
 /// Whether strings are checked for a format.
-pub(super) fn is_checked(format: &str) -> bool {
+pub(crate) fn is_checked(format: &str) -> bool {
     CHECKED.contains(&format.replace('-', "").as_str())
 }
 
 /// Checks a text against a format; unchecked formats accept every text.
-pub(super) fn check_format(format: &str, text: &str) -> FormatMatch {
+pub(crate) fn check_format(format: &str, text: &str) -> FormatMatch {
     let fits = match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
         "byte" => matches(&BASE64, text),
@@ -95,16 +85,6 @@ pub(super) fn check_format(format: &str, text: &str) -> FormatMatch {
         _ => true,
     };
     if fits { FormatMatch::Fits } else { FormatMatch::Fails }
-}
-
-pub(super) type LazyRegex = LazyLock<Regex>;
-
-pub(super) fn expression(text: &str) -> Regex {
-    Regex::new(text).expect("the expression is one")
-}
-
-pub(super) fn matches(expression: &LazyRegex, text: &str) -> bool {
-    expression.is_match(text)
 }
 
 static BASE64: LazyRegex =

@@ -7,13 +7,15 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{ProtobufError, list_shape, wire};
-use crate::api::{FieldDeclaration, TYPES, ValueType};
+use super::wire;
+use crate::types::protobuf::decode::list_shape;
+use crate::types::protobuf::error::ProtobufError;
+use crate::types::table::{FieldDeclaration, TYPES, ValueType};
 
 type EncodeResult<T = ()> = Result<T, ProtobufError>;
 
 /// Encodes a message of a type.
-pub(super) fn message(type_index: usize, object: &Value) -> EncodeResult<Vec<u8>> {
+pub(crate) fn message(type_index: usize, object: &Value) -> EncodeResult<Vec<u8>> {
     let empty = Map::new();
     let mut out = Vec::new();
     group(&mut out, type_index, &[], object.as_object().unwrap_or(&empty))?;
@@ -21,7 +23,7 @@ pub(super) fn message(type_index: usize, object: &Value) -> EncodeResult<Vec<u8>
 }
 
 /// Encodes a list of objects.
-pub(super) fn list(item: usize, list: &Value) -> EncodeResult<Vec<u8>> {
+pub(crate) fn list(item: usize, list: &Value) -> EncodeResult<Vec<u8>> {
     let (meta, item) = list_shape(item);
     let mut out = Vec::new();
     single(&mut out, 1, &meta, list.get("metadata").unwrap_or(&Value::Null))?;

@@ -3,34 +3,32 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::TYPES;
-use crate::autoscalers;
-use crate::custom::CustomKind;
-use crate::resource_storage::StorageError;
+use crate::types::custom_kind::CustomKind;
+use crate::types::table::TYPES;
 
 /// A kind at one version.
 #[derive(Debug)]
-pub(super) struct ResourceKind {
+pub(crate) struct ResourceKind {
     /// Empty for the core group.
-    pub(super) group: &'static str,
-    pub(super) version: &'static str,
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
     /// The plural, as in paths.
-    pub(super) plural: &'static str,
+    pub(crate) plural: &'static str,
     /// The kind, as in bodies and in the type table.
-    pub(super) kind: &'static str,
-    pub(super) namespaced: bool,
-    pub(super) subresources: &'static [&'static str],
+    pub(crate) kind: &'static str,
+    pub(crate) namespaced: bool,
+    pub(crate) subresources: &'static [&'static str],
     /// Whether an immediate deletion returns the object instead of a Status.
-    pub(super) returns_deleted: bool,
+    pub(crate) returns_deleted: bool,
     /// For a custom resource, this version of its definition.
-    pub(super) custom: Option<&'static CustomKind>,
+    pub(crate) custom: Option<&'static CustomKind>,
     /// The short names for kubectl of a built-in kind.
-    pub(super) short_names: &'static [&'static str],
+    pub(crate) short_names: &'static [&'static str],
     /// The categories of a built-in kind, such as `all`.
-    pub(super) categories: &'static [&'static str],
+    pub(crate) categories: &'static [&'static str],
 }
 
-pub(super) const fn kind(
+pub(crate) const fn kind(
     group: &'static str,
     plural: &'static str,
     kind: &'static str,
@@ -56,7 +54,7 @@ pub(super) const fn kind(
 const ALL: &[&str] = &["all"];
 
 /// All built-in kinds.
-pub(super) static KINDS: [ResourceKind; 24] = [
+pub(crate) static KINDS: [ResourceKind; 24] = [
     ResourceKind {
         namespaced: false,
         short_names: &["ns"],
@@ -127,52 +125,52 @@ pub(super) static KINDS: [ResourceKind; 24] = [
 ];
 
 /// The group that serves the Events of core in another form.
-pub(super) const EVENTS: &str = "events.k8s.io";
+pub(crate) const EVENTS: &str = "events.k8s.io";
 
 /// The group of autoscalers in two versions, and of scales.
 const AUTOSCALING: &str = "autoscaling";
 /// The kind of autoscalers.
-pub(super) const AUTOSCALER: &str = "HorizontalPodAutoscaler";
+pub(crate) const AUTOSCALER: &str = "HorizontalPodAutoscaler";
 /// The plural of autoscalers.
 const AUTOSCALERS: &str = "horizontalpodautoscalers";
 
 /// The group of CustomResourceDefinitions.
-pub(super) const EXTENSIONS: &str = "apiextensions.k8s.io";
+pub(crate) const EXTENSIONS: &str = "apiextensions.k8s.io";
 /// The kind of CustomResourceDefinitions.
-pub(super) const DEFINITION: &str = "CustomResourceDefinition";
+pub(crate) const DEFINITION: &str = "CustomResourceDefinition";
 
 /// The sort order of kinds: built-in kinds by their index in [`KINDS`], then custom resources by
 /// name. All versions of a kind share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct KindOrder(usize, &'static str, &'static str);
+pub(crate) struct KindOrder(usize, &'static str, &'static str);
 
 impl ResourceKind {
     /// Such as `apps/v1` or `v1`.
-    pub(super) fn api_version(&self) -> String {
+    pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
     }
 
     /// Such as `deployments.apps` or `pods`.
-    pub(super) fn resource(&self) -> String {
+    pub(crate) fn resource(&self) -> String {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
 
     /// The kind of its list.
-    pub(super) fn list_kind(&self) -> String {
+    pub(crate) fn list_kind(&self) -> String {
         self.custom.map_or_else(|| format!("{}List", self.kind), |custom| custom.list_kind.clone())
     }
 
     /// The singular, for kubectl.
-    pub(super) fn singular(&self) -> String {
+    pub(crate) fn singular(&self) -> String {
         self.custom.map_or_else(|| self.kind.to_lowercase(), |custom| custom.singular.clone())
     }
 
     /// The verbs of its objects, in upstream's order.
-    pub(super) fn verbs(&self) -> Vec<&'static str> {
+    pub(crate) fn verbs(&self) -> Vec<&'static str> {
         if self.custom.is_some() {
             return vec!["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
         }
-        if super::access_reviews::REVIEWS.iter().any(|review| std::ptr::eq(review, self)) {
+        if REVIEWS.iter().any(|review| std::ptr::eq(review, self)) {
             return vec!["create"];
         }
         let all = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
@@ -181,70 +179,70 @@ impl ResourceKind {
     }
 
     /// Whether PUT creates an absent object. Upstream: `AllowCreateOnUpdate`.
-    pub(super) fn allows_create_on_update(&self) -> bool {
+    pub(crate) fn allows_create_on_update(&self) -> bool {
         matches!(self.built_in(), "Event" | "Lease" | "Service" | "LimitRange")
     }
 
     /// Whether an update must have a resourceVersion. Upstream: `AllowUnconditionalUpdate`.
-    pub(super) fn requires_version(&self) -> bool {
+    pub(crate) fn requires_version(&self) -> bool {
         self.custom.is_some() || matches!(self.built_in(), "Lease" | "PodDisruptionBudget" | DEFINITION)
     }
 
     /// Whether its watches come from the watch cache, which sends bookmarks and does not hold
     /// Events. Upstream: `DefaultWatchCacheSizes`.
-    pub(super) fn is_in_watch_cache(&self) -> bool {
+    pub(crate) fn is_in_watch_cache(&self) -> bool {
         self.built_in() != "Event"
     }
 
     /// Whether its objects can be encoded in protobuf. For definitions this server supports only
     /// JSON.
-    pub(super) fn has_protobuf(&self) -> bool {
+    pub(crate) fn has_protobuf(&self) -> bool {
         self.custom.is_none() && self.kind != DEFINITION
     }
 
     /// The name of a built-in kind; empty for a custom resource, which may have the same name.
-    pub(super) fn built_in(&self) -> &'static str {
+    pub(crate) fn built_in(&self) -> &'static str {
         if self.custom.is_some() { "" } else { self.kind }
     }
 
     /// The index of a built-in kind's type in the table.
-    pub(super) fn table_index(&self) -> usize {
+    pub(crate) fn table_index(&self) -> usize {
         TYPES.index_of(self.type_name()).expect("every built-in kind is in the table")
     }
 
     /// The name of a built-in kind's type in the table.
-    pub(super) fn type_name(&self) -> &'static str {
+    pub(crate) fn type_name(&self) -> &'static str {
         match () {
             () if self.is_events_v1() => "events.Event",
-            () if self.is_v1_autoscaler() => autoscalers::V1_TYPE,
+            () if self.is_v1_autoscaler() => V1_TYPE,
             () => self.kind,
         }
     }
 
     /// Whether it is the Event of `events.k8s.io/v1`, which is stored as an Event of core.
-    pub(super) fn is_events_v1(&self) -> bool {
+    pub(crate) fn is_events_v1(&self) -> bool {
         self.custom.is_none() && self.group == EVENTS
     }
 
     /// Whether it is the autoscaler of v1, which is stored as v2.
-    pub(super) fn is_v1_autoscaler(&self) -> bool {
+    pub(crate) fn is_v1_autoscaler(&self) -> bool {
         self.custom.is_none() && self.group == AUTOSCALING && self.version == "v1" && self.plural == AUTOSCALERS
     }
 
     /// The version in which requests are processed internally, between decoding and encoding.
-    pub(super) fn inner(&'static self) -> &'static Self {
+    pub(crate) fn inner(&'static self) -> &'static Self {
         if self.is_v1_autoscaler() { self.storage() } else { self }
     }
 
     /// The other versions of a built-in kind, in which managers may own fields.
-    pub(super) fn other_versions(&'static self) -> impl Iterator<Item = &'static Self> {
+    pub(crate) fn other_versions(&'static self) -> impl Iterator<Item = &'static Self> {
         let all = KINDS.iter().filter(|kind| self.custom.is_none() && kind.version != self.version);
         all.filter(|kind| kind.group == self.group && kind.plural == self.plural)
     }
 
     /// The built-in kind as which its objects are stored; different only for an Event of
     /// `events.k8s.io` and an autoscaler of v1.
-    pub(super) fn storage(&'static self) -> &'static Self {
+    pub(crate) fn storage(&'static self) -> &'static Self {
         match () {
             () if self.is_events_v1() => built_in("", "events").expect("core has Events"),
             () if self.is_v1_autoscaler() => built_in(AUTOSCALING, AUTOSCALERS).expect("v2 stands first"),
@@ -253,7 +251,7 @@ impl ResourceKind {
     }
 
     /// Its sort order.
-    pub(super) fn order(&'static self) -> KindOrder {
+    pub(crate) fn order(&'static self) -> KindOrder {
         let stored = self.storage();
         match KINDS.iter().position(|kind| std::ptr::eq(kind, stored)) {
             Some(index) => KindOrder(index, "", ""),
@@ -263,63 +261,73 @@ impl ResourceKind {
 }
 
 /// A built-in kind; of several versions, the stored one.
-pub(super) fn built_in(group: &str, plural: &str) -> Option<&'static ResourceKind> {
+pub(crate) fn built_in(group: &str, plural: &str) -> Option<&'static ResourceKind> {
     KINDS.iter().find(|kind| kind.group == group && kind.plural == plural)
 }
 
 /// The kinds that a server serves: the built-in ones, and custom resources by the name of their
 /// definition.
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
+pub(crate) struct Kinds {
     custom: BTreeMap<String, DefinitionVersions>,
 }
 
 /// The versions of a definition.
 #[derive(Debug, Clone)]
-pub(super) struct DefinitionVersions {
-    pub(super) served: Vec<&'static ResourceKind>,
+pub(crate) struct DefinitionVersions {
+    pub(crate) served: Vec<&'static ResourceKind>,
     /// The storage version, which need not be served.
-    pub(super) storage: &'static ResourceKind,
+    pub(crate) storage: &'static ResourceKind,
 }
 
 impl Kinds {
-    pub(super) fn define(&mut self, name: &str, definition: DefinitionVersions) {
+    pub(crate) fn define(&mut self, name: &str, definition: DefinitionVersions) {
         self.custom.insert(name.to_owned(), definition);
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.custom.clear();
     }
 
     /// All kinds, including each served version of custom resources.
-    pub(super) fn all(&self) -> impl Iterator<Item = &'static ResourceKind> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'static ResourceKind> {
         KINDS.iter().chain(self.custom.values().flat_map(|definition| definition.served.iter().copied()))
     }
 
     /// The kind of a path.
-    pub(super) fn served(&self, group: &str, version: &str, plural: &str) -> Option<&'static ResourceKind> {
+    pub(crate) fn served(&self, group: &str, version: &str, plural: &str) -> Option<&'static ResourceKind> {
         self.all().find(|kind| kind.plural == plural && kind.group == group && kind.version == version)
     }
 
     /// The kind with this plural, at any version.
-    pub(super) fn in_group(&self, group: &str, plural: &str) -> Option<&'static ResourceKind> {
+    pub(crate) fn in_group(&self, group: &str, plural: &str) -> Option<&'static ResourceKind> {
         self.all().find(|kind| kind.plural == plural && kind.group == group)
     }
 
-    /// The kind of a resource as kubectl names it: `deployments` or `deployments.apps`.
-    pub(super) fn by_resource(&self, name: &str) -> Result<&'static ResourceKind, StorageError> {
-        let found = self.all().find(|kind| kind.plural == name || kind.resource() == name);
-        found.ok_or_else(|| StorageError::UnknownResource(name.to_owned()))
-    }
-
     /// The kind by apiVersion and kind.
-    pub(super) fn find(&self, api_version: &str, kind: &str) -> Option<&'static ResourceKind> {
+    pub(crate) fn find(&self, api_version: &str, kind: &str) -> Option<&'static ResourceKind> {
         self.all().find(|one| one.kind == kind && one.api_version() == api_version)
     }
 
     /// The kind as which an object of this kind is stored.
-    pub(super) fn storage_of(&self, kind: &'static ResourceKind) -> &'static ResourceKind {
+    pub(crate) fn storage_of(&self, kind: &'static ResourceKind) -> &'static ResourceKind {
         let of = kind.custom.and_then(|_| self.custom.get(&kind.resource()));
         of.map_or(kind.storage(), |definition| definition.storage)
     }
 }
+
+/// The group of access reviews.
+pub(crate) const AUTHORIZATION: &str = "authorization.k8s.io";
+
+pub(crate) const fn review(plural: &'static str, name: &'static str) -> ResourceKind {
+    ResourceKind { namespaced: false, ..kind(AUTHORIZATION, plural, name, &[]) }
+}
+
+/// The served reviews.
+pub(crate) static REVIEWS: [ResourceKind; 2] = [
+    review("selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+    review("selfsubjectrulesreviews", "SelfSubjectRulesReview"),
+];
+
+/// The name of v1's type in the type table.
+pub(crate) const V1_TYPE: &str = "autoscaling.v1.HorizontalPodAutoscaler";
