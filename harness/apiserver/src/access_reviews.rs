@@ -7,14 +7,15 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::field_ownership::update_managers;
-use super::request::ApiRequest;
-use super::server::{ApiResponse, ResourceRequest, Server, json_response};
-use super::status_error::{ApiResult, StatusError};
-use super::write::normalize;
-use crate::request_info::RequestInfo;
+use crate::field_ownership::update_managers;
+use crate::http::request::{ApiRequest, ResourceRequest};
+use crate::http::response::{ApiResponse, json_response};
+use crate::http::route::RequestInfo;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::server::Server;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{AUTHORIZATION, REVIEWS, ResourceKind};
+use crate::write::normalize;
 
 /// The kind of review at a path.
 pub(crate) fn review_kind(path: &str) -> Option<&'static ResourceKind> {

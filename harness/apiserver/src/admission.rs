@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::defaults::entry;
-use super::server::Server;
-use super::status_error::{ApiResult, StatusError};
-use super::store::StoreKey;
-use super::{limit_ranger, pod_security};
+use crate::defaults::entry;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::server::Server;
+use crate::store::StoreKey;
 use crate::types::kinds::{ResourceKind, built_in};
+use crate::{limit_ranger, pod_security};
 
 /// Mutating admission of a new object, before validation.
 pub(crate) fn create(

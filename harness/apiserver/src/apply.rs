@@ -2,19 +2,22 @@
 
 use serde_json::{Value, json};
 
-use super::convert::convert_object;
-use super::field_manager::{ApplyRefusal, Atom, FieldManager, Managers, conflict_message};
-use super::field_ownership::field_manager;
-use super::object::StoredObject;
-use super::read::{check_name, check_namespace, untyped};
-use super::request::MAX_DEPTH;
-use super::server::{ApiResponse, ResourceRequest, Server};
-use super::status_error::{ApiResult, StatusError};
-use super::write::{decode_as, normalize};
-use super::{defaults, strategy, yaml};
+use crate::convert::convert_object;
+use crate::field_manager::{ApplyRefusal, Atom, FieldManager, Managers, conflict_message};
+use crate::field_ownership::field_manager;
 use crate::go::json_errors as go_json_errors;
+use crate::http::limits::MAX_DEPTH;
+use crate::http::request::ResourceRequest;
+use crate::http::response::ApiResponse;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::http::yaml;
+use crate::object::StoredObject;
+use crate::read::{check_name, check_namespace, untyped};
+use crate::server::Server;
 use crate::types::decode::{DecodedValue, decode};
 use crate::types::table::TYPES;
+use crate::write::{decode_as, normalize};
+use crate::{defaults, strategy};
 
 impl Server {
     /// Applies a configuration; creates the object if it does not exist.

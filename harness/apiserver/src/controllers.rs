@@ -8,12 +8,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::delete::{DeleteOptions, FOREGROUND, ORPHAN};
-use super::field_ownership::without_removed_fields;
-use super::object::StoredObject;
-use super::server::{Server, timestamp_value};
-use super::store::{ChangeRecord, StoreKey};
+use crate::delete::{DeleteOptions, FOREGROUND, ORPHAN};
+use crate::field_ownership::without_removed_fields;
+use crate::http::request::timestamp_value;
+use crate::object::StoredObject;
 use crate::pointer::JsonPointer;
+use crate::server::Server;
+use crate::store::{ChangeRecord, StoreKey};
 use crate::types::kinds::{Kinds, ResourceKind, built_in};
 
 impl Server {

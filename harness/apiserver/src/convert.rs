@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{autoscalers, events};
 use crate::types::kinds::ResourceKind;
+use crate::{autoscalers, events};
 
 /// Converts an object between kinds with the same storage.
 pub(crate) fn convert_object(body: Value, from: &ResourceKind, to: &ResourceKind) -> Value {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::resource_list::default_requests;
 use crate::pointer::JsonPointer;
+use crate::resource_list::default_requests;
 use crate::types::kinds::ResourceKind;
 
 /// Sets the defaults of an object.

@@ -7,12 +7,14 @@ use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::field_manager::Managers;
-use super::object::StoredObject;
-use super::options;
-use super::server::{ApiResponse, ResourceRequest, Server, json_bytes_response, json_response, timestamp_value};
-use super::status_error::{ApiResult, StatusError};
+use crate::field_manager::Managers;
+use crate::http::query as options;
+use crate::http::request::{ResourceRequest, timestamp_value};
+use crate::http::response::{ApiResponse, json_bytes_response, json_response};
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::object::StoredObject;
 use crate::pointer::JsonPointer;
+use crate::server::Server;
 use crate::types::decode::decode;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{DEFINITION, Kinds, ResourceKind};
@@ -315,8 +317,8 @@ pub(crate) fn check_uid_and_version(object: &StoredObject, options: &DeleteOptio
 fn delete_options(kinds: &Kinds, request: &ResourceRequest<'_>) -> ApiResult<DeleteOptions> {
     let mut body = json!({});
     if !request.http.body.is_empty() {
-        super::body::check_content_type(request.http)?;
-        let given = super::body::interpret(request.http).map_err(StatusError::bad_request)?;
+        crate::http::body::check_content_type(request.http)?;
+        let given = crate::http::body::interpret(request.http).map_err(StatusError::bad_request)?;
         // Every group has delete options: client-go's typed clients send those of their group.
         let (version, kind) = (given["apiVersion"].as_str().unwrap_or_default(), given["kind"].as_str());
         let known = matches!(version, "" | "meta.k8s.io/v1") || kinds.all().any(|kind| kind.api_version() == version);

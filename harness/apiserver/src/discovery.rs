@@ -6,11 +6,11 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::media::{Encoding, ResponseFormat};
-use super::openapi;
-use super::server::{ApiResponse, json_response};
-use super::status_error::{ApiResult, StatusError};
-use crate::request_info::RequestInfo;
+use crate::http::media_types::{Encoding, ResponseFormat};
+use crate::http::response::{ApiResponse, json_response};
+use crate::http::route::RequestInfo;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::openapi;
 use crate::types::kinds::{self, DEFINITION, KINDS, Kinds, ResourceKind};
 use crate::types::protobuf;
 use crate::types::table::VERSION;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::convert;
-use super::field_manager::Managers;
-use super::object::StoredObject;
-use super::server::Server;
-use super::store::StoreKey;
+use crate::convert;
+use crate::field_manager::Managers;
+use crate::object::StoredObject;
+use crate::server::Server;
+use crate::store::StoreKey;
 use crate::types::kinds::ResourceKind;
 
 impl Server {

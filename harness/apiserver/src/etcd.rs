@@ -1,8 +1,9 @@
 //! Storage keys of etcd, which clients see in errors.
 
-use super::server::{ResourceRequest, Server};
-use super::status_error::StatusError;
-use super::store::StoreKey;
+use crate::http::request::ResourceRequest;
+use crate::http::status_error::StatusError;
+use crate::server::Server;
+use crate::store::StoreKey;
 use crate::types::kinds::{DEFINITION, ResourceKind};
 
 impl Server {

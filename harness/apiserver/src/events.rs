@@ -8,6 +8,8 @@
 
 use serde_json::Value;
 
+use crate::http::selector::field_of_core;
+
 /// The name of a field in `events.k8s.io`, and in core.
 const NAMES: [(&str, &str); 7] = [
     ("regarding", "involvedObject"),
@@ -59,15 +61,6 @@ fn rename(event: &mut Value, names: &[(&str, &str)]) {
         if let Some(value) = fields.remove(*from) {
             fields.insert((*to).to_owned(), value);
         }
-    }
-}
-
-/// The core name of a field selector of `events.k8s.io`.
-pub(crate) fn field_of_core(name: &str) -> String {
-    match name.strip_prefix("regarding.") {
-        Some(rest) => format!("involvedObject.{rest}"),
-        None if name == "reportingController" => "reportingComponent".to_owned(),
-        None => name.to_owned(),
     }
 }
 

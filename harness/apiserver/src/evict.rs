@@ -6,14 +6,15 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::admission;
-use super::delete::{DeleteOptions, check_uid_and_version, parse_delete_options};
-use super::object::StoredObject;
-use super::read::check_namespace;
-use super::request::ApiRequest;
-use super::selector::Selector;
-use super::server::{ApiResponse, ResourceRequest, Server, json_response};
-use super::status_error::{ApiResult, StatusError};
+use crate::admission;
+use crate::delete::{DeleteOptions, check_uid_and_version, parse_delete_options};
+use crate::http::request::{ApiRequest, ResourceRequest};
+use crate::http::response::{ApiResponse, json_response};
+use crate::http::selector::Selector;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::object::StoredObject;
+use crate::read::check_namespace;
+use crate::server::Server;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{ResourceKind, built_in};
 
@@ -66,7 +67,7 @@ impl Server {
             return Err(StatusError::invalid("policy", "Eviction", &request.info.name, &[error]));
         }
         let body_values = given["dryRun"].as_array().cloned().unwrap_or_default();
-        let query_values = super::options::dry_run(request.http);
+        let query_values = crate::http::query::dry_run(request.http);
         if body_values.is_empty() {
             given["dryRun"] = json!(query_values);
         } else if !query_values.is_empty() && body_values != query_values {

@@ -5,16 +5,16 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::convert::{convert_borrowed, convert_object};
-use super::defaults::entry;
-use super::field_manager::{self, Atom, FieldManager, FieldSet, Managers, VersionConverter};
-use super::object::StoredObject;
-use super::server::ResourceRequest;
-use super::status_error::ApiResult;
-use super::strategy;
-use super::write::normalize;
+use crate::convert::{convert_borrowed, convert_object};
+use crate::defaults::entry;
+use crate::field_manager::{self, Atom, FieldManager, FieldSet, Managers, VersionConverter};
+use crate::http::request::ResourceRequest;
+use crate::http::status_error::ApiResult;
+use crate::object::StoredObject;
+use crate::strategy;
 use crate::types::kinds::ResourceKind;
 use crate::types::list_quantities::ListedQuantity;
+use crate::write::normalize;
 
 /// Kinds with one version and no empty defaults: a decoded object equals its stored form. They are
 /// written most, so normalization is skipped for them.

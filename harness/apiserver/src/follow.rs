@@ -7,13 +7,13 @@ use std::future::poll_fn;
 
 use serde_json::Value;
 
-use crate::object::ManagedFieldsPolicy;
+use crate::http::request::ManagedFieldsPolicy;
 use crate::resource_storage::StorageError;
 use crate::response::WatchStream;
 use crate::service::ApiServer;
-use crate::watch::{WatchCursor, WatchEvent};
+use crate::watch_cursor::{WatchCursor, WatchEvent};
 
-pub use crate::watch::EventType;
+pub use crate::watch_cursor::EventType;
 
 /// A change of an object, and its new or last state with its type and without `managedFields`.
 #[derive(Debug, Clone, PartialEq)]

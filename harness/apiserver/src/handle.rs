@@ -12,12 +12,13 @@ use http_body_util::BodyExt;
 
 use crate::builder::ControllerMode;
 use crate::clock;
-use crate::request::{MAX_BODY_BYTES, NOT_UTF8, parse, path_error_response};
-use crate::request_info::PathError;
+use crate::http::limits::MAX_BODY_BYTES;
+use crate::http::request::{NOT_UTF8, parse};
+use crate::http::response::{ApiResponse, path_error_response};
+use crate::http::route::PathError;
 use crate::response::ResponseBody;
-use crate::server::ApiResponse;
 use crate::service::ApiServer;
-use crate::watch::WATCH_STATUS;
+use crate::watch_cursor::WATCH_STATUS;
 
 /// Upstream: `WithPanicRecovery`.
 const PANICKED: &str = "This request caused apiserver to panic. Look in the logs.\n";

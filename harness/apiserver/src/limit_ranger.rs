@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
-use super::defaults::entry;
-use super::server::Server;
-use super::status_error::{ApiResult, StatusError};
-use super::validate::compare;
+use crate::defaults::entry;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::server::Server;
 use crate::types::kinds::{ResourceKind, built_in};
+use crate::validate::compare;
 
 /// The annotation that lists the defaults that were set.
 const ADDED: &str = "kubernetes.io/limit-ranger";

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::json;
 
-use super::object::StoredObject;
-use super::options;
-use super::server::{ApiResponse, ResourceRequest, Server, json_bytes_response};
-use super::status_error::{ApiResult, StatusError};
+use crate::http::query as options;
+use crate::http::request::ResourceRequest;
+use crate::http::response::{ApiResponse, json_bytes_response};
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::object::StoredObject;
+use crate::server::Server;
 
 impl Server {
     pub(crate) fn list(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {

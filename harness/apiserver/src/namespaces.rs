@@ -9,9 +9,10 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::delete::DeleteOptions;
-use super::object::StoredObject;
-use super::server::{Server, timestamp_value};
+use crate::delete::DeleteOptions;
+use crate::http::request::timestamp_value;
+use crate::object::StoredObject;
+use crate::server::Server;
 use crate::types::kinds::{ResourceKind, built_in};
 
 /// The conditions, with their reasons and messages while there is no problem.

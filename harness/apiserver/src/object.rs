@@ -8,10 +8,12 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::field_manager::Managers;
-use super::store::StoreKey;
-use super::{convert, defaults};
+use crate::field_manager::Managers;
+use crate::http::request::ManagedFieldsPolicy;
+use crate::http::response::to_json_bytes;
+use crate::store::StoreKey;
 use crate::types::kinds::{AUTOSCALER, ResourceKind};
+use crate::{convert, defaults};
 
 /// An object at one version.
 #[derive(Debug)]
@@ -25,14 +27,6 @@ pub(crate) struct StoredObject {
     text: OnceLock<Bytes>,
     /// The body with `managedFields` as JSON, once a client has read it.
     text_with_managers: OnceLock<Bytes>,
-}
-
-/// Whether responses include `managedFields`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum ManagedFieldsPolicy {
-    #[default]
-    Include,
-    Omit,
 }
 
 impl StoredObject {
@@ -164,9 +158,4 @@ impl StoredObject {
     pub(crate) fn finalizers(&self) -> impl Iterator<Item = &str> {
         self.body["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
     }
-}
-
-/// Encodes a value as JSON. `Display` gives the same text, but slowly through a formatter.
-pub(crate) fn to_json_bytes(value: &Value) -> Vec<u8> {
-    serde_json::to_vec(value).expect("the keys of a JSON value are strings")
 }

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::delete::{FOREGROUND, ORPHAN};
-use super::object::StoredObject;
-use super::store::StoreKey;
+use crate::delete::{FOREGROUND, ORPHAN};
+use crate::object::StoredObject;
 use crate::pointer::JsonPointer;
+use crate::store::StoreKey;
 
 #[derive(Debug, Default)]
 pub(crate) struct OwnerIndex {

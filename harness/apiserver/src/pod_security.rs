@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::server::Server;
-use super::store::StoreKey;
 use crate::pointer::JsonPointer;
+use crate::server::Server;
+use crate::store::StoreKey;
 use crate::types::kinds::built_in;
 
 const PREFIX: &str = "pod-security.kubernetes.io/";

@@ -5,16 +5,17 @@
 
 use serde_json::{Value, json};
 
-use super::body::{self, FieldValidation, object_of, strict_decoding_message, unregistered};
-use super::server::{ResourceRequest, Server};
-use super::status_error::{ApiResult, StatusError};
-use super::{defaults, strategy};
+use crate::http::body::{self, FieldValidation, object_of, strict_decoding_message, unregistered};
+use crate::http::request::ResourceRequest;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::server::Server;
 use crate::types::custom_kind::CustomKind;
 use crate::types::decode::decode;
 use crate::types::kinds::ResourceKind;
 use crate::types::list_quantities::ListedQuantity;
 use crate::types::strict::TextType;
 use crate::types::table::TYPES;
+use crate::{defaults, strategy};
 
 /// The annotation of a deprecated field, which the server treats as the field.
 const ROLLBACK: &str = "deprecated.deployment.rollback.to";

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use crate::clock;
 use crate::handle::read_body;
+use crate::http::request::JSON;
 use crate::response::ResponseBody;
-use crate::server::JSON;
 use crate::service::{ApiServer, locked};
 
 /// How a request is handled.

@@ -3,23 +3,23 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use http::{Method, StatusCode};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::media::{self, ResponseFormat, SupportedFormats};
-use super::object::{ManagedFieldsPolicy, StoredObject, to_json_bytes};
-use super::request::ApiRequest;
-use super::resource_storage::RestoreEntry;
-use super::rng::SeededRng;
-use super::status_error::{ApiResult, StatusError};
-use super::store::{Store, StoreKey};
-use super::watch::WatchCursor;
-use super::{access_reviews, discovery, options, quota, yaml};
-use crate::request_info::{RequestInfo, Verb};
+use crate::http::media_types::{ResponseFormat, SupportedFormats};
+use crate::http::request::{ApiRequest, JSON, ManagedFieldsPolicy, ResourceRequest};
+use crate::http::response::{ApiResponse, json_bytes_response, json_response};
+use crate::http::route::{RequestInfo, Verb};
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::http::{media_types as media, query as options, yaml};
+use crate::object::StoredObject;
+use crate::resource_storage::RestoreEntry;
+use crate::rng::SeededRng;
+use crate::store::{Store, StoreKey};
 use crate::types::kinds::{Kinds, ResourceKind};
 use crate::types::list_quantities::ListedQuantity;
+use crate::{access_reviews, discovery, quota};
 
 /// The media types of patches.
 const PATCHES: [&str; 4] = [
@@ -46,9 +46,6 @@ const UNSUPPORTED_SUBRESOURCES: [(&str, &str); 10] = [
     ("nodes", "proxy"),
     ("serviceaccounts", "token"),
 ];
-
-/// The media type of most responses.
-pub(crate) const JSON: &str = "application/json";
 
 /// The API server's state.
 #[derive(Debug)]
@@ -77,29 +74,6 @@ pub(crate) struct Server {
     pub(crate) deleting_definitions: bool,
     /// The earliest creation time of new objects, by namespace.
     pub(crate) not_before: BTreeMap<String, Timestamp>,
-}
-
-/// A response.
-#[derive(Debug)]
-pub(crate) enum ApiResponse {
-    /// A complete body.
-    Complete {
-        code: StatusCode,
-        body: Bytes,
-        warnings: Vec<String>,
-        /// The media type of the body.
-        content_type: &'static str,
-    },
-    /// A watch that starts.
-    Watch(WatchCursor),
-}
-
-/// A request for a served kind.
-pub(crate) struct ResourceRequest<'a> {
-    pub(crate) kind: &'static ResourceKind,
-    pub(crate) info: &'a RequestInfo,
-    pub(crate) http: &'a ApiRequest,
-    pub(crate) now: Timestamp,
 }
 
 impl Server {
@@ -370,36 +344,4 @@ impl ResourceRequest<'_> {
         let namespace = if self.kind.namespaced { self.info.namespace.as_str() } else { "" };
         StoreKey::new(self.kind, namespace, &self.info.name)
     }
-
-    /// The resourceVersion of the query; `None` for "" and "0", which mean any.
-    ///
-    /// # Errors
-    /// If it is not a number.
-    pub(crate) fn resource_version(&self) -> Result<Option<u64>, String> {
-        match self.http.param("resourceVersion") {
-            "" | "0" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| {
-                let why = format!("strconv.ParseUint: parsing \"{text}\": invalid syntax");
-                crate::types::field_error::FieldError::invalid("resourceVersion", text, why).to_string()
-            }),
-        }
-    }
-
-    /// The time of the request, formatted for metadata.
-    pub(crate) fn timestamp_value(&self) -> Value {
-        timestamp_value(self.now)
-    }
-}
-
-/// A time, formatted for metadata.
-pub(crate) fn timestamp_value(time: Timestamp) -> Value {
-    crate::clock::rfc3339(time).into()
-}
-
-pub(crate) fn json_response(code: StatusCode, body: &Value) -> ApiResponse {
-    json_bytes_response(code, to_json_bytes(body))
-}
-
-pub(crate) fn json_bytes_response(code: StatusCode, body: Vec<u8>) -> ApiResponse {
-    ApiResponse::Complete { code, body: body.into(), warnings: Vec::new(), content_type: JSON }
 }

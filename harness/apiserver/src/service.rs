@@ -17,18 +17,18 @@ use tower_service::Service;
 
 use crate::builder::{Builder, ControllerMode};
 use crate::clock::{self, ServerClock};
+use crate::http::request::{ApiRequest, ManagedFieldsPolicy, parse};
+use crate::http::response::ApiResponse;
 use crate::latency::LatencyModel;
 use crate::notify::{Notifier, Subscription};
-use crate::object::ManagedFieldsPolicy;
-use crate::request::{ApiRequest, parse};
 use crate::request_hook::{Disconnected, RequestHook};
 use crate::response::{ResponseBody, WatchStream};
-use crate::server::{ApiResponse, Server};
+use crate::server::Server;
 use crate::transcript::Transcript;
 use crate::types::kinds::{KindOrder, ResourceKind};
 use crate::types::protobuf;
-use crate::watch::{WATCH_STATUS, WatchCursor, WatchEvent};
 use crate::watch_control::SignalsByKind;
+use crate::watch_cursor::{WATCH_STATUS, WatchCursor, WatchEvent};
 
 /// A Kubernetes API server in this process. Clones share one state.
 #[derive(Clone)]

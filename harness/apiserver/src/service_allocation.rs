@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::server::Server;
+use crate::server::Server;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::built_in;
 

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::field_manager::{self, Managers};
-use super::object::StoredObject;
-use super::owner_index::OwnerIndex;
+use crate::field_manager::{self, Managers};
+use crate::object::StoredObject;
+use crate::owner_index::OwnerIndex;
 use crate::types::kinds::{KindOrder, ResourceKind};
 
 /// The key of an object.

@@ -5,9 +5,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::autoscalers;
-use super::defaults::entry;
-use super::resource_list::{ResourceList, add, amounts};
+use crate::autoscalers;
+use crate::defaults::entry;
+use crate::resource_list::{ResourceList, add, amounts};
 use crate::types::kinds::{AUTOSCALER, ResourceKind};
 use crate::validate::batch::LABELS;
 

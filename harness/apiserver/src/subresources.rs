@@ -3,13 +3,16 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::object::StoredObject;
-use super::server::{ApiResponse, ResourceRequest, Server, json_response};
-use super::status_error::{ApiResult, StatusError};
-use super::{admission, body, read, selector, validate};
+use crate::http::request::{self, ResourceRequest};
+use crate::http::response::{ApiResponse, json_response};
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::http::{body, selector};
+use crate::object::StoredObject;
+use crate::server::Server;
 use crate::types::decode::{decode, decode_loosely};
 use crate::types::field_error::FieldError;
 use crate::types::table::TYPES;
+use crate::{admission, read, validate};
 
 impl Server {
     pub(crate) fn get_scale(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
@@ -32,7 +35,7 @@ impl Server {
         let mut applied = None;
         let scale = match requested {
             Some(requested) => requested,
-            None if request.http.media_type() == body::APPLY => {
+            None if request.http.media_type() == request::APPLY => {
                 let (scale, of_object) = self.applied_scale(request, &old, &live_scale(&old))?;
                 applied = Some(of_object);
                 scale

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::StatusCode;
 
-use super::request::ApiRequest;
+use crate::http::request::ApiRequest;
 
 /// One line for each request, once started.
 #[derive(Debug, Default)]

@@ -1,59 +1,15 @@
 //! Watches: a position in the log of changes, and the events for later changes.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use http::StatusCode;
 use serde_json::json;
 
-use super::media::{ResponseFormat, SupportedFormats};
-use super::object::{ManagedFieldsPolicy, StoredObject, to_json_bytes};
-use super::options;
-use super::selector::Selector;
-use super::server::{ApiResponse, ResourceRequest, Server};
-use super::status_error::{ApiResult, StatusError};
-use super::store::ChangeRecord;
-use crate::types::kinds::ResourceKind;
-
-/// The selection of a watch, and its position in the log.
-#[derive(Debug)]
-pub(crate) struct WatchCursor {
-    pub(crate) kind: &'static ResourceKind,
-    namespace: String,
-    selector: Selector,
-    /// Events up to this version have been delivered.
-    pub(crate) version: u64,
-    /// Events to deliver before those of the log.
-    pub(crate) initial_events: Vec<WatchEvent>,
-    /// Whether the client requested bookmarks.
-    pub(crate) bookmarks: bool,
-    /// The timeout in seconds.
-    pub(crate) timeout: Option<u64>,
-    pub(crate) is_finished: bool,
-    /// The format of its events.
-    pub(crate) format: ResponseFormat,
-    managed_fields: ManagedFieldsPolicy,
-}
-
-/// An event of a watch.
-#[derive(Debug)]
-pub(crate) enum WatchEvent {
-    /// An object was added, modified or deleted.
-    Object(EventType, Arc<StoredObject>),
-    /// Any other event, encoded.
-    Encoded(Bytes),
-}
-
-/// The type of a change. Upstream: `watch.EventType`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventType {
-    /// The object is new.
-    Added,
-    /// The object has changed.
-    Modified,
-    /// The object was deleted.
-    Deleted,
-}
+use crate::http::media_types::{ResponseFormat, SupportedFormats};
+use crate::http::query as options;
+use crate::http::request::ResourceRequest;
+use crate::http::response::ApiResponse;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::server::Server;
+use crate::watch_cursor::{EventType, WatchCursor, WatchEvent, line};
 
 impl Server {
     pub(crate) fn watch(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
@@ -133,60 +89,6 @@ impl Server {
 }
 
 impl WatchCursor {
-    /// A watch of all objects of a kind from a version on.
-    pub(crate) fn all(kind: &'static ResourceKind, version: u64) -> Self {
-        Self {
-            kind,
-            namespace: String::new(),
-            selector: Selector::default(),
-            version,
-            initial_events: Vec::new(),
-            bookmarks: false,
-            timeout: None,
-            is_finished: false,
-            format: ResponseFormat::PLAIN,
-            managed_fields: ManagedFieldsPolicy::Omit,
-        }
-    }
-
-    /// Encodes an event as a line of JSON.
-    pub(crate) fn encode(&self, event: WatchEvent) -> Bytes {
-        let (event_type, object) = match event {
-            WatchEvent::Encoded(line) => return line,
-            WatchEvent::Object(event_type, object) => (event_type, object),
-        };
-        let mut text = Vec::with_capacity(object.untyped_text(self.managed_fields).len() + 96);
-        text.extend_from_slice(match event_type {
-            EventType::Added => b"{\"type\":\"ADDED\",\"object\":",
-            EventType::Modified => b"{\"type\":\"MODIFIED\",\"object\":",
-            EventType::Deleted => b"{\"type\":\"DELETED\",\"object\":",
-        });
-        object.write(&mut text, self.managed_fields);
-        text.extend_from_slice(b"}\n");
-        text.into()
-    }
-
-    fn event_of(&self, change: &ChangeRecord) -> Option<WatchEvent> {
-        let key = &change.key;
-        if key.kind != self.kind.order() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
-            return None;
-        }
-        let is_selected = |object: &StoredObject| self.selector.matches(&object.body);
-        let before = change.before();
-        let was_selected = before.as_ref().is_some_and(|object| is_selected(object));
-        match (change.after(), change.last()) {
-            (Some(after), _) => match (was_selected, is_selected(&after)) {
-                (false, true) => Some(WatchEvent::Object(EventType::Added, after.as_kind(self.kind))),
-                (true, true) => Some(WatchEvent::Object(EventType::Modified, after.as_kind(self.kind))),
-                // Upstream sends the old state at the new version.
-                (true, false) => Some(WatchEvent::Encoded(deleted_event(&before?.as_kind(self.kind), &after))),
-                (false, false) => None,
-            },
-            (None, Some(last)) if was_selected => Some(WatchEvent::Object(EventType::Deleted, last.as_kind(self.kind))),
-            _ => None,
-        }
-    }
-
     /// Encodes a bookmark at the current position.
     pub(crate) fn bookmark(&self, initial: bool) -> Bytes {
         let mut meta = json!({"resourceVersion": self.version.to_string()});
@@ -207,18 +109,3 @@ impl WatchCursor {
         line(&json!({"type": "BOOKMARK", "object": object}))
     }
 }
-
-fn deleted_event(before: &StoredObject, after: &StoredObject) -> Bytes {
-    let mut object = before.typed();
-    object["metadata"]["resourceVersion"] = after.body["metadata"]["resourceVersion"].clone();
-    line(&json!({"type": "DELETED", "object": object}))
-}
-
-fn line(value: &serde_json::Value) -> Bytes {
-    let mut text = to_json_bytes(value);
-    text.push(b'\n');
-    text.into()
-}
-
-/// The HTTP status of a watch.
-pub(crate) const WATCH_STATUS: StatusCode = StatusCode::OK;

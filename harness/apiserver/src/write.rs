@@ -3,22 +3,24 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::body::{self, patch_error, unregistered};
-use super::convert::convert_object;
-use super::custom::{refuse_definition, refuse_invalid_before};
-use super::field_manager::{self, Managers};
-use super::field_ownership::update_managers;
-use super::object::StoredObject;
-use super::read::{check_name, check_namespace, untyped, with_rollback};
-use super::server::{ApiResponse, ResourceRequest, Server, json_bytes_response, json_response, timestamp_value};
-use super::status_error::{ApiResult, StatusError};
-use super::store::StoreKey;
-use super::{admission, defaults, quota, service_allocation, strategy, validate};
+use crate::convert::convert_object;
+use crate::custom::{refuse_definition, refuse_invalid_before};
+use crate::field_manager::{self, Managers};
+use crate::field_ownership::update_managers;
+use crate::http::body::{self, patch_error, unregistered};
+use crate::http::request::{self, ResourceRequest, timestamp_value};
+use crate::http::response::{ApiResponse, json_bytes_response, json_response};
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::object::StoredObject;
+use crate::read::{check_name, check_namespace, untyped, with_rollback};
+use crate::server::Server;
+use crate::store::StoreKey;
 use crate::types::custom_kind::CustomKind;
 use crate::types::decode::{self, DecodedValue, decode};
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{AUTOSCALER, DEFINITION, ResourceKind};
 use crate::types::list_quantities::ListedQuantity;
+use crate::{admission, defaults, quota, service_allocation, strategy, validate};
 
 /// The maximum used length of `generateName`.
 const LONGEST_BASE: usize = 58;
@@ -178,7 +180,7 @@ impl Server {
             };
         }
         body::check_patch(request.http)?;
-        if request.http.media_type() == body::APPLY {
+        if request.http.media_type() == request::APPLY {
             return self.apply(request, status);
         }
         let old = self.existing_object(request)?;
@@ -382,7 +384,7 @@ fn shares_labels(request: &ResourceRequest<'_>, body: &Value) -> bool {
     if request.kind.built_in() != "Job" || none(body) {
         return false;
     }
-    let applied = request.http.media_type() == body::APPLY;
+    let applied = request.http.media_type() == request::APPLY;
     let given = if applied { super::apply::config(request) } else { body::object_of(request, request.kind.kind) };
     given.is_ok_and(|given| none(&given))
 }

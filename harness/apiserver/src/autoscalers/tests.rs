@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::*;
+use crate::autoscalers::*;
 
 fn v2(spec: &Value, status: &Value) -> Value {
     let mut object = json!({"metadata": {"name": "a", "annotations": {"note": "1"}}, "spec": spec, "status": status});

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::lists::child_path;
+use crate::custom::lists::child_path;
 use crate::types::custom_schema::{AdditionalProperties, Schema};
 use crate::types::decode::{DecodedValue, decode};
 use crate::types::field_error::FieldError;

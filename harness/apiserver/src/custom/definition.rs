@@ -11,13 +11,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::checks::{is_valid, undecided};
-use super::kinds_of;
+use crate::custom::checks::{is_valid, undecided};
+use crate::custom::kinds_of;
 use crate::delete::DeleteOptions;
 use crate::field_manager::{Atom, FieldManager, FieldSet};
+use crate::http::request::timestamp_value;
+use crate::http::status_error::{ApiResult, StatusError};
 use crate::object::StoredObject;
-use crate::server::{Server, timestamp_value};
-use crate::status_error::{ApiResult, StatusError};
+use crate::server::Server;
 use crate::types::kinds::{EXTENSIONS, KINDS, ResourceKind, built_in};
 
 /// The finalizer that keeps a definition until its objects are deleted.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::values::keys_of;
+use crate::custom::values::keys_of;
 use crate::types::custom_schema::Schema;
 use crate::types::field_error::FieldError;
 use crate::types::names;

@@ -24,15 +24,15 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::status_error::{ApiResult, StatusError};
+use crate::http::status_error::{ApiResult, StatusError};
 use crate::types::custom_kind::CustomKind;
+use crate::types::custom_scale::ScalePaths;
 use crate::types::custom_schema::{Purpose, Schema};
 use crate::types::decode::DecodedValue;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{DefinitionVersions, ResourceKind};
 use crate::types::names;
 use crate::validate::meta;
-
 
 pub(crate) use checks::{
     definition_warnings, validate_definition, validate_definition_status, validate_definition_update,

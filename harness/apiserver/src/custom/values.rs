@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::numbers;
+use crate::custom::numbers;
 use crate::custom::validation_result::{Location, ValidationResult};
 use crate::types::custom_schema::{AdditionalProperties, Schema};
 use crate::types::expressions::FormatMatch;

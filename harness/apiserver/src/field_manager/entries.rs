@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::Managers;
-use super::path::FieldSet;
+use crate::field_manager::Managers;
+use crate::field_manager::path::FieldSet;
 
 /// Identifies an entry. The order is that in which upstream sorts entries with equal times.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::path::PathElement;
-use super::typed::Atom;
+use crate::field_manager::path::PathElement;
+use crate::field_manager::typed::Atom;
 
 impl Atom<'_> {
     /// Merges an applied value into a live one; `None` if both are absent.

@@ -7,9 +7,9 @@
 
 use serde_json::Value;
 
-use super::entries::{ManagedFields, ManagerId};
-use super::path::FieldSet;
-use super::{ApplyRefusal, FieldManager, Managers};
+use crate::field_manager::entries::{ManagedFields, ManagerId};
+use crate::field_manager::path::FieldSet;
+use crate::field_manager::{ApplyRefusal, FieldManager, Managers};
 
 /// The apiVersion of scales.
 const SCALE: &str = "autoscaling/v1";

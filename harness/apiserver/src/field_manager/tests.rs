@@ -4,11 +4,10 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{
-    ApplyRefusal, FieldManager, FieldSet, ManagedFields, Managers, are_equal, are_equal_ignoring_times,
+use crate::field_manager::{
+    ApplyRefusal, Atom, FieldManager, FieldSet, ManagedFields, Managers, are_equal, are_equal_ignoring_times,
     conflict_message,
 };
-use crate::field_manager::Atom;
 use crate::types::decode::decode;
 use crate::types::table::TYPES;
 

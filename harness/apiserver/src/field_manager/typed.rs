@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::is_reset;
-use super::path::{FieldSet, PathElement, Scalar};
+use crate::field_manager::is_reset;
+use crate::field_manager::path::{FieldSet, PathElement, Scalar};
 use crate::types::list_quantities::PathSegment;
 use crate::types::table::{FieldDeclaration, Merging, TYPES, TypeDeclaration, ValueType};
 

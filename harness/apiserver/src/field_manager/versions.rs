@@ -10,11 +10,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::FieldManager;
-use super::entries::ManagedFields;
-use super::path::FieldSet;
-use super::typed::{Atom, FieldComparison};
 use crate::convert::convert_object;
+use crate::field_manager::FieldManager;
+use crate::field_manager::entries::ManagedFields;
+use crate::field_manager::path::FieldSet;
+use crate::field_manager::typed::{Atom, FieldComparison};
 use crate::types::kinds::ResourceKind;
 
 /// Converts between the written version of a kind and another one.

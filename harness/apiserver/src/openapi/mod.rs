@@ -18,8 +18,9 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::server::{ApiResponse, JSON};
-use super::status_error::{ApiResult, StatusError};
+use crate::http::request::JSON;
+use crate::http::response::ApiResponse;
+use crate::http::status_error::{ApiResult, StatusError};
 use crate::types::kinds::{KINDS, Kinds, ResourceKind};
 
 /// The path of the v3 documents.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{path_of, schemas};
+use crate::openapi::{path_of, schemas};
 use crate::types::kinds::ResourceKind;
 
 /// The name and the type of a query parameter.

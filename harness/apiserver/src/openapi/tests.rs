@@ -1,6 +1,6 @@
 //! The documents of the built-in kinds are complete.
 
-use super::*;
+use crate::openapi::*;
 
 fn references<'a>(value: &'a Value, references_found: &mut Vec<&'a str>) {
     match value {

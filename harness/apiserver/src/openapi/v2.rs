@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::{minor, schemas};
+use crate::openapi::{minor, schemas};
 use crate::types::kinds::ResourceKind;
 use crate::types::protobuf::wire;
 

@@ -14,9 +14,9 @@ use recount::to_json;
 use serde_json::Value;
 use usage::is_tracked;
 
-use super::resource_list::{ResourceList, add, amounts};
-use super::server::Server;
-use super::status_error::{ApiResult, StatusError};
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::resource_list::{ResourceList, add, amounts};
+use crate::server::Server;
 use crate::types::kinds::{ResourceKind, built_in};
 use crate::types::quantity::Quantity;
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::usage::{counts_unserved_kind, is_fully_charged, is_tracked, usage};
-use super::{quota_kind, scopes};
 use crate::object::StoredObject;
+use crate::quota::usage::{counts_unserved_kind, is_fully_charged, is_tracked, usage};
+use crate::quota::{quota_kind, scopes};
 use crate::resource_list::{ResourceList, add, amounts};
 use crate::server::Server;
 use crate::store::{ChangeRecord, StoreKey};

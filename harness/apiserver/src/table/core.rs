@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{age, number, or};
+use crate::table::{age, number, or};
 
 fn count(value: &Value) -> usize {
     value.as_object().map_or(0, serde_json::Map::len)

@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::age;
+use crate::table::age;
 
 /// A column of a definition.
 #[derive(Debug, Clone)]

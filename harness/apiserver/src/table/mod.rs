@@ -19,19 +19,9 @@ mod workloads;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::media::partial_metadata;
-use super::status_error::{ApiResult, StatusError};
-use super::{autoscalers, events};
-use crate::types::field_error::FieldError;
+use crate::http::media_types::Include;
 use crate::types::kinds::ResourceKind;
-
-/// The part of its object that a row includes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Include {
-    Nothing,
-    Metadata,
-    Object,
-}
+use crate::{autoscalers, events};
 
 /// The options of a table.
 #[derive(Debug, Clone, Copy)]
@@ -42,22 +32,6 @@ pub(crate) struct TableOptions<'a> {
     /// Whether it has column definitions; only the first table of a watch does.
     pub(crate) headers: bool,
     pub(crate) now: Timestamp,
-}
-
-impl Include {
-    /// Parses the parameter `includeObject`.
-    pub(crate) fn of(parameter: &str) -> ApiResult<Self> {
-        match parameter {
-            "" | "Metadata" => Ok(Self::Metadata),
-            "Object" => Ok(Self::Object),
-            "None" => Ok(Self::Nothing),
-            other => {
-                let why = "must be 'Metadata', 'Object', 'None', or empty";
-                let error = FieldError::invalid("includeObject", other, why);
-                Err(StatusError::bad_request(format!("Unable to convert to Table as requested: {error}")))
-            }
-        }
-    }
 }
 
 /// Converts an object or a list to a table. An object of no served kind is a scale.
@@ -100,7 +74,7 @@ pub(crate) fn as_of_custom_scale(table: &mut Value) {
 }
 
 /// Prints the rows of one kind.
-struct TablePrinter<'a> {
+pub(crate) struct TablePrinter<'a> {
     kind: &'a str,
     api_version: &'a str,
     /// The columns of a custom resource.
@@ -126,7 +100,7 @@ impl TablePrinter<'_> {
     }
 }
 
-fn row(of: &TablePrinter<'_>, object: &Value, options: TableOptions<'_>) -> Value {
+pub(crate) fn row(of: &TablePrinter<'_>, object: &Value, options: TableOptions<'_>) -> Value {
     let mut row = json!({"cells": of.cells(object, options.now)});
     if of.kind == "Pod"
         && of.columns.is_none()
@@ -187,7 +161,7 @@ fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 /// A string, or `absent` if it is empty or absent.
-fn or<'a>(value: &'a Value, absent: &'a str) -> &'a str {
+pub(crate) fn or<'a>(value: &'a Value, absent: &'a str) -> &'a str {
     value.as_str().filter(|text| !text.is_empty()).unwrap_or(absent)
 }
 
@@ -219,3 +193,21 @@ fn containers(template: &Value) -> [Value; 2] {
 
 #[cfg(test)]
 mod tests;
+
+/// The metadata of an object, without annotations that stand for fields of another version:
+/// upstream extracts it before the object is converted to the requested version.
+pub(crate) fn partial_metadata(object: &Value) -> Value {
+    const OF_FIELDS: [&str; 2] = ["deprecated.daemonset.template.generation", "deprecated.deployment.rollback.to"];
+    let mut meta = object["metadata"].clone();
+    if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
+        let before = annotations.len();
+        annotations.retain(|name, _| !OF_FIELDS.contains(&name.as_str()));
+        if !object["spec"]["scaleTargetRef"].is_null() {
+            annotations.retain(|name, _| !autoscalers::FIELD_ANNOTATIONS.contains(&name.as_str()));
+        }
+        if annotations.is_empty() && before > 0 {
+            meta.as_object_mut().and_then(|meta| meta.remove("annotations"));
+        }
+    }
+    meta
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{items, or};
+use crate::table::{items, or};
 
 /// The prefix of the label of a role.
 const ROLE: &str = "node-role.kubernetes.io/";

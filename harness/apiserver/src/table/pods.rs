@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{age, items, number, or};
+use crate::table::{age, items, number, or};
 
 /// The summary of all containers.
 struct Summary {

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{age, containers, items, labels, number, or};
-use crate::selector;
+use crate::http::selector;
+use crate::table::{age, containers, items, labels, number, or};
 
 /// A selector cell. Upstream: `FormatLabelSelector`.
 fn selector(selector: &Value) -> Value {

@@ -1,6 +1,6 @@
 //! Deletions: graceful deletion, cascading deletion, and finalizers.
 
-use super::*;
+use crate::tests::*;
 
 #[test]
 fn bound_pod_is_deleted_gracefully_and_unbound_pod_at_once() {

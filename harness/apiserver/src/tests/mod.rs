@@ -10,12 +10,12 @@ use jiff::Timestamp;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::object::ManagedFieldsPolicy;
-use super::request::ApiRequest;
-use super::server::{ApiResponse, Server};
-use super::store::{LOGGED, StoreKey};
-use super::{ApiServer, ControllerMode};
+use crate::http::request::{ApiRequest, ManagedFieldsPolicy};
+use crate::http::response::ApiResponse;
+use crate::server::Server;
+use crate::store::{LOGGED, StoreKey};
 use crate::types::kinds::KINDS;
+use crate::{ApiServer, ControllerMode};
 
 mod deletion;
 mod quantities;

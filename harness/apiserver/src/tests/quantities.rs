@@ -1,6 +1,6 @@
 //! The ownership of lists whose quantities a request writes in another form.
 
-use super::*;
+use crate::tests::*;
 
 const LIMITS: &str = "/api/v1/namespaces/default/limitranges";
 const SCALERS: &str = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";

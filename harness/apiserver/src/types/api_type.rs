@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::kinds::KINDS;
+use crate::types::kinds::KINDS;
 use crate::types::table::{TYPES, ValueType};
 use crate::types::{diff, merge};
 

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::Value;
 
-use super::formats::is_recognized;
 use crate::go::character_classes::GoRegexpError;
 use crate::go::regexp::compile;
+use crate::types::formats::is_recognized;
 
 /// A node of a schema.
 #[derive(Debug, Default)]

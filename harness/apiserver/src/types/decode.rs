@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::quantity::canonical;
 use crate::go::json_errors::base64_error;
+use crate::types::quantity::canonical;
 use crate::types::table::{FieldDeclaration, TYPES, TypeDeclaration, ValueType, bare};
 
 /// A decoded object, as the server encodes it.

@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::merge::{DELETE, ORDER, PATCH, RETAIN, go_map, inner};
+use crate::types::merge::{DELETE, ORDER, PATCH, RETAIN, go_map, inner};
 use crate::types::table::{FieldDeclaration, ValueType};
 
 /// The strategic merge patch that turns the first object into the second.

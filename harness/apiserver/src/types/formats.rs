@@ -6,7 +6,7 @@
 use std::net::Ipv6Addr;
 use std::sync::LazyLock;
 
-use super::addresses::{email, is_cidr, is_hostname, is_ip, is_mac, uri};
+use crate::types::addresses::{email, is_cidr, is_hostname, is_ip, is_mac, uri};
 use crate::types::expressions::{FormatMatch, LazyRegex, expression, matches};
 
 /// The checked string formats, by name without dashes.

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::quantity::differ_in_memory;
+use crate::types::quantity::differ_in_memory;
 use crate::types::table::{Merging, TYPES, TypeDeclaration, ValueType};
 
 /// A quantity in an atomic list, as a request writes it.

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use super::{meta, nonnegative, pod, strategies};
-use crate::selector::Selector;
+use crate::http::selector::Selector;
 use crate::types::field_error::FieldError;
 use crate::types::names;
+use crate::validate::{meta, nonnegative, pod, strategies};
 
 pub(crate) fn deployment(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();

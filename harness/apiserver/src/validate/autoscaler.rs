@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::quantity;
 use crate::types::field_error::FieldError;
 use crate::types::names;
+use crate::validate::quantity;
 
 /// The maximum period of a policy, in seconds.
 const LONGEST_PERIOD: i64 = 1800;

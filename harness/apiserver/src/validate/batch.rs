@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{apps, nonnegative};
-use crate::selector::Selector;
+use crate::http::selector::Selector;
 use crate::types::field_error::FieldError;
 use crate::types::names;
+use crate::validate::{apps, nonnegative};
 
 /// The labels of a Job's pods, and the metadata fields that they contain; the older two have no
 /// prefix.

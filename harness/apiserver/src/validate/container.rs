@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{choice, nonnegative, quantity, quota};
 use crate::resource_list::{HUGE_PAGES, is_native};
 use crate::types::field_error::FieldError;
 use crate::types::names;
+use crate::validate::{choice, nonnegative, quantity, quota};
 
 /// Validates a list of containers; `names` are the names in use.
 pub(crate) fn list(

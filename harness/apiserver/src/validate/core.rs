@@ -4,10 +4,10 @@
 
 use serde_json::Value;
 
-use super::{meta, nonnegative, pod, quantity};
 use crate::types::field_error::FieldError;
 use crate::types::kinds::ResourceKind;
 use crate::types::names;
+use crate::validate::{meta, nonnegative, pod, quantity};
 
 /// The size limit of the data of a ConfigMap or Secret.
 const DATA: usize = 1 << 20;

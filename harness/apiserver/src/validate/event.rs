@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::meta;
 use crate::events::to_core;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::ResourceKind;
 use crate::types::names;
+use crate::validate::meta;
 
 /// The maximum length of reporting instance, action and reason.
 const LONGEST: usize = 128;

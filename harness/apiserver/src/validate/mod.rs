@@ -22,7 +22,7 @@ mod unsupported;
 
 use serde_json::Value;
 
-use super::custom::{definition_warnings, validate_definition, validate_definition_status, validate_definition_update};
+use crate::custom::{definition_warnings, validate_definition, validate_definition_status, validate_definition_update};
 use crate::pointer::JsonPointer;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::ResourceKind;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{choice, container};
 use crate::types::field_error::FieldError;
 use crate::types::names;
+use crate::validate::{choice, container};
 
 /// The annotation with the deletion cost of a pod, which ReplicaSets read.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";

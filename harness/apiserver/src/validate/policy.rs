@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{apps, container, nonnegative, quantity, strategies};
 use crate::types::field_error::FieldError;
 use crate::types::names;
+use crate::validate::{apps, container, nonnegative, quantity, strategies};
 
 pub(crate) fn budget(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::quantity;
 use crate::resource_list::is_native;
 use crate::types::field_error::FieldError;
 use crate::types::names;
+use crate::validate::quantity;
 
 /// Resources that are counted one by one.
 const COUNTS: [&str; 9] = [

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::nonnegative;
 use crate::types::field_error::FieldError;
+use crate::validate::nonnegative;
 
 pub(crate) fn deployment(status: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();

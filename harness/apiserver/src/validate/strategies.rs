@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::nonnegative;
 use crate::types::field_error::FieldError;
 use crate::types::names;
+use crate::validate::nonnegative;
 
 /// Upstream: `ValidateDeploymentStrategy`.
 pub(crate) fn deployment(strategy: &Value) -> Vec<FieldError> {

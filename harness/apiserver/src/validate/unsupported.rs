@@ -5,10 +5,10 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::{autoscaler, batch};
 use crate::pod_security::unknown_standard;
 use crate::resource_list::{ResourceList, amounts, container_resources};
 use crate::types::kinds::{DEFINITION, ResourceKind};
+use crate::validate::{autoscaler, batch};
 
 /// The maximum number of patterns in a definition.
 const MOST_PATTERNS: usize = 1_000;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{list, one_of, text};
+use crate::custom::checks::{list, one_of, text};
 use crate::go::format::json;
 use crate::types::field_error::FieldError;
 use crate::types::names;

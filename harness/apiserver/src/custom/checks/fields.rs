@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::structural::structural_error;
-use super::{list, required_text, text};
+use crate::custom::checks::structural::structural_error;
+use crate::custom::checks::{list, required_text, text};
 use crate::go::format::json;
 use crate::types::field_error::FieldError;
 

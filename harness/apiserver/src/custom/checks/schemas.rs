@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::fields::field_path;
-use super::{child_list, children, defaults, flag, internal, list, structural, subschema, text};
+use crate::custom::checks::fields::field_path;
+use crate::custom::checks::{child_list, children, defaults, flag, internal, list, structural, subschema, text};
 use crate::go::format::json;
 use crate::types::field_error::FieldError;
 

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{child_list, children, flag, list, subschema, text};
+use crate::custom::checks::{child_list, children, flag, list, subschema, text};
 use crate::go::character_classes::GoRegexpError;
 use crate::go::regexp::compile;
 use crate::types::field_error::FieldError;

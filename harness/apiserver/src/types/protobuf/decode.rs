@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::wire::{self, Value as Wire, fields};
 use crate::types::protobuf::error::ProtobufError;
+use crate::types::protobuf::wire::{self, Value as Wire, fields};
 use crate::types::table::{FieldDeclaration, TYPES, ValueType};
 
 /// The maximum nesting of messages, so that no body exhausts the stack.

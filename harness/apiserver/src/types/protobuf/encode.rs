@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::wire;
 use crate::types::protobuf::decode::list_shape;
 use crate::types::protobuf::error::ProtobufError;
+use crate::types::protobuf::wire;
 use crate::types::table::{FieldDeclaration, TYPES, ValueType};
 
 type EncodeResult<T = ()> = Result<T, ProtobufError>;

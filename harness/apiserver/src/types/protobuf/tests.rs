@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{WireEvent, decode, encode, type_of, wire};
 use crate::types::decode::decode as as_type;
+use crate::types::protobuf::{WireEvent, decode, encode, type_of, wire};
 use crate::types::table::TYPES;
 
 fn bytes(hex: &str) -> Vec<u8> {

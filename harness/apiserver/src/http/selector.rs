@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::status_error::{ApiResult, StatusError};
+use crate::http::labels::{LabelOperator, LabelRequirement};
+use crate::http::status_error::{ApiResult, StatusError};
 use crate::pointer::JsonPointer;
 use crate::types::kinds::{self, ResourceKind};
 
@@ -13,22 +14,6 @@ use crate::types::kinds::{self, ResourceKind};
 pub(crate) struct Selector {
     labels: Vec<LabelRequirement>,
     fields: Vec<(String, bool, String)>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LabelRequirement {
-    pub(crate) key: String,
-    pub(crate) operator: LabelOperator,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum LabelOperator {
-    In(BTreeSet<String>),
-    NotIn(BTreeSet<String>),
-    Exists,
-    Missing,
-    Greater(i64),
-    Less(i64),
 }
 
 impl Selector {
@@ -255,5 +240,14 @@ mod tests {
         let matches = |query: &str| Selector::of_query("", query).unwrap().matches(&object);
         assert!(matches("metadata.name=x,spec.nodeName="));
         assert!(!matches("metadata.name!=x"));
+    }
+}
+
+/// The core name of a field selector of `events.k8s.io`.
+pub(crate) fn field_of_core(name: &str) -> String {
+    match name.strip_prefix("regarding.") {
+        Some(rest) => format!("involvedObject.{rest}"),
+        None if name == "reportingController" => "reportingComponent".to_owned(),
+        None => name.to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::request::MAX_DEPTH;
+use crate::http::limits::MAX_DEPTH;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::ResourceKind;
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::selector::{LabelOperator, LabelRequirement};
 use crate::types::names;
 
 /// Parses a label selector.
@@ -179,4 +178,20 @@ impl SelectorParser {
 
 fn check(path: &str, value: &str, wrong: &[String]) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(format!("{path}: Invalid value: \"{value}\": {}", wrong.join("; "))) }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LabelRequirement {
+    pub(crate) key: String,
+    pub(crate) operator: LabelOperator,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LabelOperator {
+    In(BTreeSet<String>),
+    NotIn(BTreeSet<String>),
+    Exists,
+    Missing,
+    Greater(i64),
+    Less(i64),
 }

@@ -3,10 +3,10 @@
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use super::object::to_json_bytes;
-use super::request::MAX_DEPTH;
-use super::status_error::{ApiResult, StatusError};
 use crate::go::json_errors as go_json_errors;
+use crate::http::limits::MAX_DEPTH;
+use crate::http::response::to_json_bytes;
+use crate::http::status_error::{ApiResult, StatusError};
 use crate::pointer::JsonPointer;
 
 /// Upstream: `maxJSONPatchOperations`.

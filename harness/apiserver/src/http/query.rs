@@ -1,9 +1,9 @@
 //! Query parameters: upstream's `ListOptions` with their validation, and the options of writes.
 
-use super::request::ApiRequest;
-use super::selector::Selector;
-use super::status_error::{ApiResult, StatusError};
 use crate::go::json_errors::raw_base64_error;
+use crate::http::request::ApiRequest;
+use crate::http::selector::Selector;
+use crate::http::status_error::{ApiResult, StatusError};
 use crate::types::field_error::FieldError;
 use crate::types::kinds::ResourceKind;
 
@@ -69,7 +69,7 @@ pub(crate) fn list(request: &ApiRequest, kind: &ResourceKind, watch: bool) -> Ap
         return Err(StatusError::invalid("meta.k8s.io", "ListOptions", "", &errors));
     }
     selector.check_fields(kind)?;
-    Ok(if kind.is_events_v1() { selector.renamed(super::events::field_of_core) } else { selector })
+    Ok(if kind.is_events_v1() { selector.renamed(crate::http::selector::field_of_core) } else { selector })
 }
 
 /// Validates the options of a write. Upstream: `ValidateCreateOptions` and similar functions.
@@ -81,7 +81,7 @@ pub(crate) fn write(request: &ApiRequest) -> ApiResult<()> {
     };
     let mut errors = Vec::new();
     let manager = request.param("fieldManager");
-    if request.media_type() == super::body::APPLY {
+    if request.media_type() == crate::http::request::APPLY {
         if manager.is_empty() {
             errors.push(FieldError::required("fieldManager", "is required for apply patch"));
         }

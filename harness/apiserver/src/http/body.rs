@@ -3,18 +3,14 @@
 
 use serde_json::{Value, json};
 
-use super::request::ApiRequest;
-use super::server::ResourceRequest;
-use super::status_error::{ApiResult, StatusError};
-use super::{jsonpatch, options};
 use crate::go::json_errors as go_json_errors;
+use crate::http::request::{ApiRequest, ResourceRequest};
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::http::{json_patch as jsonpatch, query as options};
 use crate::types::field_error::FieldError;
 use crate::types::strict::{self, TextType};
 use crate::types::table::TYPES;
 use crate::types::{merge, protobuf};
-
-/// The media type of server-side apply.
-pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 /// Checks that the content type is JSON or protobuf; YAML is converted to JSON before.
 pub(crate) fn check_content_type(request: &ApiRequest) -> ApiResult<()> {

@@ -4,21 +4,15 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT};
-use http::{Method, Request, StatusCode};
+use http::{Method, Request};
+use jiff::Timestamp;
+use serde_json::Value;
 
-use super::object::ManagedFieldsPolicy;
-use super::server::ApiResponse;
-use super::status_error::{ApiResult, StatusError};
 use crate::go::json_errors as go_json_errors;
-use crate::request_info::{PathError, is_true, percent_decode};
-
-/// The largest accepted body. Upstream: `MaxRequestBodyBytes`.
-pub(crate) const MAX_BODY_BYTES: usize = 3 << 20;
-
-/// The deepest nesting of an object. Values are read, written and dropped recursively, and
-/// serde_json reads at most 127 levels; the difference is for what contains the object, such as
-/// lists and `managedFields`.
-pub(crate) const MAX_DEPTH: usize = 100;
+use crate::http::limits::{MAX_BODY_BYTES, MAX_DEPTH};
+use crate::http::route::{PathError, RequestInfo, is_true, percent_decode};
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::types::kinds::ResourceKind;
 
 /// Rejects JSON that is nested too deeply. Text that is not JSON is rejected elsewhere.
 pub(crate) fn check_depth(text: &[u8]) -> ApiResult<()> {
@@ -68,7 +62,7 @@ impl ApiRequest {
         if self.as_sent().len() > MAX_BODY_BYTES {
             return Err(StatusError::body_too_large(&format!("limit is {MAX_BODY_BYTES}")));
         }
-        let is_json = !self.is_protobuf() && self.media_type() != super::body::APPLY;
+        let is_json = !self.is_protobuf() && self.media_type() != APPLY;
         if is_json { check_depth(&self.body) } else { Ok(()) }
     }
 
@@ -118,18 +112,9 @@ pub(crate) fn parse(request: Request<Bytes>, managed_fields: ManagedFieldsPolicy
     })
 }
 
-/// The response to a request whose path cannot be decoded.
-pub(crate) fn path_error_response(why: PathError) -> ApiResponse {
-    let (code, text) = match why {
-        PathError::Encoding => (StatusCode::BAD_REQUEST, "400 Bad Request"),
-        PathError::NotUtf8 => (StatusCode::NOT_IMPLEMENTED, NOT_UTF8),
-    };
-    ApiResponse::Complete { code, body: text.into(), warnings: Vec::new(), content_type: "text/plain; charset=utf-8" }
-}
-
 /// The media type of a body. For a patch it is taken literally; otherwise case is ignored, and
 /// parameters must have values. Upstream: Go's `ParseMediaType`.
-fn content_type(method: &Method, header: String) -> String {
+pub(crate) fn content_type(method: &Method, header: String) -> String {
     if *method == Method::PATCH {
         return header;
     }
@@ -155,4 +140,52 @@ fn query(text: &str) -> BTreeMap<String, String> {
         }
     }
     parameters
+}
+
+/// A request for a served kind.
+pub(crate) struct ResourceRequest<'a> {
+    pub(crate) kind: &'static ResourceKind,
+    pub(crate) info: &'a RequestInfo,
+    pub(crate) http: &'a ApiRequest,
+    pub(crate) now: Timestamp,
+}
+
+impl ResourceRequest<'_> {
+    /// The resourceVersion of the query; `None` for "" and "0", which mean any.
+    ///
+    /// # Errors
+    /// If it is not a number.
+    pub(crate) fn resource_version(&self) -> Result<Option<u64>, String> {
+        match self.http.param("resourceVersion") {
+            "" | "0" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| {
+                let why = format!("strconv.ParseUint: parsing \"{text}\": invalid syntax");
+                crate::types::field_error::FieldError::invalid("resourceVersion", text, why).to_string()
+            }),
+        }
+    }
+
+    /// The time of the request, formatted for metadata.
+    pub(crate) fn timestamp_value(&self) -> Value {
+        timestamp_value(self.now)
+    }
+}
+
+/// A time, formatted for metadata.
+pub(crate) fn timestamp_value(time: Timestamp) -> Value {
+    crate::clock::rfc3339(time).into()
+}
+
+/// The media type of most responses.
+pub(crate) const JSON: &str = "application/json";
+
+/// The media type of server-side apply.
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+
+/// Whether responses include `managedFields`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ManagedFieldsPolicy {
+    #[default]
+    Include,
+    Omit,
 }

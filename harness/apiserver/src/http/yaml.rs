@@ -6,9 +6,10 @@
 
 use serde_json::Value;
 
-use super::request::{ApiRequest, MAX_BODY_BYTES, check_depth};
-use super::status_error::{ApiResult, StatusError};
 use crate::go::json_errors as go_json_errors;
+use crate::http::limits::MAX_BODY_BYTES;
+use crate::http::request::{ApiRequest, check_depth};
+use crate::http::status_error::{ApiResult, StatusError};
 
 /// The media type.
 pub(crate) const MEDIA_TYPE: &str = "application/yaml";
@@ -33,7 +34,7 @@ pub(crate) fn as_json(request: &ApiRequest) -> ApiResult<Option<ApiRequest>> {
     if !request.body.is_empty() {
         request.yaml_body = Some(std::mem::replace(&mut request.body, value.to_string().into()));
     }
-    super::server::JSON.clone_into(&mut request.content_type);
+    crate::http::request::JSON.clone_into(&mut request.content_type);
     Ok(Some(request))
 }
 
