@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::defaults::entry;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::server::Server;
-use crate::store::StoreKey;
+use crate::storage::keys::StoreKey;
 use crate::types::kinds::{ResourceKind, built_in};
 use crate::{limit_ranger, pod_security};
 

@@ -3,17 +3,20 @@
 use serde_json::{Value, json};
 
 use crate::convert::convert_object;
-use crate::field_manager::{ApplyRefusal, Atom, FieldManager, Managers, conflict_message};
 use crate::field_ownership::field_manager;
+use crate::fields::conflict::conflict_message;
+use crate::fields::entries::Managers;
+use crate::fields::field_manager::{ApplyRefusal, FieldManager};
+use crate::fields::typed::Atom;
 use crate::go::json_errors as go_json_errors;
 use crate::http::limits::MAX_DEPTH;
 use crate::http::request::ResourceRequest;
 use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::http::yaml;
-use crate::object::StoredObject;
 use crate::read::{check_name, check_namespace, untyped};
 use crate::server::Server;
+use crate::storage::object::StoredObject;
 use crate::types::decode::{DecodedValue, decode};
 use crate::types::table::TYPES;
 use crate::write::{decode_as, normalize};

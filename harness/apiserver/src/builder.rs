@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use crate::clock::{ClockSource, ServerClock};
 use crate::latency::{Latency, LatencyModel};
-use crate::resource_storage::{RestoreEntry, StorageError};
+use crate::resource_storage::RestoreEntry;
 use crate::server::Server;
 use crate::service::ApiServer;
+use crate::storage::error::StorageError;
 use crate::types::kinds::Kinds;
 
 /// When the built-in controllers act.

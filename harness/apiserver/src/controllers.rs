@@ -8,13 +8,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::delete::{DeleteOptions, FOREGROUND, ORPHAN};
+use crate::delete::DeleteOptions;
 use crate::field_ownership::without_removed_fields;
 use crate::http::request::timestamp_value;
-use crate::object::StoredObject;
 use crate::pointer::JsonPointer;
 use crate::server::Server;
-use crate::store::{ChangeRecord, StoreKey};
+use crate::storage::keys::StoreKey;
+use crate::storage::object::{FOREGROUND, ORPHAN, StoredObject};
+use crate::storage::store::ChangeRecord;
 use crate::types::kinds::{Kinds, ResourceKind, built_in};
 
 impl Server {

@@ -4,11 +4,13 @@
 //! versions of a custom resource have the same fields.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::types::kinds::ResourceKind;
-use crate::{autoscalers, events};
+use crate::storage::object::StoredObject;
+use crate::types::kinds::{AUTOSCALER, ResourceKind};
+use crate::{autoscalers, defaults, events};
 
 /// Converts an object between kinds with the same storage.
 pub(crate) fn convert_object(body: Value, from: &ResourceKind, to: &ResourceKind) -> Value {
@@ -37,5 +39,35 @@ fn conversion(from: &ResourceKind, to: &ResourceKind) -> Option<fn(Value) -> Val
         (true, false) => Some(|body| autoscalers::from_v1(&body)),
         (false, true) => Some(|body| autoscalers::to_v1(&body)),
         _ => None,
+    }
+}
+
+impl StoredObject {
+    /// The object at another version of its kind: a custom resource is decoded again by the schema
+    /// of that version, and an Event or an autoscaler is converted.
+    pub(crate) fn as_kind(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
+        if kind.built_in() != AUTOSCALER {
+            return self.convert_to(kind);
+        }
+        // Autoscalers are stored without defaults; objects read from etcd get them.
+        let mut body = self.body.clone();
+        defaults::fill(self.kind, &mut body);
+        Self::of(self.kind, body, self.managers.clone(), self.version).convert_to(kind)
+    }
+
+    /// Converts the object without setting defaults.
+    fn convert_to(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
+        if std::ptr::eq(kind, self.kind) {
+            return Arc::clone(self);
+        }
+        let body = match kind.custom {
+            None => convert_object(self.body.clone(), self.kind, kind),
+            Some(custom) => {
+                let mut body = custom.decode(&self.body).map_or_else(|_| self.body.clone(), |decoded| decoded.value);
+                custom.fill(&mut body);
+                body
+            }
+        };
+        Self::of(kind, body, self.managers.clone(), self.version)
     }
 }

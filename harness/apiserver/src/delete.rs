@@ -7,23 +7,18 @@ use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::field_manager::Managers;
+use crate::fields::entries::Managers;
 use crate::http::query as options;
 use crate::http::request::{ResourceRequest, timestamp_value};
 use crate::http::response::{ApiResponse, json_bytes_response, json_response};
 use crate::http::status_error::{ApiResult, StatusError};
-use crate::object::StoredObject;
 use crate::pointer::JsonPointer;
 use crate::server::Server;
+use crate::storage::object::{FOREGROUND, ORPHAN, StoredObject};
 use crate::types::decode::decode;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{DEFINITION, Kinds, ResourceKind};
 use crate::types::table::TYPES;
-
-/// The finalizer that keeps an object until its dependents are deleted.
-pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer that keeps an object until no dependent refers to it.
-pub(crate) const ORPHAN: &str = "orphan";
 
 /// The option to delete unreadable objects.
 const UNSAFE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
@@ -184,7 +179,7 @@ impl Server {
     ) -> ApiResult<Arc<StoredObject>> {
         let body = super::write::normalize(kind, body)?;
         let text = |name: &str| body["metadata"][name].as_str().unwrap_or_default().to_owned();
-        let key = super::store::StoreKey::new(kind, &text("namespace"), &text("name"));
+        let key = crate::storage::keys::StoreKey::new(kind, &text("namespace"), &text("name"));
         Ok(self.put_object(kind, key, body, managers))
     }
 }

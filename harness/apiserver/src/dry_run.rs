@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::convert;
-use crate::field_manager::Managers;
-use crate::object::StoredObject;
+use crate::fields::entries::Managers;
 use crate::server::Server;
-use crate::store::StoreKey;
+use crate::storage::keys::StoreKey;
+use crate::storage::object::StoredObject;
 use crate::types::kinds::ResourceKind;
 
 impl Server {

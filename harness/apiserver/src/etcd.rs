@@ -3,7 +3,7 @@
 use crate::http::request::ResourceRequest;
 use crate::http::status_error::StatusError;
 use crate::server::Server;
-use crate::store::StoreKey;
+use crate::storage::keys::StoreKey;
 use crate::types::kinds::{DEFINITION, ResourceKind};
 
 impl Server {

@@ -12,9 +12,9 @@ use crate::http::request::{ApiRequest, ResourceRequest};
 use crate::http::response::{ApiResponse, json_response};
 use crate::http::selector::Selector;
 use crate::http::status_error::{ApiResult, StatusError};
-use crate::object::StoredObject;
 use crate::read::check_namespace;
 use crate::server::Server;
+use crate::storage::object::StoredObject;
 use crate::types::field_error::FieldError;
 use crate::types::kinds::{ResourceKind, built_in};
 

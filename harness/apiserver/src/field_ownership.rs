@@ -7,10 +7,14 @@ use serde_json::{Value, json};
 
 use crate::convert::{convert_borrowed, convert_object};
 use crate::defaults::entry;
-use crate::field_manager::{self, Atom, FieldManager, FieldSet, Managers, VersionConverter};
+use crate::fields::entries::Managers;
+use crate::fields::field_manager::{self, FieldManager};
+use crate::fields::path::FieldSet;
+use crate::fields::typed::Atom;
+use crate::fields::versions::VersionConverter;
 use crate::http::request::ResourceRequest;
 use crate::http::status_error::ApiResult;
-use crate::object::StoredObject;
+use crate::storage::object::StoredObject;
 use crate::strategy;
 use crate::types::kinds::ResourceKind;
 use crate::types::list_quantities::ListedQuantity;
@@ -72,7 +76,7 @@ fn root(kind: &ResourceKind) -> Atom<'static> {
 /// The converter between two versions of a kind.
 fn converter(from: &'static ResourceKind, to: &'static ResourceKind, subresource: &str) -> VersionConverter {
     let reset = strategy::reset_fields(to, subresource);
-    VersionConverter { root: root(to), api_version: to.api_version(), reset, from, to }
+    VersionConverter { root: root(to), api_version: to.api_version(), reset, from, to, convert: convert_object }
 }
 
 /// The object after a built-in controller removed fields, and its managers without these fields.

@@ -8,12 +8,12 @@ use std::future::poll_fn;
 use serde_json::Value;
 
 use crate::http::request::ManagedFieldsPolicy;
-use crate::resource_storage::StorageError;
 use crate::response::WatchStream;
 use crate::service::ApiServer;
-use crate::watch_cursor::{WatchCursor, WatchEvent};
+use crate::storage::error::StorageError;
+use crate::storage::watch::{WatchCursor, WatchEvent};
 
-pub use crate::watch_cursor::EventType;
+pub use crate::storage::watch::EventType;
 
 /// A change of an object, and its new or last state with its type and without `managedFields`.
 #[derive(Debug, Clone, PartialEq)]

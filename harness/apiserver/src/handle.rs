@@ -18,7 +18,7 @@ use crate::http::response::{ApiResponse, path_error_response};
 use crate::http::route::PathError;
 use crate::response::ResponseBody;
 use crate::service::ApiServer;
-use crate::watch_cursor::WATCH_STATUS;
+use crate::storage::watch::WATCH_STATUS;
 
 /// Upstream: `WithPanicRecovery`.
 const PANICKED: &str = "This request caused apiserver to panic. Look in the logs.\n";

@@ -9,8 +9,8 @@ use crate::http::query as options;
 use crate::http::request::ResourceRequest;
 use crate::http::response::{ApiResponse, json_bytes_response};
 use crate::http::status_error::{ApiResult, StatusError};
-use crate::object::StoredObject;
 use crate::server::Server;
+use crate::storage::object::StoredObject;
 
 impl Server {
     pub(crate) fn list(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {

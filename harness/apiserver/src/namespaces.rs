@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::delete::DeleteOptions;
 use crate::http::request::timestamp_value;
-use crate::object::StoredObject;
 use crate::server::Server;
+use crate::storage::object::StoredObject;
 use crate::types::kinds::{ResourceKind, built_in};
 
 /// The conditions, with their reasons and messages while there is no problem.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::pointer::JsonPointer;
 use crate::server::Server;
-use crate::store::StoreKey;
+use crate::storage::keys::StoreKey;
 use crate::types::kinds::built_in;
 
 const PREFIX: &str = "pod-security.kubernetes.io/";

@@ -4,8 +4,6 @@
 //! Objects written here are neither validated nor defaulted, as in a restore of etcd: they keep
 //! their UID, status, creation time and generation, so they should be complete.
 
-use std::fmt;
-
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -13,47 +11,14 @@ use crate::convert;
 use crate::custom::kinds_of;
 use crate::field_ownership::take_managed_fields;
 use crate::http::request::timestamp_value;
-use crate::object::StoredObject;
 use crate::read::untyped;
 use crate::server::Server;
 use crate::service::ApiServer;
-use crate::store::StoreKey;
+use crate::storage::error::StorageError;
+use crate::storage::keys::StoreKey;
+use crate::storage::object::StoredObject;
 use crate::types::kinds::{DEFINITION, Kinds, ResourceKind};
 use crate::write::decode_as;
-
-/// Why an object cannot be stored, or a resource cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StorageError {
-    /// The resource is not served.
-    UnknownResource(String),
-    /// The kind is not served.
-    UnknownKind {
-        /// The apiVersion of the object, empty if absent.
-        api_version: String,
-        /// The kind of the object, empty if absent.
-        kind: String,
-    },
-    /// The object lacks this field.
-    Missing(&'static str),
-    /// A field has a value of the wrong type.
-    Undecodable(String),
-}
-
-impl fmt::Display for StorageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownResource(name) => write!(f, "the resource {name:?} is not served"),
-            Self::UnknownKind { api_version, kind } => {
-                write!(f, "the kind {kind:?} of the version {api_version:?} is not served")
-            }
-            Self::Missing(field) => write!(f, "a stored object needs {field}"),
-            Self::Undecodable(why) => write!(f, "the object cannot be decoded: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for StorageError {}
 
 /// An object to store unchanged.
 #[derive(Debug)]

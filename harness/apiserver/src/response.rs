@@ -15,8 +15,8 @@ use tokio::time::Sleep;
 use crate::clock;
 use crate::notify::Subscription;
 use crate::service::ApiServer;
+use crate::storage::watch::{WatchCursor, WatchEvent};
 use crate::watch_control::WatchSignals;
-use crate::watch_cursor::{WatchCursor, WatchEvent};
 
 /// The body of a response. It never fails.
 #[derive(Debug)]

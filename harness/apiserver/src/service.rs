@@ -24,11 +24,11 @@ use crate::notify::{Notifier, Subscription};
 use crate::request_hook::{Disconnected, RequestHook};
 use crate::response::{ResponseBody, WatchStream};
 use crate::server::Server;
+use crate::storage::watch::{WATCH_STATUS, WatchCursor, WatchEvent};
 use crate::transcript::Transcript;
 use crate::types::kinds::{KindOrder, ResourceKind};
 use crate::types::protobuf;
 use crate::watch_control::SignalsByKind;
-use crate::watch_cursor::{WATCH_STATUS, WatchCursor, WatchEvent};
 
 /// A Kubernetes API server in this process. Clones share one state.
 #[derive(Clone)]

@@ -9,7 +9,9 @@ use crate::http::request::ResourceRequest;
 use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::server::Server;
-use crate::watch_cursor::{EventType, WatchCursor, WatchEvent, line};
+use crate::storage::object::StoredObject;
+use crate::storage::store::ChangeRecord;
+use crate::storage::watch::{EventType, WatchCursor, WatchEvent, line};
 
 impl Server {
     pub(crate) fn watch(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
@@ -89,6 +91,27 @@ impl Server {
 }
 
 impl WatchCursor {
+    fn event_of(&self, change: &ChangeRecord) -> Option<WatchEvent> {
+        let key = &change.key;
+        if key.kind != self.kind.order() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
+            return None;
+        }
+        let is_selected = |object: &StoredObject| self.selector.matches(&object.body);
+        let before = change.before();
+        let was_selected = before.as_ref().is_some_and(|object| is_selected(object));
+        match (change.after(), change.last()) {
+            (Some(after), _) => match (was_selected, is_selected(&after)) {
+                (false, true) => Some(WatchEvent::Object(EventType::Added, after.as_kind(self.kind))),
+                (true, true) => Some(WatchEvent::Object(EventType::Modified, after.as_kind(self.kind))),
+                // Upstream sends the old state at the new version.
+                (true, false) => Some(WatchEvent::Encoded(deleted_event(&before?.as_kind(self.kind), &after))),
+                (false, false) => None,
+            },
+            (None, Some(last)) if was_selected => Some(WatchEvent::Object(EventType::Deleted, last.as_kind(self.kind))),
+            _ => None,
+        }
+    }
+
     /// Encodes a bookmark at the current position.
     pub(crate) fn bookmark(&self, initial: bool) -> Bytes {
         let mut meta = json!({"resourceVersion": self.version.to_string()});
@@ -108,4 +131,10 @@ impl WatchCursor {
         }
         line(&json!({"type": "BOOKMARK", "object": object}))
     }
+}
+
+pub(crate) fn deleted_event(before: &StoredObject, after: &StoredObject) -> Bytes {
+    let mut object = before.typed();
+    object["metadata"]["resourceVersion"] = after.body["metadata"]["resourceVersion"].clone();
+    line(&json!({"type": "DELETED", "object": object}))
 }

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::resource_storage::StorageError;
 use crate::service::{ApiServer, locked};
+use crate::storage::error::StorageError;
 use crate::types::kinds::{KindOrder, ResourceKind};
 
 /// The signals of a test to the watches of one kind.

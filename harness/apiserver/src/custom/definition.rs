@@ -14,11 +14,13 @@ use serde_json::{Value, json};
 use crate::custom::checks::{is_valid, undecided};
 use crate::custom::kinds_of;
 use crate::delete::DeleteOptions;
-use crate::field_manager::{Atom, FieldManager, FieldSet};
+use crate::fields::field_manager::FieldManager;
+use crate::fields::path::FieldSet;
+use crate::fields::typed::Atom;
 use crate::http::request::timestamp_value;
 use crate::http::status_error::{ApiResult, StatusError};
-use crate::object::StoredObject;
 use crate::server::Server;
+use crate::storage::object::StoredObject;
 use crate::types::kinds::{EXTENSIONS, KINDS, ResourceKind, built_in};
 
 /// The finalizer that keeps a definition until its objects are deleted.
@@ -88,7 +90,7 @@ fn set_condition(body: &mut Value, name: &str, status: &str, reason: &str, messa
 impl Server {
     /// Runs the controllers of definitions after a change, and serves the established kinds.
     pub(crate) fn establish(&mut self, now: Timestamp) {
-        let is_definition = |change: &crate::store::ChangeRecord| change.key.kind == kind().order();
+        let is_definition = |change: &crate::storage::store::ChangeRecord| change.key.kind == kind().order();
         if !self.deleting_definitions && !self.store.has_changed(self.definitions_version, is_definition) {
             self.definitions_version = self.store.version();
             return;

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::go::json_errors as go_json_errors;
 use crate::http::limits::MAX_DEPTH;
-use crate::http::response::to_json_bytes;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::pointer::JsonPointer;
+use crate::types::decode::to_json_bytes;
 
 /// Upstream: `maxJSONPatchOperations`.
 const MOST_OPERATIONS: usize = 10_000;

@@ -8,7 +8,7 @@ use crate::http::route::{RequestInfo, Verb};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::http::yaml;
 use crate::types::field_error::FieldError;
-use crate::types::protobuf::{self};
+use crate::types::protobuf;
 
 /// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

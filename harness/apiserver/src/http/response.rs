@@ -6,12 +6,8 @@ use serde_json::Value;
 
 use crate::http::request::{JSON, NOT_UTF8};
 use crate::http::route::PathError;
-use crate::watch_cursor::WatchCursor;
-
-/// Encodes a value as JSON. `Display` gives the same text, but slowly through a formatter.
-pub(crate) fn to_json_bytes(value: &Value) -> Vec<u8> {
-    serde_json::to_vec(value).expect("the keys of a JSON value are strings")
-}
+use crate::storage::watch::WatchCursor;
+use crate::types::decode::to_json_bytes;
 
 /// A response.
 #[derive(Debug)]

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::object::StoredObject;
 use crate::quota::usage::{counts_unserved_kind, is_fully_charged, is_tracked, usage};
 use crate::quota::{quota_kind, scopes};
 use crate::resource_list::{ResourceList, add, amounts};
 use crate::server::Server;
-use crate::store::{ChangeRecord, StoreKey};
+use crate::storage::keys::StoreKey;
+use crate::storage::object::StoredObject;
+use crate::storage::store::ChangeRecord;
 use crate::types::kinds::ResourceKind;
 use crate::types::quantity::Quantity;
 

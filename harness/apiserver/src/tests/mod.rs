@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use crate::http::request::{ApiRequest, ManagedFieldsPolicy};
 use crate::http::response::ApiResponse;
 use crate::server::Server;
-use crate::store::{LOGGED, StoreKey};
+use crate::storage::keys::StoreKey;
+use crate::storage::store::LOGGED;
 use crate::types::kinds::KINDS;
 use crate::{ApiServer, ControllerMode};
 

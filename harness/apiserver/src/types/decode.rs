@@ -429,3 +429,8 @@ mod tests {
         );
     }
 }
+
+/// Encodes a value as JSON. `Display` gives the same text, but slowly through a formatter.
+pub(crate) fn to_json_bytes(value: &Value) -> Vec<u8> {
+    serde_json::to_vec(value).expect("the keys of a JSON value are strings")
+}

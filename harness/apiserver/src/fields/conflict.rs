@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::field_manager::entries::ManagerId;
-use crate::field_manager::path::{FieldSet, PathElement, path_text};
+use crate::fields::entries::ManagerId;
+use crate::fields::path::{FieldSet, PathElement, path_text};
 
 /// A field of one manager.
 #[derive(Debug, Clone)]

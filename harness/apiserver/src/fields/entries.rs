@@ -6,8 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::field_manager::Managers;
-use crate::field_manager::path::FieldSet;
+use crate::fields::path::FieldSet;
 
 /// Identifies an entry. The order is that in which upstream sorts entries with equal times.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -274,3 +273,6 @@ impl ManagerEntry {
 fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
+
+/// The managers of an object; `None` if it has none. Versions of an object share equal managers.
+pub(crate) type Managers = Option<Arc<ManagedFields>>;

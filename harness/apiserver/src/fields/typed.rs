@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::field_manager::is_reset;
-use crate::field_manager::path::{FieldSet, PathElement, Scalar};
+use crate::fields::path::{FieldSet, PathElement, Scalar};
 use crate::types::list_quantities::PathSegment;
 use crate::types::table::{FieldDeclaration, Merging, TYPES, TypeDeclaration, ValueType};
 
@@ -392,4 +391,9 @@ fn is_equal(old: &Value, new: &Value) -> bool {
         (Value::Number(old), Value::Number(new)) => old.as_f64() == new.as_f64(),
         _ => old == new,
     }
+}
+
+/// Whether a top-level field is reset as a whole.
+pub(crate) fn is_reset(name: &str, reset: &[&[&str]]) -> bool {
+    reset.iter().any(|path| *path == [name])
 }

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::field_manager::path::PathElement;
-use crate::field_manager::typed::Atom;
+use crate::fields::path::PathElement;
+use crate::fields::typed::Atom;
 
 impl Atom<'_> {
     /// Merges an applied value into a live one; `None` if both are absent.

@@ -11,28 +11,19 @@
 //!
 //! Upstream: `managedfields/internal` and `structured-merge-diff/merge`.
 
-mod conflict;
-mod entries;
-mod merge;
-mod path;
-mod scale;
-mod typed;
-mod versions;
-
+use crate::fields::conflict::Conflict;
+use crate::fields::entries::ManagedFields;
+use crate::fields::path::FieldSet;
+use crate::fields::typed::Atom;
+use crate::fields::versions::VersionConverter;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use entries::ManagerId;
 use serde_json::Value;
-use versions::FieldChanges;
 
+use crate::fields::converter::FieldChanges;
+use crate::fields::entries::{ManagerId, Managers};
 use crate::types::list_quantities::ListedQuantity;
-
-pub(crate) use conflict::{Conflict, conflict_message};
-pub(crate) use entries::ManagedFields;
-pub(crate) use path::FieldSet;
-pub(crate) use typed::Atom;
-pub(crate) use versions::VersionConverter;
 
 /// The maximum number of update entries; the oldest are merged.
 const MOST_UPDATERS: usize = 10;
@@ -42,14 +33,6 @@ const ANCIENT: &str = "ancient-changes";
 const BEFORE_APPLY: &str = "before-first-apply";
 /// The annotation with the last configuration of client-side `kubectl apply`.
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
-/// Whether a top-level field is reset as a whole.
-pub(crate) fn is_reset(name: &str, reset: &[&[&str]]) -> bool {
-    reset.iter().any(|path| *path == [name])
-}
-
-/// The managers of an object; `None` if it has none. Versions of an object share equal managers.
-pub(crate) type Managers = Option<Arc<ManagedFields>>;
 
 /// A manager that writes an object: its identity, and the type of the object. Upstream:
 /// `FieldManager`.
@@ -349,6 +332,3 @@ fn compare(first: &Managers, second: &Managers, equals: fn(&ManagedFields, &Mana
 fn is_empty(entry: &Value) -> bool {
     entry.as_object().is_some_and(serde_json::Map::is_empty)
 }
-
-#[cfg(test)]
-mod tests;

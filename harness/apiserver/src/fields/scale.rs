@@ -7,9 +7,9 @@
 
 use serde_json::Value;
 
-use crate::field_manager::entries::{ManagedFields, ManagerId};
-use crate::field_manager::path::FieldSet;
-use crate::field_manager::{ApplyRefusal, FieldManager, Managers};
+use crate::fields::entries::{ManagedFields, ManagerId, Managers};
+use crate::fields::field_manager::{ApplyRefusal, FieldManager};
+use crate::fields::path::FieldSet;
 
 /// The apiVersion of scales.
 const SCALE: &str = "autoscaling/v1";

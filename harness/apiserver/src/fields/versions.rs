@@ -10,53 +10,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::convert::convert_object;
-use crate::field_manager::FieldManager;
-use crate::field_manager::entries::ManagedFields;
-use crate::field_manager::path::FieldSet;
-use crate::field_manager::typed::{Atom, FieldComparison};
-use crate::types::kinds::ResourceKind;
-
-/// Converts between the written version of a kind and another one.
-#[derive(Debug, Clone)]
-pub(crate) struct VersionConverter {
-    /// The type of the other version.
-    pub(crate) root: Atom<'static>,
-    pub(crate) api_version: String,
-    /// The fields that the server resets after a write in the other version.
-    pub(crate) reset: &'static [&'static [&'static str]],
-    /// The written version of the kind.
-    pub(crate) from: &'static ResourceKind,
-    /// The other version of the kind.
-    pub(crate) to: &'static ResourceKind,
-}
-
-/// The changes of a write in one version.
-#[derive(Debug)]
-pub(crate) struct FieldChanges {
-    /// New fields, and fields with a new value.
-    pub(crate) assigned: FieldSet,
-    pub(crate) removed: FieldSet,
-}
-
-impl FieldChanges {
-    fn of(compared: &FieldComparison, reset: &[&[&str]]) -> Self {
-        // Reset fields do not count.
-        let reset = FieldSet::of_fields(reset);
-        let assigned = compared.modified.union(&compared.added).recursive_difference(&reset);
-        Self { assigned, removed: compared.removed.recursive_difference(&reset) }
-    }
-}
-
-impl VersionConverter {
-    fn convert_to(&self, object: &Value) -> Value {
-        convert_object(object.clone(), self.from, self.to)
-    }
-
-    fn convert_from(&self, object: &Value) -> Value {
-        convert_object(object.clone(), self.to, self.from)
-    }
-}
+pub(crate) use crate::fields::converter::{FieldChanges, VersionConverter};
+use crate::fields::entries::ManagedFields;
+use crate::fields::field_manager::FieldManager;
+use crate::fields::typed::Atom;
 
 impl FieldManager {
     fn converter(&self, api_version: &str) -> Option<&VersionConverter> {

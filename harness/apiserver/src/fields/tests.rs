@@ -4,10 +4,11 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::field_manager::{
-    ApplyRefusal, Atom, FieldManager, FieldSet, ManagedFields, Managers, are_equal, are_equal_ignoring_times,
-    conflict_message,
-};
+use crate::fields::conflict::conflict_message;
+use crate::fields::entries::{ManagedFields, Managers};
+use crate::fields::field_manager::{ApplyRefusal, FieldManager, are_equal, are_equal_ignoring_times};
+use crate::fields::path::FieldSet;
+use crate::fields::typed::Atom;
 use crate::types::decode::decode;
 use crate::types::table::TYPES;
 
@@ -30,7 +31,7 @@ fn untimed(managers: &Value) -> Value {
 }
 
 #[rstest]
-fn field_ownership_matches_upstream(#[files("src/field_manager/examples/*.json")] path: std::path::PathBuf) {
+fn field_ownership_matches_upstream(#[files("src/fields/examples/*.json")] path: std::path::PathBuf) {
     let type_index = TYPES.index_of("Deployment").unwrap();
     let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let (mut live, mut old_managers) = (normal(type_index, &json!({})), Managers::None);

@@ -8,12 +8,11 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::field_manager::Managers;
+use crate::fields::entries::Managers;
 use crate::http::request::ManagedFieldsPolicy;
-use crate::http::response::to_json_bytes;
-use crate::store::StoreKey;
-use crate::types::kinds::{AUTOSCALER, ResourceKind};
-use crate::{convert, defaults};
+use crate::storage::keys::StoreKey;
+use crate::types::decode::to_json_bytes;
+use crate::types::kinds::ResourceKind;
 
 /// An object at one version.
 #[derive(Debug)]
@@ -53,36 +52,8 @@ impl StoredObject {
         })
     }
 
-    fn of(kind: &'static ResourceKind, body: Value, managers: Managers, version: u64) -> Arc<Self> {
+    pub(crate) fn of(kind: &'static ResourceKind, body: Value, managers: Managers, version: u64) -> Arc<Self> {
         Arc::new(Self { kind, body, managers, version, text: OnceLock::new(), text_with_managers: OnceLock::new() })
-    }
-
-    /// The object at another version of its kind: a custom resource is decoded again by the schema
-    /// of that version, and an Event or an autoscaler is converted.
-    pub(crate) fn as_kind(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
-        if kind.built_in() != AUTOSCALER {
-            return self.convert_to(kind);
-        }
-        // Autoscalers are stored without defaults; objects read from etcd get them.
-        let mut body = self.body.clone();
-        defaults::fill(self.kind, &mut body);
-        Self::of(self.kind, body, self.managers.clone(), self.version).convert_to(kind)
-    }
-
-    /// Converts the object without setting defaults.
-    fn convert_to(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
-        if std::ptr::eq(kind, self.kind) {
-            return Arc::clone(self);
-        }
-        let body = match kind.custom {
-            None => convert::convert_object(self.body.clone(), self.kind, kind),
-            Some(custom) => {
-                let mut body = custom.decode(&self.body).map_or_else(|_| self.body.clone(), |decoded| decoded.value);
-                custom.fill(&mut body);
-                body
-            }
-        };
-        Self::of(kind, body, self.managers.clone(), self.version)
     }
 
     /// The body as JSON, without its type and `managedFields`.
@@ -159,3 +130,9 @@ impl StoredObject {
         self.body["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
     }
 }
+
+/// The finalizer that keeps an object until its dependents are deleted.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+
+/// The finalizer that keeps an object until no dependent refers to it.
+pub(crate) const ORPHAN: &str = "orphan";

@@ -14,19 +14,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::field_manager::{self, Managers};
-use crate::object::StoredObject;
-use crate::owner_index::OwnerIndex;
+use crate::fields::entries::Managers;
+use crate::fields::field_manager;
+use crate::storage::keys::StoreKey;
+use crate::storage::object::StoredObject;
+use crate::storage::owner_index::OwnerIndex;
 use crate::types::kinds::{KindOrder, ResourceKind};
-
-/// The key of an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct StoreKey {
-    /// The sort order of its kind.
-    pub(crate) kind: KindOrder,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-}
 
 /// A change of an object.
 #[derive(Debug)]
@@ -101,12 +94,6 @@ impl ChangeRecord {
 
     fn pack(&mut self) {
         [&mut self.before, &mut self.after, &mut self.last].into_iter().flatten().for_each(LoggedObject::pack);
-    }
-}
-
-impl StoreKey {
-    pub(crate) fn new(kind: &'static ResourceKind, namespace: &str, name: &str) -> Self {
-        Self { kind: kind.order(), namespace: namespace.to_owned(), name: name.to_owned() }
     }
 }
 

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use serde_json::json;
 
 use crate::http::media_types::ResponseFormat;
 use crate::http::request::ManagedFieldsPolicy;
-use crate::http::response::to_json_bytes;
 use crate::http::selector::Selector;
-use crate::object::StoredObject;
-use crate::store::ChangeRecord;
+use crate::storage::object::StoredObject;
+use crate::types::decode::to_json_bytes;
 use crate::types::kinds::ResourceKind;
 
 /// The selection of a watch, and its position in the log.
@@ -87,33 +85,6 @@ impl WatchCursor {
         text.extend_from_slice(b"}\n");
         text.into()
     }
-
-    pub(crate) fn event_of(&self, change: &ChangeRecord) -> Option<WatchEvent> {
-        let key = &change.key;
-        if key.kind != self.kind.order() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
-            return None;
-        }
-        let is_selected = |object: &StoredObject| self.selector.matches(&object.body);
-        let before = change.before();
-        let was_selected = before.as_ref().is_some_and(|object| is_selected(object));
-        match (change.after(), change.last()) {
-            (Some(after), _) => match (was_selected, is_selected(&after)) {
-                (false, true) => Some(WatchEvent::Object(EventType::Added, after.as_kind(self.kind))),
-                (true, true) => Some(WatchEvent::Object(EventType::Modified, after.as_kind(self.kind))),
-                // Upstream sends the old state at the new version.
-                (true, false) => Some(WatchEvent::Encoded(deleted_event(&before?.as_kind(self.kind), &after))),
-                (false, false) => None,
-            },
-            (None, Some(last)) if was_selected => Some(WatchEvent::Object(EventType::Deleted, last.as_kind(self.kind))),
-            _ => None,
-        }
-    }
-}
-
-pub(crate) fn deleted_event(before: &StoredObject, after: &StoredObject) -> Bytes {
-    let mut object = before.typed();
-    object["metadata"]["resourceVersion"] = after.body["metadata"]["resourceVersion"].clone();
-    line(&json!({"type": "DELETED", "object": object}))
 }
 
 pub(crate) fn line(value: &serde_json::Value) -> Bytes {

@@ -7,10 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::delete::{FOREGROUND, ORPHAN};
-use crate::object::StoredObject;
 use crate::pointer::JsonPointer;
-use crate::store::StoreKey;
+use crate::storage::keys::StoreKey;
+use crate::storage::object::{FOREGROUND, ORPHAN, StoredObject};
 
 #[derive(Debug, Default)]
 pub(crate) struct OwnerIndex {
