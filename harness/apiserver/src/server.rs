@@ -15,12 +15,13 @@ use crate::http::status_error::{ApiResult, StatusError};
 use crate::http::{media_types as media, query as options, yaml};
 use crate::resource_storage::RestoreEntry;
 use crate::rng::SeededRng;
+use crate::schema::discovery;
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
 use crate::storage::store::Store;
 use crate::types::kinds::{Kinds, ResourceKind};
 use crate::types::list_quantities::ListedQuantity;
-use crate::{access_reviews, discovery, quota};
+use crate::{access_reviews, quota};
 
 /// The media types of patches.
 const PATCHES: [&str; 4] = [

@@ -11,18 +11,17 @@
 //!
 //! Upstream: `managedfields/internal` and `structured-merge-diff/merge`.
 
-use crate::fields::conflict::Conflict;
-use crate::fields::entries::ManagedFields;
-use crate::fields::path::FieldSet;
-use crate::fields::typed::Atom;
-use crate::fields::versions::VersionConverter;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
+use crate::fields::conflict::Conflict;
 use crate::fields::converter::FieldChanges;
-use crate::fields::entries::{ManagerId, Managers};
+use crate::fields::entries::{ManagedFields, ManagerId, Managers};
+use crate::fields::path::FieldSet;
+use crate::fields::typed::Atom;
+use crate::fields::versions::VersionConverter;
 use crate::types::list_quantities::ListedQuantity;
 
 /// The maximum number of update entries; the oldest are merged.

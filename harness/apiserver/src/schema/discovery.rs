@@ -10,7 +10,7 @@ use crate::http::media_types::{Encoding, ResponseFormat};
 use crate::http::response::{ApiResponse, json_response};
 use crate::http::route::RequestInfo;
 use crate::http::status_error::{ApiResult, StatusError};
-use crate::openapi;
+use crate::schema::openapi;
 use crate::types::kinds::{self, DEFINITION, KINDS, Kinds, ResourceKind};
 use crate::types::protobuf;
 use crate::types::table::VERSION;

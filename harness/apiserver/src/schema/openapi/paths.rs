@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::openapi::{path_of, schemas};
+use crate::schema::openapi::schemas;
 use crate::types::kinds::ResourceKind;
 
 /// The name and the type of a query parameter.
@@ -250,5 +250,14 @@ fn words(kind: &ResourceKind) -> Vec<String> {
             let own = group.strip_suffix(".k8s.io").unwrap_or(group);
             own.split('.').map(|word| word.replace('-', "")).collect()
         }
+    }
+}
+
+/// Such as `apis/apps/v1` or `api/v1`.
+pub(crate) fn path_of(kind: &ResourceKind) -> String {
+    if kind.group.is_empty() {
+        format!("api/{}", kind.version)
+    } else {
+        format!("apis/{}/{}", kind.group, kind.version)
     }
 }

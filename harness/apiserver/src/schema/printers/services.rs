@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::table::{items, labels, number, or};
+use crate::schema::printers::cells::{items, labels, number, or};
 
 /// The maximum number of ports or addresses in a cell.
 const MOST: usize = 3;

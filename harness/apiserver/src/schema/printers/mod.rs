@@ -8,6 +8,7 @@
 //! Upstream: `pkg/printers/internalversion` and `asTable` of `endpoints/handlers`.
 
 mod age;
+pub(crate) mod cells;
 mod columns;
 mod core;
 mod custom;
@@ -158,37 +159,6 @@ fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
         _ => cells.push(object["metadata"]["creationTimestamp"].clone()),
     }
     cells
-}
-
-/// A string, or `absent` if it is empty or absent.
-pub(crate) fn or<'a>(value: &'a Value, absent: &'a str) -> &'a str {
-    value.as_str().filter(|text| !text.is_empty()).unwrap_or(absent)
-}
-
-/// A number, 0 if absent.
-fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or(0)
-}
-
-/// The elements of a list; none if it is absent.
-fn items(value: &Value) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
-    value.as_array().map(Vec::as_slice).unwrap_or_default().iter()
-}
-
-/// Formats labels as `a=1,b=2`. Upstream: `FormatLabels`.
-fn labels(value: &Value) -> String {
-    let all = value.as_object().into_iter().flatten();
-    let all: Vec<String> = all.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
-    if all.is_empty() { "<none>".to_owned() } else { all.join(",") }
-}
-
-/// The names and the images of containers, as two cells.
-fn containers(template: &Value) -> [Value; 2] {
-    let all = |name: &str| -> Value {
-        let all: Vec<&str> = items(&template["spec"]["containers"]).map(|one| or(&one[name], "")).collect();
-        all.join(",").into()
-    };
-    [all("name"), all("image")]
 }
 
 #[cfg(test)]

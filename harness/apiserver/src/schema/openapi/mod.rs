@@ -21,6 +21,8 @@ use serde_json::{Value, json};
 use crate::http::request::JSON;
 use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
+use crate::schema::openapi::paths::path_of;
+use crate::schema::openapi::v2::minor;
 use crate::types::kinds::{KINDS, Kinds, ResourceKind};
 
 /// The path of the v3 documents.
@@ -78,21 +80,6 @@ fn documents(kinds: &[&'static ResourceKind]) -> BTreeMap<String, Bytes> {
         (path, document.to_string().into())
     };
     groups.into_iter().map(document).collect()
-}
-
-/// Such as `apis/apps/v1` or `api/v1`.
-fn path_of(kind: &ResourceKind) -> String {
-    if kind.group.is_empty() {
-        format!("api/{}", kind.version)
-    } else {
-        format!("apis/{}/{}", kind.group, kind.version)
-    }
-}
-
-/// The minor version, such as `1.36`.
-fn minor() -> &'static str {
-    let version = crate::types::table::VERSION.trim_start_matches('v');
-    version.rsplit_once('.').map_or(version, |(minor, _)| minor)
 }
 
 /// The hash by which clients detect a changed document: FNV-1a.

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::openapi::{minor, schemas};
+use crate::schema::openapi::schemas;
 use crate::types::kinds::ResourceKind;
 use crate::types::protobuf::wire;
 
@@ -91,4 +91,10 @@ fn any(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     wire::text(&mut out, 2, &value.to_string());
     out
+}
+
+/// The minor version, such as `1.36`.
+pub(crate) fn minor() -> &'static str {
+    let version = crate::types::table::VERSION.trim_start_matches('v');
+    version.rsplit_once('.').map_or(version, |(minor, _)| minor)
 }

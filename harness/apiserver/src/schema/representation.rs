@@ -12,7 +12,8 @@ use crate::http::request::JSON;
 use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::http::yaml;
-use crate::table::{self, TableOptions, partial_metadata};
+use crate::schema::printers as table;
+use crate::schema::printers::{TableOptions, partial_metadata};
 use crate::types::kinds::{EVENTS, Kinds, ResourceKind};
 use crate::types::protobuf::{self, WireEvent};
 

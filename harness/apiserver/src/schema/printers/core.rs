@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::table::{age, number, or};
+use crate::schema::printers::age;
+use crate::schema::printers::cells::{number, or};
 
 fn count(value: &Value) -> usize {
     value.as_object().map_or(0, serde_json::Map::len)

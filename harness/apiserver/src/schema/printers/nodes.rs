@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::table::{items, or};
+use crate::schema::printers::cells::{items, or};
 
 /// The prefix of the label of a role.
 const ROLE: &str = "node-role.kubernetes.io/";

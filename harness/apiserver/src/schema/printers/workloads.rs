@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::http::selector;
-use crate::table::{age, containers, items, labels, number, or};
+use crate::schema::printers::age;
+use crate::schema::printers::cells::{containers, items, labels, number, or};
 
 /// A selector cell. Upstream: `FormatLabelSelector`.
 fn selector(selector: &Value) -> Value {

@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::table::*;
+use crate::schema::printers::*;
 
 fn row_of(kind: &str, object: &Value) -> Vec<String> {
     let now = "2030-01-01T00:10:00Z".parse().unwrap();

@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::table::age;
+use crate::schema::printers::age;
 
 /// A column of a definition.
 #[derive(Debug, Clone)]

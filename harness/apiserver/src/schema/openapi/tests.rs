@@ -1,6 +1,6 @@
 //! The documents of the built-in kinds are complete.
 
-use crate::openapi::*;
+use crate::schema::openapi::*;
 
 fn references<'a>(value: &'a Value, references_found: &mut Vec<&'a str>) {
     match value {

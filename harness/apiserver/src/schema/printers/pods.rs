@@ -4,7 +4,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::table::{age, items, number, or};
+use crate::schema::printers::age;
+use crate::schema::printers::cells::{items, number, or};
 
 /// The summary of all containers.
 struct Summary {

@@ -1,0 +1,34 @@
+//! Parts of objects as several columns show them.
+
+use serde_json::Value;
+
+/// A string, or `absent` if it is empty or absent.
+pub(crate) fn or<'a>(value: &'a Value, absent: &'a str) -> &'a str {
+    value.as_str().filter(|text| !text.is_empty()).unwrap_or(absent)
+}
+
+/// A number, 0 if absent.
+pub(crate) fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap_or(0)
+}
+
+/// The elements of a list; none if it is absent.
+pub(crate) fn items(value: &Value) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
+    value.as_array().map(Vec::as_slice).unwrap_or_default().iter()
+}
+
+/// Formats labels as `a=1,b=2`. Upstream: `FormatLabels`.
+pub(crate) fn labels(value: &Value) -> String {
+    let all = value.as_object().into_iter().flatten();
+    let all: Vec<String> = all.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
+    if all.is_empty() { "<none>".to_owned() } else { all.join(",") }
+}
+
+/// The names and the images of containers, as two cells.
+pub(crate) fn containers(template: &Value) -> [Value; 2] {
+    let all = |name: &str| -> Value {
+        let all: Vec<&str> = items(&template["spec"]["containers"]).map(|one| or(&one[name], "")).collect();
+        all.join(",").into()
+    };
+    [all("name"), all("image")]
+}
