@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::clock::{ClockSource, ServerClock};
 use crate::latency::{Latency, LatencyModel};
-use crate::resource_storage::RestoreEntry;
-use crate::server::Server;
+use crate::registry::restore::RestoreEntry;
+use crate::registry::state::Server;
 use crate::service::ApiServer;
 use crate::storage::error::StorageError;
 use crate::types::kinds::Kinds;

@@ -83,58 +83,33 @@
 //! controls the server through `request_hook`, `watch_control`, `follow` and `resource_storage`.
 //! `scripts/api-types` of the repository generates the type table from upstream's declarations.
 
-mod access_reviews;
 mod admission;
-mod apply;
-mod autoscalers;
 mod builder;
 mod clock;
 mod controllers;
-mod convert;
-mod custom;
-mod defaults;
-mod delete;
-mod dry_run;
-mod etcd;
-mod events;
-mod evict;
-mod field_ownership;
 mod fields;
 mod follow;
 mod go;
 mod handle;
 mod http;
 mod latency;
-mod limit_ranger;
-mod list;
 #[cfg(feature = "listen")]
 mod listen;
-mod namespaces;
 pub mod notify;
-mod pod_security;
 pub mod pointer;
-mod quota;
-mod read;
+mod registry;
 mod request_hook;
-mod resource_list;
 mod resource_storage;
 mod response;
 mod rng;
 mod schema;
-mod server;
 mod service;
-mod service_allocation;
 mod storage;
-mod strategy;
-mod subresources;
 #[cfg(test)]
 mod tests;
 mod transcript;
 mod types;
-mod validate;
-mod watch;
 mod watch_control;
-mod write;
 
 pub use crate::http::route::{RequestInfo, Verb};
 pub use crate::storage::error::StorageError;

@@ -4,87 +4,13 @@
 //! Objects written here are neither validated nor defaulted, as in a restore of etcd: they keep
 //! their UID, status, creation time and generation, so they should be complete.
 
-use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::convert;
-use crate::custom::kinds_of;
-use crate::field_ownership::take_managed_fields;
-use crate::http::request::timestamp_value;
-use crate::read::untyped;
-use crate::server::Server;
+use crate::registry::restore::RestoreEntry;
 use crate::service::ApiServer;
 use crate::storage::error::StorageError;
 use crate::storage::keys::StoreKey;
-use crate::storage::object::StoredObject;
-use crate::types::kinds::{DEFINITION, Kinds, ResourceKind};
-use crate::write::decode_as;
-
-/// An object to store unchanged.
-#[derive(Debug)]
-pub(crate) struct RestoreEntry {
-    kind: &'static ResourceKind,
-    key: StoreKey,
-    body: Value,
-    /// The resourceVersion of the object, if any.
-    pub(crate) version: Option<u64>,
-}
-
-impl RestoreEntry {
-    pub(crate) fn read(kinds: &Kinds, object: Value) -> Result<Self, StorageError> {
-        let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
-        let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
-        let Some(kind) = kinds.find(&api_version, &kind) else {
-            return Err(StorageError::UnknownKind { api_version, kind });
-        };
-        let body = decode_as(kind, &untyped(object)).map_err(StorageError::Undecodable)?.value;
-        let (namespace, name) = (text(&body["metadata"]["namespace"]), text(&body["metadata"]["name"]));
-        if name.is_empty() {
-            return Err(StorageError::Missing("metadata.name"));
-        }
-        if kind.namespaced && namespace.is_empty() {
-            return Err(StorageError::Missing("metadata.namespace"));
-        }
-        let key = StoreKey::new(kind, if kind.namespaced { &namespace } else { "" }, &name);
-        let version = body["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
-        let mut body = convert::convert_object(untyped(body), kind, kind.storage());
-        take_managed_fields(&mut body);
-        Ok(Self { kind: kind.storage(), key, body, version })
-    }
-}
-
-impl Kinds {
-    /// The kind of a resource as kubectl names it: `deployments` or `deployments.apps`.
-    pub(crate) fn by_resource(&self, name: &str) -> Result<&'static ResourceKind, StorageError> {
-        let found = self.all().find(|kind| kind.plural == name || kind.resource() == name);
-        found.ok_or_else(|| StorageError::UnknownResource(name.to_owned()))
-    }
-}
-
-impl RestoreEntry {
-    /// Serves the kinds that it declares, if it is a definition of custom resources.
-    pub(crate) fn define(&self, kinds: &mut Kinds) {
-        if let Some(Ok(definition)) = (self.kind.built_in() == DEFINITION).then(|| kinds_of(&self.body["spec"])) {
-            kinds.define(&self.key.name, definition);
-        }
-    }
-}
-
-impl Server {
-    /// Stores an object unchanged.
-    pub(crate) fn restore(&mut self, entry: RestoreEntry, now: Timestamp) -> std::sync::Arc<StoredObject> {
-        let RestoreEntry { kind, key, mut body, version } = entry;
-        let meta = &mut body["metadata"];
-        if meta["uid"].as_str().unwrap_or_default().is_empty() {
-            meta["uid"] = self.rng.uid().into();
-        }
-        if meta["creationTimestamp"].is_null() {
-            meta["creationTimestamp"] = timestamp_value(now);
-        }
-        self.quotas.restart();
-        self.store.restore(kind, key, body, version)
-    }
-}
+use crate::types::kinds::ResourceKind;
 
 /// The stored objects of one resource; created by [`ApiServer::storage`].
 #[derive(Debug, Clone)]

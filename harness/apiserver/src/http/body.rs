@@ -4,9 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::go::json_errors as go_json_errors;
+use crate::http::limits::MAX_DEPTH;
 use crate::http::request::{ApiRequest, ResourceRequest};
 use crate::http::status_error::{ApiResult, StatusError};
-use crate::http::{json_patch as jsonpatch, query as options};
+use crate::http::{json_patch as jsonpatch, query as options, yaml};
 use crate::types::field_error::FieldError;
 use crate::types::strict::{self, TextType};
 use crate::types::table::TYPES;
@@ -232,4 +233,19 @@ pub(crate) fn unknown_fields(paths: &[String]) -> impl Iterator<Item = String> {
 /// Upstream's message for an unknown kind.
 pub(crate) fn unregistered(version: &str, kind: &str) -> String {
     format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\"")
+}
+
+/// The applied configuration, from YAML or JSON.
+pub(crate) fn config(request: &ResourceRequest<'_>) -> ApiResult<Value> {
+    yaml::check_nesting(&request.http.body)?;
+    let decoded = serde_yaml::from_slice::<Value>(&request.http.body);
+    let config = decoded.map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))?;
+    if go_json_errors::is_deeper(&config, MAX_DEPTH) {
+        return Err(StatusError::too_deep());
+    }
+    if config.is_object() {
+        Ok(config)
+    } else {
+        Err(StatusError::unsupported("an apply of something that is not an object"))
+    }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::http::request::{ApiRequest, ManagedFieldsPolicy};
 use crate::http::response::ApiResponse;
-use crate::server::Server;
+use crate::registry::state::Server;
 use crate::storage::keys::StoreKey;
 use crate::storage::store::LOGGED;
 use crate::types::kinds::KINDS;

@@ -21,8 +21,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http::media_types::Include;
+use crate::registry::autoscaling as autoscalers;
+use crate::registry::events::conversion as events;
 use crate::types::kinds::ResourceKind;
-use crate::{autoscalers, events};
 
 /// The options of a table.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,231 @@
+//! Admission: the changes and refusals of upstream's default admission plugins.
+//!
+//! Implements NamespaceLifecycle, LimitRanger, ServiceAccount, Priority, DefaultTolerationSeconds,
+//! RuntimeClass, PodTopologyLabels and TaintNodesByCondition for the served kinds. ResourceQuota is
+//! in `quota`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::admission::{limit_ranger, pod_security};
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::defaults::entry;
+use crate::registry::state::Server;
+use crate::storage::keys::StoreKey;
+use crate::types::kinds::{ResourceKind, built_in};
+
+/// Mutating admission of a new object, before validation.
+pub(crate) fn create(
+    server: &mut Server,
+    kind: &ResourceKind,
+    namespace: &str,
+    name: &str,
+    body: &mut Value,
+) -> ApiResult<()> {
+    if kind.namespaced {
+        check_namespace_lifecycle(server, kind, namespace, name)?;
+    }
+    match kind.built_in() {
+        "Pod" => {
+            limit_ranger::admit(server, namespace, body);
+            set_service_account(server, kind, namespace, name, body)?;
+            set_priority(kind, name, body)?;
+            add_default_tolerations(body);
+            check_runtime_class(kind, name, body)?;
+            let node = body["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
+            add_topology_labels(server, &node, body);
+        }
+        // No kubelet reports that the node is ready, so it keeps the not-ready taint.
+        "Node" => {
+            let spec = entry(body, "spec");
+            let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+            let mut taints = spec["taints"].as_array().cloned().unwrap_or_default();
+            if !taints.contains(&taint) {
+                taints.push(taint);
+            }
+            spec["taints"] = Value::Array(taints);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Mutating admission of an update, before validation.
+pub(crate) fn update(kind: &ResourceKind, new: &mut Value, old: &Value) {
+    if kind.built_in() == "Pod" {
+        for name in ["priority", "preemptionPolicy"] {
+            if let Some(was) = old["spec"].get(name)
+                && new["spec"][name].is_null()
+            {
+                new["spec"][name] = was.clone();
+            }
+        }
+        add_default_tolerations(new);
+    }
+}
+
+/// Upstream: NamespaceLifecycle.
+pub(crate) fn check_namespace_lifecycle(
+    server: &Server,
+    kind: &ResourceKind,
+    namespace: &str,
+    name: &str,
+) -> ApiResult<()> {
+    let spaces = built_in("", "namespaces").expect("namespaces are served");
+    let Some(found) = server.store.get(&StoreKey::new(spaces, "", namespace)) else {
+        return Err(StatusError::not_found(spaces, namespace));
+    };
+    if found.is_deleting() || found.body["status"]["phase"] == "Terminating" {
+        return Err(StatusError::terminating(kind, name, namespace));
+    }
+    Ok(())
+}
+
+/// Upstream: Priority, with the two classes that every cluster has.
+fn set_priority(kind: &ResourceKind, name: &str, body: &mut Value) -> ApiResult<()> {
+    const POLICY: &str = "PreemptLowerPriority";
+    let forbidden = |why: String| Err(StatusError::forbidden(kind, name, &why));
+    let spec = entry(body, "spec");
+    let priority = match spec["priorityClassName"].as_str().unwrap_or_default() {
+        "" => 0,
+        "system-cluster-critical" => 2_000_000_000,
+        "system-node-critical" => 2_000_001_000,
+        class => return forbidden(format!("no PriorityClass with name {class} was found")),
+    };
+    let computed = |what: &str, given: &str, computed: &str| {
+        format!(
+            "the {what} ({given}) must not be provided in pod spec; priority admission controller computed {computed} \
+             from the given PriorityClass name"
+        )
+    };
+    if let Some(given) = spec["priority"].as_i64().filter(|given| *given != priority) {
+        return forbidden(computed("integer value of priority", &given.to_string(), &priority.to_string()));
+    }
+    if let Some(given) = spec["preemptionPolicy"].as_str().filter(|given| *given != POLICY) {
+        return forbidden(computed("string value of PreemptionPolicy", given, POLICY));
+    }
+    spec["priority"] = priority.into();
+    spec["preemptionPolicy"] = POLICY.into();
+    Ok(())
+}
+
+/// Upstream: RuntimeClass. No classes exist, so any name is refused.
+fn check_runtime_class(kind: &ResourceKind, name: &str, pod: &Value) -> ApiResult<()> {
+    match pod["spec"]["runtimeClassName"].as_str().unwrap_or_default() {
+        "" => Ok(()),
+        class => Err(StatusError::forbidden(kind, name, &format!("pod rejected: RuntimeClass \"{class}\" not found"))),
+    }
+}
+
+/// Copies the zone and region labels of its node to a pod. Upstream: PodTopologyLabels.
+pub(crate) fn add_topology_labels(server: &Server, node: &str, pod: &mut Value) {
+    let nodes = built_in("", "nodes").expect("nodes are served");
+    let Some(node) = server.store.get(&StoreKey::new(nodes, "", node)) else { return };
+    for label in ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"] {
+        if let Some(value) = node.body["metadata"]["labels"].get(label) {
+            entry(&mut pod["metadata"], "labels")[label] = value.clone();
+        }
+    }
+}
+
+/// Validating admission of a new object.
+pub(crate) fn validate(
+    server: &Server,
+    kind: &ResourceKind,
+    namespace: &str,
+    name: &str,
+    body: &Value,
+) -> ApiResult<()> {
+    if kind.built_in() != "Pod" {
+        return Ok(());
+    }
+    limit_ranger::validate(server, kind, namespace, name, body)?;
+    if !body["spec"]["overhead"].is_null() {
+        let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+        return Err(StatusError::forbidden(kind, name, why));
+    }
+    match pod_security::restricted(server, namespace, body) {
+        Some(what) => Err(StatusError::unsupported(what)),
+        None => Ok(()),
+    }
+}
+
+/// Upstream: ServiceAccount.
+fn set_service_account(
+    server: &mut Server,
+    kind: &ResourceKind,
+    namespace: &str,
+    name: &str,
+    body: &mut Value,
+) -> ApiResult<()> {
+    const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+    const MOUNTABLE: &str = "kubernetes.io/enforce-mountable-secrets";
+    // Go's `ParseBool`.
+    let is_true = |value: &Value| matches!(value.as_str(), Some("1" | "t" | "T" | "true" | "TRUE" | "True"));
+    if !body["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null() {
+        return Err(StatusError::unsupported("a mirror pod"));
+    }
+    let spec = entry(body, "spec");
+    let account = match spec["serviceAccountName"].as_str().unwrap_or_default() {
+        "" => "default".to_owned(),
+        named => named.to_owned(),
+    };
+    spec["serviceAccountName"] = account.clone().into();
+    spec["serviceAccount"] = account.clone().into();
+    let accounts = built_in("", "serviceaccounts").expect("service accounts are served");
+    let Some(found) = server.store.get(&StoreKey::new(accounts, namespace, &account)) else {
+        let why =
+            format!("error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found");
+        return Err(StatusError::forbidden(kind, name, &why));
+    };
+    let found = Arc::clone(found);
+    if spec["imagePullSecrets"].as_array().is_none_or(Vec::is_empty) && !found.body["imagePullSecrets"].is_null() {
+        spec["imagePullSecrets"] = found.body["imagePullSecrets"].clone();
+    }
+    if found.body["metadata"]["annotations"].get(MOUNTABLE).is_some_and(is_true) {
+        return Err(StatusError::unsupported(format!("pods of a service account with the annotation {MOUNTABLE}")));
+    }
+    let automounts_token = |of: &Value| of["automountServiceAccountToken"].as_bool();
+    if !automounts_token(spec).or(automounts_token(&found.body)).unwrap_or(true) {
+        return Ok(());
+    }
+    let volume = format!("kube-api-access-{}", server.rng.suffix());
+    let mut mounted = false;
+    for list in ["containers", "initContainers"] {
+        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            let mut mounts = container["volumeMounts"].as_array().cloned().unwrap_or_default();
+            if mounts.iter().all(|mount| mount["mountPath"] != TOKEN) {
+                mounts.push(json!({"name": volume, "readOnly": true, "mountPath": TOKEN}));
+                container["volumeMounts"] = Value::Array(mounts);
+                mounted = true;
+            }
+        }
+    }
+    if mounted {
+        let sources = json!([
+            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}},
+        ]);
+        let mut volumes = spec["volumes"].as_array().cloned().unwrap_or_default();
+        volumes.push(json!({"name": volume, "projected": {"sources": sources, "defaultMode": 0o644}}));
+        spec["volumes"] = Value::Array(volumes);
+    }
+    Ok(())
+}
+
+/// Upstream: DefaultTolerationSeconds.
+fn add_default_tolerations(body: &mut Value) {
+    let spec = entry(body, "spec");
+    let mut all = spec["tolerations"].as_array().cloned().unwrap_or_default();
+    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        let covers = |one: &Value| {
+            (one["key"] == key || one["key"].is_null()) && (one["effect"] == "NoExecute" || one["effect"].is_null())
+        };
+        if !all.iter().any(covers) {
+            all.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
+        }
+    }
+    spec["tolerations"] = Value::Array(all);
+}

@@ -1,0 +1,114 @@
+//! Applies LimitRanges to the containers of pods. Upstream: the LimitRanger admission plugin, for
+//! items of the type `Container`.
+
+use std::cmp::Ordering;
+
+use serde_json::{Value, json};
+
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::defaults::entry;
+use crate::registry::state::Server;
+use crate::registry::validate::quantity::compare;
+use crate::types::kinds::{ResourceKind, built_in};
+
+/// The annotation that lists the defaults that were set.
+const ADDED: &str = "kubernetes.io/limit-ranger";
+
+/// Sets defaults of a new pod before validation.
+pub(crate) fn admit(server: &Server, namespace: &str, pod: &mut Value) {
+    for limit in limits(server, namespace) {
+        let mut added = Vec::new();
+        for (list, what) in [("containers", "container"), ("initContainers", "init container")] {
+            for container in pod["spec"].get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+                let named = container["name"].as_str().unwrap_or_default().to_owned();
+                for (field, default, word) in
+                    [("requests", "defaultRequest", "request"), ("limits", "default", "limit")]
+                {
+                    let names = fill(container, field, &limit[default]);
+                    if !names.is_empty() {
+                        added.push(format!("{} {word} for {what} {named}", names.join(", ")));
+                    }
+                }
+            }
+        }
+        if !added.is_empty() {
+            let annotations = entry(&mut pod["metadata"], "annotations");
+            annotations[ADDED] = format!("LimitRanger plugin set: {}", added.join("; ")).into();
+        }
+    }
+}
+
+/// Rejects a new pod outside of the bounds, after validation.
+pub(crate) fn validate(
+    server: &Server,
+    kind: &ResourceKind,
+    namespace: &str,
+    name: &str,
+    pod: &Value,
+) -> ApiResult<()> {
+    for limit in limits(server, namespace) {
+        let mut wrong = Vec::new();
+        for list in ["containers", "initContainers"] {
+            for container in pod["spec"][list].as_array().into_iter().flatten() {
+                wrong.extend(check(limit, &container["resources"]));
+            }
+        }
+        let message = match wrong.as_slice() {
+            [] => continue,
+            [one] => one.clone(),
+            all => format!("[{}]", all.join(", ")),
+        };
+        return Err(StatusError::forbidden(kind, name, &message));
+    }
+    Ok(())
+}
+
+fn limits<'a>(server: &'a Server, namespace: &'a str) -> impl Iterator<Item = &'a Value> {
+    let ranges = built_in("", "limitranges").expect("LimitRanges are served");
+    server.store.list(ranges, namespace).flat_map(|one| one.body["spec"]["limits"].as_array().into_iter().flatten())
+}
+
+/// Sets the resources that a container omits; returns their names.
+fn fill(container: &mut Value, field: &str, defaults: &Value) -> Vec<String> {
+    let mut names = Vec::new();
+    for (name, amount) in defaults.as_object().into_iter().flatten() {
+        let is_set = container["resources"][field].get(name).is_some();
+        if !is_set {
+            if !container["resources"][field].is_object() {
+                entry(container, "resources")[field] = json!({});
+            }
+            container["resources"][field][name] = amount.clone();
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// The violations of the bounds of an item.
+fn check(limit: &Value, resources: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    for (bound, word, needed) in [("min", "minimum", "request"), ("max", "maximum", "limit")] {
+        for (name, amount) in limit[bound].as_object().into_iter().flatten() {
+            let bound_text = format!("{word} {name} usage per Container is {}", text(amount));
+            let exceeds = |value: &Value| match bound {
+                "min" => compare(value, amount) == Ordering::Less,
+                _ => compare(value, amount) == Ordering::Greater,
+            };
+            let (request, most) = (resources["requests"].get(name), resources["limits"].get(name));
+            let (first, second) = if bound == "min" { (request, most) } else { (most, request) };
+            let other = if bound == "min" { "limit" } else { "request" };
+            match (first, second) {
+                (None, _) => wrong.push(format!("{bound_text}.  No {needed} is specified")),
+                (Some(value), _) if exceeds(value) => {
+                    wrong.push(format!("{bound_text}, but {needed} is {}", text(value)));
+                }
+                (_, Some(value)) if exceeds(value) => {
+                    wrong.push(format!("{bound_text}, but {other} is {}", text(value)));
+                }
+                _ => {}
+            }
+        }
+    }
+    wrong
+}

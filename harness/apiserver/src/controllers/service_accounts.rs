@@ -1,0 +1,42 @@
+//! The service account controller: each namespace gets the account `default`.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::registry::state::Server;
+use crate::storage::keys::StoreKey;
+use crate::storage::object::StoredObject;
+use crate::storage::store::ChangeRecord;
+use crate::types::kinds::{ResourceKind, built_in};
+
+impl Server {
+    pub(crate) fn create_service_account(&mut self) -> bool {
+        let (spaces, accounts) = (kind("namespaces"), kind("serviceaccounts"));
+        let is_relevant = |change: &ChangeRecord| [spaces.order(), accounts.order()].contains(&change.key.kind);
+        if !self.store.has_changed(self.service_accounts_version, is_relevant) {
+            self.service_accounts_version = self.store.version();
+            return false;
+        }
+        let lacks = |space: &&Arc<StoredObject>| {
+            !space.is_deleting() && self.store.get(&StoreKey::new(accounts, space.meta("name"), "default")).is_none()
+        };
+        let Some(space) = self
+            .store
+            .list(spaces, "")
+            .find(lacks)
+            .map(|space| (space.meta("name").to_owned(), space.body["metadata"]["creationTimestamp"].clone()))
+        else {
+            self.service_accounts_version = self.store.version();
+            return false;
+        };
+        let (name, created) = space;
+        let body = json!({"metadata": {"name": "default", "namespace": name, "uid": self.rng.uid(), "creationTimestamp": created}});
+        self.store.put(accounts, StoreKey::new(accounts, &name, "default"), body, None);
+        true
+    }
+}
+
+fn kind(plural: &str) -> &'static ResourceKind {
+    built_in("", plural).expect("the core kinds are served")
+}

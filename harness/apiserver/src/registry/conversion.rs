@@ -1,0 +1,74 @@
+//! Converts objects between the groups and versions that share one storage.
+//!
+//! Events are served by two groups ([`events`]), autoscalers in two versions ([`autoscalers`]). All
+//! versions of a custom resource have the same fields.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::registry::events::conversion as events;
+use crate::registry::{autoscaling as autoscalers, defaults};
+use crate::storage::object::StoredObject;
+use crate::types::kinds::{AUTOSCALER, ResourceKind};
+
+/// Converts an object between kinds with the same storage.
+pub(crate) fn convert_object(body: Value, from: &ResourceKind, to: &ResourceKind) -> Value {
+    match conversion(from, to) {
+        Some(convert) => convert(body),
+        None => body,
+    }
+}
+
+/// As [`convert_object`], but copies the object only if needed.
+pub(crate) fn convert_borrowed<'a>(body: &'a Value, from: &ResourceKind, to: &ResourceKind) -> Cow<'a, Value> {
+    match conversion(from, to) {
+        Some(convert) => Cow::Owned(convert(body.clone())),
+        None => Cow::Borrowed(body),
+    }
+}
+
+/// The conversion between two kinds; `None` if they are equal.
+fn conversion(from: &ResourceKind, to: &ResourceKind) -> Option<fn(Value) -> Value> {
+    match (from.is_events_v1(), to.is_events_v1()) {
+        (true, false) => return Some(events::to_core),
+        (false, true) => return Some(events::from_core),
+        _ => {}
+    }
+    match (from.is_v1_autoscaler(), to.is_v1_autoscaler()) {
+        (true, false) => Some(|body| autoscalers::from_v1(&body)),
+        (false, true) => Some(|body| autoscalers::to_v1(&body)),
+        _ => None,
+    }
+}
+
+impl StoredObject {
+    /// The object at another version of its kind: a custom resource is decoded again by the schema
+    /// of that version, and an Event or an autoscaler is converted.
+    pub(crate) fn as_kind(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
+        if kind.built_in() != AUTOSCALER {
+            return self.convert_to(kind);
+        }
+        // Autoscalers are stored without defaults; objects read from etcd get them.
+        let mut body = self.body.clone();
+        defaults::fill(self.kind, &mut body);
+        Self::of(self.kind, body, self.managers.clone(), self.version).convert_to(kind)
+    }
+
+    /// Converts the object without setting defaults.
+    fn convert_to(self: &Arc<Self>, kind: &'static ResourceKind) -> Arc<Self> {
+        if std::ptr::eq(kind, self.kind) {
+            return Arc::clone(self);
+        }
+        let body = match kind.custom {
+            None => convert_object(self.body.clone(), self.kind, kind),
+            Some(custom) => {
+                let mut body = custom.decode(&self.body).map_or_else(|_| self.body.clone(), |decoded| decoded.value);
+                custom.fill(&mut body);
+                body
+            }
+        };
+        Self::of(kind, body, self.managers.clone(), self.version)
+    }
+}

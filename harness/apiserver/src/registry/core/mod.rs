@@ -1,0 +1,3 @@
+//! The core group.
+
+pub(crate) mod service_allocation;

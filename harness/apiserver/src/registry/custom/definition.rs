@@ -1,0 +1,212 @@
+//! CustomResourceDefinitions: those that this server cannot serve, and their controllers.
+//!
+//! kube-apiserver itself runs these controllers: they accept the names, establish the kind, and on
+//! deletion remove the objects before the definition. Here they act right after the triggering
+//! request, with one write for each of upstream's.
+//!
+//! Upstream: `apiextensions-apiserver/pkg/controller` (status, establish, finalizer).
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::fields::field_manager::FieldManager;
+use crate::fields::path::FieldSet;
+use crate::fields::typed::Atom;
+use crate::http::request::timestamp_value;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::custom::checks::{is_valid, undecided};
+use crate::registry::custom::kinds_of;
+use crate::registry::state::Server;
+use crate::registry::verbs::delete::DeleteOptions;
+use crate::storage::object::StoredObject;
+use crate::types::kinds::{EXTENSIONS, KINDS, ResourceKind, built_in};
+
+/// The finalizer that keeps a definition until its objects are deleted.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+fn kind() -> &'static ResourceKind {
+    built_in(EXTENSIONS, "customresourcedefinitions").expect("definitions are served")
+}
+
+/// Rejects a definition that this server cannot serve.
+pub(crate) fn refuse_definition(server: &Server, body: &Value) -> ApiResult<()> {
+    let spec = &body["spec"];
+    let group = spec["group"].as_str().unwrap_or_default();
+    kinds_of(spec).map_err(StatusError::unsupported)?;
+    if let Some(what) = undecided(spec) {
+        return Err(StatusError::unsupported(what));
+    }
+    if KINDS.iter().any(|kind| kind.group == group) {
+        return Err(StatusError::unsupported(format!("a CustomResourceDefinition of the group {group}")));
+    }
+    let names = |spec: &Value| -> Vec<String> {
+        let names = &spec["names"];
+        let short = names["shortNames"].as_array().into_iter().flatten();
+        let all = ["plural", "singular"].iter().map(|name| &names[*name]).chain(short);
+        all.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let own = names(spec);
+    let kinds = |spec: &Value| [spec["names"]["kind"].clone(), spec["names"]["listKind"].clone()];
+    let other_definitions =
+        server.store.list(kind(), "").filter(|other| other.body["metadata"]["name"] != body["metadata"]["name"]);
+    for other in other_definitions.filter(|other| other.body["spec"]["group"] == group) {
+        let other_spec = &other.body["spec"];
+        if names(other_spec).iter().any(|name| own.contains(name))
+            || kinds(other_spec).iter().any(|one| kinds(spec).contains(one))
+        {
+            return Err(StatusError::unsupported("two CustomResourceDefinitions of one group that share a name"));
+        }
+    }
+    Ok(())
+}
+
+/// Rejects a change of an invalid definition, as upstream tolerates some of its errors.
+pub(crate) fn refuse_invalid_before(old: &Value) -> ApiResult<()> {
+    if is_valid(old) {
+        return Ok(());
+    }
+    Err(StatusError::unsupported("a change of a CustomResourceDefinition that was not valid"))
+}
+
+fn condition<'a>(body: &'a Value, name: &str) -> Option<&'a Value> {
+    body["status"]["conditions"].as_array()?.iter().find(|one| one["type"] == name)
+}
+
+/// Sets a condition. Its transition time changes only with its status.
+fn set_condition(body: &mut Value, name: &str, status: &str, reason: &str, message: &str, now: Timestamp) {
+    let old = condition(body, name).cloned().unwrap_or_default();
+    let time = if old["status"] == status { old["lastTransitionTime"].clone() } else { timestamp_value(now) };
+    let mut all = body["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let new = json!({"type": name, "status": status, "lastTransitionTime": time, "reason": reason, "message": message});
+    match all.iter_mut().find(|one| one["type"] == name) {
+        Some(one) => *one = new,
+        None => all.push(new),
+    }
+    body["status"]["conditions"] = Value::Array(all);
+}
+
+impl Server {
+    /// Runs the controllers of definitions after a change, and serves the established kinds.
+    pub(crate) fn establish(&mut self, now: Timestamp) {
+        let is_definition = |change: &crate::storage::store::ChangeRecord| change.key.kind == kind().order();
+        if !self.deleting_definitions && !self.store.has_changed(self.definitions_version, is_definition) {
+            self.definitions_version = self.store.version();
+            return;
+        }
+        loop {
+            self.define();
+            let all: Vec<Arc<StoredObject>> = self.store.list(kind(), "").cloned().collect();
+            if !all.iter().any(|one| self.step_definition(one, now)) {
+                self.deleting_definitions = all.iter().any(|one| one.is_deleting());
+                break;
+            }
+        }
+        self.definitions_version = self.store.version();
+    }
+
+    /// Serves the established kinds, and only them.
+    pub(crate) fn define(&mut self) {
+        self.kinds.clear();
+        let all: Vec<Arc<StoredObject>> = self.store.list(kind(), "").cloned().collect();
+        for one in all {
+            let established = condition(&one.body, "Established").is_some_and(|one| one["status"] == "True");
+            if let (true, Ok(definition)) = (established, kinds_of(&one.body["spec"])) {
+                self.kinds.define(one.meta("name"), definition);
+            }
+        }
+    }
+
+    /// Performs the next step for a definition; returns whether there was one.
+    fn step_definition(&mut self, object: &Arc<StoredObject>, now: Timestamp) -> bool {
+        let mut body = object.body.clone();
+        if object.is_deleting() {
+            return object.finalizers().any(|name| name == CLEANUP) && self.clean_up(object, now);
+        }
+        let requested = &object.body["spec"]["names"];
+        if object.body["status"]["acceptedNames"] != *requested || condition(&body, "NamesAccepted").is_none() {
+            body["status"]["acceptedNames"] = requested.clone();
+            set_condition(&mut body, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now);
+            if condition(&body, "Established").is_none() {
+                let message = "the initial names have been accepted";
+                set_condition(&mut body, "Established", "False", "Installing", message, now);
+            }
+            return self.write_definition(object, body, now);
+        }
+        if condition(&body, "Established").is_none_or(|one| one["status"] != "True") {
+            let message = "the initial names have been accepted";
+            set_condition(&mut body, "Established", "True", "InitialNamesAccepted", message, now);
+            return self.write_definition(object, body, now);
+        }
+        false
+    }
+
+    /// Writes the status of a definition as kube-apiserver's controllers do.
+    fn write_definition(&mut self, object: &Arc<StoredObject>, body: Value, now: Timestamp) -> bool {
+        let before = self.store.version();
+        let writer = FieldManager {
+            root: Atom::of_type(kind().table_index()),
+            replicas: &[],
+            api_version: kind().api_version(),
+            manager: "kube-apiserver".to_owned(),
+            subresource: "status".to_owned(),
+            reset: crate::registry::strategy::reset_fields(kind(), "status"),
+            time: Some(crate::clock::rfc3339(now)),
+            converters: Vec::new(),
+            empty: json!({}),
+            rewritten: FieldSet::default(),
+        };
+        let managers = writer.update(&object.body, &object.managers, &Value::Null, &body);
+        let managers = managers.or_else(|| object.managers.clone());
+        self.store.put(kind(), object.key(), body, managers);
+        self.store.version() != before
+    }
+
+    /// Starts the deletion of a definition, whose objects are deleted first.
+    pub(crate) fn begin_definition_deletion(
+        &mut self,
+        object: &Arc<StoredObject>,
+        now: Timestamp,
+    ) -> Arc<StoredObject> {
+        if object.is_deleting() {
+            return Arc::clone(object);
+        }
+        let mut body = object.body.clone();
+        body["metadata"]["deletionTimestamp"] = timestamp_value(now);
+        let mut finalizers = body["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+        if !finalizers.contains(&json!(CLEANUP)) {
+            finalizers.push(json!(CLEANUP));
+        }
+        body["metadata"]["finalizers"] = Value::Array(finalizers);
+        let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+        set_condition(&mut body, "Terminating", "True", "InstanceDeletionPending", message, now);
+        self.put_object(kind(), object.key(), body, object.managers.clone())
+    }
+
+    /// Deletes the objects of a definition, then removes its finalizer.
+    fn clean_up(&mut self, object: &Arc<StoredObject>, now: Timestamp) -> bool {
+        let Ok(definition) = kinds_of(&object.body["spec"]) else { return false };
+        let mut body = object.body.clone();
+        let reason = |body: &Value| condition(body, "Terminating").map(|one| one["reason"].clone()).unwrap_or_default();
+        if reason(&body) != "InstanceDeletionInProgress" {
+            let message = "CustomResource deletion is in progress";
+            set_condition(&mut body, "Terminating", "True", "InstanceDeletionInProgress", message, now);
+            return self.write_definition(object, body, now);
+        }
+        let remaining: Vec<Arc<StoredObject>> = self.store.list(definition.storage, "").cloned().collect();
+        if let Some(next) = remaining.iter().find(|one| !one.is_deleting()) {
+            return self.delete_object(next, &DeleteOptions::default(), now).is_ok();
+        }
+        if !remaining.is_empty() {
+            return false;
+        }
+        let finalizers: Vec<String> = object.finalizers().filter(|name| *name != CLEANUP).map(str::to_owned).collect();
+        if finalizers.is_empty() {
+            return self.store.remove(&object.key()).is_some();
+        }
+        body["metadata"]["finalizers"] = json!(finalizers);
+        set_condition(&mut body, "Terminating", "False", "InstanceDeletionCompleted", "removed all instances", now);
+        self.write_definition(object, body, now)
+    }
+}

@@ -1,0 +1,395 @@
+//! Sets defaults as upstream's `SetDefaults_…` and `SetObjectDefaults_…` do.
+
+use serde_json::{Map, Value, json};
+
+use crate::pointer::JsonPointer;
+use crate::registry::resource_list::default_requests;
+use crate::types::kinds::ResourceKind;
+
+/// Sets the defaults of an object.
+pub(crate) fn fill(kind: &ResourceKind, body: &mut Value) {
+    if let Some(custom) = kind.custom {
+        custom.fill(body);
+        return;
+    }
+    match kind.built_in() {
+        "Deployment" => {
+            spec(body, &json!({"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}));
+            let strategy = entry(&mut body["spec"], "strategy");
+            set(strategy, "type", json!("RollingUpdate"));
+            if strategy["type"] == "RollingUpdate" {
+                let rolling = entry(strategy, "rollingUpdate");
+                set(rolling, "maxUnavailable", json!("25%"));
+                set(rolling, "maxSurge", json!("25%"));
+            }
+            pod_spec(&mut body["spec"]["template"]["spec"]);
+        }
+        "ReplicaSet" => {
+            spec(body, &json!({"replicas": 1}));
+            pod_spec(&mut body["spec"]["template"]["spec"]);
+        }
+        "StatefulSet" => {
+            spec(body, &json!({"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady"}));
+            let retention = entry(&mut body["spec"], "persistentVolumeClaimRetentionPolicy");
+            set(retention, "whenDeleted", json!("Retain"));
+            set(retention, "whenScaled", json!("Retain"));
+            let strategy = entry(&mut body["spec"], "updateStrategy");
+            if strategy.get("type").is_none() {
+                set(strategy, "type", json!("RollingUpdate"));
+                entry(strategy, "rollingUpdate");
+            }
+            if strategy["type"] == "RollingUpdate"
+                && let Some(rolling) = strategy.get_mut("rollingUpdate")
+            {
+                set(rolling, "partition", json!(0));
+            }
+            pod_spec(&mut body["spec"]["template"]["spec"]);
+        }
+        "DaemonSet" => {
+            spec(body, &json!({"revisionHistoryLimit": 10}));
+            let strategy = entry(&mut body["spec"], "updateStrategy");
+            set(strategy, "type", json!("RollingUpdate"));
+            if strategy["type"] == "RollingUpdate" {
+                let rolling = entry(strategy, "rollingUpdate");
+                set(rolling, "maxUnavailable", json!(1));
+                set(rolling, "maxSurge", json!(0));
+            } else if let Some(rolling) = strategy.get_mut("rollingUpdate") {
+                // Upstream's internal type has no pointers here, so absent values become 0.
+                set(rolling, "maxUnavailable", json!(0));
+                set(rolling, "maxSurge", json!(0));
+            }
+            pod_spec(&mut body["spec"]["template"]["spec"]);
+        }
+        "Pod" => {
+            let spec = entry(body, "spec");
+            pod_spec(spec);
+            set(spec, "enableServiceLinks", json!(true));
+            for list in ["containers", "initContainers"] {
+                for container in items(spec, list) {
+                    requests_from_limits(container);
+                }
+            }
+            requests_of_pod(body);
+        }
+        "Namespace" => {
+            let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            if !name.is_empty() {
+                entry(&mut body["metadata"], "labels")["kubernetes.io/metadata.name"] = name.into();
+            }
+            set(entry(body, "status"), "phase", json!("Active"));
+        }
+        "Node" => {
+            if let Some(capacity) = body["status"].get("capacity").cloned() {
+                set(&mut body["status"], "allocatable", capacity);
+            }
+        }
+        "Secret" => set(body, "type", json!("Opaque")),
+        "Job" => job(body),
+        "CronJob" => {
+            let defaults = json!({"concurrencyPolicy": "Allow", "suspend": false, "successfulJobsHistoryLimit": 3,
+                "failedJobsHistoryLimit": 1});
+            spec(body, &defaults);
+            pod_spec(&mut body["spec"]["jobTemplate"]["spec"]["template"]["spec"]);
+        }
+        "Service" => service(entry(body, "spec")),
+        "EndpointSlice" => {
+            for port in items(body, "ports") {
+                set(port, "name", json!(""));
+                set(port, "protocol", json!("TCP"));
+            }
+        }
+        // v1 gets its default metric when it is converted to v2.
+        "HorizontalPodAutoscaler" if kind.is_v1_autoscaler() => spec(body, &json!({"minReplicas": 1})),
+        "HorizontalPodAutoscaler" => {
+            spec(body, &json!({"minReplicas": 1}));
+            if body["spec"]["metrics"].as_array().is_none_or(Vec::is_empty) {
+                body["spec"]["metrics"] = json!([{"type": "Resource", "resource": {"name": "cpu",
+                    "target": {"type": "Utilization", "averageUtilization": 80}}}]);
+            }
+            if body["spec"]["behavior"].is_object() {
+                behavior(&mut body["spec"]["behavior"]);
+            }
+        }
+        "LimitRange" => items(&mut body["spec"], "limits").for_each(limit),
+        "CustomResourceDefinition" => {
+            let spec = entry(body, "spec");
+            let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
+            let names = entry(spec, "names");
+            set(names, "singular", kind.to_lowercase().into());
+            if !kind.is_empty() {
+                set(names, "listKind", format!("{kind}List").into());
+            }
+            if spec["conversion"].is_null() {
+                spec["conversion"] = json!({"strategy": "None"});
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Fills in both directions of a behavior. Upstream: `SetDefaults_HorizontalPodAutoscalerBehavior`.
+fn behavior(behavior: &mut Value) {
+    let policy = |kind: &str, value: i64| json!({"type": kind, "value": value, "periodSeconds": 15});
+    let up = entry(behavior, "scaleUp");
+    set(up, "stabilizationWindowSeconds", json!(0));
+    set(up, "selectPolicy", json!("Max"));
+    set(up, "policies", json!([policy("Pods", 4), policy("Percent", 100)]));
+    let down = entry(behavior, "scaleDown");
+    set(down, "selectPolicy", json!("Max"));
+    set(down, "policies", json!([policy("Percent", 100)]));
+}
+
+fn job(body: &mut Value) {
+    if body["spec"]["completions"].is_null() && body["spec"]["parallelism"].is_null() {
+        spec(body, &json!({"completions": 1}));
+    }
+    let defaults = json!({"parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": false,
+        "podReplacementPolicy": "TerminatingOrFailed", "manualSelector": false});
+    spec(body, &defaults);
+    pod_spec(&mut body["spec"]["template"]["spec"]);
+    labels_of_job(body);
+}
+
+/// A Job without labels gets those of its template.
+pub(crate) fn labels_of_job(body: &mut Value) {
+    let labels = &body["spec"]["template"]["metadata"]["labels"];
+    let own = body["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
+    if own && labels.is_object() {
+        body["metadata"]["labels"] = labels.clone();
+    }
+}
+
+fn service(spec: &mut Value) {
+    set(spec, "sessionAffinity", json!("None"));
+    if spec["sessionAffinity"] == "ClientIP" {
+        let config = entry(entry(spec, "sessionAffinityConfig"), "clientIP");
+        set(config, "timeoutSeconds", json!(10_800));
+    } else if spec["sessionAffinity"] == "None"
+        && let Some(fields) = spec.as_object_mut()
+    {
+        fields.remove("sessionAffinityConfig");
+    }
+    set(spec, "type", json!("ClusterIP"));
+    for port in items(spec, "ports") {
+        set(port, "protocol", json!("TCP"));
+        if port["targetPort"].is_null() || port["targetPort"] == 0 || port["targetPort"] == "" {
+            port["targetPort"] = port["port"].clone();
+        }
+    }
+    let kind = spec["type"].as_str().unwrap_or_default().to_owned();
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+        set(spec, "externalTrafficPolicy", json!("Cluster"));
+    }
+    if matches!(kind.as_str(), "ClusterIP" | "NodePort" | "LoadBalancer") {
+        set(spec, "internalTrafficPolicy", json!("Cluster"));
+    }
+    if kind == "LoadBalancer" {
+        set(spec, "allocateLoadBalancerNodePorts", json!(true));
+    }
+}
+
+/// For containers, the default limit is the maximum, and the default request is the limit or the
+/// minimum.
+fn limit(limit: &mut Value) {
+    if limit["type"] != "Container" {
+        return;
+    }
+    for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")] {
+        for (name, amount) in limit[from].as_object().cloned().unwrap_or_default() {
+            set(entry(limit, to), &name, amount);
+        }
+    }
+}
+
+fn spec(body: &mut Value, defaults: &Value) {
+    let spec = entry(body, "spec");
+    for (name, value) in defaults.as_object().into_iter().flatten() {
+        set(spec, name, value.clone());
+    }
+}
+
+fn pod_spec(spec: &mut Value) {
+    if !spec.is_object() {
+        *spec = json!({});
+    }
+    set(spec, "dnsPolicy", json!("ClusterFirst"));
+    set(spec, "restartPolicy", json!("Always"));
+    set(spec, "securityContext", json!({}));
+    set(spec, "terminationGracePeriodSeconds", json!(30));
+    set(spec, "schedulerName", json!("default-scheduler"));
+    // `serviceAccount` is the deprecated name.
+    match spec.get("serviceAccountName").cloned() {
+        Some(account) => spec["serviceAccount"] = account,
+        None => {
+            if let Some(account) = spec.get("serviceAccount").cloned() {
+                spec["serviceAccountName"] = account;
+            }
+        }
+    }
+    let host = spec["hostNetwork"] == true;
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        for one in items(spec, list) {
+            container(one, host);
+        }
+    }
+    for one in items(spec, "volumes") {
+        volume(one);
+    }
+}
+
+fn container(container: &mut Value, host_network: bool) {
+    let image = container["image"].as_str().unwrap_or_default();
+    let policy = if is_latest(image) { "Always" } else { "IfNotPresent" };
+    set(container, "imagePullPolicy", json!(policy));
+    set(container, "terminationMessagePath", json!("/dev/termination-log"));
+    set(container, "terminationMessagePolicy", json!("File"));
+    for port in items(container, "ports") {
+        set(port, "protocol", json!("TCP"));
+        if host_network {
+            let number = port["containerPort"].clone();
+            set(port, "hostPort", number);
+        }
+    }
+    for variable in items(container, "env") {
+        if let Some(source) = variable.get_mut("valueFrom") {
+            field_reference(source);
+            if let Some(file) = source.get_mut("fileKeyRef") {
+                set(file, "optional", json!(false));
+            }
+        }
+    }
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(probe) = container.get_mut(name) {
+            set(probe, "timeoutSeconds", json!(1));
+            set(probe, "periodSeconds", json!(10));
+            set(probe, "successThreshold", json!(1));
+            set(probe, "failureThreshold", json!(3));
+            http_get(probe);
+            if let Some(grpc) = probe.get_mut("grpc") {
+                set(grpc, "service", json!(""));
+            }
+        }
+    }
+    for moment in ["postStart", "preStop"] {
+        if let Some(handler) = container.get_mut("lifecycle").and_then(|lifecycle| lifecycle.get_mut(moment)) {
+            http_get(handler);
+        }
+    }
+}
+
+fn http_get(handler: &mut Value) {
+    if let Some(get) = handler.get_mut("httpGet") {
+        set(get, "path", json!("/"));
+        set(get, "scheme", json!("HTTP"));
+    }
+}
+
+fn field_reference(source: &mut Value) {
+    if let Some(reference) = source.get_mut("fieldRef") {
+        set(reference, "apiVersion", json!("v1"));
+    }
+}
+
+fn volume(volume: &mut Value) {
+    let sources = volume.as_object().map_or(0, |fields| fields.keys().filter(|name| *name != "name").count());
+    if sources == 0 {
+        volume["emptyDir"] = json!({});
+    }
+    for source in ["secret", "configMap", "downwardAPI", "projected"] {
+        if let Some(source) = volume.get_mut(source) {
+            set(source, "defaultMode", json!(0o644));
+        }
+    }
+    if let Some(path) = volume.get_mut("hostPath") {
+        set(path, "type", json!(""));
+    }
+    if let Some(downward) = volume.get_mut("downwardAPI") {
+        items(downward, "items").for_each(field_reference);
+    }
+    if let Some(projected) = volume.get_mut("projected") {
+        for source in items(projected, "sources") {
+            if let Some(downward) = source.get_mut("downwardAPI") {
+                items(downward, "items").for_each(field_reference);
+            }
+            if let Some(token) = source.get_mut("serviceAccountToken") {
+                set(token, "expirationSeconds", json!(3600));
+            }
+        }
+    }
+}
+
+fn requests_from_limits(container: &mut Value) {
+    let limits = container.at("/resources/limits").and_then(Value::as_object).cloned().unwrap_or_default();
+    if limits.is_empty() {
+        return;
+    }
+    let requests = entry(&mut container["resources"], "requests");
+    for (name, limit) in limits {
+        set(requests, &name, limit);
+    }
+}
+
+/// Upstream: `defaultPodRequests`.
+fn requests_of_pod(pod: &mut Value) {
+    let defaults = default_requests(pod);
+    if !defaults.is_empty() {
+        let requests = entry(&mut pod["spec"]["resources"], "requests");
+        defaults.into_iter().for_each(|(name, amount)| set(requests, &name, json!(amount.to_string())));
+    }
+}
+
+/// Whether an image has no tag, or the tag `latest`, and no digest.
+fn is_latest(image: &str) -> bool {
+    // An invalid image name has no tag.
+    let readable = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
+    if image.is_empty() || !image.chars().all(readable) {
+        return false;
+    }
+    let name = image.rsplit('/').next().unwrap_or_default();
+    name.split_once(':').is_none_or(|(_, tag)| tag == "latest")
+}
+
+/// The object in a field, created if absent.
+pub(crate) fn entry<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    let field = &mut value[name];
+    if field.is_null() {
+        *field = Value::Object(Map::new());
+    }
+    field
+}
+
+/// The items of a list; none if it is absent.
+fn items<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
+    value.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Sets an absent field.
+fn set(value: &mut Value, name: &str, default: Value) {
+    if let Value::Object(fields) = value {
+        let field = fields.entry(name).or_insert(Value::Null);
+        if field.is_null() {
+            *field = default;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("app", true)]
+    #[case("app:latest", true)]
+    #[case("app:1", false)]
+    #[case("host:5000/app", true)]
+    #[case("host:5000/app:1", false)]
+    #[case("app@sha256:aa", false)]
+    fn recognizes_images_with_latest_tag(#[case] image: &str, #[case] latest: bool) {
+        assert_eq!(is_latest(image), latest);
+    }
+}

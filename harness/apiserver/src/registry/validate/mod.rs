@@ -1,0 +1,249 @@
+//! Validates objects field by field, with upstream's messages.
+//!
+//! Covers what the parity tests reach. If a rule of upstream is missing, an object is accepted that
+//! the real server rejects.
+
+pub(crate) mod apps;
+mod autoscaler;
+pub(crate) mod batch;
+mod container;
+mod core;
+mod event;
+mod ingress;
+pub(crate) mod meta;
+mod network;
+mod pod;
+mod policy;
+pub(crate) mod quantity;
+mod quota;
+pub(crate) mod scalars;
+mod statuses;
+mod strategies;
+pub(crate) mod unsupported;
+
+use serde_json::Value;
+
+use crate::pointer::JsonPointer;
+use crate::registry::custom::checks::{
+    definition_warnings, validate_definition, validate_definition_status, validate_definition_update,
+};
+use crate::types::field_error::FieldError;
+use crate::types::kinds::ResourceKind;
+use crate::types::names;
+
+/// Validates a new object.
+pub(crate) fn create(kind: &ResourceKind, new: &Value) -> Vec<FieldError> {
+    if kind.built_in() == "Event" {
+        let own = event::create(kind, new);
+        return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
+    }
+    if kind.built_in() == "PodDisruptionBudget" {
+        // As for Events, metadata is validated last, by the rules of all kinds.
+        let own = policy::budget(&new["spec"]);
+        return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
+    }
+    if kind.built_in() == "CustomResourceDefinition" {
+        return validate_definition(new);
+    }
+    let mut errors = meta::create(kind, &new["metadata"]);
+    match kind.built_in() {
+        "Deployment" => errors.extend(apps::deployment(&new["spec"])),
+        "ReplicaSet" => errors.extend(apps::replica_set(&new["spec"])),
+        "StatefulSet" => errors.extend(apps::stateful_set(&new["spec"], true)),
+        "DaemonSet" => errors.extend(apps::daemon_set(&new["spec"])),
+        "Pod" => errors.extend(validate_pod(new)),
+        "ConfigMap" | "Secret" => errors.extend(core::data(kind, new)),
+        "Node" => errors.extend(core::node(new, true)),
+        "ResourceQuota" => errors.extend(quota::spec(&new["spec"])),
+        "Lease" => errors.extend(core::lease(new)),
+        "Job" => errors.extend(batch::job(new)),
+        "CronJob" => errors.extend(batch::cron_job(new, true)),
+        "Service" => errors.extend(network::service(new)),
+        "EndpointSlice" => errors.extend(network::endpoint_slice(new, None)),
+        "HorizontalPodAutoscaler" => errors.extend(autoscaler::spec(&new["spec"], None)),
+        "LimitRange" => errors.extend(policy::limit_range(&new["spec"])),
+        "Ingress" => errors.extend(ingress::create(new)),
+        _ => {}
+    }
+    errors
+}
+
+fn validate_pod(pod: &Value) -> Vec<FieldError> {
+    let mut errors: Vec<FieldError> = pod::annotations(&pod["metadata"], "metadata.annotations").into_iter().collect();
+    errors.extend(pod::spec(&pod["spec"], "spec"));
+    errors.extend(pod::pod_only_rules(&pod["spec"]));
+    errors
+}
+
+/// Validates an update.
+pub(crate) fn update(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
+    // Upstream validates metadata twice: for all kinds, and by the rules of each kind.
+    let [mut errors, own] = meta::updates(kind, &new["metadata"], &old["metadata"]);
+    if kind.built_in() == "Event" {
+        errors.extend(event::update(kind, new, old));
+        return errors;
+    }
+    if matches!(kind.built_in(), "Node" | "Namespace") {
+        // Upstream also validates it as a new object.
+        errors.extend(create(kind, new));
+    }
+    if kind.built_in() == "Job" {
+        errors.extend(meta::create(kind, &new["metadata"]));
+        errors.extend(batch::job(new));
+    }
+    // These are validated like new objects.
+    if !matches!(kind.built_in(), "PodDisruptionBudget" | "EndpointSlice" | "LimitRange") {
+        errors.extend(own);
+    }
+    match kind.built_in() {
+        "Job" => errors.extend(batch::job_update(new, old)),
+        "Deployment" => {
+            errors.extend(apps::deployment(&new["spec"]));
+            errors.extend(apps::selector_change(new, old));
+        }
+        "ReplicaSet" => {
+            errors.extend(apps::replica_set(&new["spec"]));
+            errors.extend(apps::selector_change(new, old));
+        }
+        "StatefulSet" => {
+            errors.extend(apps::stateful_set(&new["spec"], false));
+            errors.extend(apps::stateful_set_update(&new["spec"], &old["spec"]));
+        }
+        "DaemonSet" => {
+            errors.extend(apps::selector_change(new, old));
+            errors.extend(apps::daemon_set(&new["spec"]));
+        }
+        "Pod" => {
+            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(validate_pod(new));
+            if new["metadata"]["annotations"] != old["metadata"]["annotations"] {
+                errors.extend(pod::annotations(&new["metadata"], "metadata.annotations"));
+            }
+            errors.extend(pod::update(&new["spec"], &old["spec"]));
+        }
+        "ServiceAccount" => errors.extend(meta::create(kind, &new["metadata"])),
+        "ConfigMap" | "Secret" => errors.extend(core::data_update(kind, new, old)),
+        "Node" => errors.extend(core::node_update(new, old)),
+        "ResourceQuota" => errors.extend(quota::update(&new["spec"], &old["spec"])),
+        "Lease" => errors.extend(core::lease(new)),
+        "CustomResourceDefinition" => errors.extend(validate_definition_update(new, old)),
+        "CronJob" => errors.extend(batch::cron_job(new, false)),
+        "Service" => {
+            errors.extend(network::service_update(&new["spec"], &old["spec"]));
+            errors.extend(network::service(new));
+        }
+        "EndpointSlice" => {
+            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(network::endpoint_slice(new, Some(old)));
+        }
+        "PodDisruptionBudget" => errors.extend(policy::budget(&new["spec"])),
+        "HorizontalPodAutoscaler" => errors.extend(autoscaler::spec(&new["spec"], Some(&old["spec"]))),
+        "LimitRange" => {
+            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(policy::limit_range(&new["spec"]));
+        }
+        "Ingress" => {
+            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(ingress::update(new, old));
+        }
+        _ => {}
+    }
+    errors
+}
+
+/// Validates a status update.
+pub(crate) fn status(kind: &ResourceKind, new: &Value, old: &Value) -> Vec<FieldError> {
+    let [mut errors, own] = meta::updates(kind, &new["metadata"], &old["metadata"]);
+    // The status of a StatefulSet is validated before its metadata; for the others only the status
+    // is.
+    if !matches!(kind.built_in(), "StatefulSet" | "PodDisruptionBudget" | "CronJob") {
+        errors.extend(own.clone());
+    }
+    match kind.built_in() {
+        "Deployment" => errors.extend(statuses::deployment(&new["status"], &old["status"])),
+        "ReplicaSet" => errors.extend(statuses::replica_set(&new["status"])),
+        "StatefulSet" => {
+            errors.extend(statuses::stateful_set(&new["status"]));
+            errors.extend(own);
+        }
+        "DaemonSet" => errors.extend(statuses::daemon_set(&new["status"])),
+        "Pod" => {
+            if new["metadata"]["annotations"] != old["metadata"]["annotations"] {
+                errors.extend(pod::annotations(&new["metadata"], "metadata.annotations"));
+            }
+            errors.extend(pod::status(&new["status"], &old["status"]));
+        }
+        "Job" => errors.extend(batch::job_status(&new["status"])),
+        "CustomResourceDefinition" => errors.extend(validate_definition_status(new)),
+        "PodDisruptionBudget" => {
+            let names = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
+            errors.extend(policy::counts(&new["status"], &names));
+        }
+        "HorizontalPodAutoscaler" => {
+            errors.extend(policy::counts(&new["status"], &["currentReplicas", "desiredReplicas"]));
+        }
+        "Node" => errors.extend(core::node_update(new, old)),
+        "Service" => errors.extend(network::service_status(new)),
+        "Ingress" => errors.extend(ingress::status(&new["status"]["loadBalancer"])),
+        "Namespace" => errors.extend(core::namespace_status(new)),
+        "ResourceQuota" => {
+            errors.extend(quota::amounts(&new["status"]["hard"], "status.hard"));
+            errors.extend(quota::amounts(&new["status"]["used"], "status.used"));
+        }
+        _ => {}
+    }
+    errors
+}
+
+/// The warnings for a valid object.
+pub(crate) fn warnings(kind: &ResourceKind, new: &Value, old: Option<&Value>) -> Vec<String> {
+    let name = new["metadata"]["name"].as_str().unwrap_or_default();
+    let mut all = Vec::new();
+    if old.is_none() && matches!(kind.built_in(), "Deployment" | "ReplicaSet" | "Pod") {
+        let wrong = names::dns_label(name);
+        if !wrong.is_empty() {
+            let what = if kind.built_in() == "Pod" { "the Pod's hostname" } else { "Pod names and hostnames" };
+            all.push(format!(
+                "metadata.name: this is used in {what}, which can result in surprising behavior; a DNS label is recommended: [{}]",
+                wrong.join(" ")
+            ));
+        }
+    }
+    if old.is_none() && matches!(kind.built_in(), "Job" | "CronJob") {
+        all.extend(batch::name_warning(name));
+    }
+    if old.is_none() && kind.built_in() == "ResourceQuota" {
+        all.extend(quota::warnings(&new["spec"]["hard"]));
+    }
+    if old.is_none() && kind.built_in() == "Ingress" {
+        all.extend(ingress::class_warning(new));
+    }
+    if kind.built_in() == "Service" {
+        all.extend(network::warnings(&new["spec"]));
+    }
+    if kind.built_in() == "CustomResourceDefinition" {
+        all.extend(definition_warnings(new, old));
+    }
+    let spec = match kind.built_in() {
+        "Pod" => "/spec",
+        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => "/spec/template/spec",
+        _ => return all,
+    };
+    if kind.built_in() == "StatefulSet" && new["spec"]["revisionHistoryLimit"].as_i64().is_some_and(|limit| limit < 0) {
+        let why = "a negative value retains all historical revisions; a value >= 0 is recommended";
+        all.push(format!("spec.revisionHistoryLimit: {why}"));
+    }
+    let changed = old.is_none_or(|old| match kind.built_in() {
+        "Pod" => false,
+        "DaemonSet" => old.at("/spec/template") != new.at("/spec/template"),
+        _ => old.at("/metadata/generation") != new.at("/metadata/generation"),
+    });
+    let grace = new.at(&format!("{spec}/terminationGracePeriodSeconds")).and_then(Value::as_i64);
+    if changed && grace.is_some_and(|grace| grace < 0) {
+        let path = spec.trim_start_matches('/').replace('/', ".");
+        all.push(format!(
+            "{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
+        ));
+    }
+    all
+}

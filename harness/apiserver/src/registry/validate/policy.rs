@@ -1,0 +1,98 @@
+//! Validates PodDisruptionBudgets and LimitRanges. Upstream: `ValidatePodDisruptionBudget`,
+//! `ValidateLimitRange`.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use crate::registry::validate::scalars::nonnegative;
+use crate::registry::validate::{apps, container, quantity, strategies};
+use crate::types::field_error::FieldError;
+use crate::types::names;
+
+pub(crate) fn budget(spec: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
+    if !least.is_null() && !most.is_null() {
+        let selector = apps::selector_text(&spec["selector"]);
+        let policy = &spec["unhealthyPodEvictionPolicy"];
+        let shown = format!(
+            "{{\"MinAvailable\":{least},\"Selector\":{selector},\"MaxUnavailable\":{most},\"UnhealthyPodEvictionPolicy\":{policy}}}"
+        );
+        errors.push(FieldError::invalid_printed("spec", shown, "minAvailable and maxUnavailable cannot be both set"));
+    }
+    for (name, value) in [("minAvailable", least), ("maxUnavailable", most)] {
+        errors.extend(strategies::int_or_percent(value, &format!("spec.{name}")));
+    }
+    if !spec["selector"].is_null() {
+        errors.extend(apps::selector_of(&spec["selector"], "spec.selector"));
+    }
+    let among = ["AlwaysAllow", "IfHealthyBudget"];
+    if let Some(policy) = spec["unhealthyPodEvictionPolicy"].as_str().filter(|policy| !among.contains(policy)) {
+        errors.push(FieldError::unsupported("spec.unhealthyPodEvictionPolicy", policy, &among));
+    }
+    errors
+}
+
+pub(crate) fn counts(status: &Value, names: &[&str]) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for name in names {
+        nonnegative(&mut errors, status, "status", name);
+    }
+    errors
+}
+
+/// Validates a LimitRange with items for containers only.
+pub(crate) fn limit_range(spec: &Value) -> Vec<FieldError> {
+    const STANDARD: [&str; 3] = ["Pod", "Container", "PersistentVolumeClaim"];
+    let mut errors = Vec::new();
+    let mut types: Vec<&str> = Vec::new();
+    for (at, limit) in spec["limits"].as_array().into_iter().flatten().enumerate() {
+        let path = format!("spec.limits[{at}]");
+        let kind = limit["type"].as_str().unwrap_or_default();
+        let wrong = names::key(kind);
+        if wrong.is_empty() && !kind.contains('/') && !STANDARD.contains(&kind) {
+            let why = "must be a standard limit type or fully qualified";
+            errors.push(FieldError::invalid(&format!("{path}.type"), kind, why));
+        }
+        errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(&format!("{path}.type"), kind, wrong)));
+        if types.contains(&kind) {
+            errors.push(FieldError::duplicate(&format!("{path}.type"), kind));
+        }
+        types.push(kind);
+        let of = |list: &str| limit[list].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        for list in ["max", "min", "default", "defaultRequest"].into_iter().filter(|_| kind == "Container") {
+            let names = of(list).map(|name| container::resource_name(name, &format!("{path}.{list}[{name}]")));
+            errors.extend(names.flatten());
+        }
+        let mut names: Vec<&str> =
+            ["max", "min", "default", "defaultRequest"].iter().flat_map(|list| of(list)).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let value = |list: &str| limit[list].get(name);
+            let mut above = |lower: &str, upper: &str, field: &str, reported: &str, names: (&str, &str)| {
+                if let (Some(less), Some(more), Some(printed)) = (value(lower), value(upper), value(reported))
+                    && quantity::compare(less, more) == Ordering::Greater
+                {
+                    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                    let why = format!("{} {} is greater than {} {}", names.0, text(less), names.1, text(more));
+                    errors.push(FieldError::invalid(&format!("{path}.{field}[{name}]"), text(printed), why));
+                }
+            };
+            above("min", "max", "min", "min", ("min value", "max value"));
+            above("min", "defaultRequest", "defaultRequest", "defaultRequest", ("min value", "default request value"));
+            above("defaultRequest", "max", "defaultRequest", "defaultRequest", ("default request value", "max value"));
+            above(
+                "defaultRequest",
+                "default",
+                "defaultRequest",
+                "defaultRequest",
+                ("default request value", "default limit value"),
+            );
+            above("min", "default", "default", "min", ("min value", "default value"));
+            above("default", "max", "default", "max", ("default value", "max value"));
+        }
+    }
+    errors
+}

@@ -1,0 +1,23 @@
+//! Checks of single values that many kinds share.
+
+use serde_json::Value;
+
+use crate::types::field_error::FieldError;
+
+/// Validates a number that must not be negative.
+pub(crate) fn nonnegative(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &str) {
+    if let Some(number) = object[name].as_i64().filter(|number| *number < 0) {
+        let path = format!("{path}.{name}");
+        errors.push(FieldError::invalid(&path, number, "must be greater than or equal to 0"));
+    }
+}
+
+/// Validates a required string with a fixed set of values.
+pub(crate) fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &str, among: &[&str]) {
+    let path = format!("{path}.{name}");
+    match object[name].as_str().unwrap_or_default() {
+        "" => errors.push(FieldError::required(&path, "")),
+        value if among.contains(&value) => {}
+        value => errors.push(FieldError::unsupported(&path, value, among)),
+    }
+}

@@ -1,0 +1,171 @@
+//! Detects unsupported features of partly supported kinds: an object with one is refused with 501,
+//! and neither accepted nor rejected.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use crate::admission::pod_security::unknown_standard;
+use crate::registry::resource_list::{ResourceList, amounts, container_resources};
+use crate::registry::validate::{autoscaler, batch};
+use crate::types::kinds::{DEFINITION, ResourceKind};
+
+/// The maximum number of patterns in a definition.
+const MOST_PATTERNS: usize = 1_000;
+
+/// The unsupported feature of a status, if any.
+pub(crate) fn unsupported_status(kind: &ResourceKind, new: &Value) -> Option<String> {
+    let ingress = &new["status"]["loadBalancer"]["ingress"];
+    match kind.built_in() {
+        "Service" if !ingress.is_null() && new["spec"]["type"] == "LoadBalancer" => {
+            Some("the status of a load balancer".to_owned())
+        }
+        "Ingress" => {
+            // Upstream accepts some non-canonical addresses and warns about them.
+            let plain = |ip: &str| ip.parse::<IpAddr>().is_ok_and(|parsed| parsed.to_string() == ip);
+            let all = ingress.as_array().into_iter().flatten().filter_map(|one| one["ip"].as_str());
+            let mut odd = all.filter(|ip| !ip.is_empty() && !plain(ip));
+            odd.next().map(|ip| format!("the address {ip:?}"))
+        }
+        _ => None,
+    }
+}
+
+/// The unsupported feature that must be detected before validation: errors that upstream reports in
+/// the order of a Go map, and objects that take too long to validate.
+pub(crate) fn unsupported_before_validation(kind: &ResourceKind, new: &Value) -> Option<String> {
+    if kind.built_in() == DEFINITION && patterns(&new["spec"]["versions"]) > MOST_PATTERNS {
+        return Some(format!("a CustomResourceDefinition with more than {MOST_PATTERNS} patterns"));
+    }
+    let all = new["spec"]["metrics"].as_array().into_iter().flatten();
+    let mut odd =
+        all.filter(|_| kind.built_in() == "HorizontalPodAutoscaler").filter(|one| autoscaler::extra_sources(one) > 1);
+    odd.next().map(|_| "a metric with several sources that are not of its type".to_owned())
+}
+
+/// The number of patterns in the schemas of a definition. Compiling each takes time and memory.
+fn patterns(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => {
+            let own = fields.get("pattern").is_some_and(Value::is_string);
+            usize::from(own) + fields.values().map(patterns).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(patterns).sum(),
+        _ => 0,
+    }
+}
+
+/// The unsupported feature of an object, if any; `old` is the object before an update.
+pub(crate) fn unsupported_feature(kind: &ResourceKind, new: &Value, old: Option<&Value>) -> Option<String> {
+    let spec = &new["spec"];
+    let has = |spec: &Value, names: &[&str]| {
+        let found = names.iter().find(|name| !spec[**name].is_null());
+        found.map(|name| format!("a {} with {name}", kind.kind))
+    };
+    const JOB: [&str; 5] =
+        ["podFailurePolicy", "successPolicy", "backoffLimitPerIndex", "maxFailedIndexes", "managedBy"];
+    match kind.built_in() {
+        "Job" => has(spec, &JOB).or_else(|| pod_level_resources(&spec["template"])).or_else(|| {
+            let suspended = old.is_some_and(|old| old["spec"]["suspend"] == true);
+            let changed = suspended && old.is_some_and(|old| old["spec"]["template"] != spec["template"]);
+            changed.then(|| "a change of a suspended Job's template".to_owned())
+        }),
+        "CronJob" => has(spec, &["timeZone"]).or_else(|| has(&spec["jobTemplate"]["spec"], &JOB)).or_else(|| {
+            let schedule = spec["schedule"].as_str().unwrap_or_default();
+            (!batch::is_plain_schedule(schedule)).then(|| format!("the schedule {schedule:?}"))
+        }),
+        "Service" => service(spec, old.map(|old| &old["spec"])),
+        "Pod" => pod_level_resources(new),
+        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => pod_level_resources(&spec["template"]),
+        "Namespace" => unknown_standard(&new["metadata"]["labels"]),
+        "EndpointSlice" => {
+            let all = new["endpoints"].as_array().into_iter().flatten();
+            let other = matches!(new["addressType"].as_str(), Some("IPv6" | "FQDN"));
+            let ports = new["ports"].as_array().into_iter().flatten();
+            let mut found = all.filter_map(|one| has(one, &["hints", "deprecatedTopology", "nodeName"]));
+            found
+                .next()
+                .or_else(|| ports.filter_map(|port| has(port, &["appProtocol"])).next())
+                .or_else(|| other.then(|| "an EndpointSlice of another addressType than IPv4".to_owned()))
+        }
+        "HorizontalPodAutoscaler" => {
+            let all = spec["metrics"].as_array().into_iter().flatten();
+            let mut names = all.filter_map(|one| one["containerResource"]["name"].as_str());
+            let odd = names.find(|name| !matches!(*name, "" | "cpu" | "memory"));
+            odd.map(|name| format!("a metric of the resource {name:?} of a container"))
+        }
+        "LimitRange" => {
+            let mut all = spec["limits"].as_array().into_iter().flatten();
+            all.find_map(|one| match one["type"].as_str() {
+                Some("Container") => has(one, &["maxLimitRequestRatio"]),
+                other => Some(format!("a LimitRange of the type {}", other.unwrap_or_default())),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Pod-level resources that upstream would compare with those of the containers, and may reject.
+fn pod_level_resources(pod: &Value) -> Option<String> {
+    let own = &pod["spec"]["resources"];
+    let containers = ["containers", "initContainers"].into_iter();
+    let mut containers = containers.flat_map(|list| pod["spec"][list].as_array().into_iter().flatten());
+    if !pod["spec"]["resourceClaims"].is_null() || containers.clone().any(|one| !one["resources"]["claims"].is_null()) {
+        return Some("claims of devices".to_owned());
+    }
+    if own.is_null() {
+        return None;
+    }
+    let (requests, limits) = (amounts(&own["requests"]), amounts(&own["limits"]));
+    let all = || requests.keys().chain(limits.keys());
+    let is_plain = all().all(|name| matches!(name.as_str(), "cpu" | "memory")) && own["claims"].is_null();
+    let within = |one: &ResourceList, most: &ResourceList| {
+        one.iter().all(|(name, amount)| most.get(name).is_none_or(|most| amount <= most))
+    };
+    let fits = is_plain
+        && all().next().is_some()
+        && within(&requests, &limits)
+        && within(&container_resources(pod, "requests"), &requests)
+        && containers.all(|container| within(&amounts(&container["resources"]["limits"]), &limits));
+    (!fits).then(|| "resources of a pod as a whole that do not cover those of its containers".to_owned())
+}
+
+fn service(spec: &Value, old: Option<&Value>) -> Option<String> {
+    for name in [
+        "externalIPs",
+        "loadBalancerIP",
+        "loadBalancerSourceRanges",
+        "loadBalancerClass",
+        "healthCheckNodePort",
+        "trafficDistribution",
+    ] {
+        if !spec[name].is_null() {
+            return Some(format!("a Service with {name}"));
+        }
+    }
+    let says = |name: &str, usual: &str| spec[name].as_str().is_some_and(|text| text != usual);
+    if says("ipFamilyPolicy", "SingleStack")
+        || says("externalTrafficPolicy", "Cluster")
+        || says("internalTrafficPolicy", "Cluster")
+    {
+        return Some("a Service with two IP families or local traffic".to_owned());
+    }
+    if spec["ipFamilies"].as_array().is_some_and(|all| all.iter().any(|one| one != "IPv4") || all.len() > 1) {
+        return Some("a Service of another IP family than IPv4".to_owned());
+    }
+    if spec["allocateLoadBalancerNodePorts"] == false {
+        return Some("a Service without node ports".to_owned());
+    }
+    let given = |spec: &Value| spec["clusterIP"].as_str().unwrap_or_default().to_owned();
+    match old {
+        None => {
+            let ports = spec["ports"].as_array().into_iter().flatten();
+            let fixed = !matches!(given(spec).as_str(), "" | "None")
+                || ports.into_iter().any(|port| !port["nodePort"].is_null());
+            fixed.then(|| "a Service that chooses its cluster IP or node ports".to_owned())
+        }
+        Some(old) if old["type"] != spec["type"] => Some("a change of a Service's type".to_owned()),
+        Some(old) if given(old) != given(spec) => Some("a change of a Service's cluster IP".to_owned()),
+        Some(_) => None,
+    }
+}

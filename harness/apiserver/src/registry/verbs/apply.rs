@@ -1,0 +1,152 @@
+//! Server-side apply of an object or its status. Upstream: `applyPatcher`.
+
+use serde_json::{Value, json};
+
+use crate::fields::conflict::conflict_message;
+use crate::fields::entries::Managers;
+use crate::fields::field_manager::{ApplyRefusal, FieldManager};
+use crate::fields::typed::Atom;
+use crate::http::body::config;
+use crate::http::request::ResourceRequest;
+use crate::http::response::ApiResponse;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::conversion::convert_object;
+use crate::registry::decode::{check_name, check_namespace, decode_as, normalize, untyped};
+use crate::registry::field_ownership::field_manager;
+use crate::registry::state::Server;
+use crate::registry::{defaults, strategy};
+use crate::storage::object::StoredObject;
+use crate::types::decode::{DecodedValue, decode};
+use crate::types::table::TYPES;
+
+impl Server {
+    /// Applies a configuration; creates the object if it does not exist.
+    pub(crate) fn apply(&mut self, request: &ResourceRequest<'_>, status: bool) -> ApiResult<ApiResponse> {
+        let kind = request.kind;
+        let old = match self.existing_object(request) {
+            Ok(old) => Some(old),
+            Err(error) if status => return Err(error),
+            Err(_) => None,
+        };
+        let (config, version) = (config(request)?, kind.api_version());
+        let (live, old_managers) = match &old {
+            Some(old) => (old.as_kind(kind).body.clone(), old.managers.clone()),
+            None => (normalize(kind, json!({}))?, None),
+        };
+        check(&config, (&version, kind.kind), |config| decode_as(kind, config))?;
+        let force = matches!(request.http.param("force"), "true" | "1");
+        let manager = FieldManager { empty: normalize(kind, json!({}))?, ..field_manager(request) };
+        let merged = manager.apply(&live, &old_managers, &config, force);
+        let (merged, managers) = merged.map_err(|why| apply_error(why, &config, (&version, kind.kind)))?;
+        let decoded = decode_as(kind, &merged).map_err(StatusError::plain_internal)?;
+        let mut new = untyped(decoded.value);
+        strategy::keep_empty_rules(kind, &merged, &mut new);
+        strategy::convert_fields(kind, &mut new);
+        defaults::fill(kind, &mut new);
+        check_namespace(&mut new, kind, &request.info.namespace)?;
+        check_name(&new, &request.info.name)?;
+        let new = convert_object(new, kind, kind.inner());
+        match old {
+            Some(old) => self.replace_and_respond(request, &old, new, Some(managers), status),
+            None => self.create_object(request, new, managers),
+        }
+    }
+
+    /// Applies a configuration to the scale of an object; returns the new scale and the managers of
+    /// the object.
+    pub(crate) fn applied_scale(
+        &self,
+        request: &ResourceRequest<'_>,
+        old: &StoredObject,
+        scale: &Value,
+    ) -> ApiResult<(Value, Managers)> {
+        let version_and_kind = ("autoscaling/v1", "Scale");
+        let type_index = TYPES.index_of(version_and_kind.1).expect("scales are in the table");
+        let config = config(request)?;
+        let of_object = field_manager(request);
+        if request.kind.custom.is_some() && !of_object.has_managed_replicas(&old.managers) {
+            // Upstream would create a manager for the existing fields, and converts an empty scale
+            // for that.
+            let why = format!(
+                "failed to create manager for existing fields: failed to convert live object (/; {version}, Kind=Scale) \
+                 to proper version: request to convert CR to an invalid group/version: {version}",
+                version = version_and_kind.0
+            );
+            return Err(StatusError::plain_internal(why));
+        }
+        check(&config, version_and_kind, |config| decode(type_index, config.clone()))?;
+        let force = matches!(request.http.param("force"), "true" | "1");
+        let version = of_object.api_version.clone();
+        let of_scale = FieldManager {
+            root: Atom::of_type(type_index),
+            api_version: version_and_kind.0.to_owned(),
+            reset: &[],
+            converters: Vec::new(),
+            ..of_object
+        };
+        let managers = (&old.managers, version.as_str());
+        let applied = of_scale.apply_scale(scale, managers, &config, force);
+        let before = scale;
+        let (scale, managers) = applied.map_err(|why| apply_error(why, &config, version_and_kind))?;
+        if request.kind.custom.is_some() && scale != *before {
+            // Upstream's converter of custom resources accepts a scale only if it is not a map.
+            let why = format!(
+                "failed to convert new object ({}) to proper version: request to convert CR to an invalid group/version: {}",
+                describe_object(&config, version_and_kind),
+                version_and_kind.0
+            );
+            return Err(StatusError::plain_internal(why));
+        }
+        let decoded = decode(type_index, scale).map_err(StatusError::plain_internal)?;
+        check_name(&decoded.value, &request.info.name)?;
+        Ok((decoded.value, managers))
+    }
+}
+
+/// Checks the type and the fields of a configuration before it is merged.
+fn check(
+    config: &Value,
+    (expected_version, kind): (&str, &str),
+    read: impl FnOnce(&Value) -> Result<DecodedValue, String>,
+) -> ApiResult<()> {
+    let text = |name: &str| config[name].as_str().unwrap_or_default();
+    let (version, stated_kind) = (text("apiVersion"), text("kind"));
+    if version != expected_version {
+        return Err(StatusError::bad_request(format!("invalid object type: {version}, Kind={stated_kind}")));
+    }
+    if !config["metadata"]["managedFields"].is_null() {
+        return Err(StatusError::bad_request("metadata.managedFields must be nil".to_owned()));
+    }
+    let no_type = |why: &str| {
+        let object = describe_object(config, (expected_version, kind));
+        StatusError::plain_internal(format!("failed to create typed patch object ({object}): {why}"))
+    };
+    let decoded = read(config).map_err(|why| no_type(&why))?;
+    match decoded.unknown.first() {
+        None => Ok(()),
+        Some(path) => Err(no_type(&format!(".{path}: field not declared in schema"))),
+    }
+}
+
+/// The error of a refused apply.
+fn apply_error(why: ApplyRefusal, config: &Value, version_and_kind: (&str, &str)) -> StatusError {
+    match why {
+        ApplyRefusal::Conflicts(conflicts) => {
+            let (message, causes) = conflict_message(&conflicts);
+            StatusError::apply_conflict(message, &causes)
+        }
+        ApplyRefusal::Merge(why) => {
+            let object = describe_object(config, version_and_kind);
+            StatusError::plain_internal(format!("failed to create typed patch object ({object}): {why}"))
+        }
+    }
+}
+
+/// Describes an object as upstream does: `default/web; apps/v1, Kind=Deployment`, with the
+/// namespace that the object names.
+fn describe_object(config: &Value, (version, kind): (&str, &str)) -> String {
+    let of = |name: &str| config["metadata"][name].as_str().unwrap_or_default().to_owned();
+    // The core group is written as an empty name before the slash.
+    let version = if version.contains('/') { version.to_owned() } else { format!("/{version}") };
+    format!("{}/{}; {version}, Kind={kind}", of("namespace"), of("name"))
+}

@@ -1,0 +1,90 @@
+//! Lists: selection, resourceVersion and paging.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::json;
+
+use crate::http::query as options;
+use crate::http::request::ResourceRequest;
+use crate::http::response::{ApiResponse, json_bytes_response};
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::state::Server;
+use crate::storage::object::StoredObject;
+
+impl Server {
+    pub(crate) fn list(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+        let selector = options::list(request.http, request.kind, false)?;
+        let latest = self.store.version();
+        let continued = request.http.query.get("continue").filter(|list_position| !list_position.is_empty());
+        let continued = continued.map(|list_position| options::continue_position(list_position)).transpose()?;
+        if continued.is_some() && !matches!(request.http.param("resourceVersion"), "" | "0") {
+            let why = "specifying resource version is not allowed when using continue";
+            return Err(StatusError::bad_request(why.to_owned()));
+        }
+        let requested = request
+            .resource_version()
+            .map_err(|why| StatusError::bad_request(format!("invalid resource version: {why}")))?;
+        let selects_one = continued.is_none() && selector.selects_one_object();
+        let exact = request.http.param("resourceVersionMatch") == "Exact";
+        if let Some(requested) = requested.filter(|requested| *requested > latest) {
+            return Err(self.too_large_version(request.kind, requested));
+        }
+        let mut from = None;
+        let mut at = if exact { requested.unwrap_or(latest) } else { latest };
+        if let Some((version, key)) = continued {
+            (at, from) = (version, Some(key));
+        }
+        if at < self.store.forgotten() {
+            return Err(StatusError::expired("The resourceVersion for the provided list is too old.".to_owned()));
+        }
+        let objects = self.store.list_at(request.kind, &request.info.namespace, at);
+        // Field selectors of a custom resource refer to the requested version.
+        let selected = |object: &Arc<StoredObject>| {
+            if request.kind.custom.is_some() { object.as_kind(request.kind) } else { Arc::clone(object) }
+        };
+        let mut objects: Vec<_> = objects.iter().map(selected).collect();
+        if let Some(from) = &from {
+            objects.retain(|object| list_position(object) > *from);
+        }
+        let end = objects.last().map(|object| list_position(object)).unwrap_or_default();
+        objects.retain(|object| selector.matches(&object.body));
+        let limit = request.http.param("limit").parse::<usize>().unwrap_or(0);
+        let remaining = if limit == 0 { 0 } else { objects.len().saturating_sub(limit) };
+        objects.truncate(objects.len() - remaining);
+        let mut meta = json!({"resourceVersion": at.to_string()});
+        let last = objects.last().map(|object| list_position(object)).unwrap_or_default();
+        // There is a next page if any object follows, whether selected or not.
+        if remaining > 0 || (limit > 0 && !selects_one && objects.len() == limit && last < end) {
+            meta["continue"] = format!("{at}:{last}").into();
+            if selector.is_empty() {
+                meta["remainingItemCount"] = remaining.into();
+            }
+        }
+        // Lists of custom resources have no type of their own upstream; they use that of
+        // unstructured objects.
+        if request.kind.custom.is_some() && meta["continue"].is_null() {
+            meta["continue"] = "".into();
+        }
+        let (kind, version) = (request.kind.list_kind(), request.kind.api_version());
+        let start = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
+        let mut body = start.into_bytes();
+        for (index, object) in objects.iter().map(|object| object.as_kind(request.kind)).enumerate() {
+            if index > 0 {
+                body.push(b',');
+            }
+            if request.kind.custom.is_some() {
+                object.write(&mut body, request.http.managed_fields);
+            } else {
+                body.extend_from_slice(object.untyped_text(request.http.managed_fields));
+            }
+        }
+        body.extend_from_slice(b"]}");
+        Ok(json_bytes_response(StatusCode::OK, body))
+    }
+}
+
+/// The position of an object in a list, for continue tokens.
+fn list_position(object: &StoredObject) -> String {
+    format!("{}/{}", object.meta("namespace"), object.meta("name"))
+}

@@ -1,0 +1,140 @@
+//! Watches: a position in the log of changes, and the events for later changes.
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::http::media_types::{ResponseFormat, SupportedFormats};
+use crate::http::query as options;
+use crate::http::request::ResourceRequest;
+use crate::http::response::ApiResponse;
+use crate::http::status_error::{ApiResult, StatusError};
+use crate::registry::state::Server;
+use crate::storage::object::StoredObject;
+use crate::storage::store::ChangeRecord;
+use crate::storage::watch::{EventType, WatchCursor, WatchEvent, line};
+
+impl Server {
+    pub(crate) fn watch(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
+        let selector = options::list(request.http, request.kind, true)?;
+        let latest = self.store.version();
+        let requested = request.resource_version().map_err(StatusError::plain_internal)?;
+        let send = request.http.flag("sendInitialEvents");
+        let mut cursor = WatchCursor {
+            kind: request.kind,
+            namespace: request.info.namespace.clone(),
+            selector,
+            version: requested.unwrap_or(latest),
+            initial_events: Vec::new(),
+            bookmarks: request.http.flag("allowWatchBookmarks"),
+            timeout: request.http.param("timeoutSeconds").parse().ok(),
+            is_finished: false,
+            format: ResponseFormat::PLAIN,
+            managed_fields: request.http.managed_fields,
+        };
+        cursor.format = ResponseFormat::of(request.http, SupportedFormats::Stream)?;
+        if send && cursor.version > latest {
+            cursor.is_finished = true;
+            let status = self.too_large_version(request.kind, cursor.version).status();
+            cursor.initial_events.push(WatchEvent::Encoded(line(&json!({"type": "ERROR", "object": status}))));
+        } else if send || requested.is_none() {
+            cursor.version = latest;
+            let objects =
+                self.store.list(request.kind, &cursor.namespace).filter(|object| cursor.selector.matches(&object.body));
+            cursor.initial_events =
+                objects.map(|object| WatchEvent::Object(EventType::Added, object.as_kind(request.kind))).collect();
+            // By default upstream marks the end of the initial events if the client requests any
+            // version.
+            if cursor.bookmarks {
+                cursor.initial_events.push(WatchEvent::Encoded(cursor.bookmark(true)));
+            }
+        } else if cursor.version < self.store.forgotten() {
+            let error = self.too_old(&mut cursor);
+            cursor.initial_events.push(WatchEvent::Encoded(error));
+        }
+        Ok(ApiResponse::Watch(cursor))
+    }
+
+    /// The last event of a watch from a forgotten version.
+    fn too_old(&self, cursor: &mut WatchCursor) -> Bytes {
+        cursor.is_finished = true;
+        let message = if cursor.kind.is_in_watch_cache() {
+            format!("too old resource version: {} ({})", cursor.version, self.store.forgotten())
+        } else {
+            "The resourceVersion for the provided watch is too old.".to_owned()
+        };
+        line(&json!({"type": "ERROR", "object": StatusError::expired(message).status()}))
+    }
+
+    /// The undelivered events up to a version, which then count as delivered.
+    pub(crate) fn pending_events(&self, cursor: &mut WatchCursor, until: u64) -> Vec<WatchEvent> {
+        if cursor.is_finished {
+            return Vec::new();
+        }
+        if self.store.lacks_changes_of(cursor.kind.order(), cursor.version) {
+            return vec![WatchEvent::Encoded(self.too_old(cursor))];
+        }
+        let until = until.min(self.store.version());
+        let changes = self.store.since(cursor.version).iter().take_while(|change| change.version <= until);
+        let events = changes.filter_map(|change| cursor.event_of(change)).collect();
+        cursor.version = cursor.version.max(until);
+        events
+    }
+
+    /// Moves a watch without changes of its kind to the latest version, for its bookmark.
+    pub(crate) fn advance_idle(&self, cursor: &mut WatchCursor) {
+        let (kind, from) = (cursor.kind.order(), cursor.version);
+        let has_changed = self.store.since(from).iter().any(|change| change.key.kind == kind);
+        if !has_changed && !self.store.lacks_changes_of(kind, from) {
+            cursor.version = self.store.version().max(from);
+        }
+    }
+}
+
+impl WatchCursor {
+    fn event_of(&self, change: &ChangeRecord) -> Option<WatchEvent> {
+        let key = &change.key;
+        if key.kind != self.kind.order() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
+            return None;
+        }
+        let is_selected = |object: &StoredObject| self.selector.matches(&object.body);
+        let before = change.before();
+        let was_selected = before.as_ref().is_some_and(|object| is_selected(object));
+        match (change.after(), change.last()) {
+            (Some(after), _) => match (was_selected, is_selected(&after)) {
+                (false, true) => Some(WatchEvent::Object(EventType::Added, after.as_kind(self.kind))),
+                (true, true) => Some(WatchEvent::Object(EventType::Modified, after.as_kind(self.kind))),
+                // Upstream sends the old state at the new version.
+                (true, false) => Some(WatchEvent::Encoded(deleted_event(&before?.as_kind(self.kind), &after))),
+                (false, false) => None,
+            },
+            (None, Some(last)) if was_selected => Some(WatchEvent::Object(EventType::Deleted, last.as_kind(self.kind))),
+            _ => None,
+        }
+    }
+
+    /// Encodes a bookmark at the current position.
+    pub(crate) fn bookmark(&self, initial: bool) -> Bytes {
+        let mut meta = json!({"resourceVersion": self.version.to_string()});
+        if initial {
+            meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        // Apart from its metadata, the object of a bookmark is empty.
+        let mut object = crate::registry::decode::normalize(self.kind, json!({})).unwrap_or_default();
+        object["kind"] = self.kind.kind.into();
+        object["apiVersion"] = self.kind.api_version().into();
+        object["metadata"] = meta;
+        if self.kind.built_in() == "DaemonSet" {
+            object["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "0".into();
+        }
+        if matches!(self.kind.built_in(), "Deployment" | "ReplicaSet" | "StatefulSet") {
+            object["spec"]["replicas"] = 0.into();
+        }
+        line(&json!({"type": "BOOKMARK", "object": object}))
+    }
+}
+
+pub(crate) fn deleted_event(before: &StoredObject, after: &StoredObject) -> Bytes {
+    let mut object = before.typed();
+    object["metadata"]["resourceVersion"] = after.body["metadata"]["resourceVersion"].clone();
+    line(&json!({"type": "DELETED", "object": object}))
+}
