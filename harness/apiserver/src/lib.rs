@@ -64,66 +64,58 @@
 //! # Structure
 //!
 //! ```text
-//! client ──► service ──► Server: request + time ──► response
-//!               │          ├ request_info, discovery, options, body, yaml, go_json_errors,
-//!               │          │ status_error
-//!               │          ├ media, table, protobuf: the format of a response
-//!               │          ├ openapi, access_reviews: descriptions of kinds, and of rights
-//!    latency, clock        ├ kinds, api (the type table), defaults, strategy, admission, quota,
-//!                          │ validate
-//!                          ├ write, delete, evict, subresources, watch, selector, dry_run
-//!                          ├ field_ownership, field_manager: managedFields and server-side apply
-//!                          ├ store, object, owner_index: objects, the log of changes, and owners
-//!                          └ controllers (garbage collection, service accounts), namespaces
+//! testing       Builder, on_request, watches, storage, follow
+//! service       the tower service: latency, time, locks, streams of watches, sockets
+//! controllers   garbage collection, namespaces, service accounts, quotas
+//! registry      dispatcher ◄ verbs ◄ state, decoding, defaults, validation, custom resources
+//! admission     namespaces, limits, pod security, quotas
+//! schema        discovery, OpenAPI, tables, formats of responses
+//! storage       objects, the log of changes, owners, positions of watches
+//! fields        managedFields and server-side apply
+//! http          requests, routes, queries, bodies, selectors, media types, errors
+//! types         the type table, kinds, protobuf, quantities, names, formats
+//! go            what Go's library prints and accepts
 //! ```
 //!
-//! The server itself is a function without side effects: the time comes with each request, and
-//! random numbers come from a seed. Only `service`, `request_hook` and `response` wait, as
-//! `latency` or a test says; only `clock` reads the time, and only `listen` opens sockets. A test
-//! controls the server through `request_hook`, `watch_control`, `follow` and `resource_storage`.
+//! Each room's first paragraph says what it may import. No two files import each other in a circle.
+//!
+//! The server itself (`registry::state::Server`) is a function without side effects: the time comes
+//! with each request, and random numbers come from a seed. Only `service` waits, as the latency
+//! model or a test says; only `clock` reads the time, and only `service::listen` opens sockets.
 //! `scripts/api-types` of the repository generates the type table from upstream's declarations.
 
 mod admission;
-mod builder;
 mod clock;
 mod controllers;
 mod fields;
-mod follow;
 mod go;
-mod handle;
 mod http;
-mod latency;
-#[cfg(feature = "listen")]
-mod listen;
 pub mod notify;
 pub mod pointer;
 mod registry;
-mod request_hook;
-mod resource_storage;
-mod response;
 mod rng;
 mod schema;
 mod service;
 mod storage;
+mod testing;
 #[cfg(test)]
 mod tests;
-mod transcript;
 mod types;
-mod watch_control;
 
 pub use crate::http::route::{RequestInfo, Verb};
-pub use crate::storage::error::StorageError;
-pub use builder::{Builder, ControllerMode};
-pub use follow::{ChangeStream, EventType, ObjectChange};
-pub use latency::Latency;
-#[cfg(feature = "listen")]
-pub use listen::{ListenHandle, ListenOptions, NOT_BEFORE_PATH, UNSUPPORTED_PATH};
-pub use request_hook::{Disconnected, Reaction};
-pub use resource_storage::ResourceStorage;
-pub use response::ResponseBody;
 pub use rng::SeededRng;
-pub use service::ApiServer;
+pub use service::api_server::{ApiServer, ControllerMode};
+pub use service::latency::Latency;
+#[cfg(feature = "listen")]
+pub use service::listen::{ListenHandle, ListenOptions, NOT_BEFORE_PATH, UNSUPPORTED_PATH};
+pub use service::reaction::{Disconnected, Reaction};
+pub use service::response::ResponseBody;
+pub use storage::error::StorageError;
+pub use storage::watch::EventType;
+pub use testing::builder::Builder;
+pub use testing::follow::{ChangeStream, ObjectChange};
+pub use testing::resource_storage::ResourceStorage;
+pub use testing::watch_control::WatchControl;
 pub use types::api_type::{ApiType, UnknownField, custom_apply_patch};
 pub use types::protobuf;
 pub use types::table::VERSION;
-pub use watch_control::WatchControl;

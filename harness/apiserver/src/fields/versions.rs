@@ -10,10 +10,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-pub(crate) use crate::fields::converter::{FieldChanges, VersionConverter};
 use crate::fields::entries::ManagedFields;
 use crate::fields::field_manager::FieldManager;
 use crate::fields::typed::Atom;
+
+pub(crate) use crate::fields::converter::{FieldChanges, VersionConverter};
 
 impl FieldManager {
     fn converter(&self, api_version: &str) -> Option<&VersionConverter> {

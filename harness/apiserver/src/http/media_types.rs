@@ -244,6 +244,30 @@ impl Clause<'_> {
     }
 }
 
+/// The part of its object that a row includes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Include {
+    Nothing,
+    Metadata,
+    Object,
+}
+
+impl Include {
+    /// Parses the parameter `includeObject`.
+    pub(crate) fn of(parameter: &str) -> ApiResult<Self> {
+        match parameter {
+            "" | "Metadata" => Ok(Self::Metadata),
+            "Object" => Ok(Self::Object),
+            "None" => Ok(Self::Nothing),
+            other => {
+                let why = "must be 'Metadata', 'Object', 'None', or empty";
+                let error = FieldError::invalid("includeObject", other, why);
+                Err(StatusError::bad_request(format!("Unable to convert to Table as requested: {error}")))
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,29 +340,5 @@ mod tests {
             None
         );
         assert_eq!(ResponseFormat::accepted("application/yaml", SupportedFormats::Stream), None);
-    }
-}
-
-/// The part of its object that a row includes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Include {
-    Nothing,
-    Metadata,
-    Object,
-}
-
-impl Include {
-    /// Parses the parameter `includeObject`.
-    pub(crate) fn of(parameter: &str) -> ApiResult<Self> {
-        match parameter {
-            "" | "Metadata" => Ok(Self::Metadata),
-            "Object" => Ok(Self::Object),
-            "None" => Ok(Self::Nothing),
-            other => {
-                let why = "must be 'Metadata', 'Object', 'None', or empty";
-                let error = FieldError::invalid("includeObject", other, why);
-                Err(StatusError::bad_request(format!("Unable to convert to Table as requested: {error}")))
-            }
-        }
     }
 }

@@ -213,6 +213,15 @@ pub(crate) fn text(selector: &Value) -> String {
     parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(",")
 }
 
+/// The core name of a field selector of `events.k8s.io`.
+pub(crate) fn field_of_core(name: &str) -> String {
+    match name.strip_prefix("regarding.") {
+        Some(rest) => format!("involvedObject.{rest}"),
+        None if name == "reportingController" => "reportingComponent".to_owned(),
+        None => name.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -240,14 +249,5 @@ mod tests {
         let matches = |query: &str| Selector::of_query("", query).unwrap().matches(&object);
         assert!(matches("metadata.name=x,spec.nodeName="));
         assert!(!matches("metadata.name!=x"));
-    }
-}
-
-/// The core name of a field selector of `events.k8s.io`.
-pub(crate) fn field_of_core(name: &str) -> String {
-    match name.strip_prefix("regarding.") {
-        Some(rest) => format!("involvedObject.{rest}"),
-        None if name == "reportingController" => "reportingComponent".to_owned(),
-        None => name.to_owned(),
     }
 }

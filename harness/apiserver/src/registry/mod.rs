@@ -1,6 +1,6 @@
 //! What requests do to objects: the state of the server, the dispatcher, the verbs, and the rules
-//! of kinds. The state and what decodes and prepares objects lie below the verbs, and the verbs below
-//! the dispatcher.
+//! of kinds. The state and what decodes and prepares objects lie below the verbs, and the verbs
+//! below the dispatcher.
 //!
 //! It imports all rooms of data (`types`, `http`, `fields`, `storage`, `schema`) and the plugins of
 //! `admission`. It must not know sockets, clocks and tests: the time comes with each request.

@@ -375,6 +375,11 @@ fn type_error(value: &Value, path: &str, owner: &str, go: &str) -> String {
     }
 }
 
+/// Encodes a value as JSON. `Display` gives the same text, but slowly through a formatter.
+pub(crate) fn to_json_bytes(value: &Value) -> Vec<u8> {
+    serde_json::to_vec(value).expect("the keys of a JSON value are strings")
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -428,9 +433,4 @@ mod tests {
             "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
         );
     }
-}
-
-/// Encodes a value as JSON. `Display` gives the same text, but slowly through a formatter.
-pub(crate) fn to_json_bytes(value: &Value) -> Vec<u8> {
-    serde_json::to_vec(value).expect("the keys of a JSON value are strings")
 }

@@ -238,6 +238,9 @@ fn shape(go: &str, names: &BTreeMap<String, usize>) -> ValueType {
     }
 }
 
+/// The version of kube-apiserver that this server claims to be.
+pub const VERSION: &str = "v1.36.3";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,6 +262,3 @@ mod tests {
         assert!(TYPES.get(TYPES.index_of("LabelSelector").unwrap()).atomic);
     }
 }
-
-/// The version of kube-apiserver that this server claims to be.
-pub const VERSION: &str = "v1.36.3";

@@ -8,8 +8,6 @@
 
 use serde_json::Value;
 
-use crate::http::selector::field_of_core;
-
 /// The name of a field in `events.k8s.io`, and in core.
 const NAMES: [(&str, &str); 7] = [
     ("regarding", "involvedObject"),
@@ -69,6 +67,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::http::selector::field_of_core;
 
     #[test]
     fn event_converts_between_groups_without_loss() {

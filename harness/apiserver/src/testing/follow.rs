@@ -3,17 +3,16 @@
 //!
 //! [`WatchControl`](crate::WatchControl) and the latency model treat it like a watch.
 
+use crate::EventType;
 use std::future::poll_fn;
 
 use serde_json::Value;
 
 use crate::http::request::ManagedFieldsPolicy;
-use crate::response::WatchStream;
-use crate::service::ApiServer;
+use crate::service::api_server::ApiServer;
+use crate::service::response::WatchStream;
 use crate::storage::error::StorageError;
 use crate::storage::watch::{WatchCursor, WatchEvent};
-
-pub use crate::storage::watch::EventType;
 
 /// A change of an object, and its new or last state with its type and without `managedFields`.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,24 +3,11 @@
 //! Informers must handle all three. A paused watch is a connection on which nothing arrives, so the
 //! client's cache becomes stale; after an end the client watches again from its last version.
 
-use std::collections::BTreeMap;
-
-use crate::service::{ApiServer, locked};
+use crate::service::api_server::ApiServer;
+use crate::service::lock::locked;
+use crate::service::watch_signals::WatchSignals;
 use crate::storage::error::StorageError;
-use crate::types::kinds::{KindOrder, ResourceKind};
-
-/// The signals of a test to the watches of one kind.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct WatchSignals {
-    /// If paused, the version up to which they deliver.
-    pub(crate) paused: Option<u64>,
-    /// The number of times that they were ended.
-    pub(crate) ends: u64,
-    /// The number of bookmarks that were sent.
-    pub(crate) bookmarks: u64,
-}
-
-pub(crate) type SignalsByKind = BTreeMap<KindOrder, WatchSignals>;
+use crate::types::kinds::ResourceKind;
 
 /// The watches of one resource; created by [`ApiServer::watches`].
 #[derive(Debug, Clone)]

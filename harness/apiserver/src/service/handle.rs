@@ -10,14 +10,13 @@ use http::{Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use crate::builder::ControllerMode;
 use crate::clock;
 use crate::http::limits::MAX_BODY_BYTES;
 use crate::http::request::{NOT_UTF8, parse};
 use crate::http::response::{ApiResponse, path_error_response};
 use crate::http::route::PathError;
-use crate::response::ResponseBody;
-use crate::service::ApiServer;
+use crate::service::api_server::{ApiServer, ControllerMode};
+use crate::service::response::ResponseBody;
 use crate::storage::watch::WATCH_STATUS;
 
 /// Upstream: `WithPanicRecovery`.

@@ -4,38 +4,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::clock::{ClockSource, ServerClock};
-use crate::latency::{Latency, LatencyModel};
 use crate::registry::restore::RestoreEntry;
 use crate::registry::state::Server;
-use crate::service::ApiServer;
+use crate::service::api_server::{ApiServer, ControllerMode};
+use crate::service::latency::{Latency, LatencyModel};
 use crate::storage::error::StorageError;
 use crate::types::kinds::Kinds;
-
-/// When the built-in controllers act.
-///
-/// They are the garbage collector (owner references, and finalizers of cascading deletion), the
-/// namespace controller (deletes the content of a namespace), the service account controller
-/// (creates the `default` account of each namespace) and the resource quota controller (counts used
-/// resources). None of them creates pods or ReplicaSets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum ControllerMode {
-    /// During the write that triggers them, before its response is sent. Dependents are gone when
-    /// the deletion of their owner is answered, so a test does not have to wait.
-    #[default]
-    Immediate,
-    /// Some milliseconds after the write, one object at a time, as in a real cluster, while
-    /// [`ApiServer::run_controllers`] is polled. Service accounts and quotas are still updated at
-    /// once.
-    Background,
-    /// As [`ControllerMode::Immediate`], but without the garbage collector: another program, such
-    /// as a real kube-controller-manager, deletes dependents and removes the finalizers `orphan`
-    /// and `foregroundDeletion`.
-    WithoutGarbageCollector,
-    /// Never, as for kube-apiserver alone. Creating a pod then requires a service account, which
-    /// the test has to create.
-    Off,
-}
 
 /// Configures a server; created by [`ApiServer::builder`].
 #[derive(Debug, Default)]
@@ -47,6 +21,22 @@ pub struct Builder {
     objects: Vec<RestoreEntry>,
     /// The kinds that the definitions among the objects declare.
     kinds: Kinds,
+}
+
+impl ApiServer {
+    /// A server with seed 0, fixed latency and immediate controllers. If the clock of the runtime
+    /// is paused, call this within the runtime.
+    #[expect(clippy::new_without_default, reason = "it reads the clock and must be called in a runtime")]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Configures a server.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
 }
 
 impl Builder {

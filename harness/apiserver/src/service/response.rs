@@ -14,9 +14,9 @@ use tokio::time::Sleep;
 
 use crate::clock;
 use crate::notify::Subscription;
-use crate::service::ApiServer;
+use crate::service::api_server::ApiServer;
+use crate::service::watch_signals::WatchSignals;
 use crate::storage::watch::{WatchCursor, WatchEvent};
-use crate::watch_control::WatchSignals;
 
 /// The body of a response. It never fails.
 #[derive(Debug)]

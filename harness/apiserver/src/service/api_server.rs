@@ -1,34 +1,26 @@
-//! The server as a tower service: receives a request, waits as the latency model says, and
-//! responds.
+//! The server as its clients and tests share it: its state behind a lock, its clock, and the
+//! controllers in the background.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
-use http_body::Body;
 use jiff::Timestamp;
-use tower_service::Service;
 
-use crate::builder::{Builder, ControllerMode};
 use crate::clock::{self, ServerClock};
 use crate::http::request::{ApiRequest, ManagedFieldsPolicy, parse};
-use crate::http::response::ApiResponse;
-use crate::latency::LatencyModel;
 use crate::notify::{Notifier, Subscription};
 use crate::registry::state::Server;
-use crate::request_hook::{Disconnected, RequestHook};
-use crate::response::{ResponseBody, WatchStream};
-use crate::storage::watch::{WATCH_STATUS, WatchCursor, WatchEvent};
-use crate::transcript::Transcript;
+use crate::service::latency::LatencyModel;
+use crate::service::lock::locked;
+use crate::service::reaction::RequestHook;
+use crate::service::transcript::Transcript;
+use crate::service::watch_signals::SignalsByKind;
+use crate::storage::watch::{WatchCursor, WatchEvent};
 use crate::types::kinds::{KindOrder, ResourceKind};
-use crate::types::protobuf;
-use crate::watch_control::SignalsByKind;
 
 /// A Kubernetes API server in this process. Clones share one state.
 #[derive(Clone)]
@@ -56,20 +48,6 @@ pub(crate) struct ServiceState {
 const STEP: Duration = Duration::from_millis(5);
 
 impl ApiServer {
-    /// A server with seed 0, fixed latency and immediate controllers. If the clock of the runtime
-    /// is paused, call this within the runtime.
-    #[expect(clippy::new_without_default, reason = "it reads the clock and must be called in a runtime")]
-    #[must_use]
-    pub fn new() -> Self {
-        Self::builder().build()
-    }
-
-    /// Configures a server.
-    #[must_use]
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     pub(crate) fn start(
         server: Server,
         latency: LatencyModel,
@@ -264,33 +242,6 @@ impl ApiServer {
         self.shared.controllers != ControllerMode::WithoutGarbageCollector
     }
 
-    pub(crate) fn to_http_response(&self, response: ApiResponse) -> Response<ResponseBody> {
-        let mut retry_seconds = None;
-        let (code, body, warnings, content_type) = match response {
-            ApiResponse::Complete { code, body, warnings, content_type } => {
-                retry_seconds = if code.is_success() { None } else { retry_after(&body) };
-                (code, ResponseBody::complete(body), warnings, content_type)
-            }
-            ApiResponse::Watch(cursor) => {
-                let content_type = cursor.format.watch_media_type();
-                (WATCH_STATUS, ResponseBody::watch(WatchStream::open(self.clone(), cursor)), Vec::new(), content_type)
-            }
-        };
-        let mut response = Response::new(body);
-        *response.status_mut() = code;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        if let Some(seconds) = retry_seconds {
-            headers.insert(RETRY_AFTER, seconds.into());
-        }
-        for warning in warnings {
-            if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
-                headers.append(http::header::WARNING, value);
-            }
-        }
-        response
-    }
-
     /// The undelivered events of a watch up to a version.
     pub(crate) fn pending_events(&self, cursor: &mut WatchCursor, until: u64) -> Vec<WatchEvent> {
         self.server().pending_events(cursor, until)
@@ -301,41 +252,34 @@ impl ApiServer {
     }
 }
 
-impl<B> Service<Request<B>> for ApiServer
-where
-    B: Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Send,
-{
-    type Response = Response<ResponseBody>;
-    type Error = Disconnected;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Disconnected>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Disconnected>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let server = self.clone();
-        Box::pin(async move { server.receive(request).await })
-    }
-}
-
 impl fmt::Debug for ApiServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiServer").finish_non_exhaustive()
     }
 }
 
-/// Locks a mutex even if it is poisoned: a panic in a request or a hook is answered, and later
-/// requests must work.
-pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The seconds after which a client may retry, if a Status says so.
-fn retry_after(body: &Bytes) -> Option<u64> {
-    let status: Option<serde_json::Value> = protobuf::decode(body).ok();
-    let status = status.or_else(|| serde_json::from_slice(body).ok()).or_else(|| serde_yaml::from_slice(body).ok())?;
-    status["details"]["retryAfterSeconds"].as_u64().filter(|seconds| *seconds > 0)
+/// When the built-in controllers act.
+///
+/// They are the garbage collector (owner references, and finalizers of cascading deletion), the
+/// namespace controller (deletes the content of a namespace), the service account controller
+/// (creates the `default` account of each namespace) and the resource quota controller (counts used
+/// resources). None of them creates pods or ReplicaSets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ControllerMode {
+    /// During the write that triggers them, before its response is sent. Dependents are gone when
+    /// the deletion of their owner is answered, so a test does not have to wait.
+    #[default]
+    Immediate,
+    /// Some milliseconds after the write, one object at a time, as in a real cluster, while
+    /// [`ApiServer::run_controllers`] is polled. Service accounts and quotas are still updated at
+    /// once.
+    Background,
+    /// As [`ControllerMode::Immediate`], but without the garbage collector: another program, such
+    /// as a real kube-controller-manager, deletes dependents and removes the finalizers `orphan`
+    /// and `foregroundDeletion`.
+    WithoutGarbageCollector,
+    /// Never, as for kube-apiserver alone. Creating a pod then requires a service account, which
+    /// the test has to create.
+    Off,
 }

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use crate::registry::restore::RestoreEntry;
-use crate::service::ApiServer;
+use crate::service::api_server::ApiServer;
 use crate::storage::error::StorageError;
 use crate::storage::keys::StoreKey;
 use crate::types::kinds::ResourceKind;

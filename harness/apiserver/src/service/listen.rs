@@ -24,9 +24,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::clock;
-use crate::request_hook::Disconnected;
-use crate::response::ResponseBody;
-use crate::service::ApiServer;
+use crate::service::api_server::ApiServer;
+use crate::service::reaction::Disconnected;
+use crate::service::response::ResponseBody;
 
 /// The path at which a client over HTTP reads [`ApiServer::unsupported`], as a JSON list of
 /// strings. Kubernetes has no such path.
