@@ -1,9 +1,9 @@
 //! ResourceQuotas: admission of writes, and the usage of namespaces.
 //!
 //! [`admit`] is upstream's admission plugin: it compares a write with each quota of the namespace,
-//! and adds the used resources to their status. [`recount`] is the controller, which recounts after
-//! resources may have become free. Both support all scopes, and all resources of the served kinds;
-//! a quota for objects of another kind is unsupported ([`refuse`]).
+//! and adds the used resources to their status. The controller (`controllers::quotas`) recounts
+//! after resources may have become free. Both support all scopes, and all resources of the served
+//! kinds; a quota for objects of another kind is unsupported ([`refuse`]).
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -11,8 +11,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::admission::quota_scopes as scopes;
-use crate::admission::quota_scopes::quota_kind;
+use crate::admission::quota_scopes::{self, quota_kind};
 use crate::admission::quota_usage::{counts_unserved_kind, is_fully_charged, is_tracked, usage};
 use crate::registry::resource_list::{ResourceList, add, amounts, to_json};
 use crate::registry::state::Server;
@@ -91,7 +90,7 @@ impl Server {
         for kind in kinds.into_values().filter(|kind| hard.keys().any(|name| is_tracked(kind, name))) {
             let mut sum: ResourceList = hard.keys().filter(|name| is_tracked(kind, name)).map(zero).collect();
             for object in self.store.list(self.kinds.storage_of(kind), quota.meta("namespace")) {
-                if scopes::select(spec, kind, &object.body) {
+                if quota_scopes::select(spec, kind, &object.body) {
                     let mut counted = usage(kind, &object.body, now);
                     counted.retain(|name, _| sum.contains_key(name));
                     add(&mut sum, &counted);
@@ -117,6 +116,6 @@ fn frees_usage(before: &StoredObject, after: &StoredObject, now: Timestamp) -> b
     };
     let (had, has) = (resources(before), resources(after));
     had.iter().any(|(name, old)| has.get(name).is_some_and(|new| new != old))
-        || scopes::has_deadline(&before.body) != scopes::has_deadline(&after.body)
+        || quota_scopes::has_deadline(&before.body) != quota_scopes::has_deadline(&after.body)
         || is_fully_charged(&before.body, now) && !is_fully_charged(&after.body, now)
 }

@@ -4,8 +4,7 @@
 
 use regex::{Regex, RegexBuilder};
 
-use crate::go::character_classes as go_classes;
-use crate::go::character_classes::{CharacterClass, GoRegexpError};
+use crate::go::character_classes::{self, CharacterClass, GoRegexpError};
 
 /// The size limit of a compiled expression.
 const LARGEST: usize = 2 << 20;
@@ -101,7 +100,7 @@ impl<'a> GoRegexParser<'a> {
                 '$' => self.push(if self.flags.multi_line { "(?m:$)" } else { r"\z" }, 1),
                 '.' => self.push(if self.flags.dot_all { "(?s:.)" } else { r"[^\n]" }, 1),
                 '[' => {
-                    let (class, rest) = go_classes::bracketed(before)?;
+                    let (class, rest) = character_classes::bracketed(before)?;
                     self.push_class(&class);
                     self.rest = rest;
                 }
@@ -252,11 +251,11 @@ impl<'a> GoRegexParser<'a> {
                 self.rest = rest;
             }
             _ => {
-                if let Some((class, rest)) = go_classes::escaped(text)? {
+                if let Some((class, rest)) = character_classes::escaped(text)? {
                     self.push_class(&class);
                     self.rest = rest;
                 } else {
-                    let (letter, rest) = go_classes::escaped_letter(text)?;
+                    let (letter, rest) = character_classes::escaped_letter(text)?;
                     self.push_literal(letter, text.len() - rest.len());
                 }
             }

@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use crate::go::json_errors as go_json_errors;
+use crate::go::json_errors;
 use crate::http::limits::MAX_DEPTH;
 use crate::http::request::{ApiRequest, ResourceRequest};
 use crate::http::status_error::{ApiResult, StatusError};
-use crate::http::{json_patch as jsonpatch, query as options, yaml};
+use crate::http::{json_patch, query, yaml};
 use crate::types::field_error::FieldError;
 use crate::types::strict::{self, TextType};
 use crate::types::table::TYPES;
@@ -35,14 +35,14 @@ pub(crate) fn interpret(request: &ApiRequest) -> Result<Value, String> {
 
 fn json_of(text: &[u8]) -> Result<Value, String> {
     const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
-    let body: Value = read(text).map_err(|error| go_json_errors::syntax_error(text).unwrap_or(error.to_string()))?;
+    let body: Value = read(text).map_err(|error| json_errors::syntax_error(text).unwrap_or(error.to_string()))?;
     match &body {
         Value::Object(fields) => {
             // Only this decoder ignores case.
             let of = |known: &str, name: &str| name.eq_ignore_ascii_case(known);
             for (name, value) in fields.iter().filter(|(_, value)| !value.is_string() && !value.is_null()) {
                 if let Some(known) = ["apiVersion", "kind"].into_iter().find(|known| of(known, name)) {
-                    let kind = go_json_errors::go_type_name(value);
+                    let kind = json_errors::go_type_name(value);
                     return Err(format!("json: cannot unmarshal {kind} into Go struct field .{known} of type string"));
                 }
             }
@@ -50,7 +50,7 @@ fn json_of(text: &[u8]) -> Result<Value, String> {
         }
         Value::Null => Ok(json!({})),
         other => {
-            Err(format!("json: cannot unmarshal {} into Go value of type {HEAD}", go_json_errors::go_type_name(other)))
+            Err(format!("json: cannot unmarshal {} into Go value of type {HEAD}", json_errors::go_type_name(other)))
         }
     }
 }
@@ -63,11 +63,11 @@ fn read(text: &[u8]) -> serde_json::Result<Value> {
 /// The decoded body of a request for a kind.
 pub(crate) fn object_of(request: &ResourceRequest<'_>, kind: &str) -> ApiResult<Value> {
     if request.http.method == http::Method::PUT {
-        options::write(request.http)?;
+        query::write(request.http)?;
         check_content_type(request.http)?;
     } else {
         check_content_type(request.http)?;
-        options::write(request.http)?;
+        query::write(request.http)?;
     }
     interpret(request.http).map_err(|why| unrecognized(request.http, kind, &why))
 }
@@ -101,7 +101,7 @@ pub(crate) fn patched(request: &ResourceRequest<'_>, old: &Value) -> ApiResult<(
     let validates_fields = matches!(request.http.param("fieldValidation"), "" | "Strict" | "Warn");
     // Text that this parser rejects may still be JSON for Go.
     let parsed = read(text);
-    let fault = if parsed.is_ok() { None } else { go_json_errors::syntax_error(text) };
+    let fault = if parsed.is_ok() { None } else { json_errors::syntax_error(text) };
     let no_patch = |why: String| {
         StatusError::bad_request(if validates_fields { format!("error decoding patch: {why}") } else { why })
     };
@@ -109,7 +109,7 @@ pub(crate) fn patched(request: &ResourceRequest<'_>, old: &Value) -> ApiResult<(
     let not_a_map = |value: &Value| {
         format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            go_json_errors::go_type_name(value)
+            json_errors::go_type_name(value)
         )
     };
     match request.http.media_type() {
@@ -143,7 +143,7 @@ pub(crate) fn patched(request: &ResourceRequest<'_>, old: &Value) -> ApiResult<(
                 return Err(StatusError::unsupported("a merge patch that is not an object"));
             }
             let mut new = old.clone();
-            json_patch::merge(&mut new, &patch);
+            ::json_patch::merge(&mut new, &patch);
             Ok((new, strict_errors(request, TextType::Any, &patch, false)?))
         }
         "application/json-patch+json" => {
@@ -156,20 +156,20 @@ pub(crate) fn patched(request: &ResourceRequest<'_>, old: &Value) -> ApiResult<(
                 Value::Null => &[],
                 other => {
                     let what = if validates_fields { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
-                    let found = go_json_errors::go_type_name(other);
+                    let found = json_errors::go_type_name(other);
                     return Err(no_patch(format!("json: cannot unmarshal {found} into Go value of type {what}")));
                 }
             };
             let errors = strict_errors(request, TextType::Operations, &patch, true)?;
             let errors = errors.into_iter().map(|error| format!("json patch {error}")).collect();
-            Ok((jsonpatch::apply(list, old)?, errors))
+            Ok((json_patch::apply(list, old)?, errors))
         }
         _ => Err(StatusError::unknown_patch_type()),
     }
 }
 
 pub(crate) fn check_patch(request: &ApiRequest) -> ApiResult<()> {
-    options::write(request)
+    query::write(request)
 }
 
 /// The error for a patch whose result cannot be decoded.
@@ -211,7 +211,7 @@ pub(crate) fn strict_errors(
     if request.http.is_protobuf() {
         return Ok(Vec::new());
     }
-    if !unknown && !go_json_errors::has_duplicate_names(&request.http.body, read) {
+    if !unknown && !json_errors::has_duplicate_names(&request.http.body, read) {
         return Ok(Vec::new());
     }
     let found = strict::strict(&request.http.body, media_type);
@@ -240,7 +240,7 @@ pub(crate) fn config(request: &ResourceRequest<'_>) -> ApiResult<Value> {
     yaml::check_nesting(&request.http.body)?;
     let decoded = serde_yaml::from_slice::<Value>(&request.http.body);
     let config = decoded.map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))?;
-    if go_json_errors::is_deeper(&config, MAX_DEPTH) {
+    if json_errors::is_deeper(&config, MAX_DEPTH) {
         return Err(StatusError::too_deep());
     }
     if config.is_object() {

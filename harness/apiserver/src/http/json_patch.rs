@@ -3,7 +3,7 @@
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use crate::go::json_errors as go_json_errors;
+use crate::go::json_errors;
 use crate::http::limits::MAX_DEPTH;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::pointer::JsonPointer;
@@ -52,7 +52,7 @@ pub(crate) fn apply(operations: &[Value], object: &Value) -> ApiResult<Value> {
         // Checked before each operation: a copy can double the depth of an object, so a few of them
         // would exhaust the stack.
         let levels = path.matches('/').count();
-        if added.is_some_and(|value| levels > MAX_DEPTH || go_json_errors::is_deeper(value, MAX_DEPTH - levels)) {
+        if added.is_some_and(|value| levels > MAX_DEPTH || json_errors::is_deeper(value, MAX_DEPTH - levels)) {
             return Err(StatusError::too_deep());
         }
         let size = || added.map_or(0, |value| to_json_bytes(value).len());

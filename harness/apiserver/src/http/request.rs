@@ -8,7 +8,7 @@ use http::{Method, Request};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::go::json_errors as go_json_errors;
+use crate::go::json_errors;
 use crate::http::limits::{MAX_BODY_BYTES, MAX_DEPTH};
 use crate::http::route::{PathError, RequestInfo, is_true, percent_decode};
 use crate::http::status_error::{ApiResult, StatusError};
@@ -16,7 +16,7 @@ use crate::types::kinds::ResourceKind;
 
 /// Rejects JSON that is nested too deeply. Text that is not JSON is rejected elsewhere.
 pub(crate) fn check_depth(text: &[u8]) -> ApiResult<()> {
-    if go_json_errors::depth(text) > MAX_DEPTH && go_json_errors::syntax_error(text).is_none() {
+    if json_errors::depth(text) > MAX_DEPTH && json_errors::syntax_error(text).is_none() {
         return Err(StatusError::too_deep());
     }
     Ok(())

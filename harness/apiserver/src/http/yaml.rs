@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::go::json_errors as go_json_errors;
+use crate::go::json_errors;
 use crate::http::limits::MAX_BODY_BYTES;
 use crate::http::request::{ApiRequest, check_depth};
 use crate::http::status_error::{ApiResult, StatusError};
@@ -45,7 +45,7 @@ pub(crate) fn check_nesting(text: &[u8]) -> ApiResult<()> {
     const MOST_BRACKETS: usize = 5_000;
     check_depth(text)?;
     let brackets = || text.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
-    if brackets() > MOST_BRACKETS && go_json_errors::syntax_error(text).is_some() {
+    if brackets() > MOST_BRACKETS && json_errors::syntax_error(text).is_some() {
         return Err(StatusError::unsupported(format!("a body in YAML with more than {MOST_BRACKETS} brackets")));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Converts objects between the groups and versions that share one storage.
 //!
-//! Events are served by two groups ([`events`]), autoscalers in two versions ([`autoscalers`]). All
+//! Events are served by two groups (`events`), autoscalers in two versions (`autoscaling`). All
 //! versions of a custom resource have the same fields.
 
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::registry::events::conversion as events;
-use crate::registry::{autoscaling as autoscalers, defaults};
+use crate::registry::{autoscaling, defaults};
 use crate::storage::object::StoredObject;
 use crate::types::kinds::{AUTOSCALER, ResourceKind};
 
@@ -37,8 +37,8 @@ fn conversion(from: &ResourceKind, to: &ResourceKind) -> Option<fn(Value) -> Val
         _ => {}
     }
     match (from.is_v1_autoscaler(), to.is_v1_autoscaler()) {
-        (true, false) => Some(|body| autoscalers::from_v1(&body)),
-        (false, true) => Some(|body| autoscalers::to_v1(&body)),
+        (true, false) => Some(|body| autoscaling::from_v1(&body)),
+        (false, true) => Some(|body| autoscaling::to_v1(&body)),
         _ => None,
     }
 }

@@ -4,12 +4,12 @@
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 
-use crate::http::media_types::{ResponseFormat, SupportedFormats};
+use crate::http::media_types::{self, ResponseFormat, SupportedFormats};
 use crate::http::request::{ApiRequest, JSON, ResourceRequest};
 use crate::http::response::{ApiResponse, json_bytes_response, json_response};
 use crate::http::route::{RequestInfo, Verb};
 use crate::http::status_error::{ApiResult, StatusError};
-use crate::http::{media_types as media, query as options, yaml};
+use crate::http::{query, yaml};
 use crate::registry::access_reviews;
 use crate::registry::state::Server;
 use crate::schema::discovery;
@@ -129,13 +129,13 @@ impl Server {
             return Err(StatusError::method_not_allowed());
         }
         if info.verb != Verb::Watch {
-            options::time_out(request)?;
+            query::time_out(request)?;
         }
         check_path_names(&info)?;
         let resource = ResourceRequest { kind, info: &info, http: request, now };
         // Delete options are in the body of a deletion.
         self.dry_run =
-            matches!(info.verb, Verb::Create | Verb::Update | Verb::Patch) && !options::dry_run(request).is_empty();
+            matches!(info.verb, Verb::Create | Verb::Update | Verb::Patch) && !query::dry_run(request).is_empty();
         if info.verb == Verb::Patch && has_name && !PATCHES.contains(&request.media_type()) && kind.custom.is_none() {
             return Err(StatusError::unknown_patch_type());
         }
@@ -183,7 +183,7 @@ impl Server {
         let is_allowed = |form: &&str| !form.contains("protobuf") || form.contains("as=PartialObjectMetadata");
         let left: Vec<&str> = request.accept.split(',').filter(is_allowed).collect();
         // Upstream supports protobuf for definitions: a client that accepts nothing else gets JSON.
-        let none = if kind.custom.is_some() { media::UNSUPPORTED_PROTOBUF } else { JSON };
+        let none = if kind.custom.is_some() { media_types::UNSUPPORTED_PROTOBUF } else { JSON };
         let accept = if left.is_empty() { none.to_owned() } else { left.join(",") };
         Some(ApiRequest { accept, ..request.clone() })
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http::request::{ApiRequest, ManagedFieldsPolicy, timestamp_value};
-use crate::registry::conversion as convert;
+use crate::registry::conversion;
 use crate::registry::custom::kinds_of;
 use crate::registry::decode::{decode_as, untyped};
 use crate::registry::field_ownership::take_managed_fields;
@@ -46,7 +46,7 @@ impl RestoreEntry {
         }
         let key = StoreKey::new(kind, if kind.namespaced { &namespace } else { "" }, &name);
         let version = body["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
-        let mut body = convert::convert_object(untyped(body), kind, kind.storage());
+        let mut body = conversion::convert_object(untyped(body), kind, kind.storage());
         take_managed_fields(&mut body);
         Ok(Self { kind: kind.storage(), key, body, version })
     }

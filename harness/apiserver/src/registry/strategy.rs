@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use crate::registry::autoscaling as autoscalers;
+use crate::registry::autoscaling;
 use crate::registry::defaults::entry;
 use crate::registry::resource_list::{ResourceList, add, amounts};
 use crate::registry::validate::batch::LABELS;
@@ -52,7 +52,7 @@ pub(crate) fn reset_fields(kind: &ResourceKind, subresource: &str) -> &'static [
 /// Annotations of an autoscaler that stand for fields of v2 are dropped.
 pub(crate) fn convert_fields(kind: &ResourceKind, body: &mut Value) {
     if kind.built_in() == "HorizontalPodAutoscaler" && !kind.is_v1_autoscaler() {
-        autoscalers::drop_field_annotations(body);
+        autoscaling::drop_field_annotations(body);
     }
     if kind.built_in() == "Node" {
         // `podCIDR` is the first of `podCIDRs`.

@@ -12,8 +12,7 @@ use crate::http::request::JSON;
 use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::http::yaml;
-use crate::schema::printers as table;
-use crate::schema::printers::{TableOptions, partial_metadata};
+use crate::schema::printers::{self, TableOptions, partial_metadata};
 use crate::types::kinds::{EVENTS, Kinds, ResourceKind};
 use crate::types::protobuf::{self, WireEvent};
 
@@ -45,7 +44,7 @@ impl ResponseFormat {
             && value["kind"] == "Table"
             && requested_kind.is_some_and(|requested_kind| requested_kind.custom.is_some())
         {
-            table::as_of_custom_scale(&mut value);
+            printers::as_of_custom_scale(&mut value);
         }
         let encoded: Option<Bytes> = match self.encoding {
             Encoding::Json => Some(value.to_string().into()),
@@ -142,7 +141,7 @@ impl ResponseFormat {
             (Representation::Metadata(version), None) => Cow::Owned(partial(value, version)),
             (Representation::Table(version, include), _) => {
                 let style = TableOptions { api_version: version.api_version(), include, headers, now };
-                Cow::Owned(table::table(value, kind, style))
+                Cow::Owned(printers::table(value, kind, style))
             }
             // For watch events, upstream sends objects that it cannot transform unchanged.
             _ => Cow::Borrowed(value),

@@ -3,11 +3,11 @@
 //!
 //! [`WatchControl`](crate::WatchControl) and the latency model treat it like a watch.
 
-use crate::EventType;
 use std::future::poll_fn;
 
 use serde_json::Value;
 
+use crate::EventType;
 use crate::http::request::ManagedFieldsPolicy;
 use crate::service::api_server::ApiServer;
 use crate::service::response::WatchStream;

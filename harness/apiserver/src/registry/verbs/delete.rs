@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::fields::entries::Managers;
-use crate::http::query as options;
+use crate::http::query;
 use crate::http::request::{ResourceRequest, timestamp_value};
 use crate::http::response::{ApiResponse, json_bytes_response, json_response};
 use crate::http::status_error::{ApiResult, StatusError};
@@ -64,7 +64,7 @@ impl Server {
     }
 
     pub(crate) fn delete_collection(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
-        let selector = options::list(request.http, request.kind, false)?;
+        let selector = query::list(request.http, request.kind, false)?;
         if ["limit", "continue", "resourceVersion"].iter().any(|name| !matches!(request.http.param(name), "" | "0")) {
             return Err(StatusError::unsupported("the deletion of a part of a collection, or of what it once was"));
         }
@@ -323,7 +323,7 @@ fn delete_options(kinds: &Kinds, request: &ResourceRequest<'_>) -> ApiResult<Del
         let type_index = TYPES.index_of("DeleteOptions").expect("options are in the table");
         body = decode(type_index, given).map_err(StatusError::bad_request)?.value;
     } else {
-        if let Some(grace) = options::number(request.http, "gracePeriodSeconds")? {
+        if let Some(grace) = query::number(request.http, "gracePeriodSeconds")? {
             body["gracePeriodSeconds"] = grace.into();
         }
         if !request.http.param("propagationPolicy").is_empty() {
@@ -338,7 +338,7 @@ fn delete_options(kinds: &Kinds, request: &ResourceRequest<'_>) -> ApiResult<Del
         if request.http.flag(UNSAFE) {
             body[UNSAFE] = true.into();
         }
-        body["dryRun"] = json!(options::dry_run(request.http));
+        body["dryRun"] = json!(query::dry_run(request.http));
     }
     parse_delete_options(&body)
 }
@@ -362,7 +362,7 @@ pub(crate) fn parse_delete_options(body: &Value) -> ApiResult<DeleteOptions> {
         let among = ["Foreground", "Background", "Orphan", "nil"];
         errors.push(FieldError::unsupported("propagationPolicy", other, &among));
     }
-    errors.extend(options::wrong_dry_run(&dry_run));
+    errors.extend(query::wrong_dry_run(&dry_run));
     if !errors.is_empty() {
         return Err(StatusError::invalid("meta.k8s.io", "DeleteOptions", "", &errors));
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::fields::entries::Managers;
-use crate::registry::conversion as convert;
+use crate::registry::conversion;
 use crate::registry::state::Server;
 use crate::storage::keys::StoreKey;
 use crate::storage::object::StoredObject;
@@ -29,7 +29,9 @@ impl Server {
             let version = self.store.get(&key).map_or(0, |existing| existing.version);
             return StoredObject::new(requested_kind, body, managers, version);
         }
-        self.store.put(kind, key, convert::convert_object(body, requested_kind, kind), managers).as_kind(requested_kind)
+        self.store
+            .put(kind, key, conversion::convert_object(body, requested_kind, kind), managers)
+            .as_kind(requested_kind)
     }
 
     /// Removes an object, unless this is a dry run.

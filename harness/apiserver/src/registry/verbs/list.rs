@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::json;
 
-use crate::http::query as options;
+use crate::http::query;
 use crate::http::request::ResourceRequest;
 use crate::http::response::{ApiResponse, json_bytes_response};
 use crate::http::status_error::{ApiResult, StatusError};
@@ -14,10 +14,10 @@ use crate::storage::object::StoredObject;
 
 impl Server {
     pub(crate) fn list(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
-        let selector = options::list(request.http, request.kind, false)?;
+        let selector = query::list(request.http, request.kind, false)?;
         let latest = self.store.version();
         let continued = request.http.query.get("continue").filter(|list_position| !list_position.is_empty());
-        let continued = continued.map(|list_position| options::continue_position(list_position)).transpose()?;
+        let continued = continued.map(|list_position| query::continue_position(list_position)).transpose()?;
         if continued.is_some() && !matches!(request.http.param("resourceVersion"), "" | "0") {
             let why = "specifying resource version is not allowed when using continue";
             return Err(StatusError::bad_request(why.to_owned()));

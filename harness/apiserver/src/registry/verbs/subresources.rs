@@ -8,7 +8,7 @@ use crate::http::request::{self, ResourceRequest};
 use crate::http::response::{ApiResponse, json_response};
 use crate::http::status_error::{ApiResult, StatusError};
 use crate::http::{body, selector};
-use crate::registry::decode as read;
+use crate::registry::decode;
 use crate::registry::state::Server;
 use crate::registry::validate::apps;
 use crate::storage::object::StoredObject;
@@ -31,7 +31,7 @@ impl Server {
             body::check_patch(request.http)?;
         }
         if let Some(requested) = &requested {
-            read::check_name(requested, &request.info.name)?;
+            decode::check_name(requested, &request.info.name)?;
         }
         let old = self.existing_object(request)?;
         let mut applied = None;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use crate::http::media_types::{ResponseFormat, SupportedFormats};
-use crate::http::query as options;
+use crate::http::query;
 use crate::http::request::ResourceRequest;
 use crate::http::response::ApiResponse;
 use crate::http::status_error::{ApiResult, StatusError};
@@ -15,7 +15,7 @@ use crate::storage::watch::{EventType, WatchCursor, WatchEvent, line};
 
 impl Server {
     pub(crate) fn watch(&mut self, request: &ResourceRequest<'_>) -> ApiResult<ApiResponse> {
-        let selector = options::list(request.http, request.kind, true)?;
+        let selector = query::list(request.http, request.kind, true)?;
         let latest = self.store.version();
         let requested = request.resource_version().map_err(StatusError::plain_internal)?;
         let send = request.http.flag("sendInitialEvents");

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::http::media_types::Include;
-use crate::registry::autoscaling as autoscalers;
+use crate::registry::autoscaling;
 use crate::registry::events::conversion as events;
 use crate::types::kinds::ResourceKind;
 
@@ -95,7 +95,7 @@ impl TablePrinter<'_> {
                 cells(self.kind, &events::to_core(object.clone()), now)
             }
             None if self.kind == "HorizontalPodAutoscaler" && self.api_version.ends_with("/v1") => {
-                cells(self.kind, &autoscalers::from_v1(object), now)
+                cells(self.kind, &autoscaling::from_v1(object), now)
             }
             None => cells(self.kind, object, now),
         }
@@ -174,7 +174,7 @@ pub(crate) fn partial_metadata(object: &Value) -> Value {
         let before = annotations.len();
         annotations.retain(|name, _| !OF_FIELDS.contains(&name.as_str()));
         if !object["spec"]["scaleTargetRef"].is_null() {
-            annotations.retain(|name, _| !autoscalers::FIELD_ANNOTATIONS.contains(&name.as_str()));
+            annotations.retain(|name, _| !autoscaling::FIELD_ANNOTATIONS.contains(&name.as_str()));
         }
         if annotations.is_empty() && before > 0 {
             meta.as_object_mut().and_then(|meta| meta.remove("annotations"));
