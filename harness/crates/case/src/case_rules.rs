@@ -11,9 +11,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::diagnostics::DiagnosticCollector;
+use super::field::text;
 use super::nearest::did_you_mean;
 use super::read::{self, MappingFields};
-use super::schema::text;
 use super::yaml::{YamlKind, YamlNode};
 use crate::rules::{Expectation, Rule, RuleExpression, When};
 

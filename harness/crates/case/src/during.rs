@@ -6,11 +6,10 @@
 
 use serde_json::{Value, json};
 
-use super::field::{FieldSpec, FieldType, names};
+use super::field::{FieldSpec, FieldType, any_of, names, object, reference};
 use super::model::{CountSpec, DecisionKind, DecisionMatcher, During, InjectionPoint, Operation, Step};
 use super::nearest::did_you_mean;
 use super::read::{self, MappingFields};
-use super::schema::{any_of, object, reference};
 use super::step::StepReader;
 use super::yaml::YamlNode;
 

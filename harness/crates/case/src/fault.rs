@@ -9,10 +9,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::during::WATCHED;
-use super::field::{DURATION, FieldSpec, FieldType, names};
+use super::field::{DURATION, FieldSpec, FieldType, any_of, names, object, with_description, words};
 use super::model::{Fault, FaultAction, FaultPoint};
 use super::read::{self, MappingFields};
-use super::schema::{any_of, object, with_description, words};
 use super::step::StepReader;
 use super::yaml::{YamlKind, YamlNode};
 

@@ -1,12 +1,11 @@
 //! Describes the fields of the mappings that a case is made of: name, type and a sentence.
 //!
 //! One list of fields serves the reader and its suggestions, the JSON schema and the reference
-//! page.
+//! page. The functions at the end are the fragments that JSON schemas are made of.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::read;
-use super::schema::{integer, reference, text, words};
 
 /// A field of a mapping.
 #[derive(Debug, Clone, Copy)]
@@ -90,4 +89,45 @@ impl FieldType {
 
 pub(super) fn names(fields: &[FieldSpec]) -> Vec<&'static str> {
     fields.iter().map(|field| field.name).collect()
+}
+
+/// Adds a description to a schema.
+pub(super) fn with_description(mut schema: Value, description: &str) -> Value {
+    schema["description"] = description.into();
+    schema
+}
+
+/// A reference to `#/definitions/NAME`. It is wrapped because keywords beside a `$ref` are ignored.
+pub(super) fn reference(name: &str) -> Value {
+    json!({"allOf": [{"$ref": format!("#/definitions/{name}")}]})
+}
+
+/// A string that is not blank.
+pub(super) fn text() -> Value {
+    json!({"type": "string", "pattern": "\\S"})
+}
+
+/// One of these words.
+pub(super) fn words(words: &[&str]) -> Value {
+    json!({"enum": words})
+}
+
+/// A whole number in a range.
+pub(super) fn integer(least: i64, most: i64) -> Value {
+    json!({"type": "integer", "minimum": least, "maximum": most})
+}
+
+/// A mapping with exactly these fields; `refused`: whether the server must refuse the step.
+pub(super) fn object(fields: &[FieldSpec], refused: bool) -> Value {
+    let of = |field: &FieldSpec| {
+        (field.name.to_owned(), with_description(field.field_type.schema(refused), field.description))
+    };
+    let all: Map<String, Value> = fields.iter().map(of).collect();
+    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    json!({"type": "object", "additionalProperties": false, "properties": all, "required": required})
+}
+
+/// Any of these schemas.
+pub(super) fn any_of(schemas: impl IntoIterator<Item = Value>) -> Value {
+    json!({"anyOf": schemas.into_iter().collect::<Vec<_>>()})
 }

@@ -6,11 +6,10 @@ use lockstep_support::sanitize;
 use serde_json::json;
 
 use super::diagnostics::{CaseError, DiagnosticCollector};
-use super::field::{FieldSpec, FieldType, TEXT, names};
+use super::field::{FieldSpec, FieldType, TEXT, names, reference, words};
 use super::model::{Bindings, Case, PodKind, Terminations};
 use super::names_in_scope::NamesInScope;
 use super::read::{self, MappingFields};
-use super::schema::{reference, words};
 use super::step::StepReader;
 use super::yaml::{YamlKind, YamlNode};
 use super::{case_rules, definitions, feasibility, profiles, restart, workload_field};

@@ -3,12 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::field::{BOOLEAN, FieldSpec, FieldType, NAME, names};
+use super::field::{BOOLEAN, FieldSpec, FieldType, NAME, any_of, integer, names, object, reference, words};
 use super::model::{BatchSize, CountSpec, PodSelection};
 use super::operations::OperationNode;
 use super::pod_traits;
 use super::read::{self, MOST_PODS, MappingFields};
-use super::schema::{any_of, integer, object, reference, words};
 use super::step::StepReader;
 use super::yaml::{YamlKind, YamlNode};
 

@@ -11,10 +11,9 @@ use lockstep_recording::pod_expectation::PodExpectation;
 use serde_json::{Value, json};
 
 use super::diagnostics::DiagnosticCollector;
-use super::field::{self, FieldSpec, FieldType};
+use super::field::{self, FieldSpec, FieldType, any_of, object, reference};
 use super::model::{NamedPodTraits, NodeBinding, PodPhase, Readiness};
 use super::read::{self, MappingFields};
-use super::schema::{any_of, object, reference};
 use super::step::StepReader;
 use super::yaml::{YamlKind, YamlNode};
 

@@ -6,10 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::diagnostics::DiagnosticCollector;
-use super::field::{BOOLEAN, DURATION, FieldSpec, FieldType, names};
+use super::field::{BOOLEAN, DURATION, FieldSpec, FieldType, names, object, text, words};
 use super::model::{AdvanceStep, Case};
 use super::read::{self, MappingFields};
-use super::schema::{object, text, words};
 use super::yaml::{YamlKind, YamlNode};
 
 const LIST: FieldType = FieldType::Is(|_| json!({"type": "array", "items": text()}), "a list of strings");

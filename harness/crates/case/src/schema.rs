@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::field::FieldSpec;
+use super::field::{object, reference, with_description};
 use super::operations::{self, OperationSpec};
 use super::read::LONGEST_NAME;
 use super::step::MODIFIERS;
@@ -103,45 +103,4 @@ fn step(is_included: impl Fn(&OperationSpec) -> bool, besides: &[&str], refused:
     let one = operations.iter().map(|form| json!({"required": [form.name]})).collect::<Vec<_>>();
     let both = json!({"required": ["during", "fault"]});
     json!({"type": "object", "additionalProperties": false, "properties": fields, "oneOf": one, "not": both})
-}
-
-/// Adds a description to a schema.
-pub(super) fn with_description(mut schema: Value, description: &str) -> Value {
-    schema["description"] = description.into();
-    schema
-}
-
-/// A reference to `#/definitions/NAME`. It is wrapped because keywords beside a `$ref` are ignored.
-pub(super) fn reference(name: &str) -> Value {
-    json!({"allOf": [{"$ref": format!("#/definitions/{name}")}]})
-}
-
-/// A string that is not blank.
-pub(super) fn text() -> Value {
-    json!({"type": "string", "pattern": "\\S"})
-}
-
-/// One of these words.
-pub(super) fn words(words: &[&str]) -> Value {
-    json!({"enum": words})
-}
-
-/// A whole number in a range.
-pub(super) fn integer(least: i64, most: i64) -> Value {
-    json!({"type": "integer", "minimum": least, "maximum": most})
-}
-
-/// A mapping with exactly these fields; `refused`: whether the server must refuse the step.
-pub(super) fn object(fields: &[FieldSpec], refused: bool) -> Value {
-    let of = |field: &FieldSpec| {
-        (field.name.to_owned(), with_description(field.field_type.schema(refused), field.description))
-    };
-    let all: Map<String, Value> = fields.iter().map(of).collect();
-    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
-    json!({"type": "object", "additionalProperties": false, "properties": all, "required": required})
-}
-
-/// Any of these schemas.
-pub(super) fn any_of(schemas: impl IntoIterator<Item = Value>) -> Value {
-    json!({"anyOf": schemas.into_iter().collect::<Vec<_>>()})
 }

@@ -5,14 +5,13 @@ use std::time::Duration;
 use lockstep_recording::pod_expectation::PodExpectation;
 
 use super::diagnostics::DiagnosticCollector;
-use super::field::{FieldSpec, FieldType, NAME, TEXT, names};
+use super::field::{FieldSpec, FieldType, NAME, TEXT, names, object, reference};
 use super::model::{CountSpec, During, Fault, Operation, Step};
 use super::names_in_scope::NamesInScope;
 use super::nearest::did_you_mean;
 use super::operations::{self, OperationNode};
 use super::pod_traits;
 use super::read::{self, MappingFields};
-use super::schema::{object, reference};
 use super::yaml::{YamlKind, YamlNode};
 
 /// The fields of a step beside its operation.

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::field::{FieldSpec, FieldType, NAME, names};
+use super::field::{FieldSpec, FieldType, NAME, any_of, names, object, reference, with_description};
 use super::model::Target;
 use super::nearest::did_you_mean;
 use super::operations::OperationNode;
 use super::read::{self, MappingFields};
-use super::schema::{any_of, object, reference, with_description};
 use super::step::StepReader;
 use super::yaml::{YamlKind, YamlNode};
 

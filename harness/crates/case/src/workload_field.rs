@@ -6,9 +6,8 @@ use lockstep_workload::Workload;
 use serde_json::{Value, json};
 
 use super::diagnostics::DiagnosticCollector;
-use super::field::{FieldSpec, FieldType, TEXT, names};
+use super::field::{FieldSpec, FieldType, TEXT, names, object, words};
 use super::read::{self, MappingFields};
-use super::schema::{object, words};
 use super::yaml::YamlNode;
 
 const POINTERS: FieldType = FieldType::Is(

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::operation_spec::declare_nothing;
 use super::{Actor, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
-use crate::field::{DURATION, FieldSpec, NAME, names};
+use crate::field::{DURATION, FieldSpec, NAME, any_of, names, object, reference};
 use crate::read::{self, MappingFields};
-use crate::schema::{any_of, object, reference};
 use crate::step::StepReader;
 use crate::yaml::YamlKind;
 

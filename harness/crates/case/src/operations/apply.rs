@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 use super::{
     Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
 };
-use crate::field::{BOOLEAN, FieldSpec, FieldType, TEXT};
+use crate::field::{BOOLEAN, FieldSpec, FieldType, TEXT, text};
 use crate::names_in_scope::NamesInScope;
-use crate::schema::text;
 use crate::step::StepReader;
 use crate::yaml::{YamlKind, YamlNode};
 use crate::{read, unknown_fields};

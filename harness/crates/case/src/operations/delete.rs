@@ -4,10 +4,9 @@ use super::operation_spec::declare_nothing;
 use super::{
     Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
 };
-use crate::field::{FieldSpec, FieldType, names};
+use crate::field::{FieldSpec, FieldType, any_of, names, object, reference};
 use crate::model::{Cascade, Target};
 use crate::read::{self, MappingFields};
-use crate::schema::{any_of, object, reference};
 use crate::step::StepReader;
 use crate::target::TARGET;
 

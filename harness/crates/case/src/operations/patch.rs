@@ -7,10 +7,9 @@ use super::operation_spec::declare_nothing;
 use super::{
     Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
 };
-use crate::field::{FieldSpec, FieldType, names};
+use crate::field::{FieldSpec, FieldType, any_of, names, object};
 use crate::model::{PatchKind, Target};
 use crate::read::{self, MappingFields};
-use crate::schema::{any_of, object};
 use crate::step::StepReader;
 use crate::target::TARGET;
 use crate::unknown_fields;

@@ -5,12 +5,11 @@ use serde_json::json;
 
 use super::operation_spec::declare_nothing;
 use super::{Actor, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
-use crate::field::{FieldSpec, FieldType, names};
+use crate::field::{FieldSpec, FieldType, names, object, reference};
 use crate::model::{NamedPodTraits, NodeBinding, PodNaming, PodSelection, Readiness};
 use crate::pod_selector::{self, OF};
 use crate::pod_traits::read_traits;
 use crate::read::{self, MappingFields};
-use crate::schema::{object, reference};
 use crate::step::StepReader;
 use crate::yaml::YamlKind;
 

@@ -6,10 +6,9 @@ use super::operation_spec::declare_nothing;
 use super::{
     Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
 };
-use crate::field::{FieldSpec, FieldType, NAME, names};
+use crate::field::{FieldSpec, FieldType, NAME, any_of, names, object};
 use crate::model::Target;
 use crate::read::{self, MOST_PODS, MappingFields};
-use crate::schema::{any_of, object};
 use crate::step::StepReader;
 use crate::yaml::YamlKind;
 

@@ -11,9 +11,8 @@ use super::{
     Actor, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture,
     StepAction,
 };
-use crate::field::{FieldSpec, NAME, TEXT, TEXTS, names};
+use crate::field::{FieldSpec, NAME, TEXT, TEXTS, names, object};
 use crate::read::{self, MappingFields};
-use crate::schema::object;
 use crate::step::StepReader;
 use crate::yaml::YamlNode;
 

@@ -2,9 +2,9 @@
 
 use super::operation_spec::declare_nothing;
 use super::{Actor, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use crate::field::words;
 use crate::model::ProcessAction;
 use crate::read;
-use crate::schema::words;
 use crate::step::StepReader;
 
 pub(super) static SPEC: OperationSpec = OperationSpec {

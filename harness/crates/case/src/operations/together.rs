@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Actor, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use crate::field::reference;
 use crate::model::Step;
 use crate::names_in_scope::NamesInScope;
 use crate::read;
-use crate::schema::reference;
 use crate::step::StepReader;
 
 pub(super) static SPEC: OperationSpec = OperationSpec {

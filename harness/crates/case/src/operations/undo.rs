@@ -9,10 +9,9 @@ use super::{
     Actor, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture,
     StepAction,
 };
-use crate::field::{FieldSpec, FieldType, NAME, names};
+use crate::field::{FieldSpec, FieldType, NAME, any_of, names, object, reference};
 use crate::model::{PatchKind, Target};
 use crate::read::{self, MappingFields};
-use crate::schema::{any_of, object, reference};
 use crate::step::StepReader;
 use crate::target::ONE_DEPLOYMENT_SHORT;
 use crate::yaml::YamlKind;
