@@ -24,15 +24,15 @@
 //! and `size()` first. A rule that uses `deployment` is evaluated only while there is one; a rule
 //! that was never evaluated is broken.
 //!
-//! Pure. `expression` parses a rule, `types` and `shapes` check its types, `evaluate` evaluates it
-//! on a recording, `operands` formats the values of its operands. `case` reads rules from a file,
-//! `verdict` weighs broken ones.
+//! Pure. `syntax` parses a rule, `expression` checks its names, `types` and `shapes` its types;
+//! `evaluate` evaluates it on a recording and shows the values of its operands. The reader of cases
+//! reads rules from a file, `verdict` weighs broken ones.
 
 mod evaluate;
 mod expression;
 mod history;
-mod operands;
 mod shapes;
+mod syntax;
 mod types;
 mod variables;
 
@@ -41,7 +41,7 @@ use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
 pub use evaluate::RuleEvaluator;
-pub(crate) use expression::{Mistake, RuleExpression};
+pub(crate) use expression::RuleExpression;
 
 /// One rule of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
