@@ -6,11 +6,12 @@
 
 use serde_json::{Value, json};
 
-use super::field::{FieldSpec, FieldType, any_of, names, object, reference};
-use super::model::{CountSpec, DecisionKind, DecisionMatcher, During, InjectionPoint, Operation, Step};
+use super::diagnostics::DiagnosticCollector;
+use super::field::{FieldSpec, FieldType, any_of, object, reference};
+use super::model::{CountSpec, DecisionKind, DecisionMatcher, InjectionPoint, Operation};
+use super::names_in_scope::NamesInScope;
 use super::nearest::did_you_mean;
 use super::read::{self, MappingFields};
-use super::step::StepReader;
 use super::yaml::YamlNode;
 
 /// The kinds whose watch can be held or disturbed.
@@ -49,109 +50,86 @@ pub(super) fn schema() -> Value {
     ])
 }
 
-impl StepReader<'_> {
-    /// Reads `during: {decision: …, do: […]}` or `during: {held: …, do: […]}`; `operation` is that
-    /// of the step itself.
-    pub(super) fn read_during(&mut self, key: &YamlNode, node: &YamlNode, operation: &Operation) -> Option<During> {
-        let fields = MappingFields::of(node, "`during`", &names(&FIELDS), self.report)?;
-        let moment = match (fields.get("decision"), fields.get("held")) {
-            (Some(decision), None) => InjectionPoint::Decision(self.read_decision(decision)?),
-            (None, Some(held)) => {
-                if may_have_sub_steps(operation) {
-                    self.report.add(
-                        key,
-                        "`held` on a step of several steps",
-                        "choose one; the other can be a step of its own",
-                    );
-                    self.report.help("`ready: {pods: 1}` is one step, `ready: {pods: 4}` are four");
-                    return None;
-                }
-                let words = WATCHED.map(|kind| (kind, kind));
-                InjectionPoint::HeldWatch(read::word(held, "what is held", &words, self.report)?.to_owned())
-            }
-            (Some(_), Some(_)) => {
-                self.report.add(key, "`during` with `decision` and `held`", "choose one");
+/// Reads when the steps of `during` run; `operation` is that of the step itself.
+pub(super) fn read_point(
+    key: &YamlNode,
+    fields: &MappingFields<'_>,
+    operation: &Operation,
+    scope: &NamesInScope,
+    report: &mut DiagnosticCollector,
+) -> Option<InjectionPoint> {
+    match (fields.get("decision"), fields.get("held")) {
+        (Some(decision), None) => read_decision(decision, scope, report).map(InjectionPoint::Decision),
+        (None, Some(held)) => {
+            if may_have_sub_steps(operation) {
+                report.add(key, "`held` on a step of several steps", "choose one; the other can be a step of its own");
+                report.help("`ready: {pods: 1}` is one step, `ready: {pods: 4}` are four");
                 return None;
             }
-            (None, None) => {
-                if fields.lacks("decision") && fields.lacks("held") {
-                    self.report.add(key, "`during` without `decision` or `held`", "during what?");
-                }
-                return None;
-            }
-        };
-        let steps = match (fields.get("do"), &moment) {
-            (Some(list), _) => self.read_inner_steps(list)?,
-            (None, InjectionPoint::HeldWatch(_)) => Vec::new(),
-            (None, InjectionPoint::Decision(_)) => {
-                if fields.lacks("do") {
-                    self.report.add(key, "`during` without `do`", "add `do: […]`, what happens then");
-                }
-                return None;
-            }
-        };
-        if let (InjectionPoint::Decision(_), true) = (&moment, steps.is_empty()) {
-            self.report.add(key, "`during` does nothing", "add `do: […]`, what happens then");
-            return None;
+            let words = WATCHED.map(|kind| (kind, kind));
+            read::word(held, "what is held", &words, report).map(|kind| InjectionPoint::HeldWatch(kind.to_owned()))
         }
-        Some(During { point: moment, steps })
+        (Some(_), Some(_)) => {
+            report.add(key, "`during` with `decision` and `held`", "choose one");
+            None
+        }
+        (None, None) => {
+            if fields.lacks("decision") && fields.lacks("held") {
+                report.add(key, "`during` without `decision` or `held`", "during what?");
+            }
+            None
+        }
     }
+}
 
-    fn read_inner_steps(&mut self, list: &YamlNode) -> Option<Vec<Step>> {
-        let items = read::items(list, "`do`", self.report)?;
-        let steps: Vec<Step> = items.iter().filter_map(|step| self.step(step, false)).collect();
-        (steps.len() == items.len()).then_some(steps)
-    }
-
-    /// Reads `rs1 5 -> 4`, `rs2 created`, `rs2 created 3`, `rs1 deleted`, `web revision=2`;
-    /// `web/rs1` in a case with several Deployments.
-    fn read_decision(&mut self, node: &YamlNode) -> Option<DecisionMatcher> {
-        let text = read::text(node, "a decision", self.report)?.trim();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let what = match words.as_slice() {
-            [_, "created"] => Some(DecisionKind::Created(None)),
-            [_, "created", replicas] => replicas.parse().ok().map(|replicas| DecisionKind::Created(Some(replicas))),
-            [_, from, "->", to] => match (from.parse(), to.parse()) {
-                (Ok(from), Ok(to)) => Some(DecisionKind::Resized { from, to }),
-                _ => None,
-            },
-            [_, "deleted"] => Some(DecisionKind::Deleted),
-            [_, change] => change.strip_prefix("revision=").and_then(|n| n.parse().ok()).map(DecisionKind::Revision),
+/// Reads `rs1 5 -> 4`, `rs2 created`, `rs2 created 3`, `rs1 deleted`, `web revision=2`;
+/// `web/rs1` in a case with several Deployments.
+fn read_decision(node: &YamlNode, scope: &NamesInScope, report: &mut DiagnosticCollector) -> Option<DecisionMatcher> {
+    let text = read::text(node, "a decision", report)?.trim();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let what = match words.as_slice() {
+        [_, "created"] => Some(DecisionKind::Created(None)),
+        [_, "created", replicas] => replicas.parse().ok().map(|replicas| DecisionKind::Created(Some(replicas))),
+        [_, from, "->", to] => match (from.parse(), to.parse()) {
+            (Ok(from), Ok(to)) => Some(DecisionKind::Resized { from, to }),
             _ => None,
-        };
-        let Some(what) = what else {
-            let hint = "such as `rs1 5 -> 4`, `rs2 created 3`, `rs1 deleted` or `web revision=2`";
-            self.report.add(node, format!("`{text}` is not a decision"), hint);
-            return None;
-        };
-        if let DecisionKind::Resized { from, to } = what
-            && from == to
-        {
-            self.report.add(node, format!("`{text}` decides nothing"), "both numbers are the same");
+        },
+        [_, "deleted"] => Some(DecisionKind::Deleted),
+        [_, change] => change.strip_prefix("revision=").and_then(|n| n.parse().ok()).map(DecisionKind::Revision),
+        _ => None,
+    };
+    let Some(what) = what else {
+        let hint = "such as `rs1 5 -> 4`, `rs2 created 3`, `rs1 deleted` or `web revision=2`";
+        report.add(node, format!("`{text}` is not a decision"), hint);
+        return None;
+    };
+    if let DecisionKind::Resized { from, to } = what
+        && from == to
+    {
+        report.add(node, format!("`{text}` decides nothing"), "both numbers are the same");
+        return None;
+    }
+    let object = words[0];
+    let (deployment, set) = match (what, object.split_once('/')) {
+        (DecisionKind::Revision(_), _) => (Some(object), None),
+        (_, Some((deployment, set))) => (Some(deployment), Some(set)),
+        (_, None) => (None, Some(object)),
+    };
+    let set = match set.map(|set| (set, set.strip_prefix("rs").and_then(|n| n.parse::<u32>().ok()).filter(|n| *n > 0)))
+    {
+        Some((name, None)) => {
+            let hint = did_you_mean(name, ["rs1", "rs2"]).unwrap_or_else(|| "the first is `rs1`".to_owned());
+            report.add(node, format!("`{name}` is not a ReplicaSet"), hint);
             return None;
         }
-        let object = words[0];
-        let (deployment, set) = match (what, object.split_once('/')) {
-            (DecisionKind::Revision(_), _) => (Some(object), None),
-            (_, Some((deployment, set))) => (Some(deployment), Some(set)),
-            (_, None) => (None, Some(object)),
-        };
-        let set =
-            match set.map(|set| (set, set.strip_prefix("rs").and_then(|n| n.parse::<u32>().ok()).filter(|n| *n > 0))) {
-                Some((name, None)) => {
-                    let hint = did_you_mean(name, ["rs1", "rs2"]).unwrap_or_else(|| "the first is `rs1`".to_owned());
-                    self.report.add(node, format!("`{name}` is not a ReplicaSet"), hint);
-                    return None;
-                }
-                Some((_, number)) => number,
-                None => None,
-            };
-        let deployment = match deployment {
-            Some(name) => self.scope.check_created(name, node, self.report).then(|| name.to_owned()),
-            None => self.scope.resolve_deployment(None, node, self.report),
-        };
-        Some(DecisionMatcher { text: words.join(" "), deployment: deployment?, set, kind: what })
-    }
+        Some((_, number)) => number,
+        None => None,
+    };
+    let deployment = match deployment {
+        Some(name) => scope.check_created(name, node, report).then(|| name.to_owned()),
+        None => scope.resolve_deployment(None, node, report),
+    };
+    Some(DecisionMatcher { text: words.join(" "), deployment: deployment?, set, kind: what })
 }
 
 /// Whether a step has, or may have, several sub-steps.

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::diagnostics::DiagnosticCollector;
 use super::during::WATCHED;
 use super::field::{DURATION, FieldSpec, FieldType, any_of, names, object, with_description, words};
 use super::model::{Fault, FaultAction, FaultPoint};
 use super::read::{self, MappingFields};
-use super::step::StepReader;
 use super::yaml::{YamlKind, YamlNode};
 
 /// The resources whose writes are counted.
@@ -108,170 +108,173 @@ pub(super) fn schema() -> Value {
     ])
 }
 
-impl StepReader<'_> {
-    /// Reads the fault of a step, or its two `overtaken` faults.
-    pub(super) fn read_faults(&mut self, key: &YamlNode, node: &YamlNode) -> Option<Fault> {
-        let YamlKind::List(items) = &node.kind else { return self.read_fault(key, node) };
-        let [one, two] = items.as_slice() else {
-            self.report.add(node, "a list of faults has two", "write one as a mapping");
-            return None;
-        };
-        let (one, two) = (self.read_fault(key, one)?, self.read_fault(key, two)?);
-        if !one.is_overtaken() || !two.is_overtaken() || one.is_in_stream_of(&two) {
-            let what = "only `overtaken` things of two streams can be together";
-            self.report.add(node, "two faults in one step", what);
-            return None;
-        }
-        Some(Fault { second: Some(Box::new(two)), ..one })
+/// Reads the fault of a step, or its two `overtaken` faults.
+pub(super) fn read_faults(key: &YamlNode, node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Fault> {
+    let YamlKind::List(items) = &node.kind else { return read_fault(key, node, report) };
+    let [one, two] = items.as_slice() else {
+        report.add(node, "a list of faults has two", "write one as a mapping");
+        return None;
+    };
+    let (one, two) = (read_fault(key, one, report)?, read_fault(key, two, report)?);
+    if !one.is_overtaken() || !two.is_overtaken() || one.is_in_stream_of(&two) {
+        let what = "only `overtaken` things of two streams can be together";
+        report.add(node, "two faults in one step", what);
+        return None;
     }
+    Some(Fault { second: Some(Box::new(two)), ..one })
+}
 
-    fn read_fault(&mut self, key: &YamlNode, node: &YamlNode) -> Option<Fault> {
-        let fields = MappingFields::of(node, "`fault`", &names(&FIELDS), self.report)?;
-        let action = fields.get("action").or_else(|| {
-            if fields.lacks("action") {
-                self.report.add(key, "`fault` without `action`", "add `action: …`");
+fn read_fault(key: &YamlNode, node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Fault> {
+    let fields = MappingFields::of(node, "`fault`", &names(&FIELDS), report)?;
+    let action = fields.get("action").or_else(|| {
+        if fields.lacks("action") {
+            report.add(key, "`fault` without `action`", "add `action: …`");
+        }
+        None
+    });
+    match (fields.entry("write"), fields.entry("watch")) {
+        (Some((_, write)), None) => {
+            reject_fields(&fields, &["event"], "a `write`", report);
+            let of = fields.get("of");
+            if of.is_none() {
+                report.add(
+                    key,
+                    "a write of what?",
+                    format!("add `of:` and one of {}", read::join_quoted(&WRITE_RESOURCES)),
+                );
             }
-            None
-        });
-        match (fields.entry("write"), fields.entry("watch")) {
-            (Some((_, write)), None) => {
-                self.reject_fields(&fields, &["event"], "a `write`");
-                let of = fields.get("of");
-                if of.is_none() {
-                    self.report.add(
-                        key,
-                        "a write of what?",
-                        format!("add `of:` and one of {}", read::join_quoted(&WRITE_RESOURCES)),
-                    );
-                }
-                let nth = read::integer(write, "the number of a write", 1..=MAX_COUNT, self.report);
-                let words = WRITE_RESOURCES.map(|resource| (resource, resource));
-                let of = of.and_then(|of| read::word(of, "what is written", &words, self.report));
-                let side = fields.get("side");
-                let sides = [("before", false), ("after", true)];
-                let after = match side {
-                    Some(side) => Some(read::word(side, "the side", &sides, self.report)?),
-                    None => None,
-                };
-                let action = self.read_write_action(action?)?;
-                let after = self.read_side(side, after, action)?;
-                let (resource, subresource) = of.map(|of| of.split_once('/').unwrap_or((of, "")))?;
-                let (resource, subresource) = (resource.to_owned(), subresource.to_owned());
-                let nth = u32::try_from(nth?).ok()?;
-                Some(Fault { point: FaultPoint::Write { nth, resource, subresource, after }, action, second: None })
-            }
-            (None, Some((_, watch))) => {
-                self.reject_fields(&fields, &["of", "side"], "a `watch`");
-                let words = WATCHED.map(|resource| (resource, resource));
-                let resource = read::word(watch, "what is watched", &words, self.report);
-                let action = self.read_watch_action(action?)?;
-                let event = match fields.entry("event") {
-                    None => 1,
-                    Some((at, _)) if matches!(action, FaultAction::Lag(_)) => {
-                        self.report.add(at, "`lag` is not about one event", "leave this out");
-                        return None;
-                    }
-                    Some((_, event)) => read::integer(event, "the number of an event", 1..=MAX_COUNT, self.report)?,
-                };
-                let event = u32::try_from(event).ok()?;
-                if let FaultAction::Old(old) = action
-                    && old > event
-                {
-                    let why = format!("`event: {event}` is the last that comes before it");
-                    self.report.add(key, format!("a list that is {old} events old"), why);
+            let nth = read::integer(write, "the number of a write", 1..=MAX_COUNT, report);
+            let words = WRITE_RESOURCES.map(|resource| (resource, resource));
+            let of = of.and_then(|of| read::word(of, "what is written", &words, report));
+            let side = fields.get("side");
+            let sides = [("before", false), ("after", true)];
+            let after = match side {
+                Some(side) => Some(read::word(side, "the side", &sides, report)?),
+                None => None,
+            };
+            let action = read_write_action(action?, report)?;
+            let after = read_side(side, after, action, report)?;
+            let (resource, subresource) = of.map(|of| of.split_once('/').unwrap_or((of, "")))?;
+            let (resource, subresource) = (resource.to_owned(), subresource.to_owned());
+            let nth = u32::try_from(nth?).ok()?;
+            Some(Fault { point: FaultPoint::Write { nth, resource, subresource, after }, action, second: None })
+        }
+        (None, Some((_, watch))) => {
+            reject_fields(&fields, &["of", "side"], "a `watch`", report);
+            let words = WATCHED.map(|resource| (resource, resource));
+            let resource = read::word(watch, "what is watched", &words, report);
+            let action = read_watch_action(action?, report)?;
+            let event = match fields.entry("event") {
+                None => 1,
+                Some((at, _)) if matches!(action, FaultAction::Lag(_)) => {
+                    report.add(at, "`lag` is not about one event", "leave this out");
                     return None;
                 }
-                Some(Fault { point: FaultPoint::Watch { resource: resource?.to_owned(), event }, action, second: None })
-            }
-            (Some(_), Some((at, _))) => {
-                self.report.add(at, "`fault` with `write` and `watch`", "choose one");
-                None
-            }
-            (None, None) => {
-                if fields.lacks("write") && fields.lacks("watch") {
-                    self.report.add(key, "`fault` without `write` or `watch`", "where does it fall?");
-                }
-                None
-            }
-        }
-    }
-
-    /// Reports fields that do not apply here.
-    fn reject_fields(&mut self, fields: &MappingFields<'_>, names: &[&str], noun: &str) {
-        for (key, _) in names.iter().filter_map(|name| fields.entry(name)) {
-            self.report.add(key, format!("`{}` does not apply to {noun}", key.as_key()), "leave this out");
-        }
-    }
-
-    /// Returns the side of the fault; most actions allow only one.
-    fn read_side(&mut self, node: Option<&YamlNode>, after: Option<bool>, action: FaultAction) -> Option<bool> {
-        let only = match action {
-            FaultAction::Refuse(_) => Some((false, "a refused write has no effect, so the side is `before`")),
-            FaultAction::Delay(_) => Some((false, "a request is late before the server sees it: it is `before`")),
-            FaultAction::Drop => Some((true, "an answer is lost after the server has acted: it is `after`")),
-            FaultAction::Overtaken(_) => Some((true, "an answer comes after the server has acted: it is `after`")),
-            _ => None,
-        };
-        match (only, after, node) {
-            (Some((only, why)), Some(said), Some(node)) if only != said => {
-                self.report.add(node, "the wrong side", why);
-                None
-            }
-            (Some((only, _)), ..) => Some(only),
-            (None, said, _) => Some(said.unwrap_or(false)),
-        }
-    }
-
-    fn read_write_action(&mut self, node: &YamlNode) -> Option<FaultAction> {
-        let YamlKind::Map(_) = node.kind else {
-            let words = [("crash", FaultAction::Crash), ("drop", FaultAction::Drop), ("cut", FaultAction::Cut)];
-            return read::word(node, "the action", &words, self.report);
-        };
-        let fields = MappingFields::of(node, "the action", &names(&[REFUSE, DELAY, OVERTAKEN]), self.report)?;
-        if let Some(others) = fields.get("overtaken") {
-            return self.read_overtaken(others);
-        }
-        if let Some(code) = fields.get("refuse") {
-            let number = read::integer(code, "a refusal", 400..=599, self.report)?;
-            if !REFUSALS.contains(&number) {
-                self.report.add(code, format!("`refuse` cannot be {number}"), "409, 422, 429, 500 or 503");
+                Some((_, event)) => read::integer(event, "the number of an event", 1..=MAX_COUNT, report)?,
+            };
+            let event = u32::try_from(event).ok()?;
+            if let FaultAction::Old(old) = action
+                && old > event
+            {
+                let why = format!("`event: {event}` is the last that comes before it");
+                report.add(key, format!("a list that is {old} events old"), why);
                 return None;
             }
-            return u16::try_from(number).ok().map(FaultAction::Refuse);
+            Some(Fault { point: FaultPoint::Watch { resource: resource?.to_owned(), event }, action, second: None })
         }
-        self.read_delay(fields.get("delay")?).map(FaultAction::Delay)
-    }
-
-    fn read_watch_action(&mut self, node: &YamlNode) -> Option<FaultAction> {
-        let YamlKind::Map(_) = node.kind else {
-            let words = [("repeat", FaultAction::Repeat), ("expire", FaultAction::Expire)];
-            return read::word(node, "the action", &words, self.report);
-        };
-        let fields = MappingFields::of(node, "the action", &names(&[LAG, OLD, OVERTAKEN]), self.report)?;
-        if let Some(others) = fields.get("overtaken") {
-            return self.read_overtaken(others);
+        (Some(_), Some((at, _))) => {
+            report.add(at, "`fault` with `write` and `watch`", "choose one");
+            None
         }
-        if let Some(old) = fields.get("old") {
-            let events = read::integer(old, "a number of events", 1..=MAX_COUNT, self.report)?;
-            return u32::try_from(events).ok().map(FaultAction::Old);
+        (None, None) => {
+            if fields.lacks("write") && fields.lacks("watch") {
+                report.add(key, "`fault` without `write` or `watch`", "where does it fall?");
+            }
+            None
         }
-        self.read_delay(fields.get("lag")?).map(FaultAction::Lag)
     }
+}
 
-    /// By how many events or answers it is overtaken.
-    fn read_overtaken(&mut self, node: &YamlNode) -> Option<FaultAction> {
-        let others = read::integer(node, "a number of others", 1..=MAX_COUNT, self.report)?;
-        u32::try_from(others).ok().map(FaultAction::Overtaken)
+/// Reports fields that do not apply here.
+fn reject_fields(fields: &MappingFields<'_>, names: &[&str], noun: &str, report: &mut DiagnosticCollector) {
+    for (key, _) in names.iter().filter_map(|name| fields.entry(name)) {
+        report.add(key, format!("`{}` does not apply to {noun}", key.as_key()), "leave this out");
     }
+}
 
-    /// Reads a delay.
-    fn read_delay(&mut self, node: &YamlNode) -> Option<Duration> {
-        let time = self.read_duration(node)?;
-        if time > MAX_DELAY {
-            let most = format!("at most {}: the time for a step is limited", humantime::format_duration(MAX_DELAY));
-            self.report.add(node, "the duration is too long", most);
+/// Returns the side of the fault; most actions allow only one.
+fn read_side(
+    node: Option<&YamlNode>,
+    after: Option<bool>,
+    action: FaultAction,
+    report: &mut DiagnosticCollector,
+) -> Option<bool> {
+    let only = match action {
+        FaultAction::Refuse(_) => Some((false, "a refused write has no effect, so the side is `before`")),
+        FaultAction::Delay(_) => Some((false, "a request is late before the server sees it: it is `before`")),
+        FaultAction::Drop => Some((true, "an answer is lost after the server has acted: it is `after`")),
+        FaultAction::Overtaken(_) => Some((true, "an answer comes after the server has acted: it is `after`")),
+        _ => None,
+    };
+    match (only, after, node) {
+        (Some((only, why)), Some(said), Some(node)) if only != said => {
+            report.add(node, "the wrong side", why);
+            None
+        }
+        (Some((only, _)), ..) => Some(only),
+        (None, said, _) => Some(said.unwrap_or(false)),
+    }
+}
+
+fn read_write_action(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<FaultAction> {
+    let YamlKind::Map(_) = node.kind else {
+        let words = [("crash", FaultAction::Crash), ("drop", FaultAction::Drop), ("cut", FaultAction::Cut)];
+        return read::word(node, "the action", &words, report);
+    };
+    let fields = MappingFields::of(node, "the action", &names(&[REFUSE, DELAY, OVERTAKEN]), report)?;
+    if let Some(others) = fields.get("overtaken") {
+        return read_overtaken(others, report);
+    }
+    if let Some(code) = fields.get("refuse") {
+        let number = read::integer(code, "a refusal", 400..=599, report)?;
+        if !REFUSALS.contains(&number) {
+            report.add(code, format!("`refuse` cannot be {number}"), "409, 422, 429, 500 or 503");
             return None;
         }
-        Some(time)
+        return u16::try_from(number).ok().map(FaultAction::Refuse);
     }
+    read_delay(fields.get("delay")?, report).map(FaultAction::Delay)
+}
+
+fn read_watch_action(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<FaultAction> {
+    let YamlKind::Map(_) = node.kind else {
+        let words = [("repeat", FaultAction::Repeat), ("expire", FaultAction::Expire)];
+        return read::word(node, "the action", &words, report);
+    };
+    let fields = MappingFields::of(node, "the action", &names(&[LAG, OLD, OVERTAKEN]), report)?;
+    if let Some(others) = fields.get("overtaken") {
+        return read_overtaken(others, report);
+    }
+    if let Some(old) = fields.get("old") {
+        let events = read::integer(old, "a number of events", 1..=MAX_COUNT, report)?;
+        return u32::try_from(events).ok().map(FaultAction::Old);
+    }
+    read_delay(fields.get("lag")?, report).map(FaultAction::Lag)
+}
+
+/// By how many events or answers it is overtaken.
+fn read_overtaken(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<FaultAction> {
+    let others = read::integer(node, "a number of others", 1..=MAX_COUNT, report)?;
+    u32::try_from(others).ok().map(FaultAction::Overtaken)
+}
+
+/// Reads a delay.
+fn read_delay(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {
+    let time = read::duration(node, report)?;
+    if time > MAX_DELAY {
+        let most = format!("at most {}: the time for a step is limited", humantime::format_duration(MAX_DELAY));
+        report.add(node, "the duration is too long", most);
+        return None;
+    }
+    Some(time)
 }

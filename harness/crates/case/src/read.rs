@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use super::diagnostics::DiagnosticCollector;
 use super::nearest::{did_you_mean, nearest};
@@ -177,6 +178,44 @@ pub(super) fn integer(
     }
     report.add(node, format!("{noun} cannot be {number}"), format!("from {} to {}", range.start(), range.end()));
     None
+}
+
+/// Longer than anything that a Deployment waits for.
+const MAX_DURATION: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// Reads a duration.
+pub(super) fn duration(node: &YamlNode, report: &mut DiagnosticCollector) -> Option<Duration> {
+    if let YamlKind::Int(number) = node.kind {
+        report.add(node, "a duration has a unit", format!("did you mean `{number}s`?"));
+        return None;
+    }
+    let text = text(node, "a duration", report)?;
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => {
+            report.add(node, "the duration must not be zero", "write a duration such as `10s`");
+        }
+        Ok(duration) if duration > MAX_DURATION => {
+            report.add(node, "the duration is too long", "at most ten years");
+        }
+        Ok(duration) => return Some(duration),
+        Err(error) => {
+            report.add(node, format!("`{text}` is not a duration"), not_a_duration(text, &error));
+        }
+    }
+    None
+}
+
+/// Explains why a text is not a duration, with a suggestion.
+fn not_a_duration(text: &str, error: &humantime::DurationError) -> String {
+    use humantime::DurationError as Error;
+    let units = ["seconds", "minutes", "hours", "days", "s", "m", "h", "d", "ms"];
+    match error {
+        _ if text.starts_with('-') => "time passes forwards only".to_owned(),
+        Error::UnknownUnit { unit, .. } if !unit.is_empty() => did_you_mean(unit, units)
+            .unwrap_or_else(|| format!("there is no unit `{unit}`; try `90s`, `10m` or `1h 30m`")),
+        Error::NumberOverflow => "that is too long; at most ten years".to_owned(),
+        _ => "try `90s`, `10m` or `1h 30m`".to_owned(),
+    }
 }
 
 /// Reads `true` or `false`.

@@ -1,18 +1,15 @@
 //! Reads one step: a mapping with exactly one operation of the table, and its modifiers.
 
-use std::time::Duration;
-
 use lockstep_recording::pod_expectation::PodExpectation;
 
 use super::diagnostics::DiagnosticCollector;
 use super::field::{FieldSpec, FieldType, NAME, TEXT, names, object, reference};
-use super::model::{CountSpec, During, Fault, Operation, Step};
+use super::model::{CountSpec, During, Fault, InjectionPoint, Operation, Step};
 use super::names_in_scope::NamesInScope;
-use super::nearest::did_you_mean;
 use super::operations::{self, OperationNode};
-use super::pod_traits;
 use super::read::{self, MappingFields};
 use super::yaml::{YamlKind, YamlNode};
+use super::{during, fault, pod_traits};
 
 /// The fields of a step beside its operation.
 pub(super) static MODIFIERS: [FieldSpec; 5] = [
@@ -30,9 +27,6 @@ const REFUSED: FieldType = FieldType::Is(|_| object(&REFUSED_FIELDS, false), "`{
 const EXPECT: FieldType = FieldType::Is(|_| reference("expect"), "[a mapping](#expect)");
 const DURING: FieldType = FieldType::Is(|_| reference("during"), "[a mapping](#during)");
 const FAULT: FieldType = FieldType::Is(|_| reference("fault"), "[a mapping](#fault)");
-
-/// Longer than anything that a Deployment waits for.
-const MAX_DURATION: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 /// The state while steps are read.
 #[derive(Debug)]
@@ -131,9 +125,37 @@ impl StepReader<'_> {
         } else if let Some((key, value)) = during {
             return Some((Some(self.read_during(key, value, operation)?), None));
         } else if let Some((key, value)) = fault {
-            return Some((None, Some(self.read_faults(key, value)?)));
+            return Some((None, Some(fault::read_faults(key, value, self.report)?)));
         }
         None
+    }
+
+    /// Reads `during: {decision: …, do: […]}` or `during: {held: …, do: […]}`; `operation` is that
+    /// of the step itself.
+    fn read_during(&mut self, key: &YamlNode, node: &YamlNode, operation: &Operation) -> Option<During> {
+        let fields = MappingFields::of(node, "`during`", &names(&during::FIELDS), self.report)?;
+        let point = during::read_point(key, &fields, operation, self.scope, self.report)?;
+        let steps = match (fields.get("do"), &point) {
+            (Some(list), _) => self.read_inner_steps(list)?,
+            (None, InjectionPoint::HeldWatch(_)) => Vec::new(),
+            (None, InjectionPoint::Decision(_)) => {
+                if fields.lacks("do") {
+                    self.report.add(key, "`during` without `do`", "add `do: […]`, what happens then");
+                }
+                return None;
+            }
+        };
+        if let (InjectionPoint::Decision(_), true) = (&point, steps.is_empty()) {
+            self.report.add(key, "`during` does nothing", "add `do: […]`, what happens then");
+            return None;
+        }
+        Some(During { point, steps })
+    }
+
+    fn read_inner_steps(&mut self, list: &YamlNode) -> Option<Vec<Step>> {
+        let items = read::items(list, "`do`", self.report)?;
+        let steps: Vec<Step> = items.iter().filter_map(|step| self.step(step, false)).collect();
+        (steps.len() == items.len()).then_some(steps)
     }
 
     /// Reads `expect: {alive: [b]}` beside an operation that is a single step. The outer `None`
@@ -177,40 +199,5 @@ impl StepReader<'_> {
             self.report.add(value, format!("duplicate label `{label}`"), "each moment has a name of its own");
         }
         Some(label)
-    }
-
-    /// Reads a duration.
-    pub(super) fn read_duration(&mut self, node: &YamlNode) -> Option<Duration> {
-        if let YamlKind::Int(number) = node.kind {
-            self.report.add(node, "a duration has a unit", format!("did you mean `{number}s`?"));
-            return None;
-        }
-        let text = read::text(node, "a duration", self.report)?;
-        match humantime::parse_duration(text) {
-            Ok(Duration::ZERO) => {
-                self.report.add(node, "the duration must not be zero", "write a duration such as `10s`");
-            }
-            Ok(duration) if duration > MAX_DURATION => {
-                self.report.add(node, "the duration is too long", "at most ten years");
-            }
-            Ok(duration) => return Some(duration),
-            Err(error) => {
-                self.report.add(node, format!("`{text}` is not a duration"), not_a_duration(text, &error));
-            }
-        }
-        None
-    }
-}
-
-/// Explains why a text is not a duration, with a suggestion.
-fn not_a_duration(text: &str, error: &humantime::DurationError) -> String {
-    use humantime::DurationError as Error;
-    let units = ["seconds", "minutes", "hours", "days", "s", "m", "h", "d", "ms"];
-    match error {
-        _ if text.starts_with('-') => "time passes forwards only".to_owned(),
-        Error::UnknownUnit { unit, .. } if !unit.is_empty() => did_you_mean(unit, units)
-            .unwrap_or_else(|| format!("there is no unit `{unit}`; try `90s`, `10m` or `1h 30m`")),
-        Error::NumberOverflow => "that is too long; at most ten years".to_owned(),
-        _ => "try `90s`, `10m` or `1h 30m`".to_owned(),
     }
 }

@@ -72,14 +72,14 @@ fn schema(refused: bool) -> Value {
 
 fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode<'_>) -> Option<Operation> {
     let YamlKind::Map(_) = value.kind else {
-        return reader.read_duration(value).map(|time| Operation::new(AdvanceStep::For(time)));
+        return read::duration(value, reader.report).map(|time| Operation::new(AdvanceStep::For(time)));
     };
     let fields = MappingFields::of(value, "`advance`", &names(&FIELDS), reader.report)?;
     let (Some(to), Some(since)) = (fields.get("to"), fields.get("since")) else {
         reader.report.add(value, "`advance` needs both `to` and `since`", "or give a duration: `10m`");
         return None;
     };
-    let (to, label) = (reader.read_duration(to)?, read::text(since, "a label", reader.report)?);
+    let (to, label) = (read::duration(to, reader.report)?, read::text(since, "a label", reader.report)?);
     if !reader.scope.labels.contains(label) {
         reader.report.add(
             since,
