@@ -1,12 +1,11 @@
 //! `advance: 10s`, `advance: {to: 6s, since: changed}`: waits.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::operation_spec::declare_nothing;
-use super::{Actor, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{DURATION, FieldSpec, NAME, any_of, names, object, reference};
+use crate::model::{AdvanceStep, Drive, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::read::{self, MappingFields};
 use crate::step::StepReader;
 use crate::yaml::YamlKind;
@@ -27,44 +26,8 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: false,
     is_nestable: false,
-    requires_held_pods: None,
     examples: &["- advance: 10m", "- scale: 4\n  label: scaled\n- advance: {to: 6s, since: scaled}"],
 };
-
-/// A wait.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AdvanceStep {
-    /// For this long.
-    For(Duration),
-    /// Until this long after the labelled step began.
-    Until {
-        /// How long after that step began.
-        to: Duration,
-        /// The label.
-        since: String,
-    },
-}
-
-impl AdvanceStep {
-    /// How long to wait from now.
-    ///
-    /// # Errors
-    /// The moment has passed already.
-    pub fn duration(&self, driver: &dyn Drive) -> Result<Duration, DriveError> {
-        match self {
-            Self::For(time) => Ok(*time),
-            Self::Until { to, since } => driver.time_until(*to, since),
-        }
-    }
-
-    /// The longest possible wait, as far as the case alone determines it.
-    pub(crate) fn max_duration(&self) -> Duration {
-        match self {
-            // It is counted from an earlier step, so the wait is at most this long.
-            Self::For(time) | Self::Until { to: time, .. } => *time,
-        }
-    }
-}
 
 fn schema(refused: bool) -> Value {
     any_of([reference("duration"), object(&FIELDS, refused)])
@@ -92,8 +55,8 @@ fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode
 }
 
 impl StepAction for AdvanceStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, _: LabelStyle) -> String {

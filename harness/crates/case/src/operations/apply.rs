@@ -4,10 +4,9 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
-use super::{
-    Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
-};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{BOOLEAN, FieldSpec, FieldType, TEXT, text};
+use crate::model::{DeclaredChange, Drive, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::names_in_scope::NamesInScope;
 use crate::step::StepReader;
 use crate::yaml::{YamlKind, YamlNode};
@@ -46,7 +45,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &[
         "- apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: debug}}",
         "- apply: {serverSide: true, apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}",
@@ -120,8 +118,8 @@ fn read(reader: &mut StepReader<'_>, OperationNode { value, refused, .. }: &Oper
 }
 
 impl StepAction for ApplyStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, _: LabelStyle) -> String {

@@ -1,11 +1,9 @@
 //! `delete: deployment/web`: deletes an object, with or without its dependents.
 
 use super::operation_spec::declare_nothing;
-use super::{
-    Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
-};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, FieldType, any_of, names, object, reference};
-use crate::model::{Cascade, Target};
+use crate::model::{Cascade, DeclaredChange, Drive, LabelStyle, Operation, PerformFuture, StepAction, Target};
 use crate::read::{self, MappingFields};
 use crate::step::StepReader;
 use crate::target::TARGET;
@@ -30,7 +28,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &["- delete: deployment/web", "- delete: {target: deployment/web, cascade: orphan}", "- delete: pod/a"],
 };
 
@@ -59,8 +56,8 @@ fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode
 }
 
 impl StepAction for DeleteStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, _: LabelStyle) -> String {

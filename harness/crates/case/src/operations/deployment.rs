@@ -4,9 +4,10 @@
 use serde_json::{Map, Value, json};
 
 use super::apply::ApplyStep;
-use super::{Actor, Operation, OperationNode, OperationSpec};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::diagnostics::DiagnosticCollector;
 use crate::field::{BOOLEAN, FieldSpec, FieldType, NAME, TEXT, TEXTS, any_of, integer, names, object};
+use crate::model::Operation;
 use crate::names_in_scope::NamesInScope;
 use crate::read::{self, MOST_PODS, MappingFields};
 use crate::shorthand::name_and_image;
@@ -55,7 +56,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &[
         "- deployment: {name: api, replicas: 4, image: \"app:1\", maxSurge: 25%, maxUnavailable: 0}",
         "- deployment: {name: web, image: \"app:2\", strategy: Recreate}",

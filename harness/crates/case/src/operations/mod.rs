@@ -14,8 +14,6 @@
 //!   driver.
 //! * [`Operation`] wraps an action of any type.
 
-mod action;
-mod drive;
 mod operation_spec;
 mod patch_difference;
 
@@ -40,15 +38,7 @@ mod together;
 mod undo;
 mod unready;
 
-use std::collections::BTreeSet;
-
-pub use action::{DeclaredChange, Operation};
-pub(crate) use action::{LabelStyle, StepAction};
-pub use advance::AdvanceStep;
-pub use drive::{Drive, DriveError, PerformFuture};
 pub(crate) use operation_spec::{Actor, OperationNode, OperationSpec};
-
-use super::model::Case;
 
 /// All operations, in the order in which messages and the reference page list them.
 pub(crate) static ALL: [&OperationSpec; 20] = [
@@ -76,17 +66,6 @@ pub(crate) static ALL: [&OperationSpec; 20] = [
 
 pub(crate) fn names() -> Vec<&'static str> {
     ALL.iter().map(|form| form.name).collect()
-}
-
-/// The label of an operation in a timeline.
-pub fn label(case: &Case, operation: &Operation) -> String {
-    let changes = case.given.iter().chain(&case.steps).map(|step| step.operation.change());
-    let made = changes.filter_map(|change| match change {
-        DeclaredChange::Object(manifest) if manifest["kind"] == "Deployment" => manifest["metadata"]["name"].as_str(),
-        _ => None,
-    });
-    let only = made.collect::<BTreeSet<_>>().len() < 2;
-    operation.label(LabelStyle { has_single_deployment: only })
 }
 
 #[cfg(test)]

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::Operation;
 use crate::field::FieldSpec;
+use crate::model::Operation;
 use crate::names_in_scope::NamesInScope;
 use crate::step::StepReader;
 use crate::yaml::YamlNode;
 
 /// An entry of the table of operations: how an operation is written in a case.
 #[derive(Debug)]
-pub struct OperationSpec {
+pub(crate) struct OperationSpec {
     /// The field of a step that names the operation.
     pub(crate) name: &'static str,
     /// A sentence for the reference page.
@@ -31,8 +31,6 @@ pub struct OperationSpec {
     pub(crate) is_refusable: bool,
     /// Whether it is allowed inside another step.
     pub(crate) is_nestable: bool,
-    /// Why it requires pods without a kubelet, if it does.
-    pub(crate) requires_held_pods: Option<&'static str>,
     /// Example steps, each a YAML list.
     pub(crate) examples: &'static [&'static str],
 }

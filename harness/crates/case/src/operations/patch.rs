@@ -4,11 +4,9 @@ use lockstep_recording::secret::mask_patch;
 use serde_json::{Value, json};
 
 use super::operation_spec::declare_nothing;
-use super::{
-    Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
-};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, FieldType, any_of, names, object};
-use crate::model::{PatchKind, Target};
+use crate::model::{DeclaredChange, Drive, LabelStyle, Operation, PatchKind, PerformFuture, StepAction, Target};
 use crate::read::{self, MappingFields};
 use crate::step::StepReader;
 use crate::target::TARGET;
@@ -43,7 +41,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &[
         "- patch: {target: deployment/web, patch: {spec: {minReadySeconds: 5}}}",
         "- patch: {target: replicaset/rs1, type: json, patch: [{op: remove, path: /metadata/labels/tier}]}",
@@ -106,8 +103,8 @@ fn read(reader: &mut StepReader<'_>, OperationNode { value, refused, .. }: &Oper
 }
 
 impl StepAction for PatchStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, _: LabelStyle) -> String {

@@ -4,8 +4,7 @@
 use kube_apiserver_sim::ApiType;
 use serde_json::{Map, Value};
 
-use super::{Drive, DriveError};
-use crate::model::{PatchKind, Target};
+use crate::model::{Drive, DriveError, PatchKind, Target};
 
 /// Patches the current Deployment to the changed one. Returns `false` if they do not differ; then
 /// nothing is sent.

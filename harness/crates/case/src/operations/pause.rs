@@ -5,9 +5,8 @@ use serde_json::Value;
 
 use super::operation_spec::declare_nothing;
 use super::patch_difference::patch_difference;
-use super::{
-    Actor, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction,
-};
+use super::{Actor, OperationSpec};
+use crate::model::{DeclaredChange, Drive, DriveError, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
@@ -23,7 +22,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &["- pause: web", "- pause: {}", "- pause: {deployment: web}"],
 };
 
@@ -32,8 +30,8 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
 pub(crate) struct PauseStep(pub(crate) String);
 
 impl StepAction for PauseStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, names: LabelStyle) -> String {

@@ -4,9 +4,12 @@
 use serde_json::json;
 
 use super::operation_spec::declare_nothing;
-use super::{Actor, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, FieldType, names, object, reference};
-use crate::model::{NamedPodTraits, NodeBinding, PodNaming, PodSelection, Readiness};
+use crate::model::{
+    Drive, LabelStyle, NamedPodTraits, NodeBinding, Operation, PerformFuture, PodNaming, PodSelection, Readiness,
+    StepAction,
+};
 use crate::pod_selector::{self, OF};
 use crate::pod_traits::read_traits;
 use crate::read::{self, MappingFields};
@@ -37,7 +40,6 @@ pub(crate) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: Some("a kubelet says itself how a pod is"),
     examples: &["- pods: {of: {revision: 1}, name: {a: {node: n1, ready: {since: -20m}}, b: {deletionCost: 5}}}"],
 };
 
@@ -71,14 +73,18 @@ fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode
 }
 
 impl StepAction for PodNaming {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     /// `pods of revision 1: a node=n1 ready=-2h restarts=3, b node=none`.
     fn label(&self, _: LabelStyle) -> String {
         let all: Vec<_> = self.names.iter().map(|(name, traits)| name.clone() + &describe_traits(traits)).collect();
         format!("pods{}: {}", pod_selector::owner_suffix(&self.of), all.join(", "))
+    }
+
+    fn requires_held_pods(&self) -> Option<(&'static str, &'static str)> {
+        Some((SPEC.name, "a kubelet says itself how a pod is"))
     }
 
     fn is_by_user(&self) -> bool {

@@ -1,8 +1,8 @@
 //! `ready: {pods: 2}`: makes pods Running and Ready.
 
 use super::operation_spec::declare_nothing;
-use super::{Actor, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
-use crate::model::{PodOperation, PodSelection};
+use super::{Actor, OperationSpec};
+use crate::model::{Drive, LabelStyle, Operation, PerformFuture, PodOperation, PodSelection, StepAction};
 use crate::pod_selector::{self, ATOMIC_FIELDS};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
@@ -16,7 +16,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: false,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &[
         "- ready: {pods: all}",
         "- ready: {pods: 2, of: {revision: 1}}",
@@ -31,8 +30,8 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
 pub(crate) struct ReadyStep(pub(crate) PodSelection);
 
 impl StepAction for ReadyStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, _: LabelStyle) -> String {

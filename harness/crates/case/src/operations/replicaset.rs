@@ -4,9 +4,10 @@
 use serde_json::{Map, Value, json};
 
 use super::apply::ApplyStep;
-use super::{Actor, Operation, OperationNode, OperationSpec};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::diagnostics::DiagnosticCollector;
 use crate::field::{FieldSpec, FieldType, NAME, TEXT, TEXTS, names, object};
+use crate::model::Operation;
 use crate::names_in_scope::NamesInScope;
 use crate::read::{self, MOST_PODS, MappingFields};
 use crate::shorthand::name_and_image;
@@ -44,7 +45,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &["- replicaset: {name: sibling, replicas: 1, image: \"app:1\", owner: deployment/web}"],
 };
 

@@ -5,10 +5,8 @@ use serde_json::Value;
 
 use super::operation_spec::declare_nothing;
 use super::patch_difference::patch_difference;
-use super::{
-    Actor, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture,
-    StepAction,
-};
+use super::{Actor, OperationNode, OperationSpec};
+use crate::model::{DeclaredChange, Drive, DriveError, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::step::StepReader;
 use crate::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
 
@@ -25,7 +23,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &["- restart: web", "- restart: {deployment: web}"],
 };
 
@@ -40,8 +37,8 @@ fn read(reader: &mut StepReader<'_>, node: &OperationNode<'_>) -> Option<Operati
 }
 
 impl StepAction for RestartStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, names: LabelStyle) -> String {

@@ -2,7 +2,8 @@
 
 use super::operation_spec::declare_nothing;
 use super::pause::set_paused;
-use super::{Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
+use super::{Actor, OperationSpec};
+use crate::model::{DeclaredChange, Drive, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
@@ -18,7 +19,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &["- resume: web", "- resume:"],
 };
 
@@ -27,8 +27,8 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
 pub(crate) struct ResumeStep(pub(crate) String);
 
 impl StepAction for ResumeStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, names: LabelStyle) -> String {

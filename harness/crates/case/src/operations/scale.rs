@@ -3,11 +3,9 @@
 use serde_json::Value;
 
 use super::operation_spec::declare_nothing;
-use super::{
-    Actor, DeclaredChange, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction,
-};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, FieldType, NAME, any_of, names, object};
-use crate::model::Target;
+use crate::model::{DeclaredChange, Drive, LabelStyle, Operation, PerformFuture, StepAction, Target};
 use crate::read::{self, MOST_PODS, MappingFields};
 use crate::step::StepReader;
 use crate::yaml::YamlKind;
@@ -31,7 +29,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &["- scale: 12", "- scale: {deployment: web, replicas: 12}", "- scale: {replicaset: rs1, replicas: 2}"],
 };
 
@@ -80,8 +77,8 @@ fn read(reader: &mut StepReader<'_>, OperationNode { key, value, refused }: &Ope
 }
 
 impl StepAction for ScaleStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, names: LabelStyle) -> String {

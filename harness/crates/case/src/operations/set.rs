@@ -7,11 +7,9 @@ use serde_json::{Value, json};
 
 use super::operation_spec::declare_nothing;
 use super::patch_difference::patch_difference;
-use super::{
-    Actor, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture,
-    StepAction,
-};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, NAME, TEXT, TEXTS, names, object};
+use crate::model::{DeclaredChange, Drive, DriveError, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::read::{self, MappingFields};
 use crate::step::StepReader;
 use crate::yaml::YamlNode;
@@ -41,7 +39,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &[
         "- set: {image: \"app:2\"}",
         "- set: {deployment: web, container: app, env: {LEVEL: debug}}",
@@ -92,8 +89,8 @@ fn read(reader: &mut StepReader<'_>, OperationNode { key, value, refused }: &Ope
 }
 
 impl StepAction for SetStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, names: LabelStyle) -> String {

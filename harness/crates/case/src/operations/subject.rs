@@ -1,9 +1,9 @@
 //! `subject: stop`, `subject: start`: stops or starts the subject's process.
 
 use super::operation_spec::declare_nothing;
-use super::{Actor, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::field::words;
-use crate::model::ProcessAction;
+use crate::model::{Drive, LabelStyle, Operation, PerformFuture, ProcessAction, StepAction};
 use crate::read;
 use crate::step::StepReader;
 
@@ -18,7 +18,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: false,
     is_nestable: false,
-    requires_held_pods: None,
     examples: &["- subject: stop\n- scale: 5\n- subject: start"],
 };
 
@@ -41,8 +40,8 @@ fn read(reader: &mut StepReader<'_>, OperationNode { key, value, .. }: &Operatio
 }
 
 impl StepAction for ProcessAction {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, _: LabelStyle) -> String {

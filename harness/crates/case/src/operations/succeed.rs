@@ -1,8 +1,8 @@
 //! `succeed: {pods: 2}`: makes pods succeed.
 
 use super::operation_spec::declare_nothing;
-use super::{Actor, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
-use crate::model::{PodOperation, PodSelection};
+use super::{Actor, OperationSpec};
+use crate::model::{Drive, LabelStyle, Operation, PerformFuture, PodOperation, PodSelection, StepAction};
 use crate::pod_selector::{self, FIELDS};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
@@ -16,7 +16,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: false,
     is_nestable: true,
-    requires_held_pods: Some("a kubelet starts its containers again"),
     examples: &["- succeed: {pods: 1}"],
 };
 
@@ -25,12 +24,16 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
 pub(crate) struct SucceedStep(pub(crate) PodSelection);
 
 impl StepAction for SucceedStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, _: LabelStyle) -> String {
         pod_selector::label(SPEC.name, &self.0)
+    }
+
+    fn requires_held_pods(&self) -> Option<(&'static str, &'static str)> {
+        Some((SPEC.name, "a kubelet starts its containers again"))
     }
 
     fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {

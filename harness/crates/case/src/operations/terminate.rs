@@ -1,8 +1,8 @@
 //! `terminate: {pods: 2}`: finishes deletions of pods.
 
 use super::operation_spec::declare_nothing;
-use super::{Actor, Drive, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
-use crate::model::{PodOperation, PodSelection};
+use super::{Actor, OperationNode, OperationSpec};
+use crate::model::{Drive, LabelStyle, Operation, PerformFuture, PodOperation, PodSelection, StepAction};
 use crate::pod_selector::{self, FIELDS};
 use crate::step::StepReader;
 
@@ -17,7 +17,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: false,
     is_nestable: true,
-    requires_held_pods: Some("a kubelet finishes deletions by itself"),
     examples: &["- terminate: {pods: all}"],
 };
 
@@ -35,12 +34,16 @@ fn read(reader: &mut StepReader<'_>, node: &OperationNode<'_>) -> Option<Operati
 }
 
 impl StepAction for TerminateStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, _: LabelStyle) -> String {
         pod_selector::label(SPEC.name, &self.0)
+    }
+
+    fn requires_held_pods(&self) -> Option<(&'static str, &'static str)> {
+        Some((SPEC.name, "a kubelet finishes deletions by itself"))
     }
 
     fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {

@@ -3,7 +3,8 @@
 
 use rstest::rstest;
 
-use super::{ALL, label};
+use super::ALL;
+use crate::model::label;
 use crate::{Case, parse};
 
 /// A case in which everything that an example refers to exists.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Actor, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture, StepAction};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::field::reference;
-use crate::model::Step;
+use crate::model::{Drive, DriveError, LabelStyle, Operation, PerformFuture, Step, StepAction};
 use crate::names_in_scope::NamesInScope;
 use crate::read;
 use crate::step::StepReader;
@@ -20,7 +20,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: NamesInScope::declare_steps,
     is_refusable: false,
     is_nestable: false,
-    requires_held_pods: None,
     examples: &[
         "- together: [{scale: 5}, {set: {image: \"app:3\"}}]",
         "- together: [{restart: web}, {restart: web, refused: {message: within the past second}}]",
@@ -46,8 +45,8 @@ fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode
 }
 
 impl StepAction for TogetherStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, names: LabelStyle) -> String {
@@ -70,7 +69,7 @@ impl StepAction for TogetherStep {
                     (Ok(()), Some(text)) => {
                         let why = format!(
                             "`{}` was accepted; the case says that it is refused with '{text}'",
-                            step.operation.spec().name
+                            step.operation.name()
                         );
                         return Err(DriveError::Environment(why));
                     }

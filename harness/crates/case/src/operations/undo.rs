@@ -5,12 +5,11 @@ use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
 use super::operation_spec::declare_nothing;
-use super::{
-    Actor, DeclaredChange, Drive, DriveError, LabelStyle, Operation, OperationNode, OperationSpec, PerformFuture,
-    StepAction,
-};
+use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, FieldType, NAME, any_of, names, object, reference};
-use crate::model::{PatchKind, Target};
+use crate::model::{
+    DeclaredChange, Drive, DriveError, LabelStyle, Operation, PatchKind, PerformFuture, StepAction, Target,
+};
 use crate::read::{self, MappingFields};
 use crate::step::StepReader;
 use crate::target::ONE_DEPLOYMENT_SHORT;
@@ -47,7 +46,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: true,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &[
         "- undo: {toRevision: 1}",
         "- undo: web",
@@ -89,8 +87,8 @@ fn read(reader: &mut StepReader<'_>, OperationNode { key, value, refused }: &Ope
 }
 
 impl StepAction for UndoStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, names: LabelStyle) -> String {

@@ -1,8 +1,8 @@
 //! `unready: {pods: 2}`: makes ready pods not ready.
 
 use super::operation_spec::declare_nothing;
-use super::{Actor, Drive, LabelStyle, Operation, OperationSpec, PerformFuture, StepAction};
-use crate::model::{PodOperation, PodSelection};
+use super::{Actor, OperationSpec};
+use crate::model::{Drive, LabelStyle, Operation, PerformFuture, PodOperation, PodSelection, StepAction};
 use crate::pod_selector::{self, FIELDS};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
@@ -16,7 +16,6 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     declare: declare_nothing,
     is_refusable: false,
     is_nestable: true,
-    requires_held_pods: None,
     examples: &["- unready: {pods: 1}"],
 };
 
@@ -25,8 +24,8 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
 pub(crate) struct UnreadyStep(pub(crate) PodSelection);
 
 impl StepAction for UnreadyStep {
-    fn spec(&self) -> &'static OperationSpec {
-        &SPEC
+    fn name(&self) -> &'static str {
+        SPEC.name
     }
 
     fn label(&self, _: LabelStyle) -> String {

@@ -1,22 +1,73 @@
-//! The behaviour of an operation, once it is read.
+//! One step of a case: its operation, which is any type that implements [`StepAction`], and what
+//! goes with it.
 
 use std::any::Any;
 use std::fmt::Debug;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
+use lockstep_recording::pod_expectation::PodExpectation;
 use serde_json::Value;
 
-use super::OperationSpec;
-use super::advance::AdvanceStep;
-use super::drive::{Drive, PerformFuture};
-use crate::model::{CountSpec, PatchKind, PodOperation, PodSelection, ProcessAction, Step, Target};
+use super::drive::{Drive, DriveError, PatchKind, PerformFuture, Target};
+use super::injection::{Fault, InjectionPoint, ProcessAction};
+use super::pods::{CountSpec, PodOperation, PodSelection};
+
+/// One step of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Its line in the case file, from 1.
+    pub line: usize,
+    /// What it does.
+    pub operation: Operation,
+    /// A label by which later steps and rules refer to the beginning of this step.
+    pub label: Option<String>,
+    /// The server must refuse the operation, with a message that contains this text.
+    pub refused: Option<String>,
+    /// Steps that run in the middle of this one.
+    pub during: Option<During>,
+    /// A fault between the subject and the server while the subject reacts to this step.
+    pub fault: Option<Fault>,
+    /// Which of the named pods are alive once this step has settled.
+    pub expect: Option<PodExpectation>,
+}
+
+impl Step {
+    /// Whether this is the refusal that the step expects.
+    pub fn expects(&self, error: &DriveError) -> bool {
+        let Some(text) = &self.refused else { return false };
+        match error {
+            DriveError::Refused(said) | DriveError::Impossible(said) => said.contains(text),
+            // The server answers some refusals with 500, such as an annotation that it cannot
+            // convert.
+            DriveError::Server(error) => error.to_string().contains(text),
+            DriveError::Environment(_) => false,
+        }
+    }
+
+    /// Whether the subject may decide from an old view while it reacts to this step.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        let is_held = self.during.as_ref().is_some_and(|during| matches!(during.point, InjectionPoint::HeldWatch(_)));
+        is_held || self.fault.iter().flat_map(Fault::all).any(Fault::delays_view)
+    }
+}
+
+/// Steps that run in the middle of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct During {
+    /// The point at which they run.
+    pub point: InjectionPoint,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
 
 /// The behaviour of one operation. Only the first three methods are required; the defaults of the
 /// others suit most operations.
 pub trait StepAction: Debug + Send + Sync + DynEq {
-    /// The operation's entry in the table, whose name is also a label for filters.
-    fn spec(&self) -> &'static OperationSpec;
+    /// The field of a step that names the operation, which is also a label for filters.
+    fn name(&self) -> &'static str;
 
     /// The operation in the words of its case, for timelines, marks and messages.
     fn label(&self, names: LabelStyle) -> String;
@@ -59,7 +110,7 @@ pub trait StepAction: Debug + Send + Sync + DynEq {
 
     /// What of the operation requires pods without a kubelet, and why.
     fn requires_held_pods(&self) -> Option<(&'static str, &'static str)> {
-        self.spec().requires_held_pods.map(|why| (self.spec().name, why))
+        None
     }
 
     /// Whether a user performs it, rather than nodes, the clock or the harness.
@@ -101,7 +152,7 @@ pub struct LabelStyle {
 
 impl LabelStyle {
     /// ` web`, or an empty string.
-    pub(super) fn deployment(self, name: &str) -> String {
+    pub(crate) fn deployment(self, name: &str) -> String {
         if self.has_single_deployment { String::new() } else { format!(" {name}") }
     }
 }
@@ -168,5 +219,40 @@ impl Deref for Operation {
 impl PartialEq for Operation {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_ref().dyn_eq(other.0.as_ref())
+    }
+}
+
+/// A wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdvanceStep {
+    /// For this long.
+    For(Duration),
+    /// Until this long after the labelled step began.
+    Until {
+        /// How long after that step began.
+        to: Duration,
+        /// The label.
+        since: String,
+    },
+}
+
+impl AdvanceStep {
+    /// How long to wait from now.
+    ///
+    /// # Errors
+    /// The moment has passed already.
+    pub fn duration(&self, driver: &dyn Drive) -> Result<Duration, DriveError> {
+        match self {
+            Self::For(time) => Ok(*time),
+            Self::Until { to, since } => driver.time_until(*to, since),
+        }
+    }
+
+    /// The longest possible wait, as far as the case alone determines it.
+    pub(crate) fn max_duration(&self) -> Duration {
+        match self {
+            // It is counted from an earlier step, so the wait is at most this long.
+            Self::For(time) | Self::Until { to: time, .. } => *time,
+        }
     }
 }

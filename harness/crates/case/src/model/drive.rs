@@ -1,11 +1,47 @@
-//! What an operation may request from the driver that performs it.
+//! What an operation may request from the driver that performs it, and what the requests consist
+//! of.
 
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::model::{Cascade, PatchKind, PodNaming, PodOperation, PodSelection, Target};
+use super::pods::{PodNaming, PodOperation, PodSelection};
+
+/// An object by kind and name: `deployment/web`, `replicaset/rs2` (the Deployment's second
+/// ReplicaSet by first appearance), `pod/rs2.1` (its first pod that is alive), `pod/a` (a pod that
+/// the case has named).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Singular, lower case: `deployment`, `replicaset`, `configmap`, `secret`, `pod`.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+}
+
+/// The content type of a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PatchKind {
+    /// `application/strategic-merge-patch+json`.
+    #[default]
+    Strategic,
+    /// `application/merge-patch+json`.
+    Merge,
+    /// `application/json-patch+json`.
+    Json,
+}
+
+/// What happens to the dependents of a deleted object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cascade {
+    /// The garbage collector deletes them after it.
+    #[default]
+    Background,
+    /// They are deleted before it.
+    Foreground,
+    /// They stay, without an owner.
+    Orphan,
+}
 
 /// The future of an operation that is being performed.
 pub type PerformFuture<'a> = BoxFuture<'a, Result<(), DriveError>>;

@@ -1,18 +1,7 @@
 //! What a case injects into the middle of a step: other steps between the subject's requests, and
-//! faults. Re-exported by [`super::model`].
+//! faults.
 
 use std::time::Duration;
-
-use super::model::Step;
-
-/// Steps that run in the middle of a step.
-#[derive(Debug, Clone, PartialEq)]
-pub struct During {
-    /// The point at which they run.
-    pub point: InjectionPoint,
-    /// The steps.
-    pub steps: Vec<Step>,
-}
 
 /// A point in the middle of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,15 +11,6 @@ pub enum InjectionPoint {
     /// The watch of this kind (plural) is held for the whole step, so the subject acts on an old
     /// view.
     HeldWatch(String),
-}
-
-impl Step {
-    /// Whether the subject may decide from an old view while it reacts to this step.
-    #[must_use]
-    pub fn is_stale(&self) -> bool {
-        let is_held = self.during.as_ref().is_some_and(|during| matches!(during.point, InjectionPoint::HeldWatch(_)));
-        is_held || self.fault.iter().flat_map(Fault::all).any(Fault::delays_view)
-    }
 }
 
 /// A decision, in the words of a timeline: `rs1 5 -> 4`.
@@ -77,17 +57,17 @@ pub struct Fault {
 
 impl Fault {
     /// Whether the action is `overtaken`.
-    pub(super) fn is_overtaken(&self) -> bool {
+    pub(crate) fn is_overtaken(&self) -> bool {
         matches!(self.action, FaultAction::Overtaken(_))
     }
 
     /// Whether both faults are in the same watch, or at writes of the same kind.
-    pub(super) fn is_in_stream_of(&self, other: &Self) -> bool {
+    pub(crate) fn is_in_stream_of(&self, other: &Self) -> bool {
         self.point.stream() == other.point.stream()
     }
 
     /// Whether the fault delays what the subject learns.
-    fn delays_view(&self) -> bool {
+    pub(super) fn delays_view(&self) -> bool {
         matches!(self.action, FaultAction::Lag(_) | FaultAction::Old(_) | FaultAction::Overtaken(_))
     }
 
