@@ -8,11 +8,10 @@ use serde_json::json;
 use super::diagnostics::{CaseError, DiagnosticCollector};
 use super::field::{FieldSpec, FieldType, TEXT, names, reference, words};
 use super::model::{Bindings, Case, PodKind, Terminations};
-use super::names_in_scope::NamesInScope;
 use super::read::{self, MappingFields};
-use super::step::StepReader;
+use super::step::{self, StepReader};
 use super::yaml::{YamlKind, YamlNode};
-use super::{case_rules, definitions, feasibility, profiles, restart, workload_field};
+use super::{case_rules, definitions, feasibility, operations, profiles, restart, workload_field};
 use crate::rules::Expectation;
 
 const CONTROLLERS: FieldType = FieldType::Is(
@@ -260,7 +259,7 @@ fn read_case(root: &YamlNode, text: &str, report: &mut DiagnosticCollector) -> O
         report.add(key, "`nodes` is not allowed with `bindings: held`", "leave out `nodes`, or `bindings: held`");
     }
 
-    let mut scope = NamesInScope::of(&[fields.get("given"), fields.get("steps")]);
+    let mut scope = step::names_in_scope(&operations::ALL, &[fields.get("given"), fields.get("steps")]);
     // Config restarts add templates that no step adds.
     scope.has_template_change |= controllers.has(Controller::ConfigRestart);
     if !scope.has_workload && !["given", "steps"].iter().any(|list| fields.is_misspelt(list)) {
@@ -268,6 +267,7 @@ fn read_case(root: &YamlNode, text: &str, report: &mut DiagnosticCollector) -> O
         report.add(at, "the case makes no Deployment", "add `deployment: {name: web, replicas: 3, image: \"app:1\"}`");
     }
     let mut reader = StepReader {
+        operations: &operations::ALL,
         scope: &mut scope,
         report,
         terminations_are_held: terminations == Terminations::Held,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::diagnostics::DiagnosticCollector;
 use super::nearest::did_you_mean;
-use super::yaml::{YamlKind, YamlNode};
-use super::{operations, read};
+use super::read;
+use super::yaml::YamlNode;
 
 /// Kinds that a controller under test may concern.
 const WORKLOADS: [&str; 7] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "CronJob", "Job", "Rollout"];
@@ -34,25 +34,6 @@ pub(super) struct NamesInScope {
 }
 
 impl NamesInScope {
-    /// Collects the objects that all steps create.
-    pub(super) fn of(lists: &[Option<&YamlNode>]) -> Self {
-        let mut scope = Self::default();
-        lists.iter().flatten().for_each(|list| scope.declare_steps(list));
-        scope
-    }
-
-    /// Collects the objects that a list of steps creates; each operation declares its own.
-    pub(super) fn declare_steps(&mut self, list: &YamlNode) {
-        let YamlKind::List(steps) = &list.kind else { return };
-        for step in steps.iter().filter(|step| step.get("refused").is_none()) {
-            for form in operations::ALL {
-                step.get(form.name).into_iter().for_each(|value| (form.declare)(self, value));
-            }
-            let within = step.get("during").and_then(|during| during.get("do"));
-            within.into_iter().for_each(|inner| self.declare_steps(inner));
-        }
-    }
-
     /// Declares that a step creates an object of this kind and name.
     pub(super) fn declare(&mut self, kind: Option<&str>, name: Option<&str>) {
         let name = name.map(str::to_owned);

@@ -5,10 +5,9 @@ use serde_json::{Value, json};
 
 use super::field::{BOOLEAN, FieldSpec, FieldType, NAME, any_of, integer, names, object, reference, words};
 use super::model::{BatchSize, CountSpec, PodSelection};
-use super::operations::OperationNode;
 use super::pod_traits;
 use super::read::{self, MOST_PODS, MappingFields};
-use super::step::StepReader;
+use super::step::{OperationNode, StepReader};
 use super::yaml::{YamlKind, YamlNode};
 
 const COUNT: FieldType =

@@ -4,9 +4,8 @@
 use std::fmt::Write;
 
 use super::field::FieldSpec;
-use super::operations::{self, Actor, OperationSpec};
-use super::step::MODIFIERS;
-use super::{during, fault, file, pod_selector, pod_traits, restart, workload_field};
+use super::step::{Actor, MODIFIERS, OperationSpec};
+use super::{during, fault, file, operations, pod_selector, pod_traits, restart, workload_field};
 
 const HEAD: &str = "# Case reference
 

@@ -11,10 +11,9 @@
 use serde_json::{Map, Value, json};
 
 use super::field::{object, reference, with_description};
-use super::operations::{self, OperationSpec};
 use super::read::LONGEST_NAME;
-use super::step::MODIFIERS;
-use super::{during, fault, file, pod_selector, pod_traits, target};
+use super::step::{MODIFIERS, OperationSpec};
+use super::{during, fault, file, operations, pod_selector, pod_traits, target};
 
 /// The pattern of a duration: `90s`, `1h 30m`.
 const DURATION: &str = "^\\s*([0-9]+(\\.[0-9]+)?\\s*(n|u|µ|m)?s(ec)?\\s*|[0-9]+(\\.[0-9]+)?\\s*(seconds?|secs?|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w|months?|M|years?|y)\\s*)+$";

@@ -1,12 +1,15 @@
 //! Reads one step: a mapping with exactly one operation of the table, and its modifiers.
+//!
+//! An [`OperationSpec`] is an entry of that table; the reader gets the table as an argument, so it
+//! knows no operation.
 
 use lockstep_recording::pod_expectation::PodExpectation;
+use serde_json::Value;
 
 use super::diagnostics::DiagnosticCollector;
 use super::field::{FieldSpec, FieldType, NAME, TEXT, names, object, reference};
 use super::model::{CountSpec, During, Fault, InjectionPoint, Operation, Step};
 use super::names_in_scope::NamesInScope;
-use super::operations::{self, OperationNode};
 use super::read::{self, MappingFields};
 use super::yaml::{YamlKind, YamlNode};
 use super::{during, fault, pod_traits};
@@ -28,9 +31,71 @@ const EXPECT: FieldType = FieldType::Is(|_| reference("expect"), "[a mapping](#e
 const DURING: FieldType = FieldType::Is(|_| reference("during"), "[a mapping](#during)");
 const FAULT: FieldType = FieldType::Is(|_| reference("fault"), "[a mapping](#fault)");
 
+/// An entry of the table of operations: how an operation is written in a case.
+#[derive(Debug)]
+pub(crate) struct OperationSpec {
+    /// The field of a step that names the operation.
+    pub(crate) name: &'static str,
+    /// A sentence for the reference page.
+    pub(crate) description: &'static str,
+    /// Who performs it.
+    pub(crate) actor: Actor,
+    /// What is accepted in place of a mapping; empty if nothing is.
+    pub(crate) shorthand: &'static str,
+    /// The fields of the mapping.
+    pub(crate) fields: &'static [FieldSpec],
+    /// The JSON schema of the value; the argument is whether the server must refuse the step.
+    pub(crate) schema: fn(bool) -> Value,
+    /// Reads the operation; returns `None` after a problem.
+    pub(crate) read: fn(&mut StepReader<'_>, &OperationNode<'_>) -> Option<Operation>,
+    /// The objects that the operation creates, which are declared before any step is read.
+    pub(crate) declaration: NameDeclaration,
+    /// Whether it is a single request, which the server can refuse.
+    pub(crate) is_refusable: bool,
+    /// Whether it is allowed inside another step.
+    pub(crate) is_nestable: bool,
+    /// Example steps, each a YAML list.
+    pub(crate) examples: &'static [&'static str],
+}
+
+/// What an operation declares of its value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NameDeclaration {
+    /// It creates no object.
+    Nothing,
+    /// The object that it creates.
+    Object(fn(&mut NamesInScope, &YamlNode)),
+    /// The objects that the steps in it create.
+    NestedSteps,
+}
+
+/// Who performs an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Actor {
+    /// A user, by kubectl.
+    User,
+    /// The nodes.
+    Nodes,
+    /// The harness: time, grouping, the subject's process.
+    Harness,
+}
+
+/// The operation of a step, as YAML nodes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OperationNode<'n> {
+    /// The key, which names the operation.
+    pub(crate) key: &'n YamlNode,
+    /// The value.
+    pub(crate) value: &'n YamlNode,
+    /// Whether the server must refuse the operation.
+    pub(crate) refused: bool,
+}
+
 /// The state while steps are read.
 #[derive(Debug)]
 pub(super) struct StepReader<'a> {
+    /// The table of operations.
+    pub(super) operations: &'a [&'static OperationSpec],
     pub(super) scope: &'a mut NamesInScope,
     pub(super) report: &'a mut DiagnosticCollector,
     /// Whether deletions wait for `terminate`.
@@ -39,6 +104,30 @@ pub(super) struct StepReader<'a> {
     pub(super) bindings_are_held: bool,
     /// Where the subject was stopped, until it is started again.
     pub(super) stopped_at: Option<std::ops::Range<usize>>,
+}
+
+/// The names that the steps of these lists create; `operations` is the table.
+pub(super) fn names_in_scope(operations: &[&OperationSpec], lists: &[Option<&YamlNode>]) -> NamesInScope {
+    let mut scope = NamesInScope::default();
+    lists.iter().flatten().for_each(|list| declare_steps(operations, list, &mut scope));
+    scope
+}
+
+/// NameDeclaration the objects that a list of steps creates.
+fn declare_steps(operations: &[&OperationSpec], list: &YamlNode, scope: &mut NamesInScope) {
+    let YamlKind::List(steps) = &list.kind else { return };
+    for step in steps.iter().filter(|step| step.get("refused").is_none()) {
+        for form in operations {
+            let Some(value) = step.get(form.name) else { continue };
+            match form.declaration {
+                NameDeclaration::Nothing => {}
+                NameDeclaration::Object(declare) => declare(scope, value),
+                NameDeclaration::NestedSteps => declare_steps(operations, value, scope),
+            }
+        }
+        let within = step.get("during").and_then(|during| during.get("do"));
+        within.into_iter().for_each(|inner| declare_steps(operations, inner, scope));
+    }
 }
 
 impl StepReader<'_> {
@@ -50,7 +139,7 @@ impl StepReader<'_> {
 
     /// Reads one step.
     pub(super) fn step(&mut self, node: &YamlNode, is_top_level: bool) -> Option<Step> {
-        let operations = operations::names();
+        let operations: Vec<&str> = self.operations.iter().map(|form| form.name).collect();
         if let Some(word) = node.as_text().filter(|word| operations.contains(word)) {
             self.report.add(node, "a step must be a mapping", format!("write `{word}: …`"));
             return None;
@@ -59,7 +148,7 @@ impl StepReader<'_> {
         let fields = MappingFields::of(node, "a step", &[operations.as_slice(), &besides].concat(), self.report)?;
         let refused = self.read_refused(&fields);
         let mut found =
-            operations::ALL.iter().filter_map(|form| Some((*form, fields.entry(form.name)?))).collect::<Vec<_>>();
+            self.operations.iter().filter_map(|form| Some((*form, fields.entry(form.name)?))).collect::<Vec<_>>();
         found.sort_by_key(|(_, (key, _))| key.span.start);
         let (form, (key, value)) = match found.as_slice() {
             [] => {

@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 use super::field::{FieldSpec, FieldType, NAME, any_of, names, object, reference, with_description};
 use super::model::Target;
 use super::nearest::did_you_mean;
-use super::operations::OperationNode;
 use super::read::{self, MappingFields};
-use super::step::StepReader;
+use super::step::{OperationNode, StepReader};
 use super::yaml::{YamlKind, YamlNode};
 
 /// The kinds that `patch` and `delete` accept: the word, the apiVersion and the kind.

@@ -2,12 +2,10 @@
 
 use serde_json::Value;
 
-use super::operation_spec::declare_nothing;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{DURATION, FieldSpec, NAME, any_of, names, object, reference};
 use crate::model::{AdvanceStep, Drive, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::read::{self, MappingFields};
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::YamlKind;
 
 static FIELDS: [FieldSpec; 2] = [
@@ -23,7 +21,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema,
     read,
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: false,
     is_nestable: false,
     examples: &["- advance: 10m", "- scale: 4\n  label: scaled\n- advance: {to: 6s, since: scaled}"],

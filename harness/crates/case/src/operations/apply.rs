@@ -4,11 +4,10 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
-use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{BOOLEAN, FieldSpec, FieldType, TEXT, text};
 use crate::model::{DeclaredChange, Drive, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::names_in_scope::NamesInScope;
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::{YamlKind, YamlNode};
 use crate::{read, unknown_fields};
 
@@ -42,7 +41,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema,
     read,
-    declare,
+    declaration: NameDeclaration::Object(declare),
     is_refusable: true,
     is_nestable: true,
     examples: &[

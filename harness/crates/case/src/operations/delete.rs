@@ -1,11 +1,9 @@
 //! `delete: deployment/web`: deletes an object, with or without its dependents.
 
-use super::operation_spec::declare_nothing;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, FieldType, any_of, names, object, reference};
 use crate::model::{Cascade, DeclaredChange, Drive, LabelStyle, Operation, PerformFuture, StepAction, Target};
 use crate::read::{self, MappingFields};
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::target::TARGET;
 
 static FIELDS: [FieldSpec; 2] = [
@@ -25,7 +23,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema: |refused| any_of([reference("target"), object(&FIELDS, refused)]),
     read,
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: true,
     is_nestable: true,
     examples: &["- delete: deployment/web", "- delete: {target: deployment/web, cascade: orphan}", "- delete: pod/a"],

@@ -4,14 +4,13 @@
 use serde_json::{Map, Value, json};
 
 use super::apply::ApplyStep;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::diagnostics::DiagnosticCollector;
 use crate::field::{BOOLEAN, FieldSpec, FieldType, NAME, TEXT, TEXTS, any_of, integer, names, object};
 use crate::model::Operation;
 use crate::names_in_scope::NamesInScope;
 use crate::read::{self, MOST_PODS, MappingFields};
 use crate::shorthand::name_and_image;
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::YamlNode;
 
 /// A number of pods, or a percentage.
@@ -53,7 +52,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema,
     read: |reader, written| read_deployment(reader, written).map(|manifest| Operation::new(ApplyStep::of(manifest))),
-    declare,
+    declaration: NameDeclaration::Object(declare),
     is_refusable: true,
     is_nestable: true,
     examples: &[

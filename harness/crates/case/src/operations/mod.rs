@@ -1,20 +1,17 @@
 //! The table of operations: what one step of a case can do.
 //!
 //! Each operation is one file: its [`OperationSpec`] (name, sentence, fields, schema, reader,
-//! examples) and its [`StepAction`] (label in timelines, labels for filters, effect on objects,
-//! performance). The table is the source of the reader's messages, `cases/case.schema.json`, the
-//! values of `label(…)` in filters and `docs/case-reference.md`. A new operation is a new file
-//! here, an entry in [`ALL`] and a module below.
+//! examples) and what it is once it is read, a `StepAction` of the model (label in timelines,
+//! labels for filters, effect on objects, performance). The table is the source of the reader's
+//! messages, `cases/case.schema.json`, the values of `label(…)` in filters and
+//! `docs/case-reference.md`. A new operation is a new file here, an entry in [`ALL`] and a module
+//! below.
 //!
-//! Operations are pure: to perform one, it calls a [`Drive`], which the driver implements. Only an
+//! Operations are pure: to perform one, it calls a `Drive`, which the driver implements. Only an
 //! operation that needs a new kind of request adds a method there.
 //!
-//! * `patch_difference` is shared by the `set` and `rollout` commands.
-//! * `operation_spec` and `action` are the interface of an operation, `drive` the interface of the
-//!   driver.
-//! * [`Operation`] wraps an action of any type.
+//! `patch_difference` is shared by the `set` and `rollout` commands.
 
-mod operation_spec;
 mod patch_difference;
 
 pub(crate) mod advance;
@@ -38,7 +35,7 @@ mod together;
 mod undo;
 mod unready;
 
-pub(crate) use operation_spec::{Actor, OperationNode, OperationSpec};
+use crate::step::OperationSpec;
 
 /// All operations, in the order in which messages and the reference page list them.
 pub(crate) static ALL: [&OperationSpec; 20] = [
@@ -63,10 +60,6 @@ pub(crate) static ALL: [&OperationSpec; 20] = [
     &together::SPEC,
     &subject::SPEC,
 ];
-
-pub(crate) fn names() -> Vec<&'static str> {
-    ALL.iter().map(|form| form.name).collect()
-}
 
 #[cfg(test)]
 pub(crate) use {

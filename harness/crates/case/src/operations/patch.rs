@@ -3,12 +3,10 @@
 use lockstep_recording::secret::mask_patch;
 use serde_json::{Value, json};
 
-use super::operation_spec::declare_nothing;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, FieldType, any_of, names, object};
 use crate::model::{DeclaredChange, Drive, LabelStyle, Operation, PatchKind, PerformFuture, StepAction, Target};
 use crate::read::{self, MappingFields};
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::target::TARGET;
 use crate::unknown_fields;
 use crate::yaml::YamlKind;
@@ -38,7 +36,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema,
     read,
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: true,
     is_nestable: true,
     examples: &[

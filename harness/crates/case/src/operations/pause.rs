@@ -3,10 +3,9 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
-use super::operation_spec::declare_nothing;
 use super::patch_difference::patch_difference;
-use super::{Actor, OperationSpec};
 use crate::model::{DeclaredChange, Drive, DriveError, LabelStyle, Operation, PerformFuture, StepAction};
+use crate::step::{Actor, NameDeclaration, OperationSpec};
 use crate::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
@@ -19,7 +18,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     read: |reader, written| {
         reader.read_deployment_name(written).map(|deployment| Operation::new(PauseStep(deployment)))
     },
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: true,
     is_nestable: true,
     examples: &["- pause: web", "- pause: {}", "- pause: {deployment: web}"],

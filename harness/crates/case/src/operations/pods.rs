@@ -3,8 +3,6 @@
 
 use serde_json::json;
 
-use super::operation_spec::declare_nothing;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, FieldType, names, object, reference};
 use crate::model::{
     Drive, LabelStyle, NamedPodTraits, NodeBinding, Operation, PerformFuture, PodNaming, PodSelection, Readiness,
@@ -13,7 +11,7 @@ use crate::model::{
 use crate::pod_selector::{self, OF};
 use crate::pod_traits::read_traits;
 use crate::read::{self, MappingFields};
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::YamlKind;
 
 const NAMED_PODS: FieldType = FieldType::Is(
@@ -37,7 +35,7 @@ pub(crate) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema: |refused| object(&FIELDS, refused),
     read,
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: true,
     is_nestable: true,
     examples: &["- pods: {of: {revision: 1}, name: {a: {node: n1, ready: {since: -20m}}, b: {deletionCost: 5}}}"],

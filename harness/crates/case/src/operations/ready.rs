@@ -1,9 +1,8 @@
 //! `ready: {pods: 2}`: makes pods Running and Ready.
 
-use super::operation_spec::declare_nothing;
-use super::{Actor, OperationSpec};
 use crate::model::{Drive, LabelStyle, Operation, PerformFuture, PodOperation, PodSelection, StepAction};
 use crate::pod_selector::{self, ATOMIC_FIELDS};
+use crate::step::{Actor, NameDeclaration, OperationSpec};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "ready",
@@ -13,7 +12,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &ATOMIC_FIELDS,
     schema: pod_selector::atomic_schema,
     read: |reader, written| pod_selector::read(reader, written).map(|pods| Operation::new(ReadyStep(pods))),
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: false,
     is_nestable: true,
     examples: &[

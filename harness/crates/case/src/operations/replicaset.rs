@@ -4,14 +4,13 @@
 use serde_json::{Map, Value, json};
 
 use super::apply::ApplyStep;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::diagnostics::DiagnosticCollector;
 use crate::field::{FieldSpec, FieldType, NAME, TEXT, TEXTS, names, object};
 use crate::model::Operation;
 use crate::names_in_scope::NamesInScope;
 use crate::read::{self, MOST_PODS, MappingFields};
 use crate::shorthand::name_and_image;
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::YamlNode;
 
 const OWNER: FieldType = FieldType::Is(
@@ -42,7 +41,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema: |refused| object(&FIELDS, refused),
     read,
-    declare,
+    declaration: NameDeclaration::Object(declare),
     is_refusable: true,
     is_nestable: true,
     examples: &["- replicaset: {name: sibling, replicas: 1, image: \"app:1\", owner: deployment/web}"],

@@ -3,11 +3,9 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
-use super::operation_spec::declare_nothing;
 use super::patch_difference::patch_difference;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::model::{DeclaredChange, Drive, DriveError, LabelStyle, Operation, PerformFuture, StepAction};
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
 
 const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
@@ -20,7 +18,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &ONE_DEPLOYMENT,
     schema: one_deployment,
     read,
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: true,
     is_nestable: true,
     examples: &["- restart: web", "- restart: {deployment: web}"],

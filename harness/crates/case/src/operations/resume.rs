@@ -1,9 +1,8 @@
 //! `resume: web`: a paused Deployment may start rollouts again.
 
-use super::operation_spec::declare_nothing;
 use super::pause::set_paused;
-use super::{Actor, OperationSpec};
 use crate::model::{DeclaredChange, Drive, LabelStyle, Operation, PerformFuture, StepAction};
+use crate::step::{Actor, NameDeclaration, OperationSpec};
 use crate::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
@@ -16,7 +15,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     read: |reader, written| {
         reader.read_deployment_name(written).map(|deployment| Operation::new(ResumeStep(deployment)))
     },
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: true,
     is_nestable: true,
     examples: &["- resume: web", "- resume:"],

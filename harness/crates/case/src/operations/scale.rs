@@ -2,12 +2,10 @@
 
 use serde_json::Value;
 
-use super::operation_spec::declare_nothing;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, FieldType, NAME, any_of, names, object};
 use crate::model::{DeclaredChange, Drive, LabelStyle, Operation, PerformFuture, StepAction, Target};
 use crate::read::{self, MOST_PODS, MappingFields};
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::YamlKind;
 
 const REPLICAS: FieldType = FieldType::Count { most: MOST_PODS };
@@ -26,7 +24,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema,
     read,
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: true,
     is_nestable: true,
     examples: &["- scale: 12", "- scale: {deployment: web, replicas: 12}", "- scale: {replicaset: rs1, replicas: 2}"],

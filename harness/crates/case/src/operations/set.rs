@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
-use super::operation_spec::declare_nothing;
 use super::patch_difference::patch_difference;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, NAME, TEXT, TEXTS, names, object};
 use crate::model::{DeclaredChange, Drive, DriveError, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::read::{self, MappingFields};
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::YamlNode;
 
 static FIELDS: [FieldSpec; 4] = [
@@ -36,7 +34,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema,
     read,
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: true,
     is_nestable: true,
     examples: &[

@@ -1,11 +1,9 @@
 //! `subject: stop`, `subject: start`: stops or starts the subject's process.
 
-use super::operation_spec::declare_nothing;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::field::words;
 use crate::model::{Drive, LabelStyle, Operation, PerformFuture, ProcessAction, StepAction};
 use crate::read;
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "subject",
@@ -15,7 +13,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &[],
     schema: |_| words(&["stop", "start"]),
     read,
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: false,
     is_nestable: false,
     examples: &["- subject: stop\n- scale: 5\n- subject: start"],

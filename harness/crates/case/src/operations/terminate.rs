@@ -1,10 +1,8 @@
 //! `terminate: {pods: 2}`: finishes deletions of pods.
 
-use super::operation_spec::declare_nothing;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::model::{Drive, LabelStyle, Operation, PerformFuture, PodOperation, PodSelection, StepAction};
 use crate::pod_selector::{self, FIELDS};
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "terminate",
@@ -14,7 +12,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema: pod_selector::schema,
     read,
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: false,
     is_nestable: true,
     examples: &["- terminate: {pods: all}"],

@@ -2,12 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Actor, OperationNode, OperationSpec};
 use crate::field::reference;
 use crate::model::{Drive, DriveError, LabelStyle, Operation, PerformFuture, Step, StepAction};
-use crate::names_in_scope::NamesInScope;
 use crate::read;
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "together",
@@ -17,7 +15,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &[],
     schema,
     read,
-    declare: NamesInScope::declare_steps,
+    declaration: NameDeclaration::NestedSteps,
     is_refusable: false,
     is_nestable: false,
     examples: &[

@@ -4,14 +4,12 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
-use super::operation_spec::declare_nothing;
-use super::{Actor, OperationNode, OperationSpec};
 use crate::field::{FieldSpec, FieldType, NAME, any_of, names, object, reference};
 use crate::model::{
     DeclaredChange, Drive, DriveError, LabelStyle, Operation, PatchKind, PerformFuture, StepAction, Target,
 };
 use crate::read::{self, MappingFields};
-use crate::step::StepReader;
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::target::ONE_DEPLOYMENT_SHORT;
 use crate::yaml::YamlKind;
 
@@ -43,7 +41,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema: |_| any_of([reference("name"), object(&FIELDS, false), json!({"type": "null"})]),
     read,
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: true,
     is_nestable: true,
     examples: &[

@@ -1,9 +1,8 @@
 //! `unready: {pods: 2}`: makes ready pods not ready.
 
-use super::operation_spec::declare_nothing;
-use super::{Actor, OperationSpec};
 use crate::model::{Drive, LabelStyle, Operation, PerformFuture, PodOperation, PodSelection, StepAction};
 use crate::pod_selector::{self, FIELDS};
+use crate::step::{Actor, NameDeclaration, OperationSpec};
 
 pub(super) static SPEC: OperationSpec = OperationSpec {
     name: "unready",
@@ -13,7 +12,7 @@ pub(super) static SPEC: OperationSpec = OperationSpec {
     fields: &FIELDS,
     schema: pod_selector::schema,
     read: |reader, written| pod_selector::read(reader, written).map(|pods| Operation::new(UnreadyStep(pods))),
-    declare: declare_nothing,
+    declaration: NameDeclaration::Nothing,
     is_refusable: false,
     is_nestable: true,
     examples: &["- unready: {pods: 1}"],
