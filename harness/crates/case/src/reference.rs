@@ -4,8 +4,9 @@
 use std::fmt::Write;
 
 use super::field::FieldSpec;
+use super::operations::{self, pod_operations};
 use super::step::{Actor, MODIFIERS, OperationSpec};
-use super::{during, fault, file, operations, pod_selector, pod_traits, restart, workload_field};
+use super::{during, fault, file, pod_traits, restart, workload_field};
 
 const HEAD: &str = "# Case reference
 
@@ -58,7 +59,7 @@ pub fn reference() -> String {
         &mut page,
         "### of",
         "Whose pods a step means; all that is said must be true of them.",
-        &pod_selector::OF_FIELDS,
+        &pod_operations::OF_FIELDS,
     );
     add_section(
         &mut page,

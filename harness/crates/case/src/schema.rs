@@ -11,9 +11,10 @@
 use serde_json::{Map, Value, json};
 
 use super::field::{object, reference, with_description};
+use super::operations::{self, pod_operations};
 use super::read::LONGEST_NAME;
 use super::step::{MODIFIERS, OperationSpec};
-use super::{during, fault, file, operations, pod_selector, pod_traits, target};
+use super::{during, fault, file, pod_traits, target};
 
 /// The pattern of a duration: `90s`, `1h 30m`.
 const DURATION: &str = "^\\s*([0-9]+(\\.[0-9]+)?\\s*(n|u|µ|m)?s(ec)?\\s*|[0-9]+(\\.[0-9]+)?\\s*(seconds?|secs?|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w|months?|M|years?|y)\\s*)+$";
@@ -47,7 +48,7 @@ fn definitions() -> Map<String, Value> {
             ),
         ),
         ("target", target::schema()),
-        ("of", with_description(object(&pod_selector::OF_FIELDS, false), "Whose pods.")),
+        ("of", with_description(object(&pod_operations::OF_FIELDS, false), "Whose pods.")),
         ("traits", pod_traits::schema()),
         ("expect", pod_traits::expect_schema()),
         ("during", during::schema()),

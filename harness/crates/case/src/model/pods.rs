@@ -74,7 +74,7 @@ impl PodOperation {
     }
 
     /// The name of the operation in a case.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Ready => "ready",
             Self::Unready => "unready",

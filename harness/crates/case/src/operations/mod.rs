@@ -1,11 +1,11 @@
 //! The table of operations: what one step of a case can do.
 //!
-//! Each operation is one file: its [`OperationSpec`] (name, sentence, fields, schema, reader,
-//! examples) and what it is once it is read, a `StepAction` of the model (label in timelines,
-//! labels for filters, effect on objects, performance). The table is the source of the reader's
-//! messages, `cases/case.schema.json`, the values of `label(…)` in filters and
-//! `docs/case-reference.md`. A new operation is a new file here, an entry in [`ALL`] and a module
-//! below.
+//! Each operation is one file (those that change pods are one together): its [`OperationSpec`]
+//! (name, sentence, fields, schema, reader, examples) and what it is once it is read, a
+//! `StepAction` of the model (label in timelines, labels for filters, effect on objects,
+//! performance). The table is the source of the reader's messages, `cases/case.schema.json`, the
+//! values of `label(…)` in filters and `docs/case-reference.md`. A new operation is a new file
+//! here, an entry in [`ALL`] and a module below.
 //!
 //! Operations are pure: to perform one, it calls a `Drive`, which the driver implements. Only an
 //! operation that needs a new kind of request adds a method there.
@@ -18,53 +18,52 @@ pub(crate) mod advance;
 pub(crate) mod apply;
 mod delete;
 mod deployment;
-mod fail;
 mod patch;
 mod pause;
+pub(crate) mod pod_operations;
 pub(crate) mod pods;
-mod ready;
 mod replicaset;
 mod restart;
 mod resume;
 mod scale;
 mod set;
 mod subject;
-mod succeed;
-mod terminate;
 mod together;
 mod undo;
-mod unready;
 
 use crate::step::OperationSpec;
 
 /// All operations, in the order in which messages and the reference page list them.
-pub(crate) static ALL: [&OperationSpec; 20] = [
-    &deployment::SPEC,
-    &replicaset::SPEC,
-    &apply::SPEC,
-    &patch::SPEC,
-    &delete::SPEC,
-    &set::SPEC,
-    &scale::SPEC,
-    &pause::SPEC,
-    &resume::SPEC,
-    &undo::SPEC,
-    &restart::SPEC,
-    &ready::SPEC,
-    &unready::SPEC,
-    &fail::SPEC,
-    &succeed::SPEC,
-    &terminate::SPEC,
-    &pods::SPEC,
-    &advance::SPEC,
-    &together::SPEC,
-    &subject::SPEC,
-];
+pub(crate) static ALL: [&OperationSpec; 20] = {
+    let [ready, unready, fail, succeed, terminate] = &pod_operations::SPECS;
+    [
+        &deployment::SPEC,
+        &replicaset::SPEC,
+        &apply::SPEC,
+        &patch::SPEC,
+        &delete::SPEC,
+        &set::SPEC,
+        &scale::SPEC,
+        &pause::SPEC,
+        &resume::SPEC,
+        &undo::SPEC,
+        &restart::SPEC,
+        ready,
+        unready,
+        fail,
+        succeed,
+        terminate,
+        &pods::SPEC,
+        &advance::SPEC,
+        &together::SPEC,
+        &subject::SPEC,
+    ]
+};
 
 #[cfg(test)]
 pub(crate) use {
-    delete::DeleteStep, patch::PatchStep, pause::PauseStep, ready::ReadyStep, restart::RestartStep, resume::ResumeStep,
-    scale::ScaleStep, set::SetStep, terminate::TerminateStep, undo::UndoStep,
+    delete::DeleteStep, patch::PatchStep, pause::PauseStep, pod_operations::PodStep, restart::RestartStep,
+    resume::ResumeStep, scale::ScaleStep, set::SetStep, undo::UndoStep,
 };
 
 #[cfg(test)]

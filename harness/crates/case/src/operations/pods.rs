@@ -3,12 +3,12 @@
 
 use serde_json::json;
 
+use super::pod_operations::{OF, owner_suffix, read_of};
 use crate::field::{FieldSpec, FieldType, names, object, reference};
 use crate::model::{
     Drive, LabelStyle, NamedPodTraits, NodeBinding, Operation, PerformFuture, PodNaming, PodSelection, Readiness,
     StepAction,
 };
-use crate::pod_selector::{self, OF};
 use crate::pod_traits::read_traits;
 use crate::read::{self, MappingFields};
 use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
@@ -43,7 +43,7 @@ pub(crate) static SPEC: OperationSpec = OperationSpec {
 
 fn read(reader: &mut StepReader<'_>, OperationNode { value, .. }: &OperationNode<'_>) -> Option<Operation> {
     let fields = MappingFields::of(value, "`pods`", &names(&FIELDS), reader.report)?;
-    let of = pod_selector::read_of(fields.get("of"), reader)?;
+    let of = read_of(fields.get("of"), reader)?;
     let Some(named) = fields.get("name") else {
         reader.report.add(value, "`pods` names none", "add `name: {a: {…}, b: {…}}`");
         return None;
@@ -78,7 +78,7 @@ impl StepAction for PodNaming {
     /// `pods of revision 1: a node=n1 ready=-2h restarts=3, b node=none`.
     fn label(&self, _: LabelStyle) -> String {
         let all: Vec<_> = self.names.iter().map(|(name, traits)| name.clone() + &describe_traits(traits)).collect();
-        format!("pods{}: {}", pod_selector::owner_suffix(&self.of), all.join(", "))
+        format!("pods{}: {}", owner_suffix(&self.of), all.join(", "))
     }
 
     fn requires_held_pods(&self) -> Option<(&'static str, &'static str)> {

@@ -14,7 +14,7 @@ use super::model::{
     Readiness, Target, Terminations,
 };
 use super::operations::{
-    DeleteStep, PatchStep, PauseStep, ReadyStep, RestartStep, ResumeStep, ScaleStep, SetStep, TerminateStep, UndoStep,
+    DeleteStep, PatchStep, PauseStep, PodStep, RestartStep, ResumeStep, ScaleStep, SetStep, UndoStep,
 };
 use super::{CaseError, find, load, load_one, parse};
 
@@ -147,13 +147,13 @@ fn case_name_is_area_and_file() {
 #[case::patch_strategic(
     "patch: {target: deployment/web, patch: {spec: {paused: true}}}",
     Operation::new(PatchStep { target: target("deployment", "web"), kind: PatchKind::Strategic, patch: json!({"spec": {"paused": true}}) }))]
-#[case::ready("ready: {pods: all}", Operation::new(ReadyStep(PodSelection::default())))]
+#[case::ready("ready: {pods: all}", Operation::new(PodStep { operation: PodOperation::Ready, pods: PodSelection::default() }))]
 #[case::ready_of(
     "ready: {pods: 2, of: {revision: 1, deployment: web}, atomic: true}",
-    Operation::new(ReadyStep(PodSelection {
+    Operation::new(PodStep { operation: PodOperation::Ready, pods: PodSelection {
         deployment: Some("web".to_owned()), revision: Some(1), count: CountSpec::Exactly(2), atomic: true, ..PodSelection::default()
-    })))]
-#[case::terminate("terminate: {pods: 1}", Operation::new(TerminateStep(PodSelection { count: CountSpec::Exactly(1), ..PodSelection::default() })))]
+    } }))]
+#[case::terminate("terminate: {pods: 1}", Operation::new(PodStep { operation: PodOperation::Terminate, pods: PodSelection { count: CountSpec::Exactly(1), ..PodSelection::default() } }))]
 fn reads_syntaxes_of_steps(#[case] step: &str, #[case] expected: Operation) {
     assert_eq!(operation(step), expected);
 }

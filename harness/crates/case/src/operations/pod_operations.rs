@@ -1,14 +1,18 @@
-//! Reads which pods an operation moves: `{pods: all}`, `{pods: 4, of: {revision: 1}}`, `{pods: [a,
-//! b]}`, `{pods: 2, atomic: true}`, `{every: 10%}`.
+//! `ready`, `unready`, `fail`, `succeed` and `terminate`: the operations by which nodes change
+//! pods, one sub-step for each pod. They take which pods, and how many: `{pods: all}`, `{pods: 4,
+//! of: {revision: 1}}`, `{pods: [a, b]}`; `ready` also `{pods: 2, atomic: true}` and `{every:
+//! 10%}`.
 
 use serde_json::{Value, json};
 
-use super::field::{BOOLEAN, FieldSpec, FieldType, NAME, any_of, integer, names, object, reference, words};
-use super::model::{BatchSize, CountSpec, PodSelection};
-use super::pod_traits;
-use super::read::{self, MOST_PODS, MappingFields};
-use super::step::{OperationNode, StepReader};
-use super::yaml::{YamlKind, YamlNode};
+use crate::field::{BOOLEAN, FieldSpec, FieldType, NAME, any_of, integer, names, object, reference, words};
+use crate::model::{
+    BatchSize, CountSpec, Drive, LabelStyle, Operation, PerformFuture, PodOperation, PodSelection, StepAction,
+};
+use crate::pod_traits;
+use crate::read::{self, MOST_PODS, MappingFields};
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
+use crate::yaml::{YamlKind, YamlNode};
 
 const COUNT: FieldType =
     FieldType::Is(|_| any_of([words(&["all"]), integer(1, MOST_PODS)]), "a number, `all`, or a list of names");
@@ -28,9 +32,9 @@ const PODS: FieldSpec = FieldSpec::required(
 const OF_FIELD: FieldSpec = FieldSpec::new("of", OF, "Whose pods; all of the case's by default. Not with names.");
 
 /// The fields of an operation that moves pods.
-pub(super) static FIELDS: [FieldSpec; 2] = [PODS, OF_FIELD];
+static FIELDS: [FieldSpec; 2] = [PODS, OF_FIELD];
 /// The same fields for an operation that can move all pods at once.
-pub(super) static ATOMIC_FIELDS: [FieldSpec; 4] = [
+static ATOMIC_FIELDS: [FieldSpec; 4] = [
     PODS,
     OF_FIELD,
     FieldSpec::new(
@@ -46,7 +50,7 @@ pub(super) static ATOMIC_FIELDS: [FieldSpec; 4] = [
 ];
 
 /// The fields of `of`.
-pub(super) static OF_FIELDS: [FieldSpec; 3] = [
+pub(crate) static OF_FIELDS: [FieldSpec; 3] = [
     FieldSpec::new(
         "revision",
         FieldType::Whole { least: 1, most: i32::MAX as i64 },
@@ -57,12 +61,12 @@ pub(super) static OF_FIELDS: [FieldSpec; 3] = [
 ];
 
 /// The JSON schema of an operation that moves pods.
-pub(super) fn schema(_: bool) -> Value {
+fn schema(_: bool) -> Value {
     any_of([object(&FIELDS, false), schema_by_name()])
 }
 
 /// The JSON schema of an operation that can move all pods at once.
-pub(super) fn atomic_schema(_: bool) -> Value {
+fn atomic_schema(_: bool) -> Value {
     let [pods, of, atomic, every] = ATOMIC_FIELDS;
     let every = FieldSpec { required: true, ..every };
     any_of([object(&[pods, of, atomic], false), object(&[every, of], false), schema_by_name()])
@@ -72,8 +76,131 @@ fn schema_by_name() -> Value {
     object(&[FieldSpec { field_type: BY_NAME, ..PODS }], false)
 }
 
+/// The operations of this file.
+const OPERATIONS: [PodOperation; 5] =
+    [PodOperation::Ready, PodOperation::Unready, PodOperation::Fail, PodOperation::Succeed, PodOperation::Terminate];
+
+/// Their entries in the table of operations, in the same order.
+pub(super) static SPECS: [OperationSpec; 5] = [
+    OperationSpec {
+        fields: &ATOMIC_FIELDS,
+        schema: atomic_schema,
+        ..spec(
+            PodOperation::Ready,
+            "Pods become Running and Ready, one sub-step each: those of the newest ReplicaSet first, in it the oldest first.",
+            &[
+                "- ready: {pods: all}",
+                "- ready: {pods: 2, of: {revision: 1}}",
+                "- ready: {pods: [a, b]}",
+                "- ready: {pods: 2, atomic: true}",
+                "- ready: {every: 10%}",
+            ],
+        )
+    },
+    spec(PodOperation::Unready, "Ready pods become not ready, one sub-step each.", &["- unready: {pods: 1}"]),
+    spec(
+        PodOperation::Fail,
+        "Pods fail: their phase becomes Failed. One sub-step each.",
+        &["- fail: {pods: [a]}", "- fail: {pods: 2}"],
+    ),
+    spec(
+        PodOperation::Succeed,
+        "Pods succeed: their phase becomes Succeeded. One sub-step each.",
+        &["- succeed: {pods: 1}"],
+    ),
+    spec(
+        PodOperation::Terminate,
+        "Deletions finish, one sub-step each; with `terminations: held`.",
+        &["- terminate: {pods: all}"],
+    ),
+];
+
+const fn spec(operation: PodOperation, description: &'static str, examples: &'static [&'static str]) -> OperationSpec {
+    OperationSpec {
+        name: operation.word(),
+        description,
+        actor: Actor::Nodes,
+        shorthand: "",
+        fields: &FIELDS,
+        schema,
+        read,
+        declaration: NameDeclaration::Nothing,
+        is_refusable: false,
+        is_nestable: true,
+        examples,
+    }
+}
+
+/// Changes pods.
+#[derive(Debug, PartialEq)]
+pub(crate) struct PodStep {
+    /// What becomes of each pod.
+    pub(crate) operation: PodOperation,
+    /// Which pods.
+    pub(crate) pods: PodSelection,
+}
+
+impl StepAction for PodStep {
+    fn name(&self) -> &'static str {
+        self.operation.word()
+    }
+
+    /// `ready 2 of revision 1`.
+    fn label(&self, _: LabelStyle) -> String {
+        let pods = &self.pods;
+        let count = match pods.count {
+            _ if !pods.names.is_empty() => pods.names.join(","),
+            _ if pods.every.is_some() => pods.every.map(|share| format!("every {share}")).unwrap_or_default(),
+            CountSpec::All => "all".to_owned(),
+            CountSpec::Exactly(number) => number.to_string(),
+        };
+        let atomic = if pods.atomic && pods.every.is_none() { " atomic" } else { "" };
+        format!("{} {count}{}{atomic}", self.name(), owner_suffix(pods))
+    }
+
+    fn pod_operation(&self) -> Option<(PodOperation, &PodSelection)> {
+        Some((self.operation, &self.pods))
+    }
+
+    fn with_pods(&self, pods: PodSelection) -> Option<Operation> {
+        Some(Operation::new(Self { operation: self.operation, pods }))
+    }
+
+    fn requires_held_pods(&self) -> Option<(&'static str, &'static str)> {
+        match self.operation {
+            PodOperation::Ready if self.pods.every.is_some() => Some(("every", READY_SINCE)),
+            PodOperation::Ready if self.pods.atomic => Some(("atomic", READY_SINCE)),
+            PodOperation::Ready | PodOperation::Unready | PodOperation::Name => None,
+            PodOperation::Fail | PodOperation::Succeed => Some((self.name(), "a kubelet starts its containers again")),
+            PodOperation::Terminate => Some((self.name(), "a kubelet finishes deletions by itself")),
+        }
+    }
+
+    fn is_by_user(&self) -> bool {
+        false
+    }
+
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
+        driver.move_pods(self.operation, &self.pods)
+    }
+}
+
+/// Why no kubelet can make several pods ready at one instant.
+const READY_SINCE: &str = "a kubelet says itself since when a pod is ready";
+
+fn read(reader: &mut StepReader<'_>, node: &OperationNode<'_>) -> Option<Operation> {
+    let name = node.key.as_key();
+    let operation = OPERATIONS.into_iter().find(|operation| operation.word() == name)?;
+    if operation == PodOperation::Terminate && !reader.terminations_are_held {
+        reader.report.add(node.key, "`terminate` without held terminations", "deletions finish by themselves here");
+        reader.report.help("add `terminations: held` at the top of the case");
+        return None;
+    }
+    read_pods(reader, node).map(|pods| Operation::new(PodStep { operation, pods }))
+}
+
 /// Reads the pods that an operation moves.
-pub(super) fn read(reader: &mut StepReader<'_>, operation: &OperationNode<'_>) -> Option<PodSelection> {
+fn read_pods(reader: &mut StepReader<'_>, operation: &OperationNode<'_>) -> Option<PodSelection> {
     let (name, node) = (operation.key.as_key(), operation.value);
     let what = format!("`{name}`");
     if matches!(node.kind, YamlKind::Int(_) | YamlKind::Text(_)) {
@@ -190,18 +317,6 @@ pub(super) fn read_of(node: Option<&YamlNode>, reader: &mut StepReader<'_>) -> O
         None => None,
     };
     Some(PodSelection { deployment, revision, replica_set, ..PodSelection::default() })
-}
-
-/// `ready 2 of revision 1`.
-pub(super) fn label(verb: &str, pods: &PodSelection) -> String {
-    let count = match pods.count {
-        _ if !pods.names.is_empty() => pods.names.join(","),
-        _ if pods.every.is_some() => pods.every.map(|share| format!("every {share}")).unwrap_or_default(),
-        CountSpec::All => "all".to_owned(),
-        CountSpec::Exactly(number) => number.to_string(),
-    };
-    let atomic = if pods.atomic && pods.every.is_none() { " atomic" } else { "" };
-    format!("{verb} {count}{}{atomic}", owner_suffix(pods))
 }
 
 /// ` of revision 1`, or an empty string.
