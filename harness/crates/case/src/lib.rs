@@ -41,7 +41,6 @@ pub mod model;
 mod names_in_scope;
 mod nearest;
 mod operations;
-mod pod_traits;
 mod profiles;
 mod read;
 mod reference;

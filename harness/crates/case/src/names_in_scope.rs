@@ -103,6 +103,16 @@ impl NamesInScope {
         None
     }
 
+    /// Returns the name of a pod that an earlier step has named.
+    pub(super) fn pod_named(&self, node: &YamlNode, report: &mut DiagnosticCollector) -> Option<String> {
+        let name = read::name(node, "a pod's name", report)?;
+        if self.pods.contains(&name) {
+            return Some(name);
+        }
+        report.add(node, format!("no pod is called `{name}`"), "name it in a step before: `pods: {name: {…}}`");
+        None
+    }
+
     /// Returns the only ReplicaSet of a case without Deployments.
     pub(super) fn only_replica_set(&self) -> Option<String> {
         let only = self.deployments.is_empty() && self.replica_sets.len() == 1;

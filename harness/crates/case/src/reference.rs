@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use super::field::FieldSpec;
-use super::operations::{self, pod_operations};
-use super::step::{Actor, MODIFIERS, OperationSpec};
-use super::{during, fault, file, pod_traits, restart, workload_field};
+use super::operations::{self, pod_operations, pods};
+use super::step::{Actor, EXPECT_FIELDS, MODIFIERS, OperationSpec};
+use super::{during, fault, file, restart, workload_field};
 
 const HEAD: &str = "# Case reference
 
@@ -27,12 +27,7 @@ pub fn reference() -> String {
     );
     add_section(&mut page, "### restart", "For cases that judge a config-restart controller.", &restart::FIELDS);
     add_section(&mut page, "## Steps", "A step is a mapping with exactly one operation, and beside it:", &MODIFIERS);
-    add_section(
-        &mut page,
-        "### expect",
-        "Who lives on, once the step has settled: one of the two.",
-        &pod_traits::EXPECT,
-    );
+    add_section(&mut page, "### expect", "Who lives on, once the step has settled: one of the two.", &EXPECT_FIELDS);
     add_section(
         &mut page,
         "### during",
@@ -61,12 +56,7 @@ pub fn reference() -> String {
         "Whose pods a step means; all that is said must be true of them.",
         &pod_operations::OF_FIELDS,
     );
-    add_section(
-        &mut page,
-        "### traits",
-        "What `pods` can say of a pod; what it does not say stays.",
-        &pod_traits::TRAITS,
-    );
+    add_section(&mut page, "### traits", "What `pods` can say of a pod; what it does not say stays.", &pods::TRAITS);
     page
 }
 

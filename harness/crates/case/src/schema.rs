@@ -11,10 +11,10 @@
 use serde_json::{Map, Value, json};
 
 use super::field::{object, reference, with_description};
-use super::operations::{self, pod_operations};
+use super::operations::{self, pod_operations, pods};
 use super::read::LONGEST_NAME;
-use super::step::{MODIFIERS, OperationSpec};
-use super::{during, fault, file, pod_traits, target};
+use super::step::{MODIFIERS, OperationSpec, expect_schema};
+use super::{during, fault, file, target};
 
 /// The pattern of a duration: `90s`, `1h 30m`.
 const DURATION: &str = "^\\s*([0-9]+(\\.[0-9]+)?\\s*(n|u|µ|m)?s(ec)?\\s*|[0-9]+(\\.[0-9]+)?\\s*(seconds?|secs?|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w|months?|M|years?|y)\\s*)+$";
@@ -49,8 +49,8 @@ fn definitions() -> Map<String, Value> {
         ),
         ("target", target::schema()),
         ("of", with_description(object(&pod_operations::OF_FIELDS, false), "Whose pods.")),
-        ("traits", pod_traits::schema()),
-        ("expect", pod_traits::expect_schema()),
+        ("traits", pods::traits_schema()),
+        ("expect", expect_schema()),
         ("during", during::schema()),
         ("fault", fault::schema()),
         ("steps", json!({"type": "array", "items": reference("step")})),

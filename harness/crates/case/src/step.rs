@@ -3,16 +3,18 @@
 //! An [`OperationSpec`] is an entry of that table; the reader gets the table as an argument, so it
 //! knows no operation.
 
+use std::collections::BTreeSet;
+
 use lockstep_recording::pod_expectation::PodExpectation;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::diagnostics::DiagnosticCollector;
-use super::field::{FieldSpec, FieldType, NAME, TEXT, names, object, reference};
+use super::field::{FieldSpec, FieldType, NAME, TEXT, any_of, names, object, reference};
 use super::model::{CountSpec, During, Fault, InjectionPoint, Operation, Step};
 use super::names_in_scope::NamesInScope;
 use super::read::{self, MappingFields};
 use super::yaml::{YamlKind, YamlNode};
-use super::{during, fault, pod_traits};
+use super::{during, fault};
 
 /// The fields of a step beside its operation.
 pub(super) static MODIFIERS: [FieldSpec; 5] = [
@@ -30,6 +32,27 @@ const REFUSED: FieldType = FieldType::Is(|_| object(&REFUSED_FIELDS, false), "`{
 const EXPECT: FieldType = FieldType::Is(|_| reference("expect"), "[a mapping](#expect)");
 const DURING: FieldType = FieldType::Is(|_| reference("during"), "[a mapping](#during)");
 const FAULT: FieldType = FieldType::Is(|_| reference("fault"), "[a mapping](#fault)");
+
+/// The fields of `expect`, which takes one of the two.
+pub(super) static EXPECT_FIELDS: [FieldSpec; 2] = [
+    FieldSpec::new("alive", POD_NAMES, "These named pods live on, and no other."),
+    FieldSpec::new("anyOf", POD_SETS, "Instead, where upstream leaves it to chance: one of these sets."),
+];
+
+const POD_NAMES: FieldType = FieldType::Is(|_| json!({"type": "array", "items": reference("name")}), "a list of names");
+const POD_SETS: FieldType = FieldType::Is(
+    |_| json!({"type": "array", "minItems": 1, "items": POD_NAMES.schema(false)}),
+    "a list of lists of names",
+);
+
+/// The JSON schema of `expect`.
+pub(super) fn expect_schema() -> Value {
+    let [alive, any] = EXPECT_FIELDS;
+    any_of([
+        object(&[FieldSpec { required: true, ..alive }], false),
+        object(&[FieldSpec { required: true, ..any }], false),
+    ])
+}
 
 /// An entry of the table of operations: how an operation is written in a case.
 #[derive(Debug)]
@@ -58,7 +81,7 @@ pub(crate) struct OperationSpec {
     pub(crate) examples: &'static [&'static str],
 }
 
-/// What an operation declares of its value.
+/// The names that an operation declares.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NameDeclaration {
     /// It creates no object.
@@ -247,8 +270,8 @@ impl StepReader<'_> {
         (steps.len() == items.len()).then_some(steps)
     }
 
-    /// Reads `expect: {alive: [b]}` beside an operation that is a single step. The outer `None`
-    /// follows a problem.
+    /// Reads `expect: {alive: [b]}` or `expect: {anyOf: [[a], [b]]}` beside an operation that is a
+    /// single step. The outer `None` follows a problem.
     fn read_expect(
         &mut self,
         fields: &MappingFields<'_>,
@@ -262,7 +285,28 @@ impl StepReader<'_> {
             self.report.add(key, "`expect` is for one step", "put it beside the last of them, in a step of its own");
             return None;
         }
-        pod_traits::read_expect(value, self).map(Some)
+        let fields = MappingFields::of(value, "`expect`", &names(&EXPECT_FIELDS), self.report)?;
+        let sets = match (fields.get("alive"), fields.get("anyOf")) {
+            (Some(alive), None) => vec![self.read_named_pods(alive)?],
+            (None, Some(any)) => {
+                let sets = read::items(any, "`anyOf`", self.report)?;
+                sets.iter().map(|set| self.read_named_pods(set)).collect::<Option<Vec<_>>>()?
+            }
+            _ => {
+                self.report.add(value, "who is expected?", "either `alive: […]` or `anyOf: [[…], […]]`");
+                return None;
+            }
+        };
+        if sets.is_empty() {
+            self.report.add(value, "no set is right", "add one to `anyOf`");
+            return None;
+        }
+        Some(Some(PodExpectation::any_of(sets)))
+    }
+
+    fn read_named_pods(&mut self, node: &YamlNode) -> Option<BTreeSet<String>> {
+        let items = read::items(node, "the pods", self.report)?;
+        items.iter().map(|item| self.scope.pod_named(item, self.report)).collect()
     }
 
     /// Reads `refused: {message: "unable to find"}`.

@@ -9,7 +9,6 @@ use crate::field::{BOOLEAN, FieldSpec, FieldType, NAME, any_of, integer, names, 
 use crate::model::{
     BatchSize, CountSpec, Drive, LabelStyle, Operation, PerformFuture, PodOperation, PodSelection, StepAction,
 };
-use crate::pod_traits;
 use crate::read::{self, MOST_PODS, MappingFields};
 use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::{YamlKind, YamlNode};
@@ -281,7 +280,7 @@ fn read_count(node: &YamlNode, reader: &mut StepReader<'_>) -> Option<(CountSpec
         YamlKind::Text(text) if text == "all" => Some((CountSpec::All, Vec::new())),
         YamlKind::List(list) if !list.is_empty() => {
             let names =
-                list.iter().map(|name| pod_traits::read_known_name(name, reader)).collect::<Option<Vec<_>>>()?;
+                list.iter().map(|name| reader.scope.pod_named(name, reader.report)).collect::<Option<Vec<_>>>()?;
             Some((CountSpec::Exactly(u32::try_from(names.len()).ok()?), names))
         }
         YamlKind::Text(text) => {
