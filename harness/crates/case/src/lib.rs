@@ -47,9 +47,7 @@ mod reference;
 mod restart;
 pub mod rules;
 mod schema;
-mod shorthand;
 mod step;
-mod target;
 mod unknown_fields;
 mod workload_field;
 

@@ -11,10 +11,10 @@
 use serde_json::{Map, Value, json};
 
 use super::field::{object, reference, with_description};
-use super::operations::{self, pod_operations, pods};
+use super::operations::{self, pod_operations, pods, target};
 use super::read::LONGEST_NAME;
 use super::step::{MODIFIERS, OperationSpec, expect_schema};
-use super::{during, fault, file, target};
+use super::{during, fault, file};
 
 /// The pattern of a duration: `90s`, `1h 30m`.
 const DURATION: &str = "^\\s*([0-9]+(\\.[0-9]+)?\\s*(n|u|µ|m)?s(ec)?\\s*|[0-9]+(\\.[0-9]+)?\\s*(seconds?|secs?|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|wks?|w|months?|M|years?|y)\\s*)+$";

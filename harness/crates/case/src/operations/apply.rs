@@ -4,12 +4,14 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
+use crate::diagnostics::DiagnosticCollector;
 use crate::field::{BOOLEAN, FieldSpec, FieldType, TEXT, text};
 use crate::model::{DeclaredChange, Drive, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::names_in_scope::NamesInScope;
+use crate::read::{self, MappingFields};
 use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
+use crate::unknown_fields;
 use crate::yaml::{YamlKind, YamlNode};
-use crate::{read, unknown_fields};
 
 /// The fields that every object has; the API server checks all others.
 static FIELDS: [FieldSpec; 4] = [
@@ -161,4 +163,22 @@ impl StepAction for ApplyStep {
     fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.apply(&self.manifest, self.server_side)
     }
+}
+
+/// Reads the two fields that the short forms of Deployments and ReplicaSets require.
+pub(super) fn name_and_image(
+    node: &YamlNode,
+    noun: &str,
+    fields: &MappingFields<'_>,
+    report: &mut DiagnosticCollector,
+) -> Option<(String, String)> {
+    let required = |key: &str, report: &mut DiagnosticCollector| {
+        if fields.lacks(key) {
+            report.add(node, format!("the {noun} has no `{key}`"), format!("add `{key}: …`"));
+        }
+        fields.get(key)
+    };
+    let name = required("name", report).and_then(|node| read::name(node, "the name", report));
+    let image = required("image", report).and_then(|node| read::text(node, "the image", report)).map(str::to_owned);
+    Some((name?, image?))
 }

@@ -1,10 +1,10 @@
 //! `delete: deployment/web`: deletes an object, with or without its dependents.
 
+use super::target::TARGET;
 use crate::field::{FieldSpec, FieldType, any_of, names, object, reference};
 use crate::model::{Cascade, DeclaredChange, Drive, LabelStyle, Operation, PerformFuture, StepAction, Target};
 use crate::read::{self, MappingFields};
 use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
-use crate::target::TARGET;
 
 static FIELDS: [FieldSpec; 2] = [
     FieldSpec::required("target", TARGET, "What goes."),

@@ -1,18 +1,16 @@
 //! The table of operations: what one step of a case can do.
 //!
-//! Each operation is one file (those that change pods are one together): its [`OperationSpec`]
-//! (name, sentence, fields, schema, reader, examples) and what it is once it is read, a
-//! `StepAction` of the model (label in timelines, labels for filters, effect on objects,
+//! An operation is one file, which it shares with those that differ little from it: its
+//! [`OperationSpec`] (name, sentence, fields, schema, reader, examples) and what it is once it is
+//! read, a `StepAction` of the model (label in timelines, labels for filters, effect on objects,
 //! performance). The table is the source of the reader's messages, `cases/case.schema.json`, the
 //! values of `label(…)` in filters and `docs/case-reference.md`. A new operation is a new file
-//! here, an entry in [`ALL`] and a module below.
+//! here, a module below and an entry in [`ALL`].
 //!
 //! Operations are pure: to perform one, it calls a `Drive`, which the driver implements. Only an
 //! operation that needs a new kind of request adds a method there.
 //!
-//! `patch_difference` is shared by the `set` and `rollout` commands.
-
-mod patch_difference;
+//! `target` reads which object a step means.
 
 pub(crate) mod advance;
 pub(crate) mod apply;
@@ -24,10 +22,10 @@ pub(crate) mod pod_operations;
 pub(crate) mod pods;
 mod replicaset;
 mod restart;
-mod resume;
 mod scale;
 mod set;
 mod subject;
+pub(crate) mod target;
 mod together;
 mod undo;
 
@@ -44,8 +42,8 @@ pub(crate) static ALL: [&OperationSpec; 20] = {
         &delete::SPEC,
         &set::SPEC,
         &scale::SPEC,
-        &pause::SPEC,
-        &resume::SPEC,
+        &pause::PAUSE,
+        &pause::RESUME,
         &undo::SPEC,
         &restart::SPEC,
         ready,
@@ -63,7 +61,7 @@ pub(crate) static ALL: [&OperationSpec; 20] = {
 #[cfg(test)]
 pub(crate) use {
     delete::DeleteStep, patch::PatchStep, pause::PauseStep, pod_operations::PodStep, restart::RestartStep,
-    resume::ResumeStep, scale::ScaleStep, set::SetStep, undo::UndoStep,
+    scale::ScaleStep, set::SetStep, undo::UndoStep,
 };
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! `patch: {target: deployment/web, type: merge, patch: {…}}`: any change to an object.
 
+use kube_apiserver_sim::ApiType;
 use lockstep_recording::secret::mask_patch;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::target::TARGET;
 use crate::field::{FieldSpec, FieldType, any_of, names, object};
-use crate::model::{DeclaredChange, Drive, LabelStyle, Operation, PatchKind, PerformFuture, StepAction, Target};
+use crate::model::{
+    DeclaredChange, Drive, DriveError, LabelStyle, Operation, PatchKind, PerformFuture, StepAction, Target,
+};
 use crate::read::{self, MappingFields};
 use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
-use crate::target::TARGET;
 use crate::unknown_fields;
 use crate::yaml::YamlKind;
 
@@ -120,4 +123,24 @@ impl StepAction for PatchStep {
     fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
         driver.patch(&self.target, self.kind, &self.patch, "kubectl-patch")
     }
+}
+
+/// Patches the current Deployment to the changed one, as `kubectl set` and `kubectl rollout` do:
+/// they send the difference as a strategic merge patch. Returns `false` if the two do not differ;
+/// then nothing is sent.
+pub(super) async fn patch_difference(
+    driver: &dyn Drive,
+    current: &Value,
+    changed: &Value,
+    manager: &'static str,
+) -> Result<bool, DriveError> {
+    let of_deployment = ApiType::of("apps/v1", "Deployment").expect("the server has Deployments");
+    let patch = of_deployment.difference(current, changed).map_err(DriveError::Refused)?;
+    if patch.as_object().is_some_and(Map::is_empty) {
+        return Ok(false);
+    }
+    let name = current["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let target = Target { kind: "deployment".to_owned(), name };
+    driver.patch(&target, PatchKind::Strategic, &patch, manager).await?;
+    Ok(true)
 }

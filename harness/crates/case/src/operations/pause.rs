@@ -1,53 +1,82 @@
-//! `pause: web`: no rollout starts until it is resumed.
+//! `pause: web`: no rollout starts until `resume: web`.
 
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
-use super::patch_difference::patch_difference;
+use super::patch::patch_difference;
+use super::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
 use crate::model::{DeclaredChange, Drive, DriveError, LabelStyle, Operation, PerformFuture, StepAction};
-use crate::step::{Actor, NameDeclaration, OperationSpec};
-use crate::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
+use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 
-pub(super) static SPEC: OperationSpec = OperationSpec {
-    name: "pause",
-    description: "`kubectl rollout pause`.",
-    actor: Actor::User,
-    shorthand: ONE_DEPLOYMENT_SHORT,
-    fields: &ONE_DEPLOYMENT,
-    schema: one_deployment,
-    read: |reader, written| {
-        reader.read_deployment_name(written).map(|deployment| Operation::new(PauseStep(deployment)))
-    },
-    declaration: NameDeclaration::Nothing,
-    is_refusable: true,
-    is_nestable: true,
-    examples: &["- pause: web", "- pause: {}", "- pause: {deployment: web}"],
-};
+pub(super) static PAUSE: OperationSpec = spec(
+    "pause",
+    "`kubectl rollout pause`.",
+    |reader, node| read(reader, node, true),
+    &["- pause: web", "- pause: {}", "- pause: {deployment: web}"],
+);
 
-/// Pauses a Deployment.
+pub(super) static RESUME: OperationSpec = spec(
+    "resume",
+    "`kubectl rollout resume`.",
+    |reader, node| read(reader, node, false),
+    &["- resume: web", "- resume:"],
+);
+
+const fn spec(
+    name: &'static str,
+    description: &'static str,
+    read: fn(&mut StepReader<'_>, &OperationNode<'_>) -> Option<Operation>,
+    examples: &'static [&'static str],
+) -> OperationSpec {
+    OperationSpec {
+        name,
+        description,
+        actor: Actor::User,
+        shorthand: ONE_DEPLOYMENT_SHORT,
+        fields: &ONE_DEPLOYMENT,
+        schema: one_deployment,
+        read,
+        declaration: NameDeclaration::Nothing,
+        is_refusable: true,
+        is_nestable: true,
+        examples,
+    }
+}
+
+/// Pauses or resumes a Deployment.
 #[derive(Debug, PartialEq)]
-pub(crate) struct PauseStep(pub(crate) String);
+pub(crate) struct PauseStep {
+    /// The Deployment.
+    pub(crate) deployment: String,
+    /// Whether it is paused, rather than resumed.
+    pub(crate) paused: bool,
+}
+
+fn read(reader: &mut StepReader<'_>, node: &OperationNode<'_>, paused: bool) -> Option<Operation> {
+    let deployment = reader.read_deployment_name(node)?;
+    Some(Operation::new(PauseStep { deployment, paused }))
+}
 
 impl StepAction for PauseStep {
     fn name(&self) -> &'static str {
-        SPEC.name
+        if self.paused { PAUSE.name } else { RESUME.name }
     }
 
     fn label(&self, names: LabelStyle) -> String {
-        format!("pause{}", names.deployment(&self.0))
+        format!("{}{}", self.name(), names.deployment(&self.deployment))
     }
 
     fn change(&self) -> DeclaredChange<'_> {
-        DeclaredChange::Paused(&self.0, true)
+        DeclaredChange::Paused(&self.deployment, self.paused)
     }
 
     fn perform<'a>(&'a self, driver: &'a dyn Drive) -> PerformFuture<'a> {
-        Box::pin(set_paused(driver, &self.0, true))
+        Box::pin(set_paused(driver, &self.deployment, self.paused))
     }
 }
 
 /// Pauses or resumes a Deployment; kubectl refuses if nothing changes.
-pub(super) async fn set_paused(driver: &dyn Drive, deployment: &str, paused: bool) -> Result<(), DriveError> {
+async fn set_paused(driver: &dyn Drive, deployment: &str, paused: bool) -> Result<(), DriveError> {
     let found = driver.deployment(deployment).await?;
     let is = found.at("/spec/paused").and_then(Value::as_bool).unwrap_or(false);
     if is == paused {

@@ -3,13 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::apply::ApplyStep;
+use super::apply::{ApplyStep, name_and_image};
 use crate::diagnostics::DiagnosticCollector;
 use crate::field::{FieldSpec, FieldType, NAME, TEXT, TEXTS, names, object};
 use crate::model::Operation;
 use crate::names_in_scope::NamesInScope;
 use crate::read::{self, MOST_PODS, MappingFields};
-use crate::shorthand::name_and_image;
 use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
 use crate::yaml::YamlNode;
 

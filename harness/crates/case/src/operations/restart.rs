@@ -3,10 +3,10 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
-use super::patch_difference::patch_difference;
+use super::patch::patch_difference;
+use super::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
 use crate::model::{DeclaredChange, Drive, DriveError, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
-use crate::target::{ONE_DEPLOYMENT, ONE_DEPLOYMENT_SHORT, one_deployment};
 
 const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 

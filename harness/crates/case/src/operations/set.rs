@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
-use super::patch_difference::patch_difference;
+use super::patch::patch_difference;
 use crate::field::{FieldSpec, NAME, TEXT, TEXTS, names, object};
 use crate::model::{DeclaredChange, Drive, DriveError, LabelStyle, Operation, PerformFuture, StepAction};
 use crate::read::{self, MappingFields};

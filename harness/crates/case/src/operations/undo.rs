@@ -4,13 +4,13 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
+use super::target::ONE_DEPLOYMENT_SHORT;
 use crate::field::{FieldSpec, FieldType, NAME, any_of, names, object, reference};
 use crate::model::{
     DeclaredChange, Drive, DriveError, LabelStyle, Operation, PatchKind, PerformFuture, StepAction, Target,
 };
 use crate::read::{self, MappingFields};
 use crate::step::{Actor, NameDeclaration, OperationNode, OperationSpec, StepReader};
-use crate::target::ONE_DEPLOYMENT_SHORT;
 use crate::yaml::YamlKind;
 
 const REVISION: &str = "deployment.kubernetes.io/revision";

@@ -13,9 +13,7 @@ use super::model::{
     NamedPodTraits, NodeBinding, Operation, PatchKind, PodNaming, PodOperation, PodPhase, PodSelection, ProcessAction,
     Readiness, Target, Terminations,
 };
-use super::operations::{
-    DeleteStep, PatchStep, PauseStep, PodStep, RestartStep, ResumeStep, ScaleStep, SetStep, UndoStep,
-};
+use super::operations::{DeleteStep, PatchStep, PauseStep, PodStep, RestartStep, ScaleStep, SetStep, UndoStep};
 use super::{CaseError, find, load, load_one, parse};
 
 mod case_rules;
@@ -130,9 +128,9 @@ fn case_name_is_area_and_file() {
 #[case::scale("scale: 12", Operation::new(ScaleStep { target: target("deployment", "web"), replicas: 12 }))]
 #[case::scale_named("scale: {deployment: web, replicas: 0}", Operation::new(ScaleStep { target: target("deployment", "web"), replicas: 0 }))]
 #[case::scale_a_set("scale: {replicaset: rs1, replicas: 5}", Operation::new(ScaleStep { target: target("replicaset", "rs1"), replicas: 5 }))]
-#[case::pause("pause: web", Operation::new(PauseStep("web".to_owned())))]
-#[case::pause_only_deployment("pause: {}", Operation::new(PauseStep("web".to_owned())))]
-#[case::resume_only_deployment("resume:", Operation::new(ResumeStep("web".to_owned())))]
+#[case::pause("pause: web", Operation::new(PauseStep { deployment: "web".to_owned(), paused: true }))]
+#[case::pause_only_deployment("pause: {}", Operation::new(PauseStep { deployment: "web".to_owned(), paused: true }))]
+#[case::resume_only_deployment("resume:", Operation::new(PauseStep { deployment: "web".to_owned(), paused: false }))]
 #[case::restart("restart: {deployment: web}", Operation::new(RestartStep("web".to_owned())))]
 #[case::undo("undo: {}", Operation::new(UndoStep { deployment: "web".to_owned(), to_revision: 0 }))]
 #[case::undo_to("undo: {toRevision: 2}", Operation::new(UndoStep { deployment: "web".to_owned(), to_revision: 2 }))]

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::field::{FieldSpec, FieldType, NAME, any_of, names, object, reference, with_description};
-use super::model::Target;
-use super::nearest::did_you_mean;
-use super::read::{self, MappingFields};
-use super::step::{OperationNode, StepReader};
-use super::yaml::{YamlKind, YamlNode};
+use crate::field::{FieldSpec, FieldType, NAME, any_of, names, object, reference, with_description};
+use crate::model::Target;
+use crate::nearest::did_you_mean;
+use crate::read::{self, MappingFields};
+use crate::step::{OperationNode, StepReader};
+use crate::yaml::{YamlKind, YamlNode};
 
 /// The kinds that `patch` and `delete` accept: the word, the apiVersion and the kind.
 const KINDS: [(&str, &str, &str); 10] = [
@@ -42,7 +42,7 @@ pub(super) static ONE_DEPLOYMENT: [FieldSpec; 1] =
 pub(super) const ONE_DEPLOYMENT_SHORT: &str = "a Deployment's name, or nothing where there is only one";
 
 /// The JSON schema of `kind/name`.
-pub(super) fn schema() -> Value {
+pub(crate) fn schema() -> Value {
     let pattern = format!("^({})/.+$", words().join("|"));
     with_description(
         json!({"type": "string", "pattern": pattern}),
