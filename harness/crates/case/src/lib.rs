@@ -31,7 +31,6 @@ mod definitions;
 mod diagnostics;
 mod during;
 mod fault;
-pub mod fault_text;
 mod feasibility;
 mod field;
 mod file;

@@ -8,7 +8,6 @@
 
 use std::time::Duration;
 
-use lockstep_case::fault_text;
 use lockstep_case::model::{
     DecisionKind, DecisionMatcher, During, Fault, FaultAction, FaultPoint, InjectionPoint, ProcessAction, Step,
 };
@@ -88,7 +87,7 @@ impl<'a> CaseRun<'a> {
             Some(ArmedInjection::Late { fault, .. }) => {
                 let mut never = None;
                 for late in fault.all() {
-                    let point = fault_text::describe_point(&late.point);
+                    let point = late.point.describe();
                     match (overtaken.get(&late.point.stream()), &late.point) {
                         (Some(others), _) => self.note(format!("{point}: overtaken by {others}")),
                         (None, FaultPoint::Watch { .. }) => never = never.or(Some(format!("there never was {point}"))),
@@ -103,10 +102,7 @@ impl<'a> CaseRun<'a> {
                 ImpossibleStep { why, never_came: false }
             }
             Some(ArmedInjection::Write { fault, .. }) => {
-                let why = format!(
-                    "the namespace settled, and the subject never made {}",
-                    fault_text::describe_point(&fault.point)
-                );
+                let why = format!("the namespace settled, and the subject never made {}", fault.point.describe());
                 ImpossibleStep { why, never_came: true }
             }
             Some(ArmedInjection::Held { .. } | ArmedInjection::Watch { .. }) | None => return Ok(()),
@@ -176,7 +172,7 @@ impl<'a> CaseRun<'a> {
             }
             Some(ArmedInjection::Write { fault, .. }) => {
                 let fault = *fault;
-                self.note_effect(fault_text::describe_fault(fault), fault_text::effect(fault.action));
+                self.note_effect(fault.describe(), fault.action.effect());
                 if fault.action == FaultAction::Crash {
                     self.session.kill().await;
                     intercepted.cut();

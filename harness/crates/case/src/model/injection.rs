@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use lockstep_recording::Effect;
+
 /// A point in the middle of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InjectionPoint {
@@ -75,6 +77,30 @@ impl Fault {
     pub fn all(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |fault| fault.second.as_deref())
     }
+
+    /// For example `write 3 of replicasets, after it: crash`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let action = match self.action {
+            FaultAction::Crash => "crash".to_owned(),
+            FaultAction::Drop => "answer lost".to_owned(),
+            FaultAction::Cut => "connection cut".to_owned(),
+            FaultAction::Refuse(code) => format!("refused with {code}"),
+            FaultAction::Delay(time) => format!("late by {}", humantime::format_duration(time)),
+            FaultAction::Lag(time) => format!("lags by {}", humantime::format_duration(time)),
+            FaultAction::Repeat => "twice".to_owned(),
+            FaultAction::Expire => "then forgotten".to_owned(),
+            FaultAction::Old(events) => format!("then a list that is {events} events old"),
+            FaultAction::Overtaken(others) => format!("overtaken by {others}"),
+        };
+        let side = match &self.point {
+            FaultPoint::Write { after: false, .. } => ", before it",
+            FaultPoint::Write { after: true, .. } => ", after it",
+            FaultPoint::Watch { .. } => "",
+        };
+        let besides = self.second.as_deref().map_or_else(String::new, |and| format!("; {}", and.describe()));
+        format!("{}{side}: {action}{besides}", self.point.describe())
+    }
 }
 
 /// Where a fault happens, counted from the beginning of its step.
@@ -110,6 +136,18 @@ impl FaultPoint {
             Self::Write { resource, subresource, .. } => format!("answers to {resource}/{subresource}"),
         }
     }
+
+    /// For example `write 3 of replicasets`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Write { nth, resource, subresource, .. } if subresource.is_empty() => {
+                format!("write {nth} of {resource}")
+            }
+            Self::Write { nth, resource, subresource, .. } => format!("write {nth} of {resource}/{subresource}"),
+            Self::Watch { resource, event } => format!("event {event} of {resource}"),
+        }
+    }
 }
 
 /// What happens at a fault.
@@ -136,6 +174,24 @@ pub enum FaultAction {
     /// The event and those after it, or the answer to the write, arrive after this many other
     /// events and answers.
     Overtaken(u32),
+}
+
+impl FaultAction {
+    /// What a fault means for the subject.
+    #[must_use]
+    pub const fn effect(self) -> Effect {
+        match self {
+            Self::Crash => Effect::Killed,
+            Self::Drop | Self::Cut => Effect::Unanswered,
+            Self::Refuse(_)
+            | Self::Delay(_)
+            | Self::Lag(_)
+            | Self::Repeat
+            | Self::Expire
+            | Self::Old(_)
+            | Self::Overtaken(_) => Effect::Answered,
+        }
+    }
 }
 
 /// What a step does to the subject's process.

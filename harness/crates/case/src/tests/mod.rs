@@ -193,7 +193,7 @@ fn reads_held_watch_with_and_without_steps() {
 #[case("{watch: pods, event: 2, action: repeat}", "event 2 of pods: twice")]
 fn reads_faults(#[case] fault: &str, #[case] expected: &str) {
     let case = read(&text(&format!("  - scale: 5\n    fault: {fault}")));
-    assert_eq!(crate::fault_text::describe_fault(case.steps[0].fault.as_ref().unwrap()), expected);
+    assert_eq!(case.steps[0].fault.as_ref().unwrap().describe(), expected);
 }
 
 #[test]
