@@ -1,4 +1,4 @@
-//! A running cluster: one of six backends, behind one interface.
+//! A running cluster: one of six backends, behind one interface, and its boot from a plan.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,15 @@ use lockstep_recording::Identity;
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_support::output;
 
-use super::backend::{Connect, Prove, Teardown};
-use super::existing::ExistingCluster;
-use super::facts::ClusterFacts;
-use super::handover::{Handover, HandoverBackend};
-use super::kind::{self, KindCluster};
-use super::lock::{FileLock, lock};
-use super::simulated::SimulatedCluster;
-use super::supervised_cluster::SupervisedCluster;
-use super::{ClusterAccess, ClusterError, programs, simulated_process};
+use crate::backend::{Connect, Prove, Teardown};
+use crate::existing::ExistingCluster;
+use crate::facts::{ClusterFacts, Handover, HandoverBackend};
+use crate::kind::{self, KindCluster};
+use crate::simulated::SimulatedCluster;
 use crate::supervise::{DetachOptions, ProcessId};
+use crate::supervised_cluster::SupervisedCluster;
+use crate::user_dir::{self, FileLock, lock};
+use crate::{ClusterAccess, ClusterError, ClusterPlan, Site, containers, processes, programs, simulated_process};
 
 /// A handle on a running cluster. Dropping the owner's last clone ends it.
 ///
@@ -51,6 +50,27 @@ macro_rules! dispatch {
             Cluster::Existing($backend) => $answer,
         }
     };
+}
+
+/// Boots a cluster that belongs to this process: it ends when the last [`Cluster`] is dropped, or
+/// with this process.
+///
+/// # Errors
+/// See [`ClusterError`]; nothing is left behind in that case.
+pub async fn boot(plan: &ClusterPlan) -> Result<Cluster, ClusterError> {
+    boot_in(&user_dir::user_temp_dir()?, plan).await
+}
+
+/// Like [`boot`], with its files in a new folder in `parent`; the cluster can always be detached
+/// from this process.
+pub(crate) async fn boot_in(parent: &Path, plan: &ClusterPlan) -> Result<Cluster, ClusterError> {
+    match &plan.site {
+        Site::Sim => simulated_process::start(parent, plan).await.map(Cluster::SimulatedProcess),
+        Site::ControlPlane => processes::start(parent, plan).await.map(Cluster::Processes),
+        Site::Containers(options) => containers::start(parent, plan, options).await.map(Cluster::Containers),
+        Site::Kind(options) => KindCluster::start(parent, plan, options).await.map(Cluster::Kind),
+        Site::Kubeconfig(options) => ExistingCluster::start(parent, plan, options).await.map(Cluster::Existing),
+    }
 }
 
 /// Start: the other backends are booted from a plan.

@@ -22,19 +22,20 @@
 //! # How it fits together
 //!
 //! ```text
-//! ClusterPlan ──► boot ──► start of a backend ──► Cluster ──► Environment (module `runner`)
+//! ClusterPlan ──► boot ──► start of a backend ──► Cluster ──► Environment (crate `runner`)
 //!            ^                               │  ^
 //!     shared, persistent ◄── Handover ◄──────┘  │
 //!            └──────────────────────────────────┘ attach
 //! ```
 //!
-//! * Each backend is a folder with the files `start`, `prove`, `connect` and `teardown`. The last
-//!   three implement the traits of `backend`; `start` is a function, because its arguments differ.
-//!   The three backends whose programs a supervisor runs (`simulated_process`, `processes`,
-//!   `containers`) share one type for the running cluster: `supervised_cluster`.
-//! * [`Cluster`] is an enum of the six. Only this crate matches on it.
+//! * Each backend is a module, which starts its cluster and implements the three traits of
+//!   `backend`: prove, connect and teardown. The three backends whose programs a supervisor runs
+//!   (`simulated_process`, `processes`, `containers`) share one type for the running cluster:
+//!   `supervised_cluster`, with the handle on the supervisor.
+//! * [`Cluster`] is an enum of the six. Only its file, `dispatch`, matches on it.
+//! * `plan` is the requested cluster and the options of its site.
 //! * `facts` is the plain data of every cluster: identity, [`ClusterAccess`], folder, programs, and
-//!   the excluded controllers. `supervisor_handle` is the supervisor of those that have one.
+//!   the excluded controllers.
 //! * [`boot()`] starts a cluster that belongs to this process and ends with it. [`shared::obtain`]
 //!   gives the trials of a nextest run one common cluster; [`PersistentCluster`] is the one that
 //!   `lockstep cluster up` leaves running. Both write a [`Handover`], which has fields only for
@@ -43,20 +44,20 @@
 //!   subject is `cluster-admin` on a disposable server, as permissions are not judged; on a user's
 //!   cluster it can write in the harness's namespaces only ([`Cluster::grant_namespace_access`]).
 //! * Only one subject at a time may act on a cluster: [`Cluster::lock_for_subject`].
-//! * `client` builds every client, and `dialer` connects to the server, through the proxy that
-//!   `proxy` chooses, if there is one.
+//! * `client` builds every client, with a limit on its responses, and `dialer` connects to the
+//!   server, through the proxy that `proxy` chooses, if there is one.
 //! * `programs`, `ready` and `certificates` are shared by local processes and containers; `engine`
 //!   is the container engine's command; `accounts` and `builtin_controllers` are for clusters that
 //!   were not created with the harness's tokens.
-//! * Objects that the harness creates have its label, the id of this `installation` and one of its
-//!   names (`ownership`), so that a later run finds everything that a killed run left behind, and
-//!   nothing else.
+//! * Objects that the harness creates have its label, the id of this [`installation()`] and one of
+//!   its names (`ownership`), so that a later run finds everything that a killed run left behind,
+//!   and nothing else.
+//! * `user_dir` has the folders, files and locks that only this user can access.
 //! * [`supervise`] runs child processes that end with this process.
 
 mod access;
 mod accounts;
 mod backend;
-mod boot;
 mod builtin_controllers;
 mod certificates;
 mod client;
@@ -64,15 +65,11 @@ pub mod containers;
 mod dialer;
 mod dispatch;
 mod engine;
-mod env_var;
 mod error;
 pub mod error_chain;
 pub mod existing;
 mod facts;
-mod handover;
-mod installation;
 pub mod kind;
-mod lock;
 mod ownership;
 mod persistent;
 mod plan;
@@ -80,34 +77,31 @@ mod processes;
 mod programs;
 mod proxy;
 mod ready;
-mod response_limit;
 pub mod shared;
 mod simulated;
 mod simulated_process;
 pub mod supervise;
 mod supervised_cluster;
-mod supervisor_handle;
 pub mod testing;
 mod user_dir;
 
 pub(crate) use access::TokenUser;
 pub use access::{CONNECT_TIMEOUT, ClusterAccess, Credential, client_from_kubeconfig, kubeconfig};
-pub use boot::boot;
 pub use certificates::{Authority, issue_control_plane};
+pub use client::{MAX_PAGES, ResponseTooLarge};
 pub use dialer::{Dialer, basic_auth_from_userinfo};
-pub use dispatch::Cluster;
+pub use dispatch::{Cluster, boot};
 pub(crate) use engine::EngineError;
 pub use error::ClusterError;
-pub use handover::Handover;
-pub use installation::installation;
-pub use lock::{FileLock, lock_in_user_dir};
+pub use facts::Handover;
 pub use lockstep_timeline::versions::{DEFAULT_VERSION, is_version};
 pub use ownership::{
-    INSTALLATION_LABEL, MANAGED_BY, MANAGER, delete_namespace, has_lockstep_name, namespace_labels, own_objects,
+    INSTALLATION_LABEL, MANAGED_BY, MANAGER, delete_namespace, has_lockstep_name, installation, namespace_labels,
+    own_objects,
 };
 pub use persistent::PersistentCluster;
 pub use plan::{ClusterPlan, Site, SiteName};
 pub(crate) use processes::availability;
 pub use processes::{available, cache_dir, obtain_binaries, obtain_controller_manager};
-pub use response_limit::{MAX_PAGES, ResponseTooLarge};
 pub use simulated_process::{ROLE as SERVER_ROLE, SimulatedServer};
+pub use user_dir::{FileLock, lock_in_user_dir};

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::boot::boot_in;
-use super::handover::Handover;
-use super::lock::{FileLock, lock};
-use super::user_dir::{make_private_dir, user_temp_dir};
+use super::dispatch::boot_in;
+use super::facts::Handover;
+use super::user_dir::{FileLock, lock, make_private_dir, user_temp_dir};
 use super::{Cluster, ClusterError, ClusterPlan, SiteName};
 use crate::supervise::DetachOptions;
 

@@ -1,11 +1,10 @@
-//! Describes the requested cluster: site, version, and excluded controllers.
+//! Describes the requested cluster: site with its options, version, and excluded controllers.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use lockstep_recording::controllers::ControllerSet;
-
-use super::{containers, existing, kind};
 
 /// The cluster to boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,11 +26,63 @@ pub enum Site {
     /// Local processes.
     ControlPlane,
     /// Upstream's official images in containers.
-    Containers(containers::ImageOptions),
+    Containers(ImageOptions),
     /// A kind cluster.
-    Kind(kind::KindOptions),
+    Kind(KindOptions),
     /// The user's cluster.
-    Kubeconfig(existing::KubeconfigOptions),
+    Kubeconfig(KubeconfigOptions),
+}
+
+/// The options of a cluster in containers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageOptions {
+    /// The registry, with a folder if there is one, that has kube-apiserver,
+    /// kube-controller-manager and etcd; `None` for upstream's.
+    pub registry: Option<String>,
+    /// The full name of etcd's image; `None` for the one of the version's kubeadm.
+    pub etcd: Option<String>,
+}
+
+impl ImageOptions {
+    /// The options from `LOCKSTEP_IMAGE_REGISTRY` and `LOCKSTEP_ETCD_IMAGE`.
+    pub fn from_env() -> Self {
+        Self { registry: variable("LOCKSTEP_IMAGE_REGISTRY"), etcd: variable("LOCKSTEP_ETCD_IMAGE") }
+    }
+}
+
+/// The options of a kind cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KindOptions {
+    /// Its name; `lockstep` by default.
+    pub name: Option<String>,
+    /// The node image; by default kind's for the version.
+    pub image: Option<String>,
+    /// A kind configuration, v1alpha4, which the harness extends.
+    pub config: Option<PathBuf>,
+    /// Keep it running after the run.
+    pub keep: bool,
+}
+
+impl KindOptions {
+    /// The options from `LOCKSTEP_NODE_IMAGE` and `LOCKSTEP_KIND_CONFIG`.
+    pub fn from_env() -> Self {
+        Self {
+            image: variable("LOCKSTEP_NODE_IMAGE"),
+            config: variable("LOCKSTEP_KIND_CONFIG").map(PathBuf::from),
+            ..Self::default()
+        }
+    }
+}
+
+/// The user's cluster, as selected on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KubeconfigOptions {
+    /// The files of the kubeconfig; see [`files`](crate::existing::files).
+    pub files: Vec<PathBuf>,
+    /// The context's name.
+    pub context: String,
+    /// Whether the user accepts that pods of cases may run on the cluster's own nodes.
+    pub accept_unguarded_pods: bool,
 }
 
 /// The name of a site, as on the command line and in a trial's name.
@@ -134,6 +185,11 @@ pub(super) fn sanitize_file_name(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect()
 }
 
+/// The value of an environment variable; an empty one counts as unset.
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,12 +200,9 @@ mod tests {
         let keys = ["deployment", "replicaset", "deployment,replicaset"]
             .map(|text| ClusterPlan::new("../v1").without(text.parse().unwrap()).key());
         assert_eq!(keys, [".._v1", ".._v1-no-replicaset", ".._v1-no-deployment-no-replicaset"]);
-        assert_eq!(ClusterPlan::new("v1.36.3").at(Site::Kind(kind::KindOptions::default())).key(), "kind-v1.36.3");
-        let options = existing::KubeconfigOptions {
-            files: Vec::new(),
-            context: "me@a/b".to_owned(),
-            accept_unguarded_pods: false,
-        };
+        assert_eq!(ClusterPlan::new("v1.36.3").at(Site::Kind(KindOptions::default())).key(), "kind-v1.36.3");
+        let options =
+            KubeconfigOptions { files: Vec::new(), context: "me@a/b".to_owned(), accept_unguarded_pods: false };
         assert_eq!(ClusterPlan::new("v1.36.3").at(Site::Kubeconfig(options)).key(), "kubeconfig-me_a_b-v1.36.3");
     }
 

@@ -16,12 +16,10 @@ use lockstep_recording::controllers::ControllerSet;
 use lockstep_support::fingerprint::fingerprint;
 use tokio::sync::Mutex;
 
-use super::boot::{boot, boot_in};
-use super::env_var::variable;
-use super::handover::Handover;
-use super::lock::lock;
-use super::plan::sanitize_file_name;
-use super::user_dir::{make_private_dir, user_temp_dir, write_private_file};
+use super::dispatch::{boot, boot_in};
+use super::facts::Handover;
+use super::plan::{sanitize_file_name, variable};
+use super::user_dir::{lock, make_private_dir, user_temp_dir, write_private_file};
 use super::{Cluster, ClusterError, ClusterPlan, DEFAULT_VERSION, Site, SiteName, containers, kind};
 use crate::supervise::{DetachOptions, ProcessId, Supervisor};
 

@@ -1,11 +1,14 @@
-//! Folders and files that only this user can access.
+//! Folders and files that only this user can access, and locks on files.
+//!
+//! Two subjects on one cluster would both act on every Deployment. A file lock separates trials, in
+//! threads or in processes; the kernel releases it when its holder dies.
 
-use std::fs::{DirBuilder, OpenOptions, Permissions};
-use std::io::{ErrorKind, Read, Write};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::ClusterError;
+use crate::ClusterError;
 
 /// The harness's folder for this user, in the system's temporary folder; created if needed.
 ///
@@ -62,7 +65,61 @@ pub(super) fn write_private_file(path: &Path, content: &[u8]) -> Result<(), Clus
 pub(super) fn random_token() -> Result<String, ClusterError> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0_u8; 32];
-    let mut read = || std::fs::File::open(source)?.read_exact(&mut bytes);
+    let mut read = || File::open(source)?.read_exact(&mut bytes);
     read().map_err(ClusterError::file(source))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// An exclusive lock on a file, released when it is dropped.
+#[derive(Debug)]
+#[must_use = "dropping it releases the lock"]
+pub struct FileLock {
+    /// Closing the file releases the lock.
+    _file: File,
+}
+
+/// Locks a file, which is created if needed, without blocking the runtime.
+pub(crate) async fn lock(path: PathBuf) -> Result<FileLock, ClusterError> {
+    tokio::task::spawn_blocking(move || lock_blocking(&path).map_err(ClusterError::file(path))).await?
+}
+
+/// Like [`lock`], with a file of this name in this user's private temporary folder.
+pub async fn lock_in_user_dir(name: &str) -> Result<FileLock, ClusterError> {
+    lock(user_temp_dir()?.join(name)).await
+}
+
+/// The last holder may have removed the file with its folder. A lock on a removed file excludes no
+/// other process, so it is taken again.
+fn lock_blocking(path: &Path) -> io::Result<FileLock> {
+    loop {
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        file.lock()?;
+        let locked = file.metadata()?;
+        if path.metadata().is_ok_and(|found| (found.dev(), found.ino()) == (locked.dev(), locked.ino())) {
+            return Ok(FileLock { _file: file });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lock_on_removed_file_is_taken_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let first = lock_blocking(&path).unwrap();
+        let second = std::thread::spawn({
+            let path = path.clone();
+            move || lock_blocking(&path).unwrap()
+        });
+        std::fs::remove_file(&path).unwrap();
+        drop(first);
+        let second = second.join().unwrap();
+        let third = OpenOptions::new().append(true).open(&path).unwrap();
+        assert!(third.try_lock().is_err(), "the second holder has the file that is there now");
+        drop(second);
+        third.try_lock().unwrap();
+    }
 }

@@ -1,4 +1,6 @@
-//! Starts the programs as containers on a network of their own.
+//! Starts the programs as containers on a network of their own, with the harness's tokens, and
+//! waits until the server is ready. Which controllers the controller manager runs is known, as the
+//! harness wrote its command line.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +10,14 @@ use lockstep_recording::controllers::ControllerSet;
 use super::container::{ContainerSpec, ProgramContainer, check_engine, pull_missing};
 use super::images::ControlPlaneImages;
 use super::names::{ContainerNames, ENVIRONMENT_KUBECONFIG, PKI, TOKENS, program_files};
-use super::{ContainersError, ImageOptions, connect, prove};
+use super::{ContainersError, ImageOptions};
 use crate::engine::Engine;
 use crate::facts::ClusterFacts;
 use crate::programs::{self, APISERVER};
-use crate::ready::{CONTROLLER_MANAGER, ControlPlaneSecrets, Launcher};
+use crate::ready::{CONTROLLER_MANAGER, ControlPlaneSecrets, Launcher, wait_until_ready};
 use crate::supervise::{self, Child, Exit, ProcessId, ProcessSpec, SuperviseError, Supervisor};
 use crate::user_dir::{self, make_private_dir, write_private_file};
-use crate::{ClusterError, ClusterPlan, SiteName, supervisor_handle};
+use crate::{ClusterAccess, ClusterError, ClusterPlan, SiteName, supervised_cluster};
 
 /// Starts all three, with their folder in `parent`; the supervisor ends them.
 pub(super) async fn start(
@@ -29,7 +31,7 @@ pub(super) async fn start(
     let images = ControlPlaneImages::new(&plan.version, options);
     pull_missing(&images).await?;
     let names = ContainerNames::new(&user_dir::random_token()?);
-    let (dir, supervisor) = supervisor_handle::start_supervisor(parent)?;
+    let (dir, supervisor) = supervised_cluster::start_supervisor(parent)?;
     let mut starting = ContainerLauncher {
         supervisor: &supervisor,
         engine: &engine,
@@ -86,8 +88,8 @@ impl ContainerLauncher<'_> {
         // The port of an exited container is 0; waiting for readiness then reports why it exited.
         let port = server.container.port().await?;
         self.running.extend([etcd, server]);
-        let access = connect::connect(self.dir, &secrets, port)?;
-        let version = prove::prove(&access, self).await?;
+        let access = connect(self.dir, &secrets, port)?;
+        let version = prove(&access, self).await?;
         Ok(ClusterFacts {
             identity: Identity::new(SiteName::Containers, APISERVER, version),
             access,
@@ -183,4 +185,20 @@ impl Launcher for ContainerLauncher<'_> {
         }
         Ok(())
     }
+}
+
+/// The access from this machine; also writes a kubeconfig for kubectl.
+fn connect(dir: &Path, secrets: &ControlPlaneSecrets, port: u16) -> Result<ClusterAccess, ClusterError> {
+    let access = secrets.access(format!("https://127.0.0.1:{port}"));
+    write_private_file(&programs::admin_kubeconfig(dir), secrets.kubeconfig(&access.server).as_bytes())?;
+    Ok(access)
+}
+
+/// Waits until the server is ready, grants the subject access, and asks for the version, which may
+/// differ from the image's tag.
+async fn prove(access: &ClusterAccess, launcher: &mut impl Launcher) -> Result<String, ClusterError> {
+    let client = access.admin_client().await?;
+    wait_until_ready(client.clone(), launcher).await?;
+    let version = client.apiserver_version().await.map_err(ClusterError::request("asking for the version"))?;
+    Ok(version.git_version)
 }

@@ -1,7 +1,7 @@
 //! `kubeconfig`: an existing cluster of the user, which is not created or deleted.
 //!
 //! ```text
-//! --yes-this-cluster ──► kubeconfig: context, server, CA ──► prove: controllers off? (read-only)
+//! --yes-this-cluster ──► kubeconfig: context, server, CA ──► controllers off? (read-only)
 //!                                                 └─► lease ──► sweep ──► rights ──► Cluster
 //! ```
 //!
@@ -28,8 +28,7 @@
 //! controller manager's command line is not visible, the probe waits longer: see
 //! [`Cluster::quiet_period`](super::Cluster::quiet_period).
 
-mod connect;
-mod connection;
+mod cluster;
 mod context;
 #[cfg(test)]
 mod context_tests;
@@ -37,41 +36,17 @@ mod daemons;
 mod error;
 mod kubeconfig;
 mod lease;
-mod options;
 mod pod_guard;
-mod prove;
 mod rights;
-mod start;
 mod sweep;
-mod teardown;
 mod tenancy;
 
-use std::sync::Arc;
-
-pub use connect::label;
+pub use cluster::{ExistingCluster, down};
 pub use context::ResolvedContext;
 pub use error::ContextError;
 pub(crate) use error::TenancyError;
 pub use kubeconfig::{check, files, read};
-pub use options::KubeconfigOptions;
 pub(crate) use sweep::SweepReport;
-pub use teardown::down;
-use tenancy::Tenancy;
 
-use super::facts::ClusterFacts;
-use super::lock::FileLock;
-
-/// A user's cluster, while the harness uses it.
-#[derive(Debug, Clone)]
-pub struct ExistingCluster {
-    facts: ClusterFacts,
-    occupancy: Arc<Occupancy>,
-}
-
-/// What only the process that uses the cluster holds.
-#[derive(Debug)]
-struct Occupancy {
-    tenancy: Tenancy,
-    /// The next harness on this machine waits for it.
-    lock: FileLock,
-}
+pub use crate::ownership::label;
+pub use crate::plan::KubeconfigOptions;

@@ -26,8 +26,7 @@ use serde_json::{Value, json};
 use super::TenancyError;
 use super::rights::Rights;
 use crate::ClusterError;
-use crate::installation::installation;
-use crate::ownership::{INSTALLATION_LABEL, MANAGED_BY, MANAGER, namespace_labels, ownership_labels};
+use crate::ownership::{INSTALLATION_LABEL, MANAGED_BY, MANAGER, installation, namespace_labels, ownership_labels};
 
 /// The prefix of the harness's node names.
 const NODE_PREFIX: &str = "lockstep-";

@@ -28,8 +28,7 @@ use serde_json::{Value, json};
 
 use super::TenancyError;
 use super::lease::NAMESPACE;
-use crate::installation::installation;
-use crate::ownership::{ignore_missing, ownership_labels};
+use crate::ownership::{ignore_missing, installation, ownership_labels};
 use crate::{ClusterError, accounts};
 
 /// The account's name without the installation's id: roles that another installation left behind

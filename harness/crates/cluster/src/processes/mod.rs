@@ -4,9 +4,6 @@
 //! `binaries` obtains the programs. `supervised_cluster` implements the running cluster.
 
 mod binaries;
-mod connect;
-mod ports;
-mod prove;
 mod start;
 
 pub(crate) use binaries::{Binaries, availability};

@@ -1,20 +1,24 @@
 //! Start: runs the programs as supervised processes, on free ports of loopback, with their files in
-//! the cluster's folder.
+//! the cluster's folder and the harness's tokens.
+//!
+//! It waits until the server is ready. Which controllers the controller manager runs is known, as
+//! the harness wrote its command line.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 use lockstep_recording::Identity;
 use lockstep_recording::controllers::ControllerSet;
 
-use super::{Binaries, connect, obtain_binaries, ports, prove};
+use super::{Binaries, obtain_binaries};
 use crate::facts::ClusterFacts;
 use crate::programs::{self, APISERVER, Layout};
-use crate::ready::{CONTROLLER_MANAGER, Launcher};
+use crate::ready::{CONTROLLER_MANAGER, ControlPlaneSecrets, Launcher, wait_until_ready};
 use crate::supervise::{Child, Exit, ProcessId, ProcessSpec, Supervisor};
-use crate::supervised_cluster::SupervisedCluster;
-use crate::{ClusterError, ClusterPlan, SiteName, supervisor_handle};
+use crate::supervised_cluster::{self, SupervisedCluster};
+use crate::user_dir::write_private_file;
+use crate::{ClusterAccess, ClusterError, ClusterPlan, SiteName};
 
 /// How many boots may lose a port to another process before the program binds it.
 const ATTEMPTS: u32 = 5;
@@ -23,7 +27,7 @@ const ATTEMPTS: u32 = 5;
 pub(crate) async fn start(parent: &Path, plan: &ClusterPlan) -> Result<SupervisedCluster, ClusterError> {
     let version = plan.version.clone();
     let binaries = tokio::task::spawn_blocking(move || obtain_binaries(&version)).await??;
-    let (dir, supervisor) = supervisor_handle::start_supervisor(parent)?;
+    let (dir, supervisor) = supervised_cluster::start_supervisor(parent)?;
     let mut attempt = 1;
     loop {
         let mut starting = ProcessLauncher::new(&supervisor, &binaries, &dir, &plan.without)?;
@@ -56,7 +60,7 @@ impl<'a> ProcessLauncher<'a> {
         dir: &'a Path,
         without: &'a ControllerSet,
     ) -> Result<Self, ClusterError> {
-        let [api, etcd, peer] = ports::free_ports()?;
+        let [api, etcd, peer] = free_ports()?;
         let layout = Layout {
             pki: dir.join("pki"),
             tokens: dir.join("tokens.csv"),
@@ -72,10 +76,10 @@ impl<'a> ProcessLauncher<'a> {
     }
 
     async fn run(&mut self) -> Result<ClusterFacts, ClusterError> {
-        let access = connect::connect(&self.layout)?;
+        let access = connect(&self.layout)?;
         self.start("etcd", programs::etcd(&self.layout))?;
         self.start("kube-apiserver", programs::kube_apiserver(&self.layout))?;
-        prove::prove(&access, self).await?;
+        wait_until_ready(access.admin_client().await?, self).await?;
         Ok(ClusterFacts {
             identity: Identity::new(SiteName::ControlPlane, APISERVER, &self.binaries.version),
             access,
@@ -132,5 +136,42 @@ impl Launcher for ProcessLauncher<'_> {
     async fn forget_controllers(&mut self) -> Result<(), ClusterError> {
         self.children.retain(|child| child.name != CONTROLLER_MANAGER);
         Ok(())
+    }
+}
+
+/// Creates certificates and tokens, and writes the kubeconfig that the harness and the test
+/// environment's controllers share.
+fn connect(layout: &Layout) -> Result<ClusterAccess, ClusterError> {
+    let secrets = ControlPlaneSecrets::write(&layout.pki, &layout.tokens, &[])?;
+    let access = secrets.access(format!("https://{}:{}", layout.listen, layout.api));
+    write_private_file(&layout.kubeconfig, secrets.kubeconfig(&access.server).as_bytes())?;
+    Ok(access)
+}
+
+/// `N` different ports that are free at the moment.
+///
+/// Another process may take one before the program binds it: then the program reports that, and the
+/// boot is repeated.
+fn free_ports<const N: usize>() -> Result<[u16; N], ClusterError> {
+    let mut ports = [0; N];
+    let mut listeners = Vec::with_capacity(N);
+    for port in &mut ports {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(ClusterError::Port)?;
+        *port = listener.local_addr().map_err(ClusterError::Port)?.port();
+        listeners.push(listener);
+    }
+    Ok(ports)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ports_differ() {
+        let ports = free_ports::<8>().unwrap();
+        assert_eq!(BTreeSet::from(ports).len(), 8);
     }
 }
