@@ -1,4 +1,5 @@
-//! Two service accounts, for a cluster that was not created with the harness's tokens.
+//! The permissions of the harness and of the subject on a disposable cluster, and their two service
+//! accounts on one that was not created with the harness's tokens.
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -6,10 +7,12 @@ use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject};
 use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
 use kube::config::Kubeconfig;
 
-use super::ownership::ignore_missing;
-use super::{ClusterAccess, ClusterError, Credential};
+use crate::ownership::ignore_missing;
+use crate::{ClusterAccess, ClusterError, Credential, TokenUser};
 
 const NAMESPACE: &str = "kube-system";
+/// The API group of roles and bindings.
+pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 const ADMIN: &str = "lockstep-admin";
 const SUBJECT: &str = "lockstep-subject";
 /// The lifetime of a token in seconds, longer than any run. Deleting the account at the end of the
@@ -57,24 +60,45 @@ fn server_address(kubeconfig: &str) -> Result<(String, String), ClusterError> {
 
 async fn create_account(client: &kube::Client, name: &str) -> Result<String, ClusterError> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
-    let metadata = || ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
-    let account = ServiceAccount { metadata: metadata(), ..ServiceAccount::default() };
+    let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+    let account = ServiceAccount { metadata, ..ServiceAccount::default() };
     // An account that a killed run left behind would work, but its old tokens would work too.
     delete_account(&accounts, name).await?;
     ignore_conflict(accounts.create(&PostParams::default(), &account).await)?;
-    let group = "rbac.authorization.k8s.io".to_owned();
-    let binding = ClusterRoleBinding {
-        metadata: metadata(),
-        role_ref: RoleRef { api_group: Some(group), kind: "ClusterRole".to_owned(), name: "cluster-admin".to_owned() },
-        subjects: Some(vec![Subject {
-            kind: "ServiceAccount".to_owned(),
-            name: name.to_owned(),
-            namespace: Some(NAMESPACE.to_owned()),
-            api_group: None,
-        }]),
-    };
+    let binding = cluster_admin_binding(Subject {
+        kind: "ServiceAccount".to_owned(),
+        name: name.to_owned(),
+        namespace: Some(NAMESPACE.to_owned()),
+        api_group: None,
+    });
     ignore_conflict(Api::<ClusterRoleBinding>::all(client.clone()).create(&PostParams::default(), &binding).await)?;
     request_token(&accounts, name).await
+}
+
+/// Binds the subject's user to `cluster-admin`: the server is disposable, and permissions are not
+/// judged on it.
+pub(super) async fn bind_subject_to_cluster_admin(client: kube::Client) -> Result<(), ClusterError> {
+    let binding = cluster_admin_binding(Subject {
+        kind: "User".to_owned(),
+        name: TokenUser::Subject.name().to_owned(),
+        namespace: None,
+        api_group: Some(GROUP.to_owned()),
+    });
+    let created = Api::<ClusterRoleBinding>::all(client).create(&PostParams::default(), &binding).await;
+    created.map(drop).map_err(ClusterError::request("binding the subject's user"))
+}
+
+/// Binds an account or a user to `cluster-admin`, in a binding of the same name.
+fn cluster_admin_binding(subject: Subject) -> ClusterRoleBinding {
+    ClusterRoleBinding {
+        metadata: ObjectMeta { name: Some(subject.name.clone()), ..ObjectMeta::default() },
+        role_ref: RoleRef {
+            api_group: Some(GROUP.to_owned()),
+            kind: "ClusterRole".to_owned(),
+            name: "cluster-admin".to_owned(),
+        },
+        subjects: Some(vec![subject]),
+    }
 }
 
 /// Requests a token for a service account that lasts longer than any run.

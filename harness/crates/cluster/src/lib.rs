@@ -47,8 +47,9 @@
 //! * `client` builds every client, with a limit on its responses, and `dialer` connects to the
 //!   server, through the proxy that `proxy` chooses, if there is one.
 //! * `programs`, `ready` and `certificates` are shared by local processes and containers; `engine`
-//!   is the container engine's command; `accounts` and `builtin_controllers` are for clusters that
-//!   were not created with the harness's tokens.
+//!   is the container engine's command. `accounts` has the permissions on a disposable cluster, and
+//!   the accounts of one that was not created with the harness's tokens, for which
+//!   `builtin_controllers` is too.
 //! * Objects that the harness creates have its label, the id of this [`installation()`] and one of
 //!   its names (`ownership`), so that a later run finds everything that a killed run left behind,
 //!   and nothing else.

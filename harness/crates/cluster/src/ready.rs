@@ -6,11 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject};
-use kube::api::{Api, ObjectMeta, PostParams};
 use lockstep_support::{clock, output};
 
 use super::access::kubeconfig;
+use super::accounts::bind_subject_to_cluster_admin;
 use super::programs::log;
 use super::user_dir::{self, write_private_file};
 use super::{ClusterAccess, ClusterError, Credential, TokenUser, certificates};
@@ -129,28 +128,4 @@ fn keep_log(dir: &Path, program: &str) -> (PathBuf, String) {
 
 fn readyz() -> hyper::Request<Vec<u8>> {
     hyper::Request::get("/readyz").body(Vec::new()).expect("a constant request is well-formed")
-}
-
-/// Binds the subject's user to `cluster-admin`: the server is disposable, and permissions are not
-/// judged on it.
-async fn bind_subject_to_cluster_admin(client: kube::Client) -> Result<(), ClusterError> {
-    let group = "rbac.authorization.k8s.io".to_owned();
-    let binding = ClusterRoleBinding {
-        metadata: ObjectMeta { name: Some(TokenUser::Subject.name().to_owned()), ..ObjectMeta::default() },
-        role_ref: RoleRef {
-            api_group: Some(group.clone()),
-            kind: "ClusterRole".to_owned(),
-            name: "cluster-admin".to_owned(),
-        },
-        subjects: Some(vec![Subject {
-            api_group: Some(group),
-            kind: "User".to_owned(),
-            name: TokenUser::Subject.name().to_owned(),
-            namespace: None,
-        }]),
-    };
-    let created = Api::<ClusterRoleBinding>::all(client).create(&PostParams::default(), &binding).await;
-    created
-        .map_err(|source| ClusterError::Request { action: "binding the subject's user", source: Box::new(source) })?;
-    Ok(())
 }

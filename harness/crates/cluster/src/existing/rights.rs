@@ -28,13 +28,13 @@ use serde_json::{Value, json};
 
 use super::TenancyError;
 use super::lease::NAMESPACE;
+use crate::ClusterError;
+use crate::accounts::{GROUP, request_token};
 use crate::ownership::{ignore_missing, installation, ownership_labels};
-use crate::{ClusterError, accounts};
 
 /// The account's name without the installation's id: roles that another installation left behind
 /// are bound to another account.
 const ACCOUNT: &str = "lockstep-subject";
-const GROUP: &str = "rbac.authorization.k8s.io";
 /// Authorizers learn of roles through their own watches.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -69,7 +69,7 @@ impl Rights {
             .create(&PostParams::default(), &binding)
             .await
             .map_err(ClusterError::request("letting the subject read"))?;
-        Ok(Self { token: accounts::request_token(&accounts, &account_name()).await?, write_role })
+        Ok(Self { token: request_token(&accounts, &account_name()).await?, write_role })
     }
 
     /// Lets the subject write in one of the harness's namespaces, and waits until it can.
