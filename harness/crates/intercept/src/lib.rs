@@ -57,10 +57,8 @@
 mod body;
 mod command;
 mod control;
-mod error;
 mod framing;
 mod ignored_status;
-mod in_process;
 mod intercepted;
 mod log;
 mod overtaking;
@@ -77,7 +75,6 @@ mod watch_body;
 
 pub use command::{InterceptPoint, Pattern, RefusalKind, RequestAction, RequestCommand, WatchAction, WatchCommand};
 pub use control::{Armed, ArmedWatch, Control};
-pub use error::InterceptorError;
 pub use intercepted::Intercepted;
 pub(crate) use kube_apiserver_sim::RequestInfo;
 pub use kube_apiserver_sim::Verb;
@@ -86,5 +83,5 @@ pub use proxy::WEBHOOK;
 pub use refusal_reader::object_of;
 pub use request::InterceptedRequest;
 pub use sent_log::{SentLog, SentRequest};
-pub use server::Interceptor;
+pub use server::{Interceptor, InterceptorError};
 pub use since_start::SinceStart;

@@ -1,4 +1,5 @@
-//! The interceptor's server: sockets, TLS, and a task for each connection.
+//! The interceptor's server: sockets, TLS, and a task for each connection; or, without sockets, a
+//! layer of a client in this process.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
@@ -22,13 +23,39 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use super::proxy::{Outgoing, Proxy, Upstream};
-use super::{Control, InterceptorError, InterceptorLog, SentLog, body};
+use crate::body::{self, stream};
+use crate::proxy::{Outgoing, Proxy, Upstream};
+use crate::{Control, InterceptorLog, SentLog};
 
 /// Nearly HTTP/2's largest window: what one stream leaves unread must not block another.
 const CONNECTION_WINDOW: u32 = 1 << 30;
 /// What a single stream may leave unread, as a held watch does.
 const STREAM_WINDOW: u32 = 16 << 20;
+
+/// Why the interceptor cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum InterceptorError {
+    /// The interceptor cannot listen.
+    #[error("the interceptor cannot listen on {host}: {source}")]
+    Listen {
+        /// The address.
+        host: IpAddr,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The interceptor's certificate cannot be created.
+    #[error("cannot make the interceptor's certificate: {0}")]
+    Certificate(#[from] rcgen::Error),
+    /// The TLS library refuses a certificate or a key.
+    #[error("cannot set up TLS for the interceptor: {0}")]
+    Tls(#[from] rustls::Error),
+    /// The cluster's CA is not a PEM certificate.
+    #[error("the cluster's CA is not a certificate: {0}")]
+    Ca(String),
+    /// The cluster's address is invalid.
+    #[error("the cluster's address {0} is not of the form https://HOST:PORT")]
+    Address(String),
+}
 
 /// A proxy to a cluster that records its requests. Dropping it ends it, with all pending requests.
 #[derive(Debug)]
@@ -97,7 +124,7 @@ impl Interceptor {
 
     /// The subject's client, if the interceptor has no socket.
     pub fn client(&self) -> Option<kube::Client> {
-        self.in_process.then(|| super::in_process::client(Arc::clone(&self.proxy)))
+        self.in_process.then(|| in_process_client(Arc::clone(&self.proxy)))
     }
 
     /// Its address.
@@ -251,4 +278,15 @@ pub(super) fn server_config(authority: &Authority) -> Result<ServerConfig, Inter
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
+}
+
+/// A client whose requests go through the interceptor.
+fn in_process_client(proxy: Arc<Proxy>) -> kube::Client {
+    // There is no connection to close: the client gets an error, as when one is closed.
+    let connection = Arc::new(Notify::new());
+    let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+        let (proxy, connection) = (Arc::clone(&proxy), Arc::clone(&connection));
+        async move { proxy.pass(request.map(stream), &connection).await }
+    });
+    kube::Client::new(service, "default")
 }
