@@ -32,6 +32,13 @@ pub fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
     object.at(pointer)?.as_str()
 }
 
+/// Removes the managed fields, which make up half of an object, and which no recording has.
+pub fn remove_managed_fields(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+}
+
 /// The name.
 pub fn name(object: &Value) -> &str {
     text(object, "/metadata/name").unwrap_or_default()

@@ -8,7 +8,7 @@ use lockstep_recording::{
 };
 use lockstep_support::pointer::JsonPointer;
 use lockstep_timeline::is_complete;
-use lockstep_timeline::object::{controller_uid, name, text, uid};
+use lockstep_timeline::object::{controller_uid, name, remove_managed_fields, text, uid};
 use serde_json::Value;
 
 use super::follow::WatchUpdate;
@@ -307,9 +307,7 @@ fn belonging(versions: &[&[ObjectVersion]], name: &str) -> BTreeSet<String> {
 
 /// Without managed fields, which recordings do not contain.
 fn stripped(mut version: ObjectVersion) -> ObjectVersion {
-    if let Some(metadata) = version.object.change().pointer_mut("/metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-    }
+    remove_managed_fields(version.object.change());
     version
 }
 

@@ -1,7 +1,7 @@
 //! One version as it is stored: without managed fields, and of a pod only what controllers read.
 
 use lockstep_recording::{ChangeType, ObjectVersion, WriterRole};
-use lockstep_timeline::object::{name, text};
+use lockstep_timeline::object::{name, remove_managed_fields, text};
 use serde_json::{Map, Value};
 
 use super::author::Author;
@@ -19,9 +19,7 @@ impl ObservedVersion {
     /// From an object of a watch or a list.
     pub(super) fn of(kind: &'static str, change: ChangeType, mut object: Value, at: u64) -> Self {
         let author = if kind == POD { Author::Other } else { Author::of(&object) };
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-        }
+        remove_managed_fields(&mut object);
         let rv = text(&object, "/metadata/resourceVersion").and_then(|rv| rv.parse().ok()).unwrap_or(0);
         let namespace = text(&object, "/metadata/namespace").unwrap_or_default().to_owned();
         let (kind, name) = (kind.to_owned(), name(&object).to_owned());
@@ -44,8 +42,8 @@ pub(super) fn slim(kind: &str, pod: &mut Value) {
                 .collect::<Map<_, _>>();
         }
     };
+    remove_managed_fields(pod);
     if let Some(metadata) = pod.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
         metadata.remove("annotations");
     }
     keep(pod.get_mut("spec"), &["nodeName", "readinessGates", "terminationGracePeriodSeconds"]);

@@ -10,6 +10,7 @@ use lockstep_recording::{Body, ChangeType, ObjectVersion, Trouble, WriterRole};
 use lockstep_support::clock;
 use lockstep_support::clock::Instant;
 use lockstep_support::pointer::JsonPointer;
+use lockstep_timeline::object::remove_managed_fields;
 use lockstep_workload::Claims;
 use serde_json::Value;
 
@@ -220,9 +221,7 @@ impl WatchCache {
         let rv = text("/metadata/resourceVersion").parse().unwrap_or(0);
         let mut inner = self.lock();
         if let Some(space) = inner.namespaces.get_mut(&namespace) {
-            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                metadata.remove("managedFields");
-            }
+            remove_managed_fields(&mut object);
             let value = Arc::new(object);
             if let Some(journal) = &mut space.journal {
                 let (name, object) = (name.clone(), Body::with_text(Arc::clone(&value), json_text));
