@@ -8,9 +8,8 @@ use std::time::Duration;
 use lockstep_support::clock;
 
 use super::frames::{BubbleFrame, BubbleStart, BubbleTurn, Idle, Preamble};
-use super::link::{BubbleOver, ProgramLink};
-use super::ready_order::ReadyOrder;
-use super::requests::{self, BubbleRequests};
+use super::pool::{BubbleOver, ProgramLink};
+use super::requests::{self, BubbleRequests, ReadyOrder};
 
 /// How often in a row timers of the current instant may fire before a stimulus is delivered.
 /// Otherwise both would happen at once, in the order of the Go scheduler. A timer that has fired

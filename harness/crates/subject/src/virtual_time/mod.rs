@@ -18,7 +18,7 @@
 //! * Config-restart controllers of other projects run in the same way, each in its own program
 //!   ([`super::Reference`]).
 //! * `program` finds the program; `process` starts it and exchanges frames; `pool` holds those
-//!   without a case.
+//!   without a case, and the link to the one of a case.
 //! * `bubble` is the task of one case. It reads a frame by blocking its thread, which stops the
 //!   simulation: while the controllers compute, virtual time does not pass, as in their bubble.
 //! * `requests` are the pending requests and watches. Each is polled like a client's, so that
@@ -27,7 +27,7 @@
 //!   of their writes, then answers. The seed also draws the duration of watches.
 //! * A crash of the controller ends a bubble and starts another one in the same program.
 //! * A program that does not answer within `process::ANSWER_TIMEOUT` of real time prints its
-//!   goroutines (`dump`) and is ended; that is a failure of the environment, not of the subject.
+//!   goroutines and is ended; that is a failure of the environment, not of the subject.
 //!
 //! # Two clocks
 //!
@@ -39,21 +39,18 @@
 //! the next stimulus; otherwise the Go scheduler would choose the order.
 
 mod bubble;
-mod dump;
 mod frames;
-mod link;
 mod pool;
 mod process;
 mod program;
-mod ready_order;
 mod requests;
 
 use std::path::{Path, PathBuf};
 
 use bubble::Bubble;
-use link::ProgramLink;
 use lockstep_recording::Trouble;
 use lockstep_recording::controllers::Controller;
+use pool::ProgramLink;
 pub use pool::ProgramPool;
 use program::VirtualProgram;
 pub use program::{PROGRAM, available, built};

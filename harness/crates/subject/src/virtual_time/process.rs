@@ -1,4 +1,8 @@
-//! Starts a program, and exchanges frames with it.
+//! Starts a program, exchanges frames with it, and describes one that does not answer.
+//!
+//! A Go program prints its goroutines on SIGQUIT. If a bubble never becomes idle, the relevant ones
+//! are those whose wait does not let its clock advance; `testing/synctest` and the dump call the
+//! other kind durable.
 
 use std::io::{self, BufReader};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -9,11 +13,10 @@ use lockstep_cluster::supervise::{Child, ProcessId, ProcessSpec, Supervisor};
 use lockstep_recording::{Blame, Trouble};
 use lockstep_support::clock;
 
-use super::super::pod_env::SubjectHome;
-use super::super::{ENDED, SubjectError, command, log_source};
-use super::dump;
 use super::frames::{self, BubbleFrame, BubbleStart, BubbleTurn, Hello, PROTOCOL, Preamble, Response};
 use super::program::VirtualProgram;
+use crate::pod_env::SubjectHome;
+use crate::{ENDED, SubjectError, command, log_source};
 
 /// The default time limit for an answer, in real time: between two frames the program computes and
 /// never waits.
@@ -228,7 +231,7 @@ impl BubbleProcess {
         ProcessId::of(self.child.pid).quit();
         self.exit();
         let dump = log_source::tail(&self.log, from).unwrap_or_default();
-        let culprits = dump::culprits(&dump);
+        let culprits = culprits(&dump);
         let seconds = self.timeout.as_secs();
         let mut why = format!(
             "{} {} did not become idle within {seconds} s of real time; what its goroutines did is in its log",
@@ -260,4 +263,62 @@ impl Drop for BubbleProcess {
 
 fn environment(why: String) -> Trouble {
     Trouble::new(Blame::Environment, why)
+}
+
+/// The number of goroutines that are shown.
+const MOST: usize = 5;
+/// The number of functions of each.
+const DEEP: usize = 4;
+
+/// The goroutines that keep a bubble from becoming idle, one line each.
+fn culprits(dump: &str) -> Vec<String> {
+    let all = dump.split("\n\n").filter_map(|text| Some((text.trim().strip_prefix("goroutine ")?, text)));
+    let of_bubble = all.filter(|(head, _)| {
+        let state = head.lines().next().unwrap_or_default();
+        state.contains("synctest bubble") && !state.contains("(durable)") && !state.contains("synctest.Run")
+    });
+    of_bubble.map(|(_, text)| line(text)).take(MOST).collect()
+}
+
+/// `goroutine 35 [sync.Mutex.Lock]: a.f, a.g, b.h`.
+fn line(goroutine: &str) -> String {
+    let mut lines = goroutine.trim().lines();
+    let head = lines.next().unwrap_or_default().trim_end_matches(':');
+    let functions = lines.filter(|line| !line.starts_with('\t') && !line.starts_with("created by"));
+    let functions = functions.map(|line| line.rsplit_once('(').map_or(line, |(function, _)| function));
+    format!("{head}: {}", functions.take(DEEP).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DUMP: &str = "\
+SIGQUIT: quit
+PC=0x47d3a1 m=0 sigcode=0
+
+goroutine 1 [synctest.Run]:
+testing/synctest.Test(0xc000102000)
+\t/go/src/testing/synctest/synctest.go:10 +0x5
+
+goroutine 35 [sync.Mutex.Lock, synctest bubble 1]:
+sync.(*Mutex).Lock(0xc000234)
+\t/go/src/sync/mutex.go:46 +0x1
+k8s.io/client-go/restmapper.(*Deferred).getDelegate(0xc0003)
+\t/x/discovery.go:180 +0x1
+created by k8s.io/kubernetes/pkg/x in goroutine 34
+\t/x/y.go:1 +0x1
+
+goroutine 36 [select (durable), synctest bubble 1]:
+k8s.io/apimachinery/pkg/util/wait.Until(0xc0003)
+\t/x/wait.go:180 +0x1
+";
+
+    #[test]
+    fn shows_goroutines_that_wait_for_a_lock() {
+        let line = "goroutine 35 [sync.Mutex.Lock, synctest bubble 1]: sync.(*Mutex).Lock, \
+                    k8s.io/client-go/restmapper.(*Deferred).getDelegate";
+        assert_eq!(culprits(DUMP), [line]);
+        assert!(culprits("no dump").is_empty());
+    }
 }
