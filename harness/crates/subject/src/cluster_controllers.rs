@@ -21,8 +21,10 @@ use lockstep_cluster as cluster;
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_recording::{Blame, Identity, Trouble};
 
-use super::virtual_time::{self, VirtualTime};
-use super::{ENDED, RunningSubject, SubjectError, SubjectHandle, SubjectSpec, ours};
+use crate::command::ENDED;
+use crate::start::{RunningSubject, SubjectHandle};
+use crate::virtual_time::{self, VirtualTime};
+use crate::{SubjectError, SubjectSpec, ours};
 
 /// Upstream's name for its garbage collector.
 const GARBAGE_COLLECTOR: &str = "garbagecollector";

@@ -7,8 +7,13 @@ use std::time::Duration;
 
 use lockstep_cluster::supervise;
 
-use super::pod_env::{ServiceAccount, SubjectHome};
-use super::{StartContext, SubjectError};
+use crate::SubjectError;
+use crate::excerpt::excerpt;
+use crate::log_source::read_from;
+use crate::pod_env::{ServiceAccount, SubjectHome};
+
+/// The message that a subject has ended.
+pub(crate) const ENDED: &str = "the subject ended";
 
 /// Finds a program by a path, or by a name on PATH.
 pub(super) fn find(word: &str) -> Result<PathBuf, SubjectError> {
@@ -41,11 +46,11 @@ pub(super) fn process(
     program: &Path,
     (args, variables): (Vec<String>, BTreeMap<String, String>),
     home: &SubjectHome,
-    context: &StartContext<'_>,
+    account: Option<&ServiceAccount>,
+    user_variables: &[String],
     log: &Path,
 ) -> std::io::Result<supervise::ProcessSpec> {
-    let account = context.service_account.as_ref();
-    let mut env = environment(context.variables);
+    let mut env = environment(user_variables);
     env.insert("KUBECONFIG".into(), home.kubeconfig.display().to_string());
     env.insert("HOME".into(), home.folder.display().to_string());
     env.extend(account.into_iter().flat_map(ServiceAccount::variables));
@@ -131,7 +136,7 @@ pub(super) async fn version(program: &Path) -> String {
 
 /// An excerpt of what a subject has printed since a position in its log, to follow a colon.
 pub(super) fn last_words(log: &Path, from: u64) -> String {
-    let lines = super::log_source::excerpt(&super::log_source::read_from(log, from));
+    let lines = excerpt(&read_from(log, from));
     if lines.is_empty() {
         return "; it printed nothing".to_owned();
     }

@@ -18,9 +18,7 @@ use rollout_controller_mutants as rollout_controller;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{StartContext, SubjectError};
-#[cfg(feature = "mutants")]
-use crate::mutants::Mutant;
+use crate::{StartContext, SubjectError};
 
 /// The tracing target of its log as a task of this process. A filter matches prefixes, so it covers
 /// the crate with the mutant bank as well.
@@ -83,26 +81,47 @@ pub(super) fn run(
     Ok((InProcessTask { stop, handle, ended }, format!("rollout-controller {}", env!("CARGO_PKG_VERSION"))))
 }
 
-/// The mutants of this build.
-#[cfg(feature = "mutants")]
-pub(super) fn list_mutants() -> Vec<Mutant> {
-    let all = rollout_controller::BANK.iter();
-    all.map(|mutant| {
-        let controller = match mutant.of {
-            rollout_controller::ControllerName::Deployment => Controller::Deployment,
-            rollout_controller::ControllerName::ReplicaSet => Controller::ReplicaSet,
-            rollout_controller::ControllerName::ConfigRestart => Controller::ConfigRestart,
-        };
-        Mutant { name: mutant.name.to_owned(), controller, behaviour: mutant.does.to_owned() }
-    })
-    .collect()
+/// A controller with one rule changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mutant {
+    /// The name.
+    pub name: String,
+    /// The controller whose rule is changed.
+    pub controller: Controller,
+    /// What it does differently, worded to follow "it".
+    pub behaviour: String,
 }
 
-/// Calls a function with a mutant in place of the controller on this thread.
-#[cfg(feature = "mutants")]
-pub(super) fn with_mutant<T>(name: &str, function: impl FnOnce() -> T) -> Option<T> {
-    let mutant = rollout_controller::BANK.iter().find(|mutant| mutant.name == name)?;
-    Some(rollout_controller::with_mutant(mutant.name, function))
+/// The mutants of this build: none without the feature `mutants`.
+pub fn list_mutants() -> Vec<Mutant> {
+    #[cfg(feature = "mutants")]
+    return rollout_controller::BANK
+        .iter()
+        .map(|mutant| {
+            let controller = match mutant.of {
+                rollout_controller::ControllerName::Deployment => Controller::Deployment,
+                rollout_controller::ControllerName::ReplicaSet => Controller::ReplicaSet,
+                rollout_controller::ControllerName::ConfigRestart => Controller::ConfigRestart,
+            };
+            Mutant { name: mutant.name.to_owned(), controller, behaviour: mutant.does.to_owned() }
+        })
+        .collect();
+    #[cfg(not(feature = "mutants"))]
+    Vec::new()
+}
+
+/// Calls a function with a mutant in place of the controller on this thread, if this build has it.
+pub fn with_mutant<T>(name: &str, function: impl FnOnce() -> T) -> Option<T> {
+    #[cfg(feature = "mutants")]
+    {
+        let mutant = rollout_controller::BANK.iter().find(|mutant| mutant.name == name)?;
+        Some(rollout_controller::with_mutant(mutant.name, function))
+    }
+    #[cfg(not(feature = "mutants"))]
+    {
+        let _ = (name, function);
+        None
+    }
 }
 
 /// Converts a case's restart options to the controller's settings.

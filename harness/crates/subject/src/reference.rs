@@ -9,7 +9,7 @@
 //! separates those of one user.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lockstep_case::{RestartOptions, RestartProfile, RestartWebhook};
 use lockstep_cluster as cluster;
@@ -17,7 +17,7 @@ use lockstep_intercept::WEBHOOK;
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_support::private_fs;
 
-use super::{StartContext, SubjectError, command};
+use crate::{InterceptorEndpoint, SubjectError, command};
 
 /// The suffix of a program for virtual time.
 const VIRTUAL: &str = "-virtual";
@@ -201,22 +201,23 @@ impl Reference {
     /// The flags and variables of a process, from a case's options.
     pub(super) fn process_options(
         self,
-        context: &StartContext<'_>,
+        options: &RestartOptions,
+        interceptor: &InterceptorEndpoint,
+        folder: &Path,
     ) -> std::io::Result<(Vec<String>, BTreeMap<String, String>)> {
-        let (url, options) = (context.interceptor.url.as_str(), context.restart);
         let first = match self {
             Self::Xing => vec!["--verbose=1".to_owned()],
             Self::Reloader => Vec::new(),
         };
-        let mut environment = self.environment(options, url);
+        let mut environment = self.environment(options, &interceptor.url);
         if options.webhook.is_some() {
             // The project's webhook client trusts the system's CAs, which this variable replaces in
             // Go.
-            let file = context.folder.join("interceptor.pem");
-            private_fs::write(&file, context.interceptor.ca_pem.as_bytes())?;
+            let file = folder.join("interceptor.pem");
+            private_fs::write(&file, interceptor.ca_pem.as_bytes())?;
             environment.insert("SSL_CERT_FILE".to_owned(), file.display().to_string());
         }
-        Ok((first.into_iter().chain(self.flags(options, url)).collect(), environment))
+        Ok((first.into_iter().chain(self.flags(options, &interceptor.url)).collect(), environment))
     }
 
     /// Locks its port.

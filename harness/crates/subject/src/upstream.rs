@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use lockstep_cluster as cluster;
+use lockstep_recording::controllers::ControllerSet;
 use lockstep_timeline::versions::Minor;
 
-use super::{StartContext, SubjectError};
+use crate::{SubjectError, command};
 
 /// The default version of upstream.
 pub(super) const VERSION: &str = cluster::DEFAULT_VERSION;
@@ -37,7 +38,7 @@ pub(super) async fn program(version_or_path: Option<&str>) -> Result<(PathBuf, S
         Some(version) if version != VERSION => cluster::obtain_controller_manager(version)?,
         _ => cluster::obtain_binaries(VERSION)?.program("kube-controller-manager"),
     };
-    let version = super::command::version(&path).await.replace("Kubernetes ", "");
+    let version = command::version(&path).await.replace("Kubernetes ", "");
     Ok((path, format!("kube-controller-manager {version}")))
 }
 
@@ -45,10 +46,10 @@ pub(super) async fn program(version_or_path: Option<&str>) -> Result<(PathBuf, S
 /// limits that do not throttle: with upstream's 20 requests a second with a burst of 30, the client
 /// rather than the decisions would pace a rollout of ten pods. JSON, so that the interceptor can
 /// distinguish events and decisions if a case requires it. `version` is the program's own.
-pub(super) fn arguments(kubeconfig: &Path, context: &StartContext<'_>, version: &str) -> Vec<String> {
+pub(super) fn arguments(kubeconfig: &Path, controllers: &ControllerSet, version: &str) -> Vec<String> {
     let mut arguments = vec![
         format!("--kubeconfig={}", kubeconfig.display()),
-        format!("--controllers={}", context.controllers),
+        format!("--controllers={}", controllers),
         "--leader-elect=false".into(),
         "--secure-port=0".into(),
         "--kube-api-content-type=application/json".into(),

@@ -14,8 +14,8 @@ use lockstep_cluster::{INSTALLATION_LABEL, MANAGED_BY, MANAGER, installation};
 use lockstep_support::clock;
 use serde_json::{Value, json};
 
-use super::super::SubjectError;
 use super::manifest::{namespace, text_at};
+use crate::SubjectError;
 
 /// The time limit for removing an object of an earlier run.
 const TIMEOUT: Duration = Duration::from_secs(120);

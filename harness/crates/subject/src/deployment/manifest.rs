@@ -11,6 +11,8 @@ use lockstep_support::pointer::JsonPointer;
 use serde::Deserialize;
 use serde_json::Value;
 
+/// The fields of a pod's containers.
+pub(super) const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 /// The files that mark a folder for kustomize.
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
@@ -121,7 +123,7 @@ impl Manifest {
     /// The images of its pods, without duplicates.
     pub(super) fn images(&self) -> Vec<String> {
         let mut images = Vec::new();
-        for list in super::CONTAINERS {
+        for list in CONTAINERS {
             let containers = self.deployment.at(&format!("/spec/template/spec/{list}"));
             for container in containers.and_then(Value::as_array).into_iter().flatten() {
                 let image = text_at(container, "/image");

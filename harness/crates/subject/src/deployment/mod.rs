@@ -29,10 +29,7 @@ pub(super) use pods::SubjectPods;
 use pods::{PodProblem, PodWatcher};
 use rewrite::Placement;
 
-use super::{InCluster, LogSource, StartContext, SubjectError};
-
-/// The fields of a pod's containers.
-const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
+use crate::{InCluster, LogSource, StartContext, SubjectError};
 
 /// The controller's pods, and everything that was created for them.
 pub(super) struct RunningPods {

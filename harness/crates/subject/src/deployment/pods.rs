@@ -13,7 +13,7 @@ use kube::api::{Api, DeleteParams, ListParams, LogParams, Preconditions};
 use lockstep_support::clock;
 use tokio::task::AbortHandle;
 
-use super::super::log_source::{POD_LINES, excerpt};
+use crate::excerpt::{POD_LINES, excerpt};
 
 /// The time limit for readiness: images are present or pulled, and caches are filled.
 pub(super) const READY_TIMEOUT: Duration = Duration::from_secs(90);

@@ -18,8 +18,7 @@ use lockstep_cluster::{MANAGED_BY, MANAGER};
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
-use super::CONTAINERS;
-use super::manifest::{Manifest, ManifestError, namespace, text_at};
+use super::manifest::{CONTAINERS, Manifest, ManifestError, namespace, text_at};
 use crate::command::is_proxy;
 
 /// The folder in which every client looks for its token and CA.

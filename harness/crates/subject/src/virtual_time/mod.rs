@@ -51,20 +51,11 @@ use bubble::Bubble;
 use lockstep_recording::Trouble;
 use lockstep_recording::controllers::Controller;
 use pool::ProgramLink;
-pub use pool::ProgramPool;
+pub use pool::{ProgramPool, VirtualTime};
 use program::VirtualProgram;
 pub use program::{PROGRAM, available, built};
 
-use super::{LogSource, SubjectError, SubjectSpec};
-
-/// The parameters of a subject in virtual time.
-#[derive(Debug, Clone)]
-pub struct VirtualTime {
-    /// The pool of programs between cases.
-    pub pool: ProgramPool,
-    /// The seed for the order of stimuli at one instant.
-    pub seed: u64,
-}
+use crate::{LogSource, SubjectError, SubjectSpec};
 
 /// The subject of one case, or its cluster's controllers: a task of the simulation with its
 /// program.

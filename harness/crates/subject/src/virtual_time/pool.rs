@@ -37,6 +37,15 @@ struct PoolSupervisor {
     folder: tempfile::TempDir,
 }
 
+/// The parameters of a subject in virtual time.
+#[derive(Debug, Clone)]
+pub struct VirtualTime {
+    /// The pool of programs between cases.
+    pub pool: ProgramPool,
+    /// The seed for the order of stimuli at one instant.
+    pub seed: u64,
+}
+
 impl Default for ProgramPool {
     fn default() -> Self {
         Self::with_timeout(ANSWER_TIMEOUT)

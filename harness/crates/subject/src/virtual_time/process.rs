@@ -15,8 +15,9 @@ use lockstep_support::clock;
 
 use super::frames::{self, BubbleFrame, BubbleStart, BubbleTurn, Hello, PROTOCOL, Preamble, Response};
 use super::program::VirtualProgram;
+use crate::command::{self, ENDED};
 use crate::pod_env::SubjectHome;
-use crate::{ENDED, SubjectError, command, log_source};
+use crate::{SubjectError, log_source};
 
 /// The default time limit for an answer, in real time: between two frames the program computes and
 /// never waits.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use lockstep_cluster as cluster;
 use lockstep_cluster::supervise::interrupt;
 
-use super::super::{SubjectError, SubjectSpec, command, upstream};
+use crate::{SubjectError, SubjectSpec, command, upstream};
 
 /// The program's name.
 pub const PROGRAM: &str = "kube-controller-manager-virtual";

@@ -1,8 +1,83 @@
-//! Parses and formats subjects as on the command line.
+//! A subject as on the command line: what it is, parsed and formatted.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::{Reference, SubjectError, SubjectSpec};
+use lockstep_recording::SubjectKind;
+
+use crate::{Reference, SubjectError};
+
+/// The controller to judge, as on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SubjectSpec {
+    /// `ours`: this project's controller, as a task of this process.
+    Ours,
+    /// `ours:fixed`: the same, without the upstream defects that leave a Deployment stuck.
+    OursFixed,
+    /// `ours:process` or `ours:PATH`: the controller's binary as a child process.
+    OursProcess(Option<PathBuf>),
+    /// `upstream`, `upstream:v1.36.3` or `upstream:PATH`: kube-controller-manager with only the
+    /// controllers under test; on the simulated cluster in virtual time, if its program is built.
+    Upstream(Option<String>),
+    /// `upstream:process` or `upstream:process:v1.36.3`: always as a process.
+    UpstreamProcess(Option<String>),
+    /// `xing`, `reloader`, `xing:process` or `xing:PATH`: another project's config-restart
+    /// controller.
+    Reference(Reference, Option<String>),
+    /// `command:PROGRAM ARGUMENTS…`, quoted as in a shell: any program that reads KUBECONFIG or
+    /// `$HOME/.kube/config`.
+    Command(Vec<String>),
+    /// `virtual:PROGRAM`: a controller whose clock and network are the simulation's, through the
+    /// turn protocol.
+    Virtual(PathBuf),
+    /// `deployment:MANIFEST`: a controller that runs as pods of the cluster, from a file of YAML
+    /// documents or a kustomize folder.
+    Deployment(PathBuf),
+}
+
+impl SubjectSpec {
+    /// Whether it runs as pods of the cluster, not as a process of this machine.
+    pub fn is_inside(&self) -> bool {
+        matches!(self, Self::Deployment(_))
+    }
+
+    /// The other project's controller, if it is one.
+    pub fn reference(&self) -> Option<Reference> {
+        if let Self::Reference(one, _) = self { Some(*one) } else { None }
+    }
+
+    /// Whether it is a user's program: only its user knows which controllers it brings.
+    pub fn is_strange(&self) -> bool {
+        matches!(self, Self::Command(_) | Self::Virtual(_) | Self::Deployment(_))
+    }
+
+    /// Whether it may manage another kind than Deployments, which its user names with `--workload`.
+    pub fn may_have_a_workload(&self) -> bool {
+        matches!(self, Self::Command(_) | Self::Deployment(_))
+    }
+
+    /// Whether it is written in Go and can run in virtual time: two runs of it may diverge by the
+    /// order of a map.
+    pub fn is_in_go(&self) -> bool {
+        matches!(self, Self::Upstream(_) | Self::Virtual(_) | Self::Reference(..))
+    }
+
+    /// Whether it accepts restart options; any other subject decides restarts by its own settings.
+    pub fn takes_restart_options(&self) -> bool {
+        matches!(self, Self::Ours | Self::OursFixed | Self::Reference(..))
+    }
+
+    /// The kind of subject.
+    pub fn kind(&self) -> SubjectKind {
+        match self {
+            Self::Ours | Self::OursFixed | Self::OursProcess(_) => SubjectKind::Ours,
+            Self::Upstream(_) | Self::UpstreamProcess(_) => SubjectKind::Upstream,
+            Self::Reference(..) => SubjectKind::Reference,
+            Self::Command(_) | Self::Virtual(_) => SubjectKind::Command,
+            Self::Deployment(_) => SubjectKind::Deployment,
+        }
+    }
+}
 
 impl FromStr for SubjectSpec {
     type Err = SubjectError;

@@ -1,0 +1,312 @@
+//! Starts subjects of every kind, after checking what can be checked without a cluster; watches and
+//! ends them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use lockstep_case::RestartOptions;
+use lockstep_cluster as cluster;
+use lockstep_cluster::supervise::Child;
+use lockstep_recording::controllers::{Controller, ControllerSet};
+use lockstep_recording::{Identity, Trouble};
+
+use crate::command::{self, ENDED};
+use crate::pod_env::SubjectHome;
+use crate::{LogSource, Reference, StartContext, SubjectError, SubjectSpec, deployment, ours, upstream, virtual_time};
+
+/// A running subject.
+#[derive(Debug)]
+pub struct RunningSubject {
+    /// Its name on the command line, and its own name and version.
+    pub identity: Identity,
+    pub(crate) handle: SubjectHandle,
+    /// The lock on the only subject of its kind.
+    pub(crate) _turn: Option<cluster::FileLock>,
+}
+
+/// The task, process or pods of a subject.
+#[derive(Debug)]
+pub(crate) enum SubjectHandle {
+    Task(ours::InProcessTask),
+    Virtual(virtual_time::VirtualTask),
+    /// `printed`: the length of the log when it was started.
+    Process {
+        child: Child,
+        log: PathBuf,
+        printed: u64,
+    },
+    Pods(Box<deployment::RunningPods>),
+}
+
+impl SubjectSpec {
+    /// Whether it can run in the simulated cluster's virtual time: in this process, or in an
+    /// installed program.
+    pub fn is_simulable(&self) -> bool {
+        match self {
+            Self::Ours | Self::OursFixed | Self::Virtual(_) => true,
+            Self::Upstream(which) => virtual_time::available(which.as_deref()).is_ok(),
+            Self::Reference(one, which) => {
+                !is_process(which.as_deref()) && one.virtual_program(which.as_deref()).is_ok()
+            }
+            _ => false,
+        }
+    }
+
+    /// Why upstream's controllers cannot run in virtual time, if only their program is missing.
+    pub fn not_built(&self) -> Option<SubjectError> {
+        let Self::Upstream(which) = self else { return None };
+        virtual_time::available(which.as_deref()).err().filter(|error| matches!(error, SubjectError::NotBuilt(_)))
+    }
+
+    /// Why another project's controller cannot be judged, if its programs are not built.
+    pub fn not_there(&self) -> Option<SubjectError> {
+        let Self::Reference(one, which) = self else { return None };
+        one.check(which.as_deref().filter(|which| !is_process(Some(which)))).err()
+    }
+
+    /// Whether only one of its kind can run on a machine at a time.
+    pub fn is_alone(&self) -> bool {
+        matches!(self, Self::Reference(..)) && !self.is_simulable()
+    }
+
+    /// Why it does not support these restart options, if it accepts any.
+    pub fn lacks_restart_options(&self, options: &RestartOptions) -> Option<String> {
+        match self {
+            Self::Reference(one, _) => one.lacks(options),
+            Self::Ours | Self::OursFixed => ours::lacks(options),
+            _ => None,
+        }
+    }
+
+    /// Checks what can be checked without a cluster: a missing program is a usage error, not a
+    /// verdict.
+    ///
+    /// # Errors
+    /// [`SubjectError::Missing`], [`SubjectError::Manifest`].
+    pub fn check(&self) -> Result<(), SubjectError> {
+        match self {
+            Self::Command(words) => command::find(&words[0]).map(drop),
+            Self::OursProcess(path) => ours::binary(path.as_deref()).map(drop),
+            Self::Upstream(Some(path)) | Self::UpstreamProcess(Some(path)) if upstream::is_path(path) => {
+                upstream::check(Path::new(path))
+            }
+            Self::Upstream(Some(version)) | Self::UpstreamProcess(Some(version)) if !cluster::is_version(version) => {
+                Err(SubjectError::Unknown(self.to_string()))
+            }
+            Self::Virtual(path) => virtual_time::check_custom(path),
+            Self::Deployment(path) => deployment::check(path),
+            Self::Reference(..) => self.not_there().map_or(Ok(()), Err),
+            Self::Ours | Self::OursFixed | Self::Upstream(_) | Self::UpstreamProcess(_) => Ok(()),
+        }
+    }
+
+    /// Checks that it can bring these controllers, as far as known: for a command only its user
+    /// knows.
+    ///
+    /// # Errors
+    /// [`SubjectError::Lacks`], [`SubjectError::ItsOwnMaker`].
+    pub fn can_bring(&self, controllers: &ControllerSet) -> Result<(), SubjectError> {
+        let lacking = match self {
+            Self::Ours | Self::OursFixed | Self::OursProcess(_) => ours::controllers().first_missing(controllers),
+            Self::Deployment(path) if controllers.has(Controller::ReplicaSet) => {
+                return Err(SubjectError::ItsOwnMaker(path.clone()));
+            }
+            Self::Upstream(_) | Self::UpstreamProcess(_) => {
+                ControllerSet::from_iter(Controller::UPSTREAM).first_missing(controllers)
+            }
+            Self::Reference(..) => Reference::controllers().first_missing(controllers),
+            Self::Command(_) | Self::Virtual(_) | Self::Deployment(_) => None,
+        };
+        match lacking {
+            Some(controller) => Err(SubjectError::Lacks { subject: self.to_string(), controller }),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// See [`SubjectError`].
+    pub async fn start(&self, context: &StartContext<'_>) -> Result<RunningSubject, SubjectError> {
+        self.can_bring(context.controllers)?;
+        if context.client.is_some() {
+            let (client, virtual_time) = (context.client.clone(), context.virtual_time.as_ref());
+            let controllers: Vec<_> = context.controllers.iter().map(Controller::as_str).collect();
+            let (handle, version) = match self {
+                Self::Ours | Self::OursFixed => {
+                    let (task, version) = ours::start(context, *self == Self::OursFixed).await?;
+                    (SubjectHandle::Task(task), version)
+                }
+                Self::Upstream(which) => {
+                    let (task, version) = virtual_time::start(which.as_deref(), client, virtual_time, &controllers)?;
+                    (SubjectHandle::Virtual(task), version)
+                }
+                Self::Virtual(path) => {
+                    let (task, version) = virtual_time::start_custom(path, client, virtual_time, &controllers)?;
+                    (SubjectHandle::Virtual(task), version)
+                }
+                Self::Reference(one, which) if !is_process(which.as_deref()) => {
+                    let path = one.virtual_program(which.as_deref())?;
+                    let flags = one.virtual_flags(context.restart);
+                    let (task, version) = virtual_time::start_reference(self, path, client, virtual_time, flags)?;
+                    (SubjectHandle::Virtual(task), version)
+                }
+                _ => return Err(SubjectError::Outside(self.to_string())),
+            };
+            return Ok(RunningSubject { identity: self.identity(&version), handle, _turn: None });
+        }
+        let home = SubjectHome::create(context.folder, &context.kubeconfig, std::env::home_dir().as_deref())?;
+        match self {
+            Self::Ours | Self::OursFixed => {
+                let (task, version) = ours::start(context, *self == Self::OursFixed).await?;
+                Ok(RunningSubject { identity: self.identity(&version), handle: SubjectHandle::Task(task), _turn: None })
+            }
+            Self::OursProcess(path) => {
+                let program = ours::binary(path.as_deref())?;
+                let version = command::version(&program).await;
+                let arguments = ours::arguments(context)?;
+                self.process(context, &home, &program, (arguments, BTreeMap::new()), version).await
+            }
+            Self::Upstream(which) | Self::UpstreamProcess(which) => {
+                let (program, version) = upstream::program(which.as_deref()).await?;
+                let arguments = upstream::arguments(&home.kubeconfig, context.controllers, &version);
+                self.process(context, &home, &program, (arguments, BTreeMap::new()), version).await
+            }
+            Self::Reference(one, which) => {
+                let (program, version) = one.process(which.as_deref().filter(|which| !is_process(Some(which)))).await?;
+                let turn = one.lock_port().await?;
+                let options = one.process_options(context.restart, &context.interceptor, context.folder)?;
+                let running = self.process(context, &home, &program, options, version).await?;
+                Ok(RunningSubject { _turn: Some(turn), ..running })
+            }
+            Self::Command(words) => {
+                let program = command::find(&words[0])?;
+                let version = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                self.process(context, &home, &program, (words[1..].to_vec(), BTreeMap::new()), version).await
+            }
+            Self::Virtual(_) => Err(SubjectError::OnlyVirtual(self.to_string())),
+            Self::Deployment(path) => {
+                let (pods, version) = deployment::start(path, context).await?;
+                Ok(RunningSubject {
+                    identity: self.identity(&version),
+                    handle: SubjectHandle::Pods(Box::new(pods)),
+                    _turn: None,
+                })
+            }
+        }
+    }
+
+    async fn process(
+        &self,
+        context: &StartContext<'_>,
+        home: &SubjectHome,
+        program: &Path,
+        options: (Vec<String>, BTreeMap<String, String>),
+        version: String,
+    ) -> Result<RunningSubject, SubjectError> {
+        let log = context.folder.join("output.log");
+        let supervisor = context.supervisor.ok_or_else(|| SubjectError::Outside(self.to_string()))?;
+        let printed = log.metadata().map_or(0, |file| file.len());
+        let process =
+            command::process(program, options, home, context.service_account.as_ref(), context.variables, &log)?;
+        let child = supervisor.spawn(process)?;
+        Ok(RunningSubject {
+            identity: self.identity(&version),
+            handle: SubjectHandle::Process { child, log, printed },
+            _turn: None,
+        })
+    }
+
+    /// The identity of the subject, from the output of `--version`, such as
+    /// `kube-controller-manager v1.36.3`. A last word that is not a version is part of the
+    /// program's name.
+    fn identity(&self, version_output: &str) -> Identity {
+        let is_version = |word: &str| word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
+        match version_output.rsplit_once(' ').filter(|(_, word)| is_version(word)) {
+            Some((program, version)) => Identity::new(self, program, version),
+            None => Identity::new(self, version_output, ""),
+        }
+    }
+}
+
+impl RunningSubject {
+    /// Why it has ended, with an excerpt of its output, if it has.
+    pub fn exited(&self) -> Option<Trouble> {
+        match &self.handle {
+            SubjectHandle::Task(task) => task.ended().map(|why| Trouble::ended(format!("{ENDED}: {why}"))),
+            SubjectHandle::Virtual(task) => task.ended(),
+            SubjectHandle::Process { child, log, printed } => {
+                let message = |status| format!("{ENDED} ({status}){}", command::last_words(log, *printed));
+                child.exited().map(message).map(Trouble::ended)
+            }
+            SubjectHandle::Pods(pods) => pods.failure().map(Trouble::ended),
+        }
+    }
+
+    /// Its output at the start and from now on, if available: a task of this process has no log of
+    /// its own.
+    pub fn log_source(&self) -> Option<LogSource> {
+        match &self.handle {
+            SubjectHandle::Task(_) => None,
+            SubjectHandle::Virtual(task) => Some(task.log_source()),
+            SubjectHandle::Process { log, printed, .. } => Some(LogSource::of_file(log, *printed)),
+            SubjectHandle::Pods(pods) => Some(pods.log_source()),
+        }
+    }
+
+    /// Kills it without grace period, and waits until it has ended.
+    pub async fn kill(self) {
+        match self.handle {
+            SubjectHandle::Task(task) => task.kill().await,
+            SubjectHandle::Virtual(task) => task.end().await,
+            SubjectHandle::Process { child, .. } => {
+                child.kill();
+                child.wait_exit().await;
+            }
+            // Its pods are deleted; another start creates new ones.
+            SubjectHandle::Pods(pods) => pods.stop().await,
+        }
+    }
+
+    /// Stops it and waits until it has ended.
+    pub async fn stop(self) {
+        match self.handle {
+            SubjectHandle::Task(task) => task.stop().await,
+            SubjectHandle::Virtual(task) => task.end().await,
+            SubjectHandle::Process { child, .. } => command::end(&child).await,
+            SubjectHandle::Pods(pods) => pods.stop().await,
+        }
+    }
+}
+
+/// Whether `process` is given instead of a version or a path.
+fn is_process(version_or_path: Option<&str>) -> bool {
+    version_or_path == Some("process")
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("ours", "deployment,replicaset", None)]
+    #[case("upstream", "replicaset", None)]
+    #[case("upstream", "config-restart", Some("has no config-restart controller to judge"))]
+    #[case("ours", "config-restart", None)]
+    #[case("xing", "config-restart", None)]
+    #[case("xing", "deployment", Some("has no Deployment controller to judge"))]
+    #[case("command:sleep 1000", "deployment,replicaset", None)]
+    #[case("deployment:controller/deploy", "deployment", None)]
+    #[case("deployment:controller/deploy", "deployment,replicaset", Some("its own pods need one"))]
+    fn subject_brings_only_its_controllers(
+        #[case] spec: &str,
+        #[case] controllers: &str,
+        #[case] refusal: Option<&str>,
+    ) {
+        let found = spec.parse::<SubjectSpec>().unwrap().can_bring(&controllers.parse().unwrap());
+        let found = found.err().map(|error| error.to_string());
+        assert!(found.as_ref().map(|said| said.contains(refusal.unwrap_or("?"))) == refusal.map(|_| true), "{found:?}");
+    }
+}
