@@ -12,8 +12,7 @@ use kube_apiserver_sim::{ApiType, custom_apply_patch};
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Map, Value, json};
 
-use super::DriveError;
-use crate::driver::drive_error;
+use super::{DriveError, drive_error};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The same annotation as a field in `managedFields`.

@@ -17,13 +17,12 @@ use serde_json::{Value, json};
 
 use super::apply::ApplyRequest;
 use super::pod_operations::nth_replica_set;
-use super::{DriveError, Driver, namespace};
-use crate::driver::drive_error;
+use super::{DriveError, Driver, drive_error};
 use crate::observe::{CachedObject, WatchedKind};
 
 impl Driver {
     pub(super) async fn apply(&self, manifest: &Value, server_side: bool) -> Result<(), DriveError> {
-        let mut manifest = namespace::fill_in(manifest, &self.namespace);
+        let mut manifest = fill_in(manifest, &self.namespace);
         // On every cluster, so that no scheduler binds a pod before the driver does.
         if let Some(spec) = manifest.pointer_mut("/spec/template/spec").and_then(Value::as_object_mut) {
             spec.insert("schedulerName".into(), "lockstep".into());
@@ -52,7 +51,7 @@ impl Driver {
         manager: &str,
     ) -> Result<(), DriveError> {
         let (api, name, watched) = self.resolve(target)?;
-        let patch = &namespace::fill_in(patch, &self.namespace);
+        let patch = &fill_in(patch, &self.namespace);
         self.provide_images(patch).await?;
         let params = managed_by(manager);
         let answer = match kind {
@@ -180,4 +179,34 @@ impl Driver {
 /// The parameters of a write by one of kubectl's field managers.
 fn managed_by(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
+}
+
+/// The placeholder for the case's namespace in manifests and patches, in any text, in the syntax of
+/// a Kubernetes variable. A case does not choose its namespace, and needs to know it only where a
+/// value contains it, such as an annotation whose keys are namespaced names.
+const PLACEHOLDER: &str = "$(NAMESPACE)";
+
+/// The value with every placeholder replaced, except in keys of maps.
+fn fill_in(value: &Value, namespace: &str) -> Value {
+    match value {
+        Value::String(text) => text.replace(PLACEHOLDER, namespace).into(),
+        Value::Array(items) => items.iter().map(|item| fill_in(item, namespace)).collect(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), fill_in(value, namespace))).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn replaces_the_placeholder_in_every_text() {
+        let value =
+            json!({"a": ["secret/$(NAMESPACE)/c in $(NAMESPACE)", 1, null], "$(NAMESPACE)": true, "b": "$(OTHER)"});
+        let filled = json!({"a": ["secret/ns/c in ns", 1, null], "$(NAMESPACE)": true, "b": "$(OTHER)"});
+        assert_eq!(fill_in(&value, "ns"), filled);
+    }
 }

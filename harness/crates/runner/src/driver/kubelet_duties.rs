@@ -15,8 +15,7 @@ use lockstep_case::model::{Bindings, Terminations};
 use serde_json::json;
 
 use super::nodes::HarnessNodes;
-use super::{DriveError, PodBackend, pod_operations};
-use crate::driver::drive_error;
+use super::{DriveError, PodBackend, drive_error, pod_operations};
 use crate::observe::{CachedObject, WatchCache};
 
 /// What to do for the pods of a namespace.

@@ -5,18 +5,16 @@
 //! resourceVersion of each of its writes, so that settling can wait until the watches deliver it,
 //! and the judge can distinguish the driver's writes from the subject's.
 //!
-//! Each operation defines how it is performed (`case::operations`); `drive` is the interface that
-//! it uses. `kubectl` is the user's part and `pod_operations` the kubelets'; [`kubelet_duties`] is
-//! what kubelets do unasked between steps: bind new pods and, where terminations are automatic,
-//! finish deletions. `pod_names` is for pods that the case knows by name, `namespace` inserts the
-//! case's namespace, `nodes` has the nodes for held pods, and `real_pods` is for pods that a
-//! kubelet runs.
+//! Each operation defines how it is performed (`case::operations`), with the interface [`Drive`].
+//! `kubectl` is the user's part, with the case's namespace inserted, and `pod_operations` the
+//! kubelets'; [`kubelet_duties`] is what kubelets do unasked between steps: bind new pods and,
+//! where terminations are automatic, finish deletions. `pod_names` is for pods that the case knows
+//! by name, `nodes` has the nodes for held pods, and `real_pods` is for pods that a kubelet runs.
 
 mod apply;
-mod drive;
+mod error;
 mod kubectl;
 pub(crate) mod kubelet_duties;
-mod namespace;
 pub mod nodes;
 mod pod_names;
 mod pod_operations;
@@ -27,29 +25,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+pub(crate) use error::drive_error;
+use futures::future::BoxFuture;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
-use lockstep_case::model::Operation;
+use lockstep_case::model::{Cascade, Drive, Operation, PatchKind, PerformFuture, PodNaming, PodSelection, Target};
 pub(crate) use lockstep_case::model::{DriveError, PodOperation, label};
 use lockstep_cluster::Cluster;
 use lockstep_support::clock;
 pub(crate) use pod_operations::next_pods;
 pub use real_pods::PodBackend;
+use serde_json::Value;
 
 use crate::observe::{WatchCache, WatchedKind};
-
-/// What a failed request means for the operation that made it.
-pub(crate) fn drive_error(error: kube::Error) -> DriveError {
-    match error {
-        kube::Error::Api(status) if (400..500).contains(&status.code) => DriveError::Refused(status.message.clone()),
-        kube::Error::Api(status) if status.code == 501 => {
-            DriveError::Environment(format!("{}; play this case on --cluster control-plane", status.message))
-        }
-        // The message alone, without the rest of the Status.
-        kube::Error::Api(status) if !status.message.is_empty() => DriveError::Server(status.message.clone().into()),
-        error => DriveError::Server(error.into()),
-    }
-}
 
 /// Performs the steps of one case in one namespace.
 pub struct Driver {
@@ -135,7 +123,7 @@ impl Driver {
     }
 
     /// The current state of an object on the server, if it exists.
-    pub(crate) async fn read_object(&self, resource: &str, name: &str) -> Option<serde_json::Value> {
+    pub(crate) async fn read_object(&self, resource: &str, name: &str) -> Option<Value> {
         let kind = if resource == "deployments" { "Deployment" } else { "ReplicaSet" };
         let found = self.api("apps/v1", kind).get_opt(name).await.ok()??;
         serde_json::to_value(found).ok()
@@ -199,5 +187,64 @@ impl Driver {
 
     fn deployments(&self) -> Api<DynamicObject> {
         self.api("apps/v1", "Deployment")
+    }
+}
+
+/// The driver's interface for operations.
+impl Drive for Driver {
+    fn apply<'a>(&'a self, manifest: &'a Value, server_side: bool) -> PerformFuture<'a> {
+        Box::pin(self.apply(manifest, server_side))
+    }
+
+    fn patch<'a>(
+        &'a self,
+        target: &'a Target,
+        kind: PatchKind,
+        patch: &'a Value,
+        manager: &'static str,
+    ) -> PerformFuture<'a> {
+        Box::pin(self.patch(target, kind, patch, manager))
+    }
+
+    fn delete<'a>(&'a self, target: &'a Target, cascade: Cascade) -> PerformFuture<'a> {
+        Box::pin(self.delete(target, cascade))
+    }
+
+    fn scale<'a>(&'a self, target: &'a Target, replicas: i32) -> PerformFuture<'a> {
+        Box::pin(self.scale(target, replicas))
+    }
+
+    fn deployment<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Value, DriveError>> {
+        Box::pin(async move {
+            let found = self.deployments().get(name).await.map_err(drive_error)?;
+            serde_json::to_value(found).map_err(|error| DriveError::Server(error.into()))
+        })
+    }
+
+    fn replica_sets<'a>(&'a self, deployment: &'a Value) -> BoxFuture<'a, Result<Vec<Value>, DriveError>> {
+        Box::pin(self.replica_sets(deployment))
+    }
+
+    fn move_pods<'a>(&'a self, operation: PodOperation, pods: &'a PodSelection) -> PerformFuture<'a> {
+        Box::pin(self.move_pods_together(operation, pods))
+    }
+
+    fn name_pods<'a>(&'a self, naming: &'a PodNaming) -> PerformFuture<'a> {
+        Box::pin(self.name(naming))
+    }
+
+    fn wait<'a>(&'a self, time: Duration) -> PerformFuture<'a> {
+        Box::pin(async move {
+            clock::pause(time).await;
+            Ok(())
+        })
+    }
+
+    fn time_until(&self, to: Duration, since: &str) -> Result<Duration, DriveError> {
+        self.until(to, since)
+    }
+
+    fn now(&self) -> String {
+        self.time_of_day()
     }
 }

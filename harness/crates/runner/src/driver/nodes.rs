@@ -14,13 +14,13 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use lockstep_case::model::DriveError;
 use lockstep_cluster::{INSTALLATION_LABEL, MANAGED_BY, MANAGER, installation, own_objects};
 use lockstep_support::clock;
 use serde_json::json;
 use tokio::task::AbortHandle;
 
-use super::DriveError;
-use crate::driver::drive_error;
+use super::error::drive_error;
 
 /// Where kubelets keep their leases.
 const LEASES: &str = "kube-node-lease";

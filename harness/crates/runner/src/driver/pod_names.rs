@@ -14,8 +14,7 @@ use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
 use super::kubelet_duties::bind_held;
-use super::{DriveError, Driver, PodOperation, next_pods};
-use crate::driver::drive_error;
+use super::{DriveError, Driver, PodOperation, drive_error, next_pods};
 use crate::observe::{CachedObject, WatchedKind};
 
 /// The annotation that a deletion cost is read from.

@@ -12,8 +12,7 @@ use lockstep_support::clock;
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
-use super::{DriveError, Driver, PodBackend};
-use crate::driver::drive_error;
+use super::{DriveError, Driver, PodBackend, drive_error};
 use crate::observe::{CachedObject, PodState, WatchCache, WatchedKind};
 
 /// The states of pods to which an operation can happen.

@@ -7,8 +7,7 @@
 use lockstep_cluster::kind::NodeImages;
 use serde_json::{Value, json};
 
-use super::{DriveError, Driver, PodOperation};
-use crate::driver::drive_error;
+use super::{DriveError, Driver, PodOperation, drive_error};
 use crate::observe::{CachedObject, REAL_GATE as GATE, WatchedKind};
 
 /// Who runs the pods.
