@@ -22,9 +22,8 @@ use serde_json::Value;
 
 use super::case_run::{Abort, CaseRun};
 use crate::driver::label;
-use crate::observe::catch_up::catch_up;
 use crate::observe::settle::{SubjectActivity, wait_until_received};
-use crate::observe::virtual_settle;
+use crate::observe::{catch_up, virtual_settle};
 
 const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision";
 

@@ -1,13 +1,13 @@
-//! The options of a session.
+//! The options of a session, with the callback for each step that has settled.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
-use lockstep_case::RestartOptions;
 use lockstep_case::model::PodKind;
+use lockstep_case::{Case, RestartOptions};
 use lockstep_intercept::SentLog;
-
-use super::StepHook;
+use lockstep_timeline::StepId;
 
 /// The default for the most sub-steps of a step with `all` or `every`.
 pub const MOST_SUB_STEPS: u32 = 100_000;
@@ -59,5 +59,30 @@ impl Default for SessionOptions {
             steps: StepHook::default(),
             sent: None,
         }
+    }
+}
+
+/// Called for each step that has settled; does nothing by default.
+#[derive(Clone, Default)]
+pub struct StepHook(Option<Arc<Callback>>);
+
+type Callback = dyn Fn(&Case, StepId) + Send + Sync;
+
+impl StepHook {
+    /// A hook that calls this function.
+    pub fn new(callback: impl Fn(&Case, StepId) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(callback)))
+    }
+
+    pub(crate) fn on_settled(&self, case: &Case, step: StepId) {
+        if let Some(callback) = &self.0 {
+            callback(case, step);
+        }
+    }
+}
+
+impl std::fmt::Debug for StepHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StepHook({})", self.0.is_some())
     }
 }

@@ -15,7 +15,6 @@
 //! idle subject from a stalled test environment. Nothing is judged here: `timeline` and `verdict`
 //! do that, from recordings alone.
 
-pub(crate) mod catch_up;
 mod equation_tracker;
 mod equations;
 pub mod namespace;
@@ -39,7 +38,7 @@ pub use object::CachedObject;
 pub(crate) use object::WatchedKind;
 pub(crate) use pod_index::PodState;
 pub(crate) use probe::Probe;
-pub(crate) use watch::{WatchTasks, open, open_in_process, open_kinds};
+pub(crate) use watch::{WatchTasks, catch_up, open, open_in_process, open_kinds};
 pub use watch_cache::WatchCache;
 
 /// Errors of watching. The test environment is to blame for all of them.

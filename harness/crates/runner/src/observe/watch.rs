@@ -190,6 +190,28 @@ async fn nothing_since(api: &Api<DynamicObject>, from: &str) -> Option<String> {
     None
 }
 
+/// Wait until the watches have delivered the Deployments and ReplicaSets of a namespace as the
+/// server has them now, or newer. Returns whether they did within the budget.
+///
+/// # Errors
+/// The server cannot be read.
+pub(crate) async fn catch_up(
+    cache: &WatchCache,
+    client: &kube::Client,
+    namespace: &str,
+    budget: Duration,
+) -> Result<bool, kube::Error> {
+    for kind in [WatchedKind::Deployment, WatchedKind::ReplicaSet] {
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource(kind));
+        let list = api.list(&ListParams::default()).await?;
+        let latest = newest(&list.items);
+        if !cache.until(budget, || cache.gap().is_some() || cache.has_seen(kind, latest)).await {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 #[cfg(test)]
 mod tests {
     use kube::api::PostParams;
@@ -197,7 +219,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use super::super::pulse::template;
+    use crate::observe::pulse::template;
+
     use super::*;
 
     const ALMOST_FIVE_MINUTES: Duration = Duration::from_secs(280);
