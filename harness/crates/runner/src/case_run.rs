@@ -12,17 +12,19 @@ use lockstep_support::clock;
 use lockstep_timeline::StepId;
 use tokio::task::JoinSet;
 
-use super::injection::ArmedInjection;
-use super::probes::ProbeLease;
-use super::request_log::RequestLog;
-use super::{Environment, Session};
+use crate::armed_injection::ArmedInjection;
 use crate::driver::kubelet_duties::{KubeletDuties, act_as_kubelet};
 use crate::driver::{DriveError, Driver, PodBackend, PodOperation, label, next_pods};
-use crate::observe::namespace::remove_namespace;
+use crate::observe::namespace::{CASE_PREFIX, remove_namespace};
 use crate::observe::{CachedObject, WatchedKind};
+use crate::probes::ProbeLease;
+use crate::request_log::RequestLog;
+use crate::{Environment, Session};
 
-/// The prefix of the names of cases' namespaces.
-pub(super) const CASES: &str = "ls-";
+/// Why a burst cannot be compared.
+const BURST_LOST: &str = "the step is impossible to compare: pods that it makes ready at once were deleted before its end, \
+    and how many of them were ready by then is chance; leave out `atomic`, name the ReplicaSet with `of`, or add \
+    minReadySeconds";
 
 /// One run of a case.
 pub(super) struct CaseRun<'a> {
@@ -407,5 +409,55 @@ fn namespace(case: &Case, number: u32) -> String {
         case.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     name.truncate(36);
     let nanos = clock::now().as_nanosecond() & 0xffff_ffff;
-    format!("{CASES}{}-{number}-{nanos:x}", name.trim_matches('-'))
+    format!("{CASE_PREFIX}{}-{number}-{nanos:x}", name.trim_matches('-'))
+}
+
+impl CaseRun<'_> {
+    /// Whether a reader needs to know what the subject was doing.
+    fn has_subject_trouble(&self) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            RecordingEntry::Trouble(trouble) => trouble.blame == Blame::Subject,
+            RecordingEntry::Settled(settling) => settling.unsettled.is_some(),
+            RecordingEntry::Impossible(_) => true,
+            _ => false,
+        })
+    }
+
+    /// Whether the recording contains this reason already.
+    fn is_attributed(&self, why: &str) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            RecordingEntry::Trouble(trouble) => trouble.why == why,
+            RecordingEntry::Settled(settling) => settling.unsettled.as_ref().is_some_and(|trouble| trouble.why == why),
+            _ => false,
+        })
+    }
+}
+
+/// Bursts: several pods become ready in one step, one write after the other. Only their net effect
+/// on the controller is reproducible.
+impl CaseRun<'_> {
+    /// The pods that become ready one write after the other and count as available at once. Which
+    /// of these writes a controller sees together is chance. With minReadySeconds they become
+    /// available at the same instant, so there is no burst.
+    fn burst(&self, operation: &Operation) -> Vec<CachedObject> {
+        let Some((kind, pods)) = operation.pod_operation().filter(|(_, pods)| pods.atomic) else { return Vec::new() };
+        let mut moved = self.next_pods(kind, pods, usize::MAX);
+        if let CountSpec::Exactly(number) = pods.count {
+            moved.truncate(usize::try_from(number).unwrap_or(usize::MAX));
+        }
+        let sets = self.session.environment.cache.list(WatchedKind::ReplicaSet, &self.namespace);
+        let is_available = |pod: &CachedObject| {
+            let owner = sets.iter().find(|set| Some(set.text("/metadata/uid")) == pod.owner());
+            owner.is_none_or(|set| set.int("/spec/minReadySeconds") == 0)
+        };
+        if moved.len() > 1 && moved.iter().any(is_available) { moved } else { Vec::new() }
+    }
+
+    /// A pod of a burst that was deleted before the step ended may or may not have been ready by
+    /// then, so the step cannot be compared.
+    fn check_burst(&mut self, burst: &[CachedObject]) -> Result<(), Abort> {
+        let pods = self.session.environment.cache.list(WatchedKind::Pod, &self.namespace);
+        let is_alive = |pod: &CachedObject| pods.iter().any(|one| one.name == pod.name && one.alive());
+        if burst.iter().all(is_alive) { Ok(()) } else { self.abort(Blame::Environment, BURST_LOST.to_owned()) }
+    }
 }

@@ -1,5 +1,5 @@
-//! Faults and changes in the middle of a step: armed before the step, triggered by the subject's
-//! requests.
+//! Faults and changes in the middle of a step: armed before the step (`armed_injection`), triggered
+//! by the subject's requests.
 //!
 //! An injection is armed before the step and disarmed after it. While the namespace settles,
 //! intercepted requests are handled as well: the driver changes objects (`during`), or something
@@ -8,59 +8,20 @@
 
 use std::time::Duration;
 
-use lockstep_case::model::{
-    DecisionKind, DecisionMatcher, During, Fault, FaultAction, FaultPoint, InjectionPoint, ProcessAction, Step,
-};
-use lockstep_intercept::{
-    Armed, ArmedWatch, Control, InterceptPoint, Intercepted, Pattern, RefusalKind, RequestAction, RequestCommand, Verb,
-    WatchAction, WatchCommand, object_of,
-};
+use lockstep_case::model::{DecisionKind, DecisionMatcher, FaultAction, FaultPoint, ProcessAction, Step};
+use lockstep_intercept::{Intercepted, Verb, object_of};
 use lockstep_recording::{Blame, Effect, ImpossibleStep, Injection, RecordingEntry};
 use lockstep_support::clock;
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
-use super::case_run::{Abort, CaseRun};
+use crate::armed_injection::{ArmedInjection, UnreadableWatch, arm, next_intercepted};
+use crate::case_run::{Abort, CaseRun};
 use crate::driver::label;
 use crate::observe::settle::{SubjectActivity, wait_until_received};
 use crate::observe::{catch_up, virtual_settle};
 
 const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision";
-
-/// What is armed for a step.
-#[derive(Debug)]
-pub(super) enum ArmedInjection<'a> {
-    /// Steps to perform when the subject requests a certain decision.
-    Decision { armed: Armed, decided: &'a DecisionMatcher, during: &'a During },
-    /// Steps to perform while the watch of a kind is paused.
-    Held { watch: ArmedWatch, resource: &'a str, during: &'a During },
-    /// A fault at a write.
-    Write { armed: Armed, fault: &'a Fault },
-    /// A fault in a watch, for as long as the step takes.
-    Watch { _armed: ArmedWatch },
-    /// One or two late streams. How many other messages overtake each is known when the step is
-    /// over.
-    Late { _armed: Vec<ArmedFault>, fault: &'a Fault },
-}
-
-/// The guard of one late stream: the fault is armed until it is dropped.
-#[derive(Debug)]
-#[expect(dead_code, reason = "each is in force for as long as it is kept")]
-pub(super) enum ArmedFault {
-    Watch(ArmedWatch),
-    Write(Armed),
-}
-
-/// Wait for the next intercepted request. Never returns for an injection that does not intercept
-/// requests.
-pub(super) async fn next_intercepted(injection: Option<&mut ArmedInjection<'_>>) -> Intercepted {
-    match injection {
-        Some(ArmedInjection::Decision { armed, .. } | ArmedInjection::Write { armed, .. }) => armed.next().await,
-        Some(ArmedInjection::Held { .. } | ArmedInjection::Watch { .. } | ArmedInjection::Late { .. }) | None => {
-            std::future::pending().await
-        }
-    }
-}
 
 impl<'a> CaseRun<'a> {
     /// Before a step: arm its faults and changes.
@@ -315,95 +276,6 @@ impl<'a> CaseRun<'a> {
             DecisionKind::Revision(_) => false,
         })
     }
-}
-
-/// The resource of a watch that the interceptor cannot read.
-struct UnreadableWatch(String);
-
-fn arm<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<ArmedInjection<'a>>, UnreadableWatch> {
-    let watch = |resource: &str, nth, act| {
-        let (namespace, resource) = (namespace.to_owned(), resource.to_owned());
-        let opaque = UnreadableWatch(resource.clone());
-        control.arm_watch(WatchCommand { namespace, resource, nth, action: act }).ok_or(opaque)
-    };
-    let pattern = |resource: &str, subresources: &[&str], verbs: &[Verb]| Pattern {
-        namespace: namespace.to_owned(),
-        resource: resource.to_owned(),
-        subresources: subresources.iter().map(|name| (*name).to_owned()).collect(),
-        verbs: verbs.to_vec(),
-        name: None,
-    };
-    if let Some(during) = &step.during {
-        return Ok(Some(match &during.point {
-            InjectionPoint::HeldWatch(resource) => {
-                ArmedInjection::Held { watch: watch(resource, 1, WatchAction::Hold)?, resource, during }
-            }
-            InjectionPoint::Decision(decided) => {
-                let on = match decided.kind {
-                    DecisionKind::Created(_) => pattern("replicasets", &[""], &[Verb::Create]),
-                    DecisionKind::Resized { .. } => {
-                        pattern("replicasets", &["", "scale"], &[Verb::Update, Verb::Patch])
-                    }
-                    DecisionKind::Deleted => pattern("replicasets", &[""], &[Verb::Delete]),
-                    DecisionKind::Revision(_) => pattern("deployments", &["", "status"], &[Verb::Update, Verb::Patch]),
-                };
-                // Hold every such request: which of them makes the decision is known only from its
-                // body.
-                let armed = control.arm(RequestCommand {
-                    on,
-                    nth: 1,
-                    once: false,
-                    action: RequestAction::Hold(InterceptPoint::Before),
-                });
-                ArmedInjection::Decision { armed, decided, during }
-            }
-        }));
-    }
-    let Some(fault) = &step.fault else { return Ok(None) };
-    if fault.all().any(|fault| matches!(fault.action, FaultAction::Overtaken(_))) {
-        let arm_late = |late: &Fault| -> Result<Option<ArmedFault>, UnreadableWatch> {
-            let FaultAction::Overtaken(others) = late.action else { return Ok(None) };
-            Ok(Some(match &late.point {
-                FaultPoint::Watch { resource, event } => {
-                    ArmedFault::Watch(watch(resource, *event, WatchAction::Overtaken(others))?)
-                }
-                FaultPoint::Write { nth, resource, subresource, .. } => {
-                    let (on, act) = (pattern(resource, &[subresource], &[]), RequestAction::Overtaken(others));
-                    ArmedFault::Write(control.arm(RequestCommand { on, nth: *nth, once: true, action: act }))
-                }
-            }))
-        };
-        let armed = fault.all().map(arm_late).collect::<Result<Vec<_>, _>>()?;
-        return Ok(Some(ArmedInjection::Late { _armed: armed.into_iter().flatten().collect(), fault }));
-    }
-    Ok(Some(match &fault.point {
-        FaultPoint::Watch { resource, event } => {
-            let act = match fault.action {
-                FaultAction::Lag(time) => WatchAction::Lag(time),
-                FaultAction::Repeat => WatchAction::Repeat,
-                FaultAction::Old(events) => WatchAction::Old(events),
-                _ => WatchAction::Expire,
-            };
-            ArmedInjection::Watch { _armed: watch(resource, *event, act)? }
-        }
-        FaultPoint::Write { nth, resource, subresource, after } => {
-            let side = if *after { InterceptPoint::After } else { InterceptPoint::Before };
-            let act = match fault.action {
-                FaultAction::Crash => RequestAction::Hold(side),
-                FaultAction::Cut => RequestAction::Cut(side),
-                FaultAction::Delay(time) => RequestAction::Delay(time),
-                FaultAction::Refuse(code) => {
-                    RequestAction::Refuse(RefusalKind::from_code(code).unwrap_or(RefusalKind::Internal))
-                }
-                _ => RequestAction::Drop,
-            };
-            let on = pattern(resource, &[subresource], &[]);
-            ArmedInjection::Write {
-                armed: control.arm(RequestCommand { on, nth: *nth, once: true, action: act }),
-                fault,
-            }
-        }
-    }))
 }
 
 /// The real names of a Deployment's ReplicaSets, in the order in which the Deployment came to own

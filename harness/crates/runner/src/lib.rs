@@ -9,14 +9,12 @@
 //! the steps of a case and records what happens. It never decides a verdict: `verdict` does, from
 //! the recording alone.
 
-mod burst;
+mod armed_injection;
 mod case_run;
 mod definitions;
 pub mod driver;
 mod environment;
-mod events;
 mod executor;
-mod header;
 mod injection;
 pub mod observe;
 mod options;

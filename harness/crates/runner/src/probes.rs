@@ -12,10 +12,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{Environment, EnvironmentError, SessionOptions};
 use crate::observe::Probe;
-use crate::observe::namespace::remove_namespace;
-
-/// The prefix of the names of their namespaces.
-pub(super) const PROBES: &str = "lockstep-probe-";
+use crate::observe::namespace::{PROBE_PREFIX, remove_namespace};
 
 pub(super) struct Probes {
     first: Probe,
@@ -39,8 +36,8 @@ impl Probes {
     pub(super) async fn prove(environment: &Environment, options: &SessionOptions) -> Result<Self, EnvironmentError> {
         let (count, now) = (options.lanes.get(), clock::now().as_nanosecond());
         let name = |number: usize| match number {
-            0 => format!("{PROBES}{now:x}"),
-            _ => format!("{PROBES}{now:x}-{number}"),
+            0 => format!("{PROBE_PREFIX}{now:x}"),
+            _ => format!("{PROBE_PREFIX}{now:x}-{number}"),
         };
         let names: Vec<String> = (0..count).map(name).collect();
         match try_join_all(names.iter().map(|name| prove(environment, options, name))).await {

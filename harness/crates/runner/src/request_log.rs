@@ -10,8 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lockstep_intercept::{InterceptedRequest, InterceptorLog, LogReader};
 use lockstep_recording::SubjectRequest;
 
-use super::case_run::CASES;
-use super::probes::PROBES;
+use crate::observe::namespace::{CASE_PREFIX, PROBE_PREFIX};
 
 /// The subject's requests about one namespace.
 pub(super) struct RequestLog {
@@ -135,7 +134,7 @@ impl RequestLog {
 /// being deleted. Nor do refusals in a probe's namespace, which the harness owns: the subject may
 /// start before its permissions there have taken effect.
 pub(super) fn is_relevant_elsewhere(request: &InterceptedRequest) -> bool {
-    let is_of_ours = [CASES, PROBES].iter().any(|prefix| request.namespace.starts_with(prefix));
+    let is_of_ours = [CASE_PREFIX, PROBE_PREFIX].iter().any(|prefix| request.namespace.starts_with(prefix));
     request.is_refused() && !is_of_ours || request.resource == SubjectRequest::WEBHOOK
 }
 

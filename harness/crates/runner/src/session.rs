@@ -1,30 +1,28 @@
 //! A subject that runs on a test environment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lockstep_case::RestartOptions;
 use lockstep_case::model::{Case, CompanionController, PodKind};
-use lockstep_cluster::{FileLock, SiteName, installation, kubeconfig};
+use lockstep_cluster::{FileLock, SiteName, installation};
 use lockstep_intercept::Interceptor;
-use lockstep_recording::Identity;
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::secret::Redaction;
-use lockstep_subject::{
-    HEAD_START, InCluster, InterceptorEndpoint, RunningSubject, ServiceAccount, StartContext, SubjectError, SubjectSpec,
-};
+use lockstep_recording::{FORMAT, Header, Identity};
+use lockstep_subject::{HEAD_START, RunningSubject, SubjectError, SubjectSpec};
 use lockstep_support::clock;
 
-use super::definitions::{Definitions, warn_of_rules};
-use super::options::{SessionOptions, SubjectOptions};
-use super::probes::Probes;
-use super::request_log::{self, RefusalCounts};
-use super::subject_restart::{SubjectStart, UnexpectedExits};
-use super::{Environment, EnvironmentError, StepHook, start};
+use crate::definitions::{Definitions, has_rules, warn_of_rules};
 use crate::driver::PodBackend;
 use crate::observe::ObserveError;
 use crate::observe::namespace::{make_namespace, remove_leftovers};
+use crate::options::{SessionOptions, SubjectOptions};
+use crate::probes::Probes;
+use crate::request_log::{self, RefusalCounts};
+use crate::start::{SubjectStart, describe_unserved_probe, start_subject, until_at_work};
+use crate::{Environment, EnvironmentError, StepHook};
 
 /// A subject, behind its own interceptor, on a test environment that has proved itself. The subject
 /// brings exactly the controllers that the cluster leaves out.
@@ -60,6 +58,21 @@ pub struct Session {
     /// What its cases have written into Secrets so far, which the subject may print.
     pub(super) redaction: Mutex<Redaction>,
     _exclusive: Option<FileLock>,
+}
+
+/// Exits of the subject that belong to no case.
+#[derive(Debug, Default)]
+pub(super) struct UnexpectedExits {
+    /// The name of the last case that ran.
+    pub(super) last_case: String,
+    /// The namespace of the last case, and those of the cases that ran when the subject exited.
+    pub(super) namespaces: BTreeSet<String>,
+    /// Whether the exit was reported, by the case in which it happened or here.
+    pub(super) is_reported: bool,
+    /// Whether it exited while several cases ran.
+    pub(super) is_shared: bool,
+    /// After which case, and how.
+    pub(super) descriptions: Vec<String>,
 }
 
 /// The parts of a session whose subject runs.
@@ -139,7 +152,7 @@ impl Session {
             return Err(SubjectError::BypassInterceptor(spec.to_string()).into());
         }
         let unserved = (!taken_up)
-            .then(|| start::describe_unserved_probe(environment, interceptor.log(), probes.first(), options.budget));
+            .then(|| describe_unserved_probe(environment, interceptor.log(), probes.first(), options.budget));
         let parts = SessionParts {
             interceptor,
             subject,
@@ -277,7 +290,7 @@ impl Session {
             let requests_before = self.interceptor.log().counts().values().sum();
             self.start().await?;
             // The subject must have started to watch before the case creates anything.
-            start::until_at_work(self.interceptor.log(), self.budget, || self.broken().is_some()).await;
+            until_at_work(self.interceptor.log(), self.budget, || self.broken().is_some()).await;
             tokio::time::timeout(self.budget, self.interceptor.log().wait_for_more_than(requests_before)).await.ok();
         }
         self.make_namespace(namespace).await
@@ -398,47 +411,50 @@ async fn interceptor(environment: &Environment, spec: &SubjectSpec) -> Result<In
     }
 }
 
-pub(super) async fn start_subject(
-    environment: &Environment,
-    spec: &SubjectSpec,
-    interceptor: &Interceptor,
-    namespace: &str,
-    options: &SessionOptions,
-) -> Result<RunningSubject, EnvironmentError> {
-    let (folder, restart) = (environment.folder.join(namespace), &options.restart);
-    let access = environment.cluster.access();
-    let kubeconfig = match options.bypass_interceptor {
-        true => kubeconfig(&access.server, &access.ca_pem, &access.subject_token),
-        false => interceptor.kubeconfig(),
-    };
-    let (supervisor, controllers) = (environment.supervisor.as_ref(), environment.under_test());
-    let node = environment.cluster.node().filter(|_| spec.is_inside());
-    let in_cluster = node.map(|node| InCluster { client: &environment.client, node, interceptor });
-    let service_account = options.process.in_cluster.then(|| ServiceAccount {
-        address: interceptor.address(),
-        ca_pem: interceptor.ca_pem().to_owned(),
-        token: access.subject_token.clone(),
-        namespace: namespace.to_owned(),
-    });
-    let client = interceptor.client();
-    let listener = InterceptorEndpoint { url: interceptor.url().to_owned(), ca_pem: interceptor.ca_pem().to_owned() };
-    let virtual_time = environment.virtual_time.clone();
-    let folder = folder.as_path();
-    let stage = StartContext {
-        kubeconfig,
-        client,
-        folder,
-        virtual_time,
-        supervisor,
-        controllers,
-        restart,
-        in_cluster,
-        service_account,
-        variables: &options.process.variables,
-        interceptor: listener,
-    };
-    interceptor.log().subject_starts();
-    let subject = spec.start(&stage).await?;
-    interceptor.log().subject_runs();
-    Ok(subject)
+impl Session {
+    /// The header for a run of this case in this namespace. In virtual time the caller adds the
+    /// seed.
+    pub(super) fn header(&self, case: &Case, namespace: &str, real_pods: bool) -> Header {
+        Header {
+            format: FORMAT,
+            case: case.name.clone(),
+            path: case.path.clone(),
+            source: case.source.clone(),
+            controllers: case.controllers.clone(),
+            under_test: self.environment.under_test().clone(),
+            namespace: namespace.to_owned(),
+            subject: self.identity().clone(),
+            kind: self.spec.kind(),
+            cluster: self.environment.identity().clone(),
+            cluster_controllers: self.cluster_controllers().cloned().map(Box::new),
+            workload: self.environment.workload.clone().map(Box::new),
+            real_pods,
+            unevaluated: self.unevaluated(case),
+            seed: None,
+            started: clock::rfc3339(),
+        }
+    }
+
+    /// The definitions of a case whose rules this cluster's server does not evaluate. A case whose
+    /// definitions cannot be read fails before.
+    fn unevaluated(&self, case: &Case) -> Vec<String> {
+        let is_simulated = self.environment.identity().name == SiteName::Sim.as_str();
+        let definitions = case.definitions().unwrap_or_default();
+        let unevaluated = definitions.iter().filter(|definition| is_simulated && has_rules(definition));
+        unevaluated.filter_map(|definition| Some(definition["metadata"]["name"].as_str()?.to_owned())).collect()
+    }
+}
+
+impl UnexpectedExits {
+    /// Record an exit, unless a case has reported it.
+    pub(super) fn record(&mut self, ended: &str) {
+        if !std::mem::replace(&mut self.is_reported, true) {
+            let when = match (self.last_case.as_str(), self.is_shared) {
+                ("", _) => "before the first case, between cases".to_owned(),
+                (last, true) => format!("with {last}, in one of several cases, which are played again alone"),
+                (last, false) => format!("after {last}, between cases"),
+            };
+            self.descriptions.push(format!("{when}: {ended}"));
+        }
+    }
 }

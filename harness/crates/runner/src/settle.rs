@@ -1,12 +1,25 @@
-//! Settling after an operation, and the requests that are intercepted meanwhile.
+//! Settling after an operation, and the requests that are intercepted meanwhile; at the end of a
+//! case, waiting for the Events of its Deployments, which arrive with a delay.
+
+use std::time::Duration;
 
 use lockstep_case::model::{Bindings, Step};
-use lockstep_recording::Blame;
+use lockstep_recording::{Blame, Trouble};
+use lockstep_support::clock::{self, Instant};
 
-use super::case_run::{Abort, CaseRun};
-use super::{Session, injection};
+use crate::Session;
+use crate::armed_injection::next_intercepted;
+use crate::case_run::{Abort, CaseRun};
+use crate::observe::Probe;
+use crate::observe::probe::Reach;
 use crate::observe::settle::{SettleContext, SettleOutcome, SubjectActivity, settle};
 use crate::observe::virtual_settle;
+use crate::start::{explain_idleness, until_at_work};
+
+/// How long the test environment may take to answer after a subject's time is up.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How long to wait for events in virtual time.
+const EVENTS: Duration = Duration::from_secs(30);
 
 impl CaseRun<'_> {
     /// Settle. Intercepted requests are handled meanwhile, and settling starts over after each.
@@ -17,7 +30,7 @@ impl CaseRun<'_> {
             let settled = self.with_context(activity, async |context, run| {
                 tokio::select! {
                     biased;
-                    intercepted = injection::next_intercepted(injection.as_mut()) => Err(intercepted),
+                    intercepted = next_intercepted(injection.as_mut()) => Err(intercepted),
                     outcome = run.settle_once_at_work(&context) => Ok(outcome),
                 }
             });
@@ -96,9 +109,54 @@ impl CaseRun<'_> {
         };
         work(context, self).await
     }
+
+    /// Wait until all Events of the Deployments have arrived, which is proved by a later Event of
+    /// the probe's own. Records a trouble for a subject that claims to publish Events and publishes
+    /// none while the test environment answers, or that ended after the last settling.
+    pub(super) async fn await_events(&mut self, number: u32) -> bool {
+        let session = self.session;
+        if !session.environment.claims().events {
+            return session.exited().is_none();
+        }
+        let Some(probe) = &self.probe else {
+            // Every Event that will be published has been published by then.
+            clock::pause(EVENTS).await;
+            return session.exited().is_none();
+        };
+        let missing = probe.await_event(number, session.budget, &|| session.exited().is_some()).await;
+        let Err(trouble) = missing else { return true };
+        self.push_trouble(session.exited().unwrap_or(trouble));
+        false
+    }
 }
 
 impl Session {
+    /// Wait until the subject works. Returns since when; `None` where only its objects can show it,
+    /// or if it ended.
+    ///
+    /// # Errors
+    /// The subject will not act.
+    async fn wait_until_at_work(&self, probe: Option<&Probe>) -> Result<Option<Instant>, Trouble> {
+        let log = self.interceptor.log();
+        if self.bypass_interceptor || until_at_work(log, self.budget, || self.broken().is_some()).await {
+            return Ok(log.since_start().working_since());
+        }
+        let Some(trouble) = explain_idleness(&log.since_start()).filter(|_| self.broken().is_none()) else {
+            return Ok(None);
+        };
+        match probe {
+            Some(probe) if probe.reach_of_environment(ANSWER).await == Reach::Nowhere => {
+                Err(Trouble::new(Blame::Environment, probe.dead_environment()))
+            }
+            _ => Err(trouble),
+        }
+    }
+
+    /// Since when the subject works, if it does.
+    fn working_since(&self) -> Option<Instant> {
+        self.interceptor.log().since_start().working_since()
+    }
+
     /// How many events of a namespace the interceptor withholds from the subject.
     fn withheld_events(&self, namespace: &str) -> u64 {
         self.interceptor.control().held_count(namespace)

@@ -1,4 +1,4 @@
-//! Waits from the start of a subject until it works.
+//! Starts a subject, and waits until it works.
 //!
 //! The budget of a step counts from then on, as a slow start is not a wrong decision: a program may
 //! take long to load, and the successor of a killed leader waits until its lease has expired. A
@@ -8,22 +8,136 @@
 
 use std::time::Duration;
 
-use lockstep_intercept::{InterceptorLog, SinceStart};
+use lockstep_cluster::kubeconfig;
+use lockstep_intercept::{Interceptor, InterceptorLog, SinceStart};
 use lockstep_recording::controllers::Controller;
+use lockstep_recording::secret::Redaction;
 use lockstep_recording::{Blame, Trouble};
-use lockstep_support::clock::Instant;
+use lockstep_subject::{
+    InCluster, InterceptorEndpoint, RunningSubject, ServiceAccount, StartContext, SubjectError, SubjectSpec,
+};
+use lockstep_support::clock;
 
-use super::{Environment, Session};
 use crate::observe::Probe;
 use crate::observe::probe::Reach;
+use crate::{Environment, EnvironmentError, SessionOptions};
 
 /// How long a subject may take from its start until it works, unless a step may take longer: four
 /// times the usual duration of a lease.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often to check whether its process has ended.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the test environment may take to answer after that.
-const ANSWER: Duration = Duration::from_secs(5);
+/// How often a subject is started in a row. More than once, because a controller may race with its
+/// own last run, such as for a port.
+const STARTS: u32 = 3;
+/// The pause between two starts, multiplied by the number of the start.
+const BETWEEN: Duration = Duration::from_millis(200);
+
+/// What a subject is started with.
+pub(super) struct SubjectStart<'a> {
+    pub(super) environment: &'a Environment,
+    pub(super) spec: &'a SubjectSpec,
+    pub(super) interceptor: &'a Interceptor,
+    pub(super) probe: &'a Probe,
+    pub(super) options: &'a SessionOptions,
+    /// The values of earlier cases, which it may print.
+    pub(super) redaction: Redaction,
+}
+
+impl SubjectStart<'_> {
+    /// Start the subject for the first time. Also returns whether it has taken the probe up.
+    pub(super) async fn start_first(&self) -> Result<(RunningSubject, bool), EnvironmentError> {
+        let budget = self.options.budget;
+        self.start_until_alive(async |subject: &RunningSubject| {
+            self.probe.wait_until_taken_up(budget, &|| subject.exited().is_some()).await
+        })
+        .await
+    }
+
+    /// Start the subject again. The probe exists already: one flip through the subject shows that
+    /// it follows.
+    pub(super) async fn restart(&self) -> Result<RunningSubject, EnvironmentError> {
+        let budget = self.options.budget;
+        let follows = async |subject: &RunningSubject| {
+            self.probe.flip(budget, &|| subject.exited().is_some()).await == Reach::Subject
+        };
+        self.start_until_alive(follows).await.map(|(subject, _)| subject)
+    }
+
+    /// Start the subject until it still runs when it `follows` the probe, or when it could have.
+    async fn start_until_alive(
+        &self,
+        follows: impl AsyncFn(&RunningSubject) -> bool,
+    ) -> Result<(RunningSubject, bool), EnvironmentError> {
+        let Self { environment, spec, interceptor, probe, options, ref redaction } = *self;
+        let (log, was_served) = (interceptor.log(), probe.is_taken_up());
+        let mut why = String::new();
+        for start in 1..=STARTS {
+            let subject = start_subject(environment, spec, interceptor, &probe.namespace, options).await?;
+            // A subject that bypasses its interceptor serves the probe without a request.
+            let is_served = || !was_served && probe.is_taken_up();
+            let over = || subject.exited().is_some() || is_served();
+            let is_at_work = until_at_work(log, options.budget, over).await;
+            // For a controller that does not act on the probe, its first request is all that can be
+            // waited for.
+            let reacts = Controller::UPSTREAM.into_iter().any(|one| environment.under_test().has(one));
+            let acts = is_at_work || is_served() || log.since_start().requests() > 0;
+            let follows = if reacts { acts && follows(&subject).await } else { is_at_work };
+            let Some(ended) = subject.exited() else { return Ok((subject, follows)) };
+            why = redaction.output(&ended.why);
+            tracing::debug!(start, why, "the subject ended while it started");
+            subject.stop().await;
+            clock::pause(BETWEEN * start).await;
+        }
+        Err(SubjectError::EndsAtStart { subject: spec.to_string(), times: STARTS, why }.into())
+    }
+}
+
+/// Start a subject of this kind once, behind its interceptor.
+pub(super) async fn start_subject(
+    environment: &Environment,
+    spec: &SubjectSpec,
+    interceptor: &Interceptor,
+    namespace: &str,
+    options: &SessionOptions,
+) -> Result<RunningSubject, EnvironmentError> {
+    let (folder, restart) = (environment.folder.join(namespace), &options.restart);
+    let access = environment.cluster.access();
+    let kubeconfig = match options.bypass_interceptor {
+        true => kubeconfig(&access.server, &access.ca_pem, &access.subject_token),
+        false => interceptor.kubeconfig(),
+    };
+    let (supervisor, controllers) = (environment.supervisor.as_ref(), environment.under_test());
+    let node = environment.cluster.node().filter(|_| spec.is_inside());
+    let in_cluster = node.map(|node| InCluster { client: &environment.client, node, interceptor });
+    let service_account = options.process.in_cluster.then(|| ServiceAccount {
+        address: interceptor.address(),
+        ca_pem: interceptor.ca_pem().to_owned(),
+        token: access.subject_token.clone(),
+        namespace: namespace.to_owned(),
+    });
+    let client = interceptor.client();
+    let listener = InterceptorEndpoint { url: interceptor.url().to_owned(), ca_pem: interceptor.ca_pem().to_owned() };
+    let virtual_time = environment.virtual_time.clone();
+    let folder = folder.as_path();
+    let stage = StartContext {
+        kubeconfig,
+        client,
+        folder,
+        virtual_time,
+        supervisor,
+        controllers,
+        restart,
+        in_cluster,
+        service_account,
+        variables: &options.process.variables,
+        interceptor: listener,
+    };
+    interceptor.log().subject_starts();
+    let subject = spec.start(&stage).await?;
+    interceptor.log().subject_runs();
+    Ok(subject)
+}
 
 /// Wait until the subject works, until its time is up, or until it is `over`; returns whether it
 /// works.
@@ -76,32 +190,4 @@ pub(super) fn describe_unserved_probe(
         None => format!("none of its {} requests looks for objects in all namespaces", since.requests()),
     };
     format!("{why}; until the subject serves the probe, no step settles and no case is conformant")
-}
-
-impl Session {
-    /// Wait until the subject works. Returns since when; `None` where only its objects can show it,
-    /// or if it ended.
-    ///
-    /// # Errors
-    /// The subject will not act.
-    pub(super) async fn wait_until_at_work(&self, probe: Option<&Probe>) -> Result<Option<Instant>, Trouble> {
-        let log = self.interceptor.log();
-        if self.bypass_interceptor || until_at_work(log, self.budget, || self.broken().is_some()).await {
-            return Ok(log.since_start().working_since());
-        }
-        let Some(trouble) = explain_idleness(&log.since_start()).filter(|_| self.broken().is_none()) else {
-            return Ok(None);
-        };
-        match probe {
-            Some(probe) if probe.reach_of_environment(ANSWER).await == Reach::Nowhere => {
-                Err(Trouble::new(Blame::Environment, probe.dead_environment()))
-            }
-            _ => Err(trouble),
-        }
-    }
-
-    /// Since when the subject works, if it does.
-    pub(super) fn working_since(&self) -> Option<Instant> {
-        self.interceptor.log().since_start().working_since()
-    }
 }

@@ -9,6 +9,11 @@ use lockstep_cluster::{delete_namespace, has_lockstep_name, namespace_labels, ow
 use lockstep_support::clock;
 use serde_json::json;
 
+/// The prefix of the names of cases' namespaces.
+pub(crate) const CASE_PREFIX: &str = "ls-";
+/// The prefix of the names of probes' namespaces.
+pub(crate) const PROBE_PREFIX: &str = "lockstep-probe-";
+
 /// Create a namespace and wait for its default ServiceAccount, without which pods are refused.
 /// Where the cluster outlives the run, `installation` identifies the owner.
 ///
