@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::entry::{AuditEntry, RESOURCES};
 use super::error::AuditError;
-use super::{collection, envelope};
+use super::{envelope, versions};
 
 /// The entries of audit logs about rollouts.
 #[derive(Debug, Default)]
@@ -228,7 +228,7 @@ impl<'a> Documents<'a> {
         match AuditEntry::deserialize(value) {
             Ok(entry) if entry.counts() => {
                 if entry.id.is_empty() || self.log.seen_entries.insert((entry.id.clone(), entry.time())) {
-                    self.log.entries.extend(collection::expand(entry));
+                    self.log.entries.extend(versions::expand(entry));
                 }
             }
             Ok(_) => {}

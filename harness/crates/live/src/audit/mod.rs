@@ -7,7 +7,7 @@
 //!
 //! * `log` reads files, `envelope` finds the entries inside the records of exporters, and `entry`
 //!   is one request that wrote something.
-//! * `collection` expands the deletion of a collection; `versions` derives versions from answers;
+//! * `versions` derives versions from answers, also those of the deletion of a collection;
 //!   `continuity` detects writes that the log lacks. Each missing write is a gap in the recording,
 //!   after which nothing is judged.
 //! * A recording begins with the existing objects. They are known from the creation of the
@@ -16,7 +16,6 @@
 //!
 //! `infer` makes a case of the recording, and `capture` can remove the names from it.
 
-mod collection;
 mod continuity;
 mod entry;
 mod envelope;

@@ -14,8 +14,6 @@ use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::options::CaptureOptions;
-
 /// An update of a watch.
 #[derive(Debug)]
 pub(crate) enum WatchUpdate {
@@ -302,4 +300,17 @@ fn api_in(client: &Client, namespace: Option<&str>, (kind, group, plural): (&str
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
         None => Api::all_with(client.clone(), &resource),
     }
+}
+
+/// What to record.
+#[derive(Debug, Clone)]
+pub struct CaptureOptions {
+    /// The Deployment's namespace.
+    pub namespace: String,
+    /// Its name.
+    pub deployment: String,
+    /// For how long; `None`: until a rollout is complete.
+    pub length: Option<Duration>,
+    /// The name of the cluster on the command line: its context.
+    pub cluster: String,
 }

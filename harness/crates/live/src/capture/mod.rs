@@ -17,13 +17,13 @@
 mod anonymous;
 mod follow;
 mod journal;
-mod options;
 mod vocabulary;
 
 use std::path::Path;
 use std::time::Duration;
 
 pub use anonymous::anonymous;
+pub use follow::CaptureOptions;
 pub(crate) use follow::{LiveWatch, WatchUpdate, error_message, missing_workload_rights};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::Client;
@@ -33,7 +33,6 @@ use lockstep_cluster::supervise::Interrupt;
 use lockstep_recording::{FORMAT, FileName, Header, Identity, Recording, SubjectKind};
 use lockstep_support::clock;
 use lockstep_support::pointer::JsonPointer;
-pub use options::CaptureOptions;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 

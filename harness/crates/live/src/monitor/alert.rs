@@ -20,7 +20,7 @@ use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::json;
 
-use super::breach::BreachReport;
+use super::model::BreachReport;
 
 /// How long one attempt may take.
 const PATIENCE: Duration = Duration::from_secs(10);

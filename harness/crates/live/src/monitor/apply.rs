@@ -6,11 +6,10 @@ use lockstep_recording::{ChangeType, ObjectVersion, WriterRole};
 use lockstep_timeline::object::{self, uid};
 use serde_json::Value;
 
-use super::cluster_state::{ClusterState, TrackedObject};
-use super::history::ObjectHistory;
+use super::cluster_state::{ClusterState, ObjectHistory, TrackedObject};
+use super::judge;
 use super::model::{BreachCandidate, DEPLOYMENT, POD, REPLICA_SET};
-use super::observed::ObservedVersion;
-use super::{facts, judge, status};
+use super::observed::{self, ObservedVersion};
 
 impl ClusterState {
     /// Apply one version. With `can_judge` the history that led to it is known.
@@ -22,7 +21,7 @@ impl ClusterState {
         if self.tracked.get(&key).is_some_and(is_old) {
             return Vec::new();
         }
-        let owner = facts::owner(&version.object).map(str::to_owned);
+        let owner = observed::owner(&version.object).map(str::to_owned);
         let tracked = TrackedObject { rv: version.rv, uid: uid(&version.object).to_owned(), owner };
         // Pods without an owner, or of another kind's, are not stored.
         let is_strange = version.kind == POD && tracked.owner.is_none();
@@ -40,7 +39,7 @@ impl ClusterState {
     /// The next status that is wrong although what it sums up has not changed for some time.
     pub(super) fn wrong_status(&mut self, now: u64) -> Option<BreachCandidate> {
         while let Some(uid) = self.status_timers.next(now) {
-            let wrong = status::wrong(self, &uid);
+            let wrong = judge::find_wrong_status(self, &uid);
             if wrong.is_none() {
                 self.clear_excuses(&uid);
             }
@@ -88,9 +87,13 @@ impl ClusterState {
         let version = &observed.version;
         let set = uid(&version.object).to_owned();
         let after = (version.change != ChangeType::Deleted).then(|| version.object.value());
-        let was =
-            self.sets.get(&set).and_then(ObjectHistory::now).and_then(|before| facts::owner(before)).map(str::to_owned);
-        let is = after.as_deref().and_then(facts::owner).map(str::to_owned);
+        let was = self
+            .sets
+            .get(&set)
+            .and_then(ObjectHistory::now)
+            .and_then(|before| observed::owner(before))
+            .map(str::to_owned);
+        let is = after.as_deref().and_then(observed::owner).map(str::to_owned);
         let group = is.clone().or_else(|| was.clone());
         let past = self.sets.entry(set.clone()).or_default();
         past.forget(version.at.saturating_sub(self.terms.staleness));
@@ -98,12 +101,12 @@ impl ClusterState {
         let due = version.at + self.terms.settle;
         if after.is_none() {
             self.status_timers.drop(&set);
-        } else if before.as_deref().map(facts::of_set) != after.as_deref().map(facts::of_set) {
+        } else if before.as_deref().map(observed::set_fields) != after.as_deref().map(observed::set_fields) {
             self.status_timers.restart(&set, due);
         } else {
             self.status_timers.status_written(&set, due);
         }
-        if before.as_deref().map(facts::summed) != after.as_deref().map(facts::summed) {
+        if before.as_deref().map(observed::summed_fields) != after.as_deref().map(observed::summed_fields) {
             [&was, &is].into_iter().flatten().for_each(|group| self.status_timers.restart(group, due));
         }
         let Some(group) = group.filter(|group| self.groups.contains_key(group)) else {
@@ -136,7 +139,7 @@ impl ClusterState {
 
     fn pod(&mut self, observed: &ObservedVersion, was: Option<String>) {
         let version = &observed.version;
-        let is = facts::owner(&version.object).filter(|_| version.change != ChangeType::Deleted).map(str::to_owned);
+        let is = observed::owner(&version.object).filter(|_| version.change != ChangeType::Deleted).map(str::to_owned);
         let before = was.as_ref().and_then(|set| {
             let pods = self.pods.get_mut(set)?;
             let before = pods.remove(&version.name);
@@ -148,7 +151,7 @@ impl ClusterState {
         if let Some(set) = &is {
             self.pods.entry(set.clone()).or_default().insert(version.name.clone(), version.object.value());
         }
-        if was != is || before.as_deref().map(facts::of_pod) != Some(facts::of_pod(&version.object)) {
+        if was != is || before.as_deref().map(observed::pod_fields) != Some(observed::pod_fields(&version.object)) {
             let due = version.at + self.terms.settle;
             [&was, &is].into_iter().flatten().for_each(|set| self.status_timers.restart(set, due));
         }

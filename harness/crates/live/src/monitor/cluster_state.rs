@@ -10,10 +10,8 @@ use lockstep_timeline::{Invariant, broken_bounds};
 use serde_json::Value;
 
 use super::author::controllers;
-use super::facts;
-use super::history::ObjectHistory;
 use super::model::{BreachCandidate, DEPLOYMENT, POD, REPLICA_SET, Tolerances};
-use super::observed::ObservedVersion;
+use super::observed::{self, ObservedVersion};
 use super::status_timers::StatusTimers;
 use super::window::EvidenceWindow;
 
@@ -92,7 +90,7 @@ impl ClusterState {
     pub(super) fn add_existing(&mut self, observed: ObservedVersion) {
         let ObservedVersion { namespace, version, .. } = observed;
         let object = &version.object;
-        let (uid, owner) = (uid(object).to_owned(), facts::owner(object).map(str::to_owned));
+        let (uid, owner) = (uid(object).to_owned(), observed::owner(object).map(str::to_owned));
         let due = version.at + self.terms.settle;
         let group = match version.kind.as_str() {
             DEPLOYMENT => {
@@ -201,7 +199,7 @@ impl ClusterState {
         group.sets.retain(|set| {
             let Some(past) = sets.get_mut(set) else { return false };
             past.forget(since);
-            let is_kept = past.states(since).flatten().any(|set| facts::owner(set) == Some(uid));
+            let is_kept = past.states(since).flatten().any(|set| observed::owner(set) == Some(uid));
             if past.states(since).flatten().next().is_none() {
                 sets.remove(set);
             }
@@ -212,7 +210,7 @@ impl ClusterState {
     /// The UID of the Deployment of a ReplicaSet.
     pub(super) fn group_of_set(&self, set: &str) -> Option<&str> {
         let set = self.sets.get(set)?.now()?;
-        facts::owner(set).filter(|owner| self.groups.contains_key(*owner))
+        observed::owner(set).filter(|owner| self.groups.contains_key(*owner))
     }
 
     /// A ReplicaSet now belongs to the Deployment, with its pods.
@@ -261,7 +259,7 @@ impl ClusterState {
         group: &'a DeploymentState,
     ) -> impl Iterator<Item = &'a Arc<Value>> + Clone {
         let sets = group.sets.iter().filter_map(|set| self.sets.get(set)?.now());
-        sets.filter(move |set| facts::owner(set) == Some(uid))
+        sets.filter(move |set| observed::owner(set) == Some(uid))
     }
 
     /// Excuse the bounds that are broken now and were not before. With too many pods, all
@@ -300,5 +298,49 @@ impl ClusterState {
 
     pub(super) fn staleness(&self) -> u64 {
         self.terms.staleness
+    }
+}
+
+/// The current and recent states of one object.
+///
+/// A controller acts on its caches, which lag behind. It is unknown which of the recent states it
+/// saw, so a decision is a breach only if it is one for all of them.
+#[derive(Debug, Default)]
+pub(super) struct ObjectHistory {
+    now: Option<Arc<Value>>,
+    /// The earlier states and until when they lasted; `None`: the object did not exist.
+    earlier: VecDeque<(u64, Option<Arc<Value>>)>,
+}
+
+impl ObjectHistory {
+    /// An object that existed when it was first listed.
+    pub(super) fn new(value: Arc<Value>) -> Self {
+        Self { now: Some(value), earlier: VecDeque::new() }
+    }
+
+    /// Set the current state; returns the one before.
+    pub(super) fn put(&mut self, value: Option<Arc<Value>>, at: u64) -> Option<Arc<Value>> {
+        let before = std::mem::replace(&mut self.now, value);
+        self.earlier.push_back((at, before.clone()));
+        before
+    }
+
+    /// Forget states that ended before this time.
+    pub(super) fn forget(&mut self, since: u64) {
+        while self.earlier.front().is_some_and(|(until, _)| *until <= since) {
+            self.earlier.pop_front();
+        }
+    }
+
+    /// The current state, if it exists.
+    pub(super) fn now(&self) -> Option<&Arc<Value>> {
+        self.now.as_ref()
+    }
+
+    /// Every state since then, including the current one at that time; `None` where the object did
+    /// not exist.
+    pub(super) fn states(&self, since: u64) -> impl Iterator<Item = Option<&Arc<Value>>> {
+        let earlier = self.earlier.iter().filter(move |(until, _)| *until > since).map(|(_, value)| value.as_ref());
+        earlier.chain([self.now.as_ref()])
     }
 }

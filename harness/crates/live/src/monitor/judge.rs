@@ -1,17 +1,18 @@
 //! Decides whether a decision breaks an invariant, whichever of the last states its controller
-//! acted on.
+//! acted on, and whether a status sums up its objects, when nothing has changed for some time.
 
 use std::sync::Arc;
 
 use lockstep_recording::ObjectVersion;
+use lockstep_runner::observe::{CachedObject, deployment_status, replica_set_status};
 use lockstep_timeline::object::{count, deleting, replicas, revision, uid};
 use lockstep_timeline::{Invariant, InvariantBreach, LiveWrite};
+use lockstep_workload::Claims;
 use serde_json::Value;
 
-use super::cluster_state::{ClusterState, DeploymentState};
-use super::facts;
-use super::history::ObjectHistory;
+use super::cluster_state::{ClusterState, DeploymentState, ObjectHistory};
 use super::model::BreachCandidate;
+use super::observed;
 
 /// Breaches by a controller that wrote the size of a ReplicaSet of this Deployment.
 pub(super) fn replica_set(
@@ -141,7 +142,7 @@ impl<'a> PossibleViews<'a> {
     }
 
     fn owns(&self, set: &Value) -> bool {
-        facts::owner(set) == Some(self.id)
+        observed::owner(set) == Some(self.id)
     }
 }
 
@@ -155,4 +156,27 @@ fn with_counts(set: &Value, size: Option<i64>, available: Option<i64>) -> Value 
         set["status"]["availableReplicas"] = available.into();
     }
     set
+}
+
+/// What is wrong with the status of the Deployment or ReplicaSet with this UID.
+pub(super) fn find_wrong_status(cluster_state: &ClusterState, uid: &str) -> Option<String> {
+    match cluster_state.groups.get(uid) {
+        Some(group) => {
+            let sets: Vec<CachedObject> = cluster_state.sets_of(uid, group).map(object).collect();
+            deployment_status(&object(group.deployment.now()?), &sets.iter(), Claims::default())
+        }
+        None => {
+            let set = cluster_state.sets.get(uid)?.now().filter(|set| !deleting(set))?;
+            let deployment = cluster_state.groups.get(observed::owner(set)?)?.deployment.now()?;
+            if deleting(deployment) {
+                return None;
+            }
+            let pods = cluster_state.pods.get(uid).into_iter().flatten().map(|(_, pod)| object(pod));
+            replica_set_status(&object(set), pods)
+        }
+    }
+}
+
+fn object(value: &Arc<Value>) -> CachedObject {
+    CachedObject { name: lockstep_timeline::object::name(value).to_owned(), first: 0, value: Arc::clone(value) }
 }

@@ -10,11 +10,10 @@
 //! * Only what the Deployment controller wrote is judged, by managed fields (`author`). Pods fail
 //!   by themselves.
 //! * A decision is a breach only if it is one for every recent state that the controller may have
-//!   acted on (`history`, `judge`).
+//!   acted on (`judge`).
 //! * A bound that another client broke is excused until it holds and the Deployment's status has
 //!   been right for some time (`cluster_state`).
-//! * A status is checked only when what it sums up has not changed for some time (`status_timers`,
-//!   `status`).
+//! * A status is checked only when what it sums up has not changed for some time (`status_timers`).
 //! * A version is judged only after every watch has reported something later (`queue`). After a gap
 //!   everything starts over.
 //! * What depends on requests is not checked, as a live cluster does not show them. Nor is what a
@@ -26,19 +25,13 @@
 mod alert;
 mod apply;
 mod author;
-mod breach;
 mod cluster_state;
 mod counts;
 mod evidence;
-mod facts;
-mod folder;
-mod history;
 mod judge;
 mod model;
 mod observed;
 mod queue;
-mod serve;
-mod status;
 mod status_timers;
 mod watch;
 mod window;
@@ -46,11 +39,10 @@ mod window;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use alert::AlertUrl;
-pub(crate) use breach::BreachReport;
 use lockstep_recording::ChangeType;
 use lockstep_support::clock::to_rfc3339;
 pub use model::Tolerances;
-pub(crate) use model::{ClusterInfo, MonitorOutput};
+pub(crate) use model::{BreachReport, ClusterInfo, MonitorOutput};
 use serde_json::Value;
 pub use watch::{WatchError, WatchMessage, WatchOptions, watch};
 
@@ -241,7 +233,7 @@ impl Monitor {
     fn breach(&mut self, candidate: BreachCandidate) -> Option<BreachReport> {
         let BreachCandidate { group: uid, invariant, detail, rv, at } = candidate;
         let group = self.cluster_state.groups.get(&uid)?;
-        let (rule, statement) = invariant.map_or(breach::STATUS, |one| (one.name(), one.description()));
+        let (rule, statement) = invariant.map_or(model::STATUS, |one| (one.name(), one.description()));
         let key = (uid.clone(), rule);
         let is_repeated = self.last_reports.get(&key).is_some_and(|last| last + self.terms.keep > at);
         if !is_repeated {

@@ -1,7 +1,10 @@
-//! One version as it is stored: without managed fields, and of a pod only what controllers read.
+//! One version as it is stored: without managed fields, and of a pod only what controllers read;
+//! and the fields of an object on which another object's status depends.
+
+use std::collections::BTreeMap;
 
 use lockstep_recording::{ChangeType, ObjectVersion, WriterRole};
-use lockstep_timeline::object::{name, remove_managed_fields, text};
+use lockstep_timeline::object::{self, controller, count, name, remove_managed_fields, text};
 use serde_json::{Map, Value};
 
 use super::author::Author;
@@ -48,6 +51,36 @@ pub(super) fn slim(kind: &str, pod: &mut Value) {
     }
     keep(pod.get_mut("spec"), &["nodeName", "readinessGates", "terminationGracePeriodSeconds"]);
     keep(pod.get_mut("status"), &["phase", "conditions", "reason"]);
+}
+
+/// The UID of the Deployment or ReplicaSet that controls it.
+pub(super) fn owner(object: &Value) -> Option<&str> {
+    let owner = controller(object).filter(|owner| matches!(text(owner, "/kind"), Some("Deployment" | "ReplicaSet")))?;
+    text(owner, "/uid")
+}
+
+/// The fields on which a ReplicaSet's own status depends.
+pub(super) fn set_fields(set: &Value) -> (i64, i64) {
+    (count(set, "/metadata/generation"), count(set, "/spec/minReadySeconds"))
+}
+
+/// The fields of a ReplicaSet that its Deployment's status sums up.
+pub(super) fn summed_fields(set: &Value) -> ([i64; 4], Option<&str>) {
+    let numbers = ["/metadata/generation", "/status/replicas", "/status/readyReplicas", "/status/availableReplicas"];
+    (numbers.map(|number| count(set, number)), owner(set))
+}
+
+/// The fields of a pod that its ReplicaSet's status counts.
+pub(super) fn pod_fields(pod: &Value) -> (bool, Option<&str>, bool, BTreeMap<&str, &str>) {
+    let labels = object::strings(pod, "/metadata/labels");
+    (object::deleting(pod), text(pod, "/status/phase"), is_ready(pod), labels)
+}
+
+/// Whether its Ready condition is True.
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod.get("status").and_then(|status| status.get("conditions")).and_then(Value::as_array);
+    let is_true = |one: &Value| text(one, "/type") == Some("Ready") && text(one, "/status") == Some("True");
+    conditions.into_iter().flatten().any(is_true)
 }
 
 #[cfg(test)]

@@ -12,11 +12,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::alert::{self, AlertError, AlertUrl, AlertWebhook};
-use super::breach::BreachReport;
-use super::model::{ClusterInfo, MonitorOutput, Tolerances};
+use super::counts::{self, SharedCounts};
+use super::model::{BreachReport, ClusterInfo, MonitorOutput, Tolerances};
 use super::observed::slim;
-use super::serve::{self, SharedCounts};
-use super::{Monitor, folder};
+use super::{Monitor, evidence};
 use crate::capture::{LiveWatch, anonymous, error_message, missing_workload_rights};
 
 /// The time between two polls of the monitor.
@@ -173,8 +172,8 @@ impl<'a> OutputTasks<'a> {
         let counts = SharedCounts::default();
         let mut server = JoinSet::new();
         if let Some(address) = options.metrics {
-            let listener = serve::listen(address).await.map_err(|source| WatchError::Metrics { address, source })?;
-            server.spawn(serve::serve(listener, Arc::clone(&counts)));
+            let listener = counts::listen(address).await.map_err(|source| WatchError::Metrics { address, source })?;
+            server.spawn(counts::serve(listener, Arc::clone(&counts)));
         }
         let under_way = JoinSet::new();
         Ok(Self { client, options, monitor, webhook, counts, under_way, _server: server, is_behind: false })
@@ -189,7 +188,7 @@ impl<'a> OutputTasks<'a> {
                     let anonymise = self.options.terms.anonymise;
                     self.under_way.spawn_blocking(move || {
                         let recording = if anonymise { anonymous(&recording) } else { *recording };
-                        let kept = folder::keep(&folder, &file, &recording, most);
+                        let kept = evidence::keep(&folder, &file, &recording, most);
                         ("evidence", kept.map_err(|error| format!("{}: {error}", folder.join(&file).display())))
                     });
                 }
