@@ -2,8 +2,7 @@
 //! (prove), how to reach it (connect), and how it ends (teardown). `start` is a function of each
 //! backend, because its arguments differ.
 //!
-//! Each backend implements the three traits in files of these names. The defaults suit a disposable
-//! cluster of the harness.
+//! The defaults of the three traits suit a disposable cluster of the harness.
 
 use std::time::Duration;
 

@@ -8,6 +8,11 @@
 //! sessions, or a subject that gets a simulated cluster for each case. [`Session::play`] performs
 //! the steps of a case and records what happens. It never decides a verdict: `verdict` does, from
 //! the recording alone.
+//!
+//! * `start` starts a subject, below the session; `subject_restart` starts one again that ended
+//!   between two cases.
+//! * `case_run` performs the steps, with the [`driver`]; `settle` waits after each, and `injection`
+//!   disturbs them with what `armed_injection` has armed at the interceptor.
 
 mod armed_injection;
 mod case_run;
