@@ -28,9 +28,9 @@ use lockstep_timeline::versions::Minor;
 use lockstep_timeline::{GoldenOutcomes, Provenance, Timeline};
 use lockstep_verdict::{self as verdict, FindingKind, Judgement, Verdict, VerdictFinding, golden};
 
-use super::out::{note, say};
+use super::out::{colour, note, say};
 use super::play_args::PlayArgs;
-use super::reporter::{NotesReporter, colour};
+use super::reporter::NotesReporter;
 use super::select::{CaseSelection, load_golden};
 use super::{CliError, bless_outcomes, preview};
 

@@ -13,8 +13,7 @@ use lockstep_verdict as verdict;
 use lockstep_verdict::golden;
 
 use super::CliError;
-use super::out::say;
-use super::reporter::colour;
+use super::out::{colour, say};
 
 /// How many times more recordings a case with several outcomes needs.
 pub(super) const RECORDINGS_FACTOR: usize = 4;

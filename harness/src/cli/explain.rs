@@ -17,10 +17,9 @@ use lockstep_verdict::golden::GoldenTimelines;
 
 use super::bless::unusable_reason;
 use super::coverage::RequirementTables;
-use super::out::{self, say};
+use super::out::{self, colour, say};
 use super::play_args::PlayArgs;
 use super::preview::record_cases;
-use super::reporter::colour;
 use super::{CliError, output_paths, select};
 
 /// Explain a case step by step: what happens, what upstream does, and why.

@@ -23,7 +23,7 @@ use lockstep_verdict::{FindingKind, Verdict, judge};
 
 use super::out::{note, say};
 use super::play_args::PlayArgs;
-use super::reporter::{self, NotesReporter};
+use super::reporter::NotesReporter;
 use super::rerun_command::CommandLine;
 use super::select::{CaseSelection, load_golden};
 use super::sharding::Sharding;
@@ -284,7 +284,7 @@ fn write_case(
     let name = FileName::of(&format!("{}-{subject}-{number}", case.name.replace('/', "-")));
     let path = folder.join(name.with_ending(".yaml"));
     let text = secret::redact_text(&text(case, &kind.order).unwrap_or_default());
-    reporter::write(&path, &text)?;
+    output_paths::write(&path, &text)?;
     Ok(path)
 }
 

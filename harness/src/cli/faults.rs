@@ -26,7 +26,7 @@ use lockstep_verdict::{FaultOutcome, fault_outcome};
 
 use super::out::note;
 use super::play_args::PlayArgs;
-use super::reporter::{self, FaultsReporter, NotesReporter};
+use super::reporter::{FaultsReporter, NotesReporter};
 use super::rerun_command::CommandLine;
 use super::run::OutputFormat;
 use super::select::CaseSelection;
@@ -308,6 +308,6 @@ fn declared_point(case: &Case) -> Point {
 fn write_case(folder: &Path, case: &Case, point: &Point, text: &str) -> Result<String, CliError> {
     let name = FileName::of(&format!("{}-{}", case.name.replace('/', "-"), point.file_name()));
     let path = folder.join("faults").join(name.with_ending(".yaml"));
-    reporter::write(&path, text)?;
+    output_paths::write(&path, text)?;
     Ok(format!("{}{}", path.display(), case.profile_suffix()))
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use lockstep_case::Case;
-use lockstep_runner::run::FileError;
 use lockstep_search::infer::{Arrangements, infer};
 use lockstep_support::outcome::RunOutcome;
 
@@ -46,11 +45,5 @@ pub(super) fn case_name(path: &Path) -> String {
 
 /// Write the case to a file.
 pub(super) fn write_case(path: &Path, case: &Case) -> Result<(), CliError> {
-    let written = || {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        std::fs::write(path, &case.source)
-    };
-    Ok(written().map_err(|source| FileError::File { path: path.to_owned(), source })?)
+    Ok(output_paths::write(path, &case.source)?)
 }

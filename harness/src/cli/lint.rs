@@ -13,8 +13,8 @@ use lockstep_report::github::{self, AnnotationLocation};
 use lockstep_support::outcome::RunOutcome;
 use lockstep_verdict::golden::{self, GoldenProblem};
 
-use super::out::{self, say};
-use super::reporter::colour;
+use super::out::{self, colour, say};
+use super::reporter::is_github;
 use super::{CliError, select};
 
 /// Check case files and golden timelines, without playing them.
@@ -99,7 +99,7 @@ fn strays(paths: &[PathBuf], good: &[PathBuf]) -> Result<Vec<GoldenProblem>, Cli
 
 fn show(findings: &Diagnostics) {
     say!("{}\n", findings.render(colour()));
-    if super::is_github() {
+    if is_github() {
         for it in findings.located() {
             let at = AnnotationLocation { file: it.path, line: it.line, column: Some(it.column) };
             out::command(&github::annotation("error", at, it.message, it.hint));
@@ -120,7 +120,7 @@ fn note_slow_case(case: &Case) {
 }
 
 fn annotate(stray: &GoldenProblem) {
-    if super::is_github() {
+    if is_github() {
         let file = stray.path().display().to_string();
         let level = if matches!(stray, GoldenProblem::Unreadable(..)) { "error" } else { "warning" };
         let at = AnnotationLocation { file: &file, line: 1, column: None };

@@ -10,8 +10,7 @@ use lockstep_support::sanitize;
 use walkdir::WalkDir;
 
 use super::CliError;
-use super::out::{note, say};
-use super::reporter::colour;
+use super::out::{colour, note, say};
 use super::run::OutputFormat;
 
 /// Put the results of several shards together, as those of one run.

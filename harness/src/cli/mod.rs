@@ -195,8 +195,3 @@ impl Cli {
         }
     }
 }
-
-/// Whether this process runs in a job of GitHub Actions.
-fn is_github() -> bool {
-    std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
-}

@@ -8,13 +8,11 @@
 //! like a signal (`lockstep list | head -1`), and output to a closed standard error is dropped.
 
 use std::fmt::Arguments;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 use lockstep_cluster::supervise::Interrupt;
 use lockstep_support::outcome::InterruptCause;
 use lockstep_support::sanitize;
-
-use super::reporter::colour;
 
 /// Prints a line of the result on standard output.
 macro_rules! say {
@@ -53,4 +51,9 @@ fn print(text: &str) {
 pub(super) fn aside(text: Arguments<'_>) {
     // If standard error is closed, there is no other place to report it.
     let _ = writeln!(std::io::stderr().lock(), "{}", sanitize::for_terminal(&text.to_string(), || false));
+}
+
+/// Whether standard output is a terminal and may have colours.
+pub(super) fn colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
 }

@@ -1,8 +1,9 @@
-//! Checks that output files can be written before a command starts, so that a wrong path fails at
-//! once, not after an hour of plays. Creates nothing.
+//! The files that a command writes. They are checked before it starts, so that a wrong path fails
+//! at once, not after an hour of plays. A check creates nothing.
 
 use std::path::Path;
 
+use lockstep_runner::run::FileError;
 use rustix::fs::{Access, access};
 
 use super::CliError;
@@ -23,6 +24,15 @@ pub(super) fn check_folder(flag: &str, path: Option<&Path>) -> Result<(), CliErr
         return check_access(flag, path, Access::WRITE_OK | Access::EXEC_OK);
     }
     if path.exists() { usage_error(flag, path, "is a file; name a folder") } else { check_parent(flag, path) }
+}
+
+/// Write a file, and create the folders above it.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), FileError> {
+    let failed = |source| FileError::File { path: path.to_owned(), source };
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(failed)?;
+    }
+    std::fs::write(path, text).map_err(failed)
 }
 
 /// Fails unless a missing path and the folders above it can be created.

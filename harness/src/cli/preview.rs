@@ -18,9 +18,9 @@ use lockstep_verdict as verdict;
 
 use super::CliError;
 use super::bless::{Arguments, unusable_reason};
-use super::out::say;
+use super::out::{colour, say};
 use super::play_args::PlayArgs;
-use super::reporter::{NotesReporter, colour};
+use super::reporter::NotesReporter;
 use super::select::load_golden;
 
 /// Play each case once and write its preview.

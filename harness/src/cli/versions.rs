@@ -31,8 +31,8 @@ use lockstep_verdict::golden::GoldenTimelines;
 use lockstep_verdict::{self as verdict, PlayResult, VersionChange, compare_versions};
 
 use super::CliError;
-use super::out::{self, note, say};
-use super::reporter::{NotesReporter, ProgressReporter, colour};
+use super::out::{self, colour, note, say};
+use super::reporter::{NotesReporter, ProgressReporter};
 use super::rerun_command::CommandLine;
 use super::select::{CaseSelection, load_golden};
 

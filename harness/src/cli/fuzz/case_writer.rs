@@ -12,7 +12,7 @@ use lockstep_timeline::Timeline;
 use serde_json::Value;
 
 use super::super::rerun_command::CommandLine;
-use super::super::{CliError, reporter};
+use super::super::{CliError, output_paths};
 
 /// Writes cases for findings.
 pub(super) struct CaseWriter<'a> {
@@ -26,7 +26,7 @@ pub(super) struct CaseWriter<'a> {
 /// Write a program as a case. `number` is its position in the search, from 1.
 pub(super) fn write_program(folder: &Path, program: &CaseProgram, number: usize, origin: &str) -> Result<(), CliError> {
     let text = case_text(program, &format!("A random program: {origin}."));
-    Ok(reporter::write(&folder.join(format!("program-{number:05}.yaml")), &text)?)
+    Ok(output_paths::write(&folder.join(format!("program-{number:05}.yaml")), &text)?)
 }
 
 /// The text of a program as a case. A JSON string is a YAML string.
@@ -47,7 +47,7 @@ impl CaseWriter<'_> {
                 text += &format!("#   {}\n", line.trim_end());
             }
         }
-        reporter::write(&path, &text)?;
+        output_paths::write(&path, &text)?;
         Ok(path)
     }
 

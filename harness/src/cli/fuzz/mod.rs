@@ -31,7 +31,7 @@ use lockstep_support::outcome::RunOutcome;
 use program_runner::{ProgramRunner, SetupRunner};
 use triage::{confirm_on, repeat, shrink};
 
-use super::out::{note, say};
+use super::out::{colour, note, say};
 use super::play_args::PlayArgs;
 use super::reporter::NotesReporter;
 use super::rerun_command::CommandLine;
@@ -245,7 +245,7 @@ impl Search<'_> {
         let writer = CaseWriter { typed: self.typed, specs: self.specs, out: &self.arguments.out };
         let path = writer.write(small, &format!("{}; {words}", self.origin()))?;
         let judgement = &small.differing.judgement;
-        say!("{}", report::failure(judgement, &writer.rerun(&path), super::reporter::colour()));
+        say!("{}", report::failure(judgement, &writer.rerun(&path), colour()));
         say!("  {words}");
         Ok(path)
     }

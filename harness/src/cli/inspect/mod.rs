@@ -24,7 +24,7 @@ use lockstep_workload::Workload;
 use super::as_version::AsVersionArgs;
 use super::out::{note, say};
 use super::rerun_command::CommandLine;
-use super::{CliError, output_paths, recording_files, reporter};
+use super::{CliError, output_paths, recording_files};
 
 /// Step through a recording, forwards and backwards, in a terminal.
 #[derive(Debug, clap::Args)]
@@ -73,11 +73,11 @@ pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunO
         },
     };
     if let Some(file) = &arguments.trace {
-        reporter::write(file, &trace(&inspected))?;
+        output_paths::write(file, &trace(&inspected))?;
         say!("{}", file.display());
     }
     if let Some(file) = &arguments.html {
-        reporter::write(file, &arguments.page(typed, &inspected, judged.as_ref()))?;
+        output_paths::write(file, &arguments.page(typed, &inspected, judged.as_ref()))?;
         say!("{}", file.display());
     }
     if !to_files {

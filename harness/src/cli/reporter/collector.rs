@@ -7,11 +7,10 @@ use std::time::Duration;
 use lockstep_report::RerunCommands;
 use lockstep_report::page::CaseSection;
 use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+use lockstep_support::outcome::RunOutcome;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::Judgement;
 use lockstep_verdict::series::RecordingTrace;
-
-use super::is_good;
 
 /// A judged play that is kept until the end of the run.
 pub(super) struct CollectedPlay {
@@ -84,4 +83,9 @@ impl Subscriber for Collector {
         }));
         Ok(())
     }
+}
+
+/// Whether a play is conformant.
+pub(super) fn is_good(outcome: RunOutcome) -> bool {
+    outcome == RunOutcome::Conformant
 }

@@ -10,7 +10,7 @@ use lockstep_support::private_fs;
 use lockstep_verdict::series::RecordingTrace;
 
 use super::super::out::note;
-use super::is_good;
+use super::collector::is_good;
 
 /// Writes evidence below a folder.
 pub(super) struct EvidenceReporter {

@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use lockstep_report::{self as report, FaultsSummary};
 use lockstep_runner::run::{FileError, RunEvent, Subscriber};
 
-use super::super::out::say;
-use super::human::colour;
+use super::super::out::{colour, say};
 
 /// Prints the results of faults.
 pub(in super::super) struct FaultsReporter {

@@ -52,3 +52,8 @@ fn append(path: &Path, text: &str) -> Result<(), FileError> {
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|source| FileError::File { path: path.to_owned(), source })
 }
+
+/// Whether this process runs in a job of GitHub Actions.
+pub(in super::super) fn is_github() -> bool {
+    std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
+}

@@ -8,9 +8,8 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{ComparisonBasis, Judgement, Verdict};
 
-use super::super::out::say;
-use super::collector::Collector;
-use super::is_good;
+use super::super::out::{colour, say};
+use super::collector::{Collector, is_good};
 
 /// The style of the text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,10 +146,4 @@ fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
     columns.or_else(terminal).filter(|columns| *columns > 0).unwrap_or(180)
-}
-
-/// Whether standard output is a terminal and may have colours.
-pub(in super::super) fn colour() -> bool {
-    use std::io::IsTerminal;
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
 }

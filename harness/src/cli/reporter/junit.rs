@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lockstep_report::junit::{TimedJudgement, junit};
 use lockstep_runner::run::{FileError, RunEvent, Subscriber};
 
+use super::super::output_paths;
 use super::collector::Collector;
 
 /// Writes the XML once.
@@ -33,6 +34,6 @@ impl Subscriber for JUnitReporter {
             .iter()
             .map(|it| TimedJudgement { judgement: &it.judgement, rerun: &it.rerun, took: it.took.unwrap_or_default() })
             .collect();
-        super::write(&self.path, &junit(&played))
+        output_paths::write(&self.path, &junit(&played))
     }
 }

@@ -23,17 +23,17 @@ mod page;
 mod progress;
 mod shard;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use collector::Collector;
 pub(super) use faults::FaultsReporter;
+pub(super) use github::is_github;
 use human::HumanReporter;
-pub(super) use human::{HumanStyle, colour};
+pub(super) use human::HumanStyle;
 pub(super) use json::JsonReporter;
 use lockstep_cluster::supervise::Interrupt;
-use lockstep_runner::run::{FileError, RunEvent, Subscriber, Subscribers};
-use lockstep_support::outcome::RunOutcome;
+use lockstep_runner::run::{RunEvent, Subscriber, Subscribers};
 pub(super) use notes::NotesReporter;
 pub(super) use progress::ProgressReporter;
 pub(super) use shard::ShardResults;
@@ -116,7 +116,7 @@ pub(super) fn reporters(
         all.push(Arc::new(evidence::EvidenceReporter::new(folder.clone())));
     }
     let mut files: Vec<Arc<dyn Subscriber>> = Vec::new();
-    if super::is_github() {
+    if is_github() {
         files.push(Arc::new(github::GitHubReporter::new(Arc::clone(&collected))));
     }
     if let Some(path) = &reports.html {
@@ -138,18 +138,4 @@ pub(super) fn reporters(
     all.extend(files);
     all.push(Arc::new(failed_cases::FailedCasesReporter::new(collected)));
     Subscribers::new(all)
-}
-
-/// Write a file, and create the folders above it.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), FileError> {
-    let failed = |source| FileError::File { path: path.to_owned(), source };
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(failed)?;
-    }
-    std::fs::write(path, text).map_err(failed)
-}
-
-/// Whether a play is conformant.
-fn is_good(outcome: RunOutcome) -> bool {
-    outcome == RunOutcome::Conformant
 }

@@ -8,6 +8,7 @@ use lockstep_report::page::page;
 use lockstep_runner::run::{FileError, RunEvent, Subscriber};
 
 use super::super::out::note;
+use super::super::output_paths;
 use super::collector::Collector;
 
 /// Writes the page once.
@@ -33,7 +34,7 @@ impl Subscriber for PageReporter {
         let cut = cause.map_or_else(String::new, |cause| format!(" (interrupted: {cause})"));
         let state = self.collected.snapshot();
         let sheets: Vec<_> = state.plays.iter().map(|it| it.sheet()).collect();
-        super::write(&self.path, &page(&format!("{}{cut}", self.title), &sheets))?;
+        output_paths::write(&self.path, &page(&format!("{}{cut}", self.title), &sheets))?;
         note!("the page is {}", self.path.display());
         Ok(())
     }
