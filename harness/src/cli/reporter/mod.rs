@@ -2,43 +2,36 @@
 //!
 //! * `notes` prints messages about test environment and subjects, `progress` the running plays,
 //!   both on standard error.
-//! * `human` and `json` print results on standard output; `github` prints annotations there and
-//!   writes the summary of a job.
-//! * `page`, `junit` and `evidence` write files on request; `failed_cases` remembers failed cases
-//!   for the next run.
-//! * `collector` keeps the judged plays until the end of the run; `shard` writes the input of
-//!   `lockstep merge`; `legend` and `faults` print what their names say.
+//! * `results` prints on standard output; `github` prints annotations there and writes the summary
+//!   of a job.
+//! * `files` writes the files that the user asks for; `failed_cases` remembers failed cases for the
+//!   next run. [`ShardResults`] writes the input of `lockstep merge`.
+//! * `collector` keeps the judged plays until the end of the run.
 
 mod collector;
-mod evidence;
 pub(super) mod failed_cases;
-mod faults;
+mod files;
 mod github;
-mod human;
-mod json;
-mod junit;
-mod legend;
 mod notes;
-mod page;
 mod progress;
-mod shard;
+mod results;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use collector::Collector;
-pub(super) use faults::FaultsReporter;
+use files::{EvidenceReporter, JUnitReporter, PageReporter};
 pub(super) use github::is_github;
-use human::HumanReporter;
-pub(super) use human::HumanStyle;
-pub(super) use json::JsonReporter;
 use lockstep_cluster::supervise::Interrupt;
 use lockstep_runner::run::{RunEvent, Subscriber, Subscribers};
+use notes::LegendReporter;
 pub(super) use notes::NotesReporter;
 pub(super) use progress::ProgressReporter;
-pub(super) use shard::ShardResults;
+pub(super) use results::{FaultsReporter, HumanStyle};
+use results::{HumanReporter, JsonReporter};
 
 use super::out::note;
+use super::sharding::ShardResults;
 use super::{CliError, output_paths};
 
 /// The arguments for additional reports.
@@ -110,20 +103,20 @@ pub(super) fn reporters(
         all.push(Arc::new(shard));
     }
     if reports.legend {
-        all.push(Arc::new(legend::LegendReporter));
+        all.push(Arc::new(LegendReporter));
     }
     if let Some(folder) = &reports.evidence {
-        all.push(Arc::new(evidence::EvidenceReporter::new(folder.clone())));
+        all.push(Arc::new(EvidenceReporter::new(folder.clone())));
     }
     let mut files: Vec<Arc<dyn Subscriber>> = Vec::new();
     if is_github() {
         files.push(Arc::new(github::GitHubReporter::new(Arc::clone(&collected))));
     }
     if let Some(path) = &reports.html {
-        files.push(Arc::new(page::PageReporter::new(path.clone(), title.to_owned(), Arc::clone(&collected))));
+        files.push(Arc::new(PageReporter::new(path.clone(), title.to_owned(), Arc::clone(&collected))));
     }
     if let Some(path) = &reports.junit {
-        files.push(Arc::new(junit::JUnitReporter::new(path.clone(), Arc::clone(&collected))));
+        files.push(Arc::new(JUnitReporter::new(path.clone(), Arc::clone(&collected))));
     }
     // Reports that are files are also written at an interruption that leaves no time for anything
     // else.

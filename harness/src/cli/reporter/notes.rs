@@ -1,8 +1,10 @@
-//! Prints messages about the test environment and the subjects on standard error.
+//! Prints messages about the test environment and the subjects on standard error, where they leave
+//! the results unchanged; with `--legend` also the words of a timeline.
 
 use std::time::Duration;
 
 use lockstep_runner::run::{EnvironmentOrigin, FileError, RunEvent, Subscriber};
+use lockstep_timeline::legend;
 
 use super::super::out::note;
 
@@ -71,5 +73,17 @@ fn print_pace(title: &str, plays: usize, took: Duration) {
     match plays {
         1 => note!("{title}: one case in {seconds:.2} s"),
         _ => note!("{title}: {plays} cases in {seconds:.1} s, {each:.2} s each, {pace:.0} a minute"),
+    }
+}
+
+/// Prints the legend when the run has ended.
+pub(super) struct LegendReporter;
+
+impl Subscriber for LegendReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        if let RunEvent::RunEnded { .. } = event {
+            note!("\nin a timeline\n{}", legend());
+        }
+        Ok(())
     }
 }

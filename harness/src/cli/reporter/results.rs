@@ -1,8 +1,8 @@
-//! Prints the results as text on standard output.
+//! Prints the results on standard output: judged plays as text or as JSON, and the faults of cases.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lockstep_report::{self as report, PlaySummary, PlayTally};
+use lockstep_report::{self as report, FaultsSummary, PlaySummary, PlayTally};
 use lockstep_runner::run::{FileError, JudgedPlay, RunEvent, Subscriber};
 use lockstep_support::outcome::RunOutcome;
 use lockstep_timeline::Timeline;
@@ -29,7 +29,7 @@ pub(in super::super) enum HumanStyle {
 }
 
 /// Prints results as text.
-pub(in super::super) struct HumanReporter {
+pub(super) struct HumanReporter {
     style: HumanStyle,
     collected: Arc<Collector>,
     tally: Mutex<PlayTally>,
@@ -146,4 +146,53 @@ fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
     columns.or_else(terminal).filter(|columns| *columns > 0).unwrap_or(180)
+}
+
+/// Prints each judgement as one line of JSON.
+pub(super) struct JsonReporter;
+
+impl Subscriber for JsonReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        if let RunEvent::CaseJudged(judged) = event {
+            say!("{}", report::json(judged.judgement));
+        }
+        Ok(())
+    }
+}
+
+/// Prints the results of faults.
+pub(in super::super) struct FaultsReporter {
+    json: bool,
+    all: Mutex<Vec<FaultsSummary>>,
+}
+
+impl FaultsReporter {
+    /// Print text, or JSON.
+    pub(in super::super) fn new(json: bool) -> Self {
+        Self { json, all: Mutex::default() }
+    }
+}
+
+impl Subscriber for FaultsReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        match *event {
+            RunEvent::FaultsTried(of) if self.json => say!("{}", report::faults_json(of)),
+            RunEvent::FaultsTried(of) => {
+                say!("{}", report::faults(of, colour()));
+                self.all.lock().unwrap_or_else(PoisonError::into_inner).push(of.into());
+            }
+            RunEvent::RunEnded { .. } => {
+                let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+                if !all.is_empty() {
+                    say!("\n{}\n", report::faults_table(all.iter()));
+                    let failed = report::list_failed_points(all.iter());
+                    if !failed.is_empty() {
+                        say!("{failed}\n");
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 }

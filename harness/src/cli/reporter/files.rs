@@ -1,16 +1,78 @@
-//! Writes a folder of evidence for each play that is not conformant.
+//! Writes the files that the user asks for: the HTML page and JUnit XML when the run ends, and a
+//! folder of evidence for each play that is not conformant.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockstep_recording::{FileName, RecordingError};
 use lockstep_report as report;
+use lockstep_report::junit::{TimedJudgement, junit};
 use lockstep_report::page::{CaseSection, page};
 use lockstep_runner::run::{FileError, JudgedPlay, RunEvent, Subscriber};
 use lockstep_support::private_fs;
 use lockstep_verdict::series::RecordingTrace;
 
 use super::super::out::note;
-use super::collector::is_good;
+use super::super::output_paths;
+use super::collector::{Collector, is_good};
+
+/// Writes the page once.
+pub(super) struct PageReporter {
+    path: PathBuf,
+    title: String,
+    collected: Arc<Collector>,
+    is_written: AtomicBool,
+}
+
+impl PageReporter {
+    pub(super) fn new(path: PathBuf, title: String, collected: Arc<Collector>) -> Self {
+        Self { path, title, collected, is_written: AtomicBool::default() }
+    }
+}
+
+impl Subscriber for PageReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        let RunEvent::RunEnded { cause, .. } = event else { return Ok(()) };
+        if self.is_written.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let cut = cause.map_or_else(String::new, |cause| format!(" (interrupted: {cause})"));
+        let state = self.collected.snapshot();
+        let sheets: Vec<_> = state.plays.iter().map(|it| it.sheet()).collect();
+        output_paths::write(&self.path, &page(&format!("{}{cut}", self.title), &sheets))?;
+        note!("the page is {}", self.path.display());
+        Ok(())
+    }
+}
+
+/// Writes the XML once.
+pub(super) struct JUnitReporter {
+    path: PathBuf,
+    collected: Arc<Collector>,
+    is_written: AtomicBool,
+}
+
+impl JUnitReporter {
+    pub(super) fn new(path: PathBuf, collected: Arc<Collector>) -> Self {
+        Self { path, collected, is_written: AtomicBool::default() }
+    }
+}
+
+impl Subscriber for JUnitReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        if !matches!(event, RunEvent::RunEnded { .. }) || self.is_written.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let state = self.collected.snapshot();
+        let played: Vec<_> = state
+            .plays
+            .iter()
+            .map(|it| TimedJudgement { judgement: &it.judgement, rerun: &it.rerun, took: it.took.unwrap_or_default() })
+            .collect();
+        output_paths::write(&self.path, &junit(&played))
+    }
+}
 
 /// Writes evidence below a folder.
 pub(super) struct EvidenceReporter {
