@@ -17,8 +17,7 @@ use lockstep_verdict::{self as verdict, Judgement};
 
 use super::play_args::PlayArgs;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
-use super::rerun_command::CommandLine;
-use super::run::OMITTED_FROM_RERUN;
+use super::rerun_command::{CommandLine, OMITTED_FROM_RERUN};
 use super::select::{CaseSelection, load_golden};
 use super::{CliError, output_paths, record};
 

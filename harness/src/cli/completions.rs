@@ -1,10 +1,9 @@
 //! `lockstep completions`: prints shell completions.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 use lockstep_support::outcome::RunOutcome;
 
-use super::{Cli, CliError, out};
+use super::{CliError, out};
 
 /// Print completions for a shell: `source <(lockstep completions bash)`.
 #[derive(Debug, clap::Args)]
@@ -12,16 +11,19 @@ pub(super) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
+pub(super) fn execute(arguments: &Arguments, program: &mut clap::Command) -> Result<RunOutcome, CliError> {
     let mut text = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "lockstep", &mut text);
+    clap_complete::generate(arguments.shell, program, "lockstep", &mut text);
     out::result(format_args!("{}", String::from_utf8_lossy(&text)));
     Ok(RunOutcome::Conformant)
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::cli::Cli;
 
     #[test]
     fn every_command_is_completed() {

@@ -16,7 +16,7 @@ use walkdir::WalkDir;
 
 use super::as_version::AsVersionArgs;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
-use super::rerun_command::CommandLine;
+use super::rerun_command::{CommandLine, OMITTED_FROM_RERUN};
 use super::{CliError, recording_files, run};
 
 /// Judge stored recordings again, without a cluster.
@@ -82,7 +82,7 @@ impl Arguments {
         let golden = golden.for_subject(&recording.header, self.as_version.minor);
         let golden = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge(&recorded, &recording, golden);
-        let flags = typed.flags(&run::OMITTED_FROM_RERUN);
+        let flags = typed.flags(&OMITTED_FROM_RERUN);
         let repeat = format!("{} {}{flags}", typed.beginning(), quote(&path.display().to_string()));
         events.emit(&RunEvent::CaseJudged(&JudgedPlay {
             judgement: &judgement,

@@ -150,9 +150,10 @@ impl Cli {
     /// # Errors
     /// Help, version or bad usage, as an error that prints itself.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let matches = Self::command().try_get_matches_from(words)?;
+        let command = Self::command();
+        let matches = command.clone().try_get_matches_from(words)?;
         let cli = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut Self::command()))?;
-        Ok(Self { typed: CommandLine::new(rerun_command::program(), &matches), ..cli })
+        Ok(Self { typed: CommandLine::new(rerun_command::program(), &command, &matches), ..cli })
     }
 
     /// Run the command.
@@ -188,7 +189,7 @@ impl Cli {
             CliCommand::Lint(arguments) => lint::execute(&arguments),
             CliCommand::Schema(arguments) => schema::execute(&arguments),
             CliCommand::Doctor(arguments) => doctor::execute(&arguments),
-            CliCommand::Completions(arguments) => completions::execute(&arguments),
+            CliCommand::Completions(arguments) => completions::execute(&arguments, &mut Self::command()),
             CliCommand::Coverage(arguments) => coverage::execute(&arguments),
             CliCommand::Mutants(arguments) => mutants::execute(&arguments).await,
             CliCommand::Cluster(arguments) => cluster::execute(arguments, &self.typed).await,

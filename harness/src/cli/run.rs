@@ -22,7 +22,7 @@ use super::as_version::AsVersionArgs;
 use super::out::note;
 use super::play_args::PlayArgs;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
-use super::rerun_command::CommandLine;
+use super::rerun_command::{CommandLine, OMITTED_FROM_RERUN};
 use super::select::{CaseSelection, load_golden};
 use super::sharding::{EnvironmentCases, Sharding, first_item, items};
 use super::{CliError, output_paths, record};
@@ -69,30 +69,6 @@ pub(super) struct Arguments {
     #[command(flatten)]
     reports: ReportArgs,
 }
-
-/// The flags that the rerun command of one play leaves out, because they do not affect it or are
-/// added otherwise.
-pub(super) const OMITTED_FROM_RERUN: [&str; 17] = [
-    // These select the plays; the rerun command names the case, the subject and the seed.
-    "filter",
-    "rerun_failed",
-    "repeat",
-    "seeds",
-    "seed",
-    "subject",
-    "fail_fast",
-    "jobs",
-    "shard",
-    // These select the reports.
-    "output",
-    "timelines",
-    "recordings",
-    "results",
-    "html",
-    "junit",
-    "evidence",
-    "legend",
-];
 
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
