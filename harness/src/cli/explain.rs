@@ -19,7 +19,6 @@ use super::bless::unusable_reason;
 use super::coverage::RequirementTables;
 use super::out::{self, colour, say};
 use super::play_args::PlayArgs;
-use super::preview::record_cases;
 use super::{CliError, output_paths, select};
 
 /// Explain a case step by step: what happens, what upstream does, and why.
@@ -116,7 +115,7 @@ async fn live(subject: &str, cases: Vec<Case>, tables: &mut RequirementTables) -
     let cases: Vec<Arc<Case>> = cases.into_iter().map(Arc::new).collect();
     play_args.check(&cases, std::slice::from_ref(&spec))?;
     let mut outcomes = Vec::new();
-    for (number, (case, recording)) in record_cases(&play_args, &spec, cases).await?.iter().enumerate() {
+    for (number, (case, recording)) in play_args.record_once(&spec, cases).await?.iter().enumerate() {
         separate(number);
         if let Some((outcome, why)) = unusable_reason(verdict::judge(case, recording, None)) {
             say!("{}: {why}", case.name);

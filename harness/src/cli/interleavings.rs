@@ -18,7 +18,6 @@ use lockstep_verdict::{Judgement, TimelineLocation as Where, judge_replay};
 use super::CliError;
 use super::out::note;
 use super::play_args::PlayArgs;
-use super::preview::record_cases;
 
 /// An inferred case, and the comparison of the recording with the replay of another controller.
 pub(super) struct ReplayComparison {
@@ -75,7 +74,7 @@ impl Interleavings<'_> {
     /// Play cases, and compare the recordings.
     async fn play(&self, all: Vec<Inferred>) -> Result<Vec<ReplayComparison>, CliError> {
         let cases = all.iter().map(|inferred| Arc::clone(&inferred.case)).collect();
-        let played = record_cases(self.play_args, self.spec, cases).await?;
+        let played = self.play_args.record_once(self.spec, cases).await?;
         Ok(all.into_iter().zip(played).map(|(inferred, (_, played))| ReplayComparison::of(inferred, &played)).collect())
     }
 }

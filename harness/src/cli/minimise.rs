@@ -11,7 +11,6 @@ use lockstep_subject::SubjectSpec;
 use super::CliError;
 use super::out::note;
 use super::play_args::PlayArgs;
-use super::preview::record_cases;
 
 /// Minimises an inferred case.
 pub(super) struct Minimizer<'a> {
@@ -50,7 +49,9 @@ impl Minimizer<'_> {
     async fn cause(&self, case: &Arc<Case>) -> Result<Option<String>, CliError> {
         let mut recordings = Vec::new();
         for spec in [self.spec, self.differing] {
-            let (_, recording) = record_cases(self.play_args, spec, vec![Arc::clone(case)])
+            let (_, recording) = self
+                .play_args
+                .record_once(spec, vec![Arc::clone(case)])
                 .await?
                 .pop()
                 .expect("what is played is recorded, or an error");

@@ -6,7 +6,6 @@
 
 mod as_version;
 mod bless;
-mod bless_outcomes;
 mod capture;
 mod choice;
 mod cluster;
@@ -36,7 +35,6 @@ mod out;
 mod output_paths;
 mod parallel;
 mod play_args;
-mod preview;
 mod record;
 mod recording_files;
 mod replay;

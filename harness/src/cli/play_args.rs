@@ -10,6 +10,7 @@ use lockstep_case::model::PodKind;
 use lockstep_case::{Case, RestartProfile};
 use lockstep_cluster::supervise::{self, Interrupt};
 use lockstep_cluster::{self as cluster, SiteName};
+use lockstep_recording::Recording;
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_runner::run::{ClusterSource, Setup, Subscribers};
 use lockstep_runner::{MOST_SUB_STEPS, SubjectOptions};
@@ -20,6 +21,7 @@ use super::CliError;
 use super::choice::{CaseChoice, SubjectScope};
 use super::cluster_args::ClusterArgs;
 use super::out::note;
+use super::reporter::NotesReporter;
 use super::select::CaseSelection;
 
 /// Where and how to play cases.
@@ -289,6 +291,27 @@ impl PlayArgs {
             events,
             ..Setup::new(plan)
         }
+    }
+
+    /// Play each case once, and return it with its recording.
+    pub(super) async fn record_once(
+        &self,
+        spec: &SubjectSpec,
+        cases: Vec<Arc<Case>>,
+    ) -> Result<Vec<(Arc<Case>, Recording)>, CliError> {
+        let mut all = Vec::new();
+        for (under_test, cases) in self.by_controllers(cases) {
+            let setup = self.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
+            let specs = std::slice::from_ref(spec);
+            let played = setup.for_each_subject(&under_test, specs, cases.len(), async |_, player| {
+                for case in &cases {
+                    all.push((Arc::clone(case), player.play(case).await?));
+                }
+                Ok::<_, CliError>(())
+            });
+            played.await?;
+        }
+        Ok(all)
     }
 }
 

@@ -27,7 +27,6 @@ use super::interleavings::{Interleavings, ReplayComparison, with_recorded_name};
 use super::minimise::Minimizer;
 use super::out::note;
 use super::play_args::PlayArgs;
-use super::preview::record_cases;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
 use super::rerun_command::CommandLine;
 use super::{CliError, output_paths, recording_files};
@@ -88,7 +87,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let mut unsettled_end = None;
     let (case, live, expected, judgements) = match to_play {
         ReplayedCase::Recorded(case) => {
-            let played = record_cases(play_args, &spec, vec![Arc::clone(&case)]).await?.pop();
+            let played = play_args.record_once(&spec, vec![Arc::clone(&case)]).await?.pop();
             let (_, played) = played.expect("what is played is recorded, or an error");
             let live = with_recorded_name(&recording);
             let judgements = judge_pair(&case, &played, &live)?;

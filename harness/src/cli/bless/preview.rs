@@ -10,51 +10,29 @@ use std::sync::Arc;
 use lockstep_case::Case;
 use lockstep_recording::Recording;
 use lockstep_report as report;
-use lockstep_runner::run::{FileError, Subscribers};
+use lockstep_runner::run::FileError;
 use lockstep_subject::SubjectSpec;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_timeline::versions::Minor;
 use lockstep_timeline::{GoldenOutcomes, Timeline};
-use lockstep_verdict as verdict;
+use lockstep_verdict::{self as verdict, FindingKind, Judgement, Verdict, VerdictFinding};
 
-use super::CliError;
-use super::bless::{Arguments, unusable_reason};
-use super::out::{colour, say};
-use super::play_args::PlayArgs;
-use super::reporter::NotesReporter;
-use super::select::load_golden;
+use super::super::CliError;
+use super::super::out::{colour, say};
+use super::super::play_args::PlayArgs;
+use super::super::select::load_golden;
 
 /// Play each case once and write its preview.
 pub(super) async fn preview(
-    arguments: &Arguments,
+    play_args: &PlayArgs,
     spec: &SubjectSpec,
     cases: Vec<Arc<Case>>,
 ) -> Result<RunOutcome, CliError> {
     let mut outcomes = Vec::new();
-    for (case, recording) in &record_cases(&arguments.play_args, spec, cases).await? {
+    for (case, recording) in &play_args.record_once(spec, cases).await? {
         outcomes.push(write(case, recording)?);
     }
     Ok(RunOutcome::most_severe(outcomes))
-}
-
-/// Play each case once, and return it with its recording.
-pub(super) async fn record_cases(
-    play_args: &PlayArgs,
-    spec: &SubjectSpec,
-    cases: Vec<Arc<Case>>,
-) -> Result<Vec<(Arc<Case>, Recording)>, CliError> {
-    let mut all = Vec::new();
-    for (under_test, cases) in play_args.by_controllers(cases) {
-        let setup = play_args.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
-        let specs = std::slice::from_ref(spec);
-        let played = setup.for_each_subject(&under_test, specs, cases.len(), async |_, player| {
-            for case in &cases {
-                all.push((Arc::clone(case), player.play(case).await?));
-            }
-            Ok::<_, CliError>(())
-        });
-        played.await?;
-    }
-    Ok(all)
 }
 
 /// The file of a case's preview.
@@ -92,4 +70,29 @@ fn write(case: &Arc<Case>, recording: &Recording) -> Result<RunOutcome, CliError
         None => say!("preview      {}  {}\n{text}", case.name, path.display()),
     }
     Ok(RunOutcome::Conformant)
+}
+
+/// Why a recording cannot be blessed, if it cannot: the case did not finish, or its rules or
+/// expectations contradict upstream.
+pub(in crate::cli) fn unusable_reason(mut judgement: Judgement) -> Option<(RunOutcome, String)> {
+    let is_default = is_default(&judgement);
+    judgement.findings.retain(|finding| prevents_blessing(finding, is_default));
+    let is_inconclusive = judgement.verdict == Verdict::Inconclusive;
+    let outcome = if is_inconclusive { RunOutcome::Inconclusive } else { RunOutcome::NonConformant };
+    (!judgement.findings.is_empty()).then(|| (outcome, report::headline(&judgement)))
+}
+
+/// Whether controllers of the default version were judged. The rules and expectations of a case
+/// apply only to those.
+fn is_default(judgement: &Judgement) -> bool {
+    let is_upstream = judgement.subject.program == "kube-controller-manager";
+    !is_upstream || Minor::of(&judgement.subject.version).is_none_or(Minor::is_default)
+}
+
+fn prevents_blessing(finding: &VerdictFinding, is_default: bool) -> bool {
+    match finding.kind {
+        FindingKind::Unsettled(..) | FindingKind::Trouble(..) => true,
+        FindingKind::Unexpected(_) | FindingKind::Rule(_) => is_default,
+        _ => false,
+    }
 }

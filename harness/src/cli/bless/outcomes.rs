@@ -12,8 +12,8 @@ use lockstep_timeline::{GoldenOutcomes, Provenance, Timeline};
 use lockstep_verdict as verdict;
 use lockstep_verdict::golden;
 
-use super::CliError;
-use super::out::{colour, say};
+use super::super::CliError;
+use super::super::out::{colour, say};
 
 /// How many times more recordings a case with several outcomes needs.
 pub(super) const RECORDINGS_FACTOR: usize = 4;
@@ -113,7 +113,7 @@ fn times_seen(outcome: &Timeline) -> u32 {
 mod tests {
     use super::*;
 
-    const ONE: &str = include_str!("../../../cases/recreate/three.timeline");
+    const ONE: &str = include_str!("../../../../cases/recreate/three.timeline");
 
     fn timeline(image: &str) -> Timeline {
         without_provenance(&Timeline::parse(&ONE.replace("image=app:1", image)).unwrap())

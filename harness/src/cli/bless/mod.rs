@@ -8,6 +8,12 @@
 //! names. That controller needs only writes and watches of a server, and its cases wait for
 //! minutes, so it may also be recorded on the simulated cluster, in virtual time. There each
 //! recording has another seed instead of a busy machine.
+//!
+//! * `outcomes` blesses a case with several outcomes; `preview` shows what upstream does on the
+//!   simulated server, and says which recordings are unusable.
+
+mod outcomes;
+mod preview;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -24,15 +30,15 @@ use lockstep_runner::run::{ClusterSource, CompletedPlay, FileError, PlayPlan, Pl
 use lockstep_subject::{Reference, SubjectSpec};
 use lockstep_support::collection;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_timeline::versions::Minor;
 use lockstep_timeline::{GoldenOutcomes, Provenance, Timeline};
-use lockstep_verdict::{self as verdict, FindingKind, Judgement, Verdict, VerdictFinding, golden};
+use lockstep_verdict::{self as verdict, golden};
+pub(super) use preview::unusable_reason;
 
+use super::CliError;
 use super::out::{colour, note, say};
 use super::play_args::PlayArgs;
 use super::reporter::NotesReporter;
 use super::select::{CaseSelection, load_golden};
-use super::{CliError, bless_outcomes, preview};
 
 /// How often each boot plays every case. The last play of the last boot is under load.
 const BOOTS: [u32; 2] = [2, 3];
@@ -46,7 +52,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     selection: CaseSelection,
     #[command(flatten)]
-    pub(super) play_args: PlayArgs,
+    play_args: PlayArgs,
     /// Which upstream: upstream, upstream:VERSION or upstream:PATH; of config restarts xing or
     /// reloader.
     #[arg(help_heading = "Subject", long, default_value = "upstream")]
@@ -94,7 +100,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<RunOutcome, CliE
             return Err(CliError::Usage("--preview plays on --cluster sim only".to_owned()));
         }
         arguments.play_args.check(&cases, std::slice::from_ref(&spec))?;
-        return preview::preview(&arguments, &spec, cases).await;
+        return preview::preview(&arguments.play_args, &spec, cases).await;
     }
     let is_simulated = arguments.play_args.cluster_args.cluster() == SiteName::Sim && spec.reference().is_some();
     if arguments.play_args.cluster_args.cluster() != SiteName::ControlPlane && !is_simulated {
@@ -176,7 +182,7 @@ async fn record_on_simulator(
 
 /// The number of recordings of a case in a row.
 fn recordings_in_a_row(case: &Case) -> usize {
-    if case.expectation == Expectation::Outcomes { bless_outcomes::RECORDINGS_FACTOR } else { 1 }
+    if case.expectation == Expectation::Outcomes { outcomes::RECORDINGS_FACTOR } else { 1 }
 }
 
 /// Bless one case, or print why it cannot be blessed.
@@ -213,7 +219,7 @@ fn bless_case(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result
     let applicable = golden.for_subject(header, None);
     let before = applicable.for_server(&header.cluster.version);
     if case.expectation == Expectation::Outcomes {
-        return bless_outcomes::bless(case, &timelines, &provenance, before, (&path, check));
+        return outcomes::bless(case, &timelines, &provenance, before, (&path, check));
     }
     let timeline = match verdict::agree(&timelines) {
         Ok(timeline) => timeline,
@@ -256,31 +262,6 @@ fn remove_duplicate(name: &str, path: &Path, version: &str, check: bool) -> Resu
     std::fs::remove_file(path).map_err(|source| FileError::File { path: path.to_owned(), source })?;
     say!("removed      {}: {version} does what the default version does", path.display());
     Ok(RunOutcome::Conformant)
-}
-
-/// Why a recording cannot be blessed, if it cannot: the case did not finish, or its rules or
-/// expectations contradict upstream.
-pub(super) fn unusable_reason(mut judgement: Judgement) -> Option<(RunOutcome, String)> {
-    let is_default = is_default(&judgement);
-    judgement.findings.retain(|finding| prevents_blessing(finding, is_default));
-    let is_inconclusive = judgement.verdict == Verdict::Inconclusive;
-    let outcome = if is_inconclusive { RunOutcome::Inconclusive } else { RunOutcome::NonConformant };
-    (!judgement.findings.is_empty()).then(|| (outcome, report::headline(&judgement)))
-}
-
-/// Whether controllers of the default version were judged. The rules and expectations of a case
-/// apply only to those.
-fn is_default(judgement: &Judgement) -> bool {
-    let is_upstream = judgement.subject.program == "kube-controller-manager";
-    !is_upstream || Minor::of(&judgement.subject.version).is_none_or(Minor::is_default)
-}
-
-fn prevents_blessing(finding: &VerdictFinding, is_default: bool) -> bool {
-    match finding.kind {
-        FindingKind::Unsettled(..) | FindingKind::Trouble(..) => true,
-        FindingKind::Unexpected(_) | FindingKind::Rule(_) => is_default,
-        _ => false,
-    }
 }
 
 /// Keeps all cores busy until it is dropped.
