@@ -70,5 +70,4 @@
 //! | [`trials`], [`cli`] | commands of a test runner or a user; decides no verdict |
 
 pub mod cli;
-pub mod mutants;
 pub mod trials;

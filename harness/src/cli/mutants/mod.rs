@@ -1,34 +1,39 @@
 //! `lockstep mutants`: plays the mutant bank on the simulated cluster, to prove that every mutant
 //! fails a case, and that every case can fail.
 //!
-//! `search` plays the mutants on random programs instead of cases.
+//! * `matrix` evaluates the verdicts: which mutants the cases kill, and which cases kill a mutant.
+//! * `search` plays the mutants on random programs instead of cases.
+//! * `simulation` has the simulated clusters and the threads of both.
 
+mod matrix;
 mod search;
+mod simulation;
 
 use std::fs::File;
 use std::io::Write;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use lockstep_case::Case;
 use lockstep_cluster::supervise::Interrupt;
-use lockstep_recording::controllers::{Controller, ControllerSet};
+use lockstep_recording::controllers::Controller;
 use lockstep_runner::run::FileError;
-use lockstep_runner::{Simulation, simulate};
+use lockstep_runner::simulate;
 use lockstep_subject::virtual_time::ProgramPool;
 use lockstep_subject::{ClusterControllers, Mutant, SubjectSpec, list_mutants, with_mutant};
 use lockstep_support::clock;
 use lockstep_support::outcome::{RunOutcome, Verdict};
 use lockstep_verdict as verdict;
 use lockstep_verdict::golden::GoldenTimelines;
+use matrix::{Exceptions, Matrix};
+use search::MutantSearch;
+use simulation::{SimulationOptions, player_thread, silence_players};
 
 use super::out::{self, note, say};
 use super::parallel::run_in_parallel;
 use super::select::{CaseSelection, load_golden};
 use super::{CliError, output_paths};
-use crate::mutants::{Exceptions, Matrix};
 
 /// Run the mutant bank: every mutant must fail at least one case.
 #[derive(Debug, clap::Args)]
@@ -69,34 +74,8 @@ pub(super) struct Arguments {
     outcomes: Option<PathBuf>,
 }
 
-/// The options of each simulated cluster.
-struct SimulationOptions<'a> {
-    controllers: &'a ClusterControllers,
-    /// Upstream's programs, which keep running from case to case.
-    programs: ProgramPool,
-    /// The number of threads that play.
-    jobs: usize,
-}
-
-impl SimulationOptions<'_> {
-    /// A simulated cluster without these controllers, which the subject brings.
-    fn simulation(&self, under_test: ControllerSet, seed: u64) -> Simulation {
-        let (interrupt, programs) = (Interrupt::for_process(), self.programs.clone());
-        let cluster_controllers = self.controllers.clone();
-        let simulation = Simulation::new(under_test, BUDGET);
-        Simulation { seed, interrupt, programs, cluster_controllers, ..simulation }
-    }
-}
-
 /// The verdicts on one mutant, by case.
 type CaseVerdicts = Vec<(String, Verdict)>;
-
-/// How long a step may take to settle, in virtual time.
-const BUDGET: Duration = Duration::from_secs(20);
-/// The name of the threads that play cases.
-const PLAYER_THREAD: &str = "player";
-/// The stack of a thread that plays cases, in bytes.
-const STACK_BYTES: usize = 16 << 20;
 
 pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     let mut mutants = list_mutants();
@@ -122,7 +101,8 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
         mutants.retain(|mutant| mutant.controller != Controller::ConfigRestart);
         mutants.retain(|mutant| !exceptions.survivors.contains_key(&mutant.name));
         silence_players();
-        return search::execute(arguments, &options, mutants).await;
+        let search = MutantSearch { seed: arguments.seed, programs: arguments.programs, options: &options };
+        return search.run(mutants).await;
     }
     let cases = arguments.selection.cases()?;
     let cases = cases
@@ -158,16 +138,6 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<RunOutcome, CliErro
     Ok(if faults.is_empty() { RunOutcome::Conformant } else { RunOutcome::NonConformant })
 }
 
-/// Do not print panics of mutants. A mutant that panics counts as a subject that ended.
-fn silence_players() {
-    let print_panic = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if std::thread::current().name() != Some(PLAYER_THREAD) {
-            print_panic(panic);
-        }
-    }));
-}
-
 /// The verdicts on the unchanged controller. Played on another thread, because the thread of the
 /// command already runs a runtime.
 fn play_unchanged(
@@ -182,11 +152,6 @@ fn play_unchanged(
         let played = playing.join();
         Ok(played.map_err(|_| failed(std::io::Error::other("the unchanged controller cannot be played: a bug")))?)
     })
-}
-
-/// The builder of a thread that plays cases.
-fn player_thread() -> std::thread::Builder {
-    std::thread::Builder::new().name(PLAYER_THREAD.to_owned()).stack_size(STACK_BYTES)
 }
 
 /// The verdicts on each mutant, with several mutants in parallel.

@@ -18,11 +18,12 @@ use lockstep_subject::{Mutant, SubjectSpec, with_mutant};
 use lockstep_support::clock::{self, Instant};
 use lockstep_support::outcome::RunOutcome;
 
+use super::super::CliError;
 use super::super::fuzz::program_runner::{Plays, ProgramRunner};
 use super::super::fuzz::triage::{repeat, shrink};
 use super::super::out::{self, note, say};
 use super::super::parallel::run_in_parallel;
-use super::{Arguments, CliError, SimulationOptions};
+use super::simulation::{SimulationOptions, player_thread};
 
 /// How many programs are played on upstream before the mutants.
 const BATCH: usize = 32;
@@ -39,30 +40,39 @@ struct Discovery {
     after: Duration,
 }
 
-pub(super) async fn execute(
-    arguments: &Arguments,
-    options: &SimulationOptions<'_>,
-    mutants: Vec<Mutant>,
-) -> Result<RunOutcome, CliError> {
-    let upstream: SubjectSpec = "upstream".parse()?;
-    if let Some(why) = upstream.not_built() {
-        return Err(CliError::Usage(format!("{why}; --search compares with it")));
+/// A search for mutants with random programs.
+pub(super) struct MutantSearch<'a> {
+    /// The seed of the programs.
+    pub(super) seed: u64,
+    /// The most programs to play.
+    pub(super) programs: usize,
+    pub(super) options: &'a SimulationOptions<'a>,
+}
+
+impl MutantSearch<'_> {
+    /// Play programs until every mutant is found, and print how each was.
+    pub(super) async fn run(self, mutants: Vec<Mutant>) -> Result<RunOutcome, CliError> {
+        let Self { seed, programs, options } = self;
+        let upstream: SubjectSpec = "upstream".parse()?;
+        if let Some(why) = upstream.not_built() {
+            return Err(CliError::Usage(format!("{why}; --search compares with it")));
+        }
+        let player = MutantPlayer { options, upstream };
+        let mut fuzzer = Fuzzer::new(seed, &Areas::only(&[]));
+        let since = clock::instant();
+        let mut rows: Vec<(Mutant, Option<Discovery>)> = mutants.into_iter().map(|mutant| (mutant, None)).collect();
+        while fuzzer.programs_played() < programs
+            && rows.iter().any(|(_, found)| found.is_none())
+            && Interrupt::for_process().cause().is_none()
+        {
+            play_batch(&player, &mut fuzzer, &mut rows, since).await?;
+        }
+        options.programs.close().await;
+        if let Some(cause) = Interrupt::for_process().cause() {
+            return Err(CliError::Interrupted(cause));
+        }
+        Ok(summary(&rows, &fuzzer, since))
     }
-    let player = MutantPlayer { options, upstream };
-    let mut fuzzer = Fuzzer::new(arguments.seed, &Areas::only(&[]));
-    let since = clock::instant();
-    let mut rows: Vec<(Mutant, Option<Discovery>)> = mutants.into_iter().map(|mutant| (mutant, None)).collect();
-    while fuzzer.programs_played() < arguments.programs
-        && rows.iter().any(|(_, found)| found.is_none())
-        && Interrupt::for_process().cause().is_none()
-    {
-        play_batch(&player, &mut fuzzer, &mut rows, since).await?;
-    }
-    options.programs.close().await;
-    if let Some(cause) = Interrupt::for_process().cause() {
-        return Err(CliError::Interrupted(cause));
-    }
-    Ok(summary(&rows, &fuzzer, since))
 }
 
 /// Play a batch of programs on upstream and on each remaining mutant.
@@ -175,7 +185,7 @@ impl MutantPlayer<'_> {
             let (case, seed) = place(at);
             Some(self.play(focus, &cases[case], seeds[seed], side))
         };
-        run_in_parallel(super::player_thread, self.options.jobs, cases.len() * seeds.len(), work, |at, recording| {
+        run_in_parallel(player_thread, self.options.jobs, cases.len() * seeds.len(), work, |at, recording| {
             let (case, seed) = place(at);
             all[case][seed] = recording;
             Ok(())

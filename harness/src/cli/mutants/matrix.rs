@@ -1,5 +1,5 @@
-//! Evaluates the mutant bank: which mutants the cases kill, and which cases kill a mutant. Pure;
-//! `cli::mutants` plays the cases.
+//! Evaluates the mutant bank: which mutants the cases kill, and which cases kill a mutant. Pure: it
+//! plays nothing.
 //!
 //! A case *kills* a mutant if it finds it non-conformant; inconclusive does not count. A mutant
 //! that survives every case of its controller shows a rule that no case pins. A case that kills no
@@ -16,38 +16,36 @@ use serde::Deserialize;
 /// Mutants that may survive and cases that may kill none, each with the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Exceptions {
+pub(super) struct Exceptions {
     /// Mutants that no case can distinguish from the unchanged controller.
     #[serde(default)]
-    pub survivors: BTreeMap<String, String>,
+    pub(super) survivors: BTreeMap<String, String>,
     /// Cases with another purpose than to pin a rule of a controller.
     #[serde(default)]
-    pub toothless: BTreeMap<String, String>,
+    pub(super) toothless: BTreeMap<String, String>,
 }
 
 /// The verdicts of cases on mutants.
 #[derive(Debug, Clone, Default)]
-pub struct Matrix {
+pub(super) struct Matrix {
     /// For each mutant the verdicts of the cases, in play order.
     rows: Vec<(Mutant, Vec<(String, Verdict)>)>,
 }
 
 impl Matrix {
     /// Add the verdicts on one mutant, in the order of the cases.
-    pub fn add(&mut self, mutant: Mutant, outcomes: Vec<(String, Verdict)>) {
+    pub(super) fn add(&mut self, mutant: Mutant, outcomes: Vec<(String, Verdict)>) {
         self.rows.push((mutant, outcomes));
     }
 
     /// The number of killed mutants, and of all mutants.
-    #[must_use]
-    pub fn killed(&self) -> (usize, usize) {
+    pub(super) fn killed(&self) -> (usize, usize) {
         (self.rows.iter().filter(|(_, outcomes)| killing_cases(outcomes).next().is_some()).count(), self.rows.len())
     }
 
     /// The faults of the bank and of the cases. `is_complete` says that every case was played with
     /// every mutant of its controllers; cases that kill none are reported only then.
-    #[must_use]
-    pub fn faults(&self, exceptions: &Exceptions, is_complete: bool) -> Vec<String> {
+    pub(super) fn faults(&self, exceptions: &Exceptions, is_complete: bool) -> Vec<String> {
         let mut faults = Vec::new();
         for (mutant, outcomes) in &self.rows {
             let is_excused = exceptions.survivors.contains_key(&mutant.name);
@@ -80,8 +78,7 @@ impl Matrix {
     }
 
     /// A row for each mutant: the number of cases that kill it, and the first of them.
-    #[must_use]
-    pub fn table(&self, exceptions: &Exceptions) -> String {
+    pub(super) fn table(&self, exceptions: &Exceptions) -> String {
         let width = self.rows.iter().map(|(mutant, _)| mutant.name.len()).max().unwrap_or(0);
         let mut out = String::new();
         for (mutant, outcomes) in &self.rows {
