@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lockstep_cluster::supervise::Interrupt;
-use lockstep_live::capture::{CaptureOptions, anonymous, capture, connect};
+use lockstep_live::capture::{CaptureOptions, capture, connect};
 use lockstep_support::outcome::RunOutcome;
 
+use super::CliError;
 use super::out::note;
-use super::recording_files::write;
-use super::{CliError, output_paths};
+use super::recording_files::RecordingOutput;
 
 /// Record a Deployment of a live cluster, its ReplicaSets, pods and Events. Reads only.
 #[derive(Debug, clap::Args)]
@@ -17,13 +17,8 @@ pub(super) struct Arguments {
     /// What to record: deployment/NAME.
     #[arg(value_name = "deployment/NAME", value_parser = parse_target)]
     target: String,
-    /// The recording.
-    #[arg(help_heading = "Output", short, long, value_name = "FILE")]
-    out: PathBuf,
-    /// Replace names, images, labels, annotations and variables by numbers, the same in the whole
-    /// file.
-    #[arg(help_heading = "Output", long)]
-    anonymise: bool,
+    #[command(flatten)]
+    output: RecordingOutput,
     /// For how long, such as 30m [default: until a rollout is complete]. Ctrl-C ends it in any
     /// case.
     #[arg(long = "for", value_name = "TIME", value_parser = parse_length)]
@@ -52,7 +47,7 @@ pub(super) fn parse_length(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) async fn execute(arguments: Arguments) -> Result<RunOutcome, CliError> {
-    output_paths::check_file("--out", Some(&arguments.out))?;
+    arguments.output.check()?;
     let (client, context, default) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref())?;
     let options = CaptureOptions {
         namespace: arguments.namespace.unwrap_or(default),
@@ -67,9 +62,6 @@ pub(super) async fn execute(arguments: Arguments) -> Result<RunOutcome, CliError
         options.namespace,
         options.cluster
     );
-    let mut recording = capture(&client, &options, &Interrupt::for_process()).await?;
-    if arguments.anonymise {
-        recording = anonymous(&recording);
-    }
-    write(&arguments.out, &recording)
+    let recording = capture(&client, &options, &Interrupt::for_process()).await?;
+    arguments.output.write(&recording)
 }

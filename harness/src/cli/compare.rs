@@ -15,11 +15,12 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_support::shell::quote;
 use lockstep_verdict::{self as verdict, Judgement};
 
+use super::golden::load_golden;
 use super::play_args::PlayArgs;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
 use super::rerun_command::{CommandLine, OMITTED_FROM_RERUN};
-use super::select::{CaseSelection, load_golden};
-use super::{CliError, output_paths, record};
+use super::select::CaseSelection;
+use super::{CliError, output_paths, recording_files};
 
 /// Run the cases live on two controllers and compare what they did.
 #[derive(Debug, clap::Args)]
@@ -120,7 +121,7 @@ impl Arguments {
                 let mut recording = played.recording;
                 recording.header.subject.name.clone_from(&side.title);
                 if let Some(folder) = &self.recordings {
-                    record::store(&folder.join(number.to_string()), &recording)?;
+                    recording_files::store(&folder.join(number.to_string()), &recording)?;
                 }
                 side.plays[played.number] = Some((recording, played.output));
                 Ok::<_, CliError>(ControlFlow::Continue(()))

@@ -21,11 +21,12 @@ use lockstep_support::shell::quote;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{FindingKind, Verdict, judge};
 
+use super::golden::load_golden;
 use super::out::{note, say};
 use super::play_args::PlayArgs;
 use super::reporter::NotesReporter;
 use super::rerun_command::CommandLine;
-use super::select::{CaseSelection, load_golden};
+use super::select::CaseSelection;
 use super::sharding::Sharding;
 use super::{CliError, output_paths};
 

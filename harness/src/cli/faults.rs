@@ -26,9 +26,8 @@ use lockstep_verdict::{FaultOutcome, fault_outcome};
 
 use super::out::note;
 use super::play_args::PlayArgs;
-use super::reporter::{FaultsReporter, NotesReporter};
+use super::reporter::{FaultsReporter, FormatArgs, NotesReporter, OutputFormat};
 use super::rerun_command::CommandLine;
-use super::run::OutputFormat;
 use super::select::CaseSelection;
 use super::sharding::{Sharding, first_item, items};
 use super::{CliError, output_paths};
@@ -59,9 +58,8 @@ pub(super) struct Arguments {
     out: Option<PathBuf>,
     #[command(flatten)]
     sharding: Sharding,
-    /// Output format.
-    #[arg(help_heading = "Output", long, value_enum, default_value_t)]
-    output: OutputFormat,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// The flags that the rerun command of a case with one fault leaves out.
@@ -83,7 +81,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let plays = here.len();
     let shard = arguments.sharding.results(typed, items, |item| here.contains(&item.number));
     let since = clock::instant();
-    let json = arguments.output == OutputFormat::Json;
+    let json = arguments.format.output == OutputFormat::Json;
     let mut reporters: Vec<Arc<dyn Subscriber>> = vec![Arc::new(NotesReporter), Arc::new(FaultsReporter::new(json))];
     reporters.extend(shard.map(|shard| Arc::new(shard) as Arc<dyn Subscriber>));
     let events = Subscribers::new(reporters);

@@ -5,12 +5,11 @@ use std::io::stdin;
 use std::path::PathBuf;
 
 use lockstep_live::audit::{ImportQuery, Log, import};
-use lockstep_live::capture::anonymous;
 use lockstep_runner::run::FileError;
 use lockstep_support::outcome::RunOutcome;
 
-use super::recording_files::write;
-use super::{CliError, output_paths};
+use super::CliError;
+use super::recording_files::RecordingOutput;
 
 /// Make a recording of a Deployment from audit logs.
 #[derive(Debug, clap::Args)]
@@ -31,22 +30,16 @@ pub(super) struct Arguments {
     /// Leave out what came after.
     #[arg(long, value_name = "TIME")]
     to: Option<jiff::Timestamp>,
-    /// The recording.
-    #[arg(help_heading = "Output", short, long, value_name = "FILE")]
-    out: PathBuf,
-    /// Replace names, images, labels, annotations and variables by numbers, the same in the whole
-    /// file.
-    #[arg(help_heading = "Output", long)]
-    anonymise: bool,
+    #[command(flatten)]
+    output: RecordingOutput,
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
-    output_paths::check_file("--out", Some(&arguments.out))?;
+    arguments.output.check()?;
     let Arguments { deployment, namespace, from, to, .. } = arguments;
     let sought = ImportQuery { namespace: namespace.clone(), deployment: deployment.clone(), from: *from, to: *to };
     let recording = import(read_logs(&arguments.logs)?, &sought)?;
-    let recording = if arguments.anonymise { anonymous(&recording) } else { recording };
-    write(&arguments.out, &recording)
+    arguments.output.write(&recording)
 }
 
 /// Read all log files.

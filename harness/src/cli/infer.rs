@@ -7,13 +7,14 @@ use lockstep_search::infer::{Arrangements, infer};
 use lockstep_support::outcome::RunOutcome;
 
 use super::out::{self, note};
-use super::{CliError, output_paths, recording_files};
+use super::recording_files::RecordingArg;
+use super::{CliError, output_paths};
 
 /// Infer a case from a recording: what users and nodes did becomes its steps.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A recording, from `capture`, `import`, `record` or `run --recordings`.
-    recording: PathBuf,
+    #[command(flatten)]
+    recording: RecordingArg,
     /// Write the case to this file [default: standard output].
     #[arg(help_heading = "Output", short, long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -21,13 +22,13 @@ pub(super) struct Arguments {
 
 pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     output_paths::check_file("--out", arguments.out.as_deref())?;
-    let recording = recording_files::read(&arguments.recording)?;
-    let inferred = infer(&recording, &case_name(&arguments.recording), &Arrangements::new())?;
+    let path = arguments.recording.path();
+    let inferred = infer(&arguments.recording.read()?, &case_name(path), &Arrangements::new())?;
     match &arguments.out {
         None => out::result(format_args!("{}", inferred.case.source)),
-        Some(path) => {
-            write_case(path, &inferred.case)?;
-            note!("wrote {}; `lockstep replay {}` plays it", path.display(), arguments.recording.display());
+        Some(out) => {
+            write_case(out, &inferred.case)?;
+            note!("wrote {}; `lockstep replay {}` plays it", out.display(), path.display());
         }
     }
     Ok(RunOutcome::Conformant)

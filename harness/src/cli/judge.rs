@@ -11,13 +11,12 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_support::shell::quote;
 use lockstep_support::{clock, collection};
 use lockstep_verdict as verdict;
-use lockstep_workload::Workload;
 use walkdir::WalkDir;
 
-use super::as_version::AsVersionArgs;
-use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
+use super::golden::{GoldenArgs, load_golden_beside};
+use super::reporter::{FormatArgs, HumanStyle, ReportArgs, reporters};
 use super::rerun_command::{CommandLine, OMITTED_FROM_RERUN};
-use super::{CliError, recording_files, run};
+use super::{CliError, recording_files};
 
 /// Judge stored recordings again, without a cluster.
 #[derive(Debug, clap::Args)]
@@ -25,17 +24,10 @@ pub(super) struct Arguments {
     /// Recordings, or folders of them.
     #[arg(help_heading = "Output", required = true)]
     recordings: Vec<PathBuf>,
-    /// Folder of the cases and golden timelines, if they have moved.
-    #[arg(help_heading = "CaseSelection", long, value_name = "FOLDER")]
-    cases: Option<PathBuf>,
-    /// Compare what this workload compares: for recordings that were made with `run --workload`.
-    #[arg(help_heading = "Subject", long, value_name = "WORKLOAD")]
-    workload: Option<Workload>,
     #[command(flatten)]
-    as_version: AsVersionArgs,
-    /// Output format.
-    #[arg(help_heading = "Output", long, value_enum, default_value_t)]
-    output: run::OutputFormat,
+    golden: GoldenArgs,
+    #[command(flatten)]
+    format: FormatArgs,
     #[command(flatten)]
     reports: ReportArgs,
 }
@@ -43,10 +35,7 @@ pub(super) struct Arguments {
 pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
     arguments.reports.check()?;
     let since = clock::instant();
-    let results = match arguments.output {
-        run::OutputFormat::Human => ResultFormat::Human(HumanStyle::Judge),
-        run::OutputFormat::Json => ResultFormat::Json,
-    };
+    let results = arguments.format.results(HumanStyle::Judge);
     let events = reporters(&arguments.reports, "lockstep judge", results, None);
     let paths = find_recordings(&arguments.recordings)?;
     let mut outcomes = Vec::new();
@@ -68,18 +57,16 @@ impl Arguments {
     fn judge(&self, typed: &CommandLine, events: &Subscribers, path: &Path) -> Result<RunOutcome, CliError> {
         let mut recording = recording_files::read(path)?;
         let recorded = Arc::new(case::parse_recorded(&recording.header).map_err(CliError::Case)?);
-        if let (Some(workload), Some(recorded)) = (&self.workload, &mut recording.header.workload) {
-            **recorded = workload.clone();
-        }
-        let case = recording_files::case_file(&recording.header, self.cases.as_deref());
+        self.golden.replace_workload(&mut recording);
+        let case = self.golden.case_file(&recording.header);
         // Without its case, a recording would silently be judged by less than before.
         if !collection::is_file(&case) {
             let source =
                 std::io::Error::new(std::io::ErrorKind::NotFound, "the recording's case is not there; give --cases");
             return Err(FileError::File { path: case, source }.into());
         }
-        let golden = recording_files::golden(&recorded, &case)?;
-        let golden = golden.for_subject(&recording.header, self.as_version.minor);
+        let golden = load_golden_beside(&case, &recorded)?;
+        let golden = golden.for_subject(&recording.header, self.golden.as_version.minor);
         let golden = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge(&recorded, &recording, golden);
         let flags = typed.flags(&OMITTED_FROM_RERUN);

@@ -13,16 +13,16 @@ use lockstep_report::github::{self, AnnotationLocation};
 use lockstep_support::outcome::RunOutcome;
 use lockstep_verdict::golden::{self, GoldenProblem};
 
+use super::CliError;
 use super::out::{self, colour, say};
 use super::reporter::is_github;
-use super::{CliError, select};
+use super::select::{CasePaths, find_files};
 
 /// Check case files and golden timelines, without playing them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Case files, folders of them, or FILE@PROFILE for the case of one restart profile.
-    #[arg(default_value = "cases")]
-    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    files: CasePaths,
 }
 
 /// A case that takes longer is noted.
@@ -38,7 +38,8 @@ struct LintCounts {
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
-    let files = select::find_files(&arguments.paths)?;
+    let paths = &arguments.files.paths;
+    let files = find_files(paths)?;
     let mut count = LintCounts::default();
     let (mut good, mut cases) = (Vec::new(), Vec::new());
     for path in &files {
@@ -70,7 +71,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
         count.errors += 1;
         say!("error: {twins}\n");
     }
-    for stray in strays(&arguments.paths, &good)? {
+    for stray in strays(paths, &good)? {
         say!("{stray}");
         annotate(&stray);
         match stray {

@@ -4,9 +4,10 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_verdict::golden::GoldenTimelines;
 
 use super::CliError;
+use super::golden::load_golden;
 use super::out::say;
 use super::rerun_command::CommandLine;
-use super::select::{CaseSelection, load_golden};
+use super::select::CaseSelection;
 
 /// List the cases.
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 
 use super::CliError;
 use super::out::{colour, note, say};
-use super::run::OutputFormat;
+use super::reporter::{FormatArgs, OutputFormat};
 
 /// Put the results of several shards together, as those of one run.
 ///
@@ -23,9 +23,8 @@ pub(super) struct Arguments {
     /// Files that `--results` wrote, or folders of them.
     #[arg(required = true)]
     results: Vec<PathBuf>,
-    /// Output format.
-    #[arg(help_heading = "Output", long, value_enum, default_value_t)]
-    output: OutputFormat,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
@@ -35,7 +34,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     for path in &merged.repeated {
         note!("{} repeats another file; it counts once", path.display());
     }
-    match arguments.output {
+    match arguments.format.output {
         OutputFormat::Json => merged.lines().into_iter().for_each(|(_, text)| say!("{}", sanitize::json(text))),
         OutputFormat::Human => print(&merged),
     }
@@ -45,7 +44,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
         format!("shard {shard} is missing; play it: {command_line} --shard {shard} --results FOLDER")
     });
     for line in missing {
-        match arguments.output {
+        match arguments.format.output {
             OutputFormat::Json => note!("{line}"),
             OutputFormat::Human => say!("{line}"),
         }

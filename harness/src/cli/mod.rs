@@ -4,7 +4,6 @@
 //! prints. Nothing here decides a verdict. Results go to standard output; progress, and messages
 //! about the test environment rather than the subject, go to standard error.
 
-mod as_version;
 mod bless;
 mod capture;
 mod choice;
@@ -19,6 +18,7 @@ mod explain;
 mod explore;
 mod faults;
 mod fuzz;
+mod golden;
 mod import;
 mod infer;
 mod init;

@@ -1,17 +1,16 @@
 //! `lockstep record`: plays cases and stores the recordings without judging them.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use lockstep_recording::{FileName, Recording, RecordingError};
-use lockstep_runner::run::{CompletedPlay, FileError, PlayPlan, Subscribers};
+use lockstep_runner::run::{CompletedPlay, PlayPlan, Subscribers};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::private_fs;
 
 use super::out::say;
 use super::play_args::PlayArgs;
+use super::recording_files::store;
 use super::reporter::NotesReporter;
 use super::select::CaseSelection;
 use super::{CliError, output_paths};
@@ -52,13 +51,4 @@ pub(super) async fn execute(arguments: Arguments) -> Result<RunOutcome, CliError
     }
     // `lockstep judge` decides whether the subject is to blame for an unfinished case.
     Ok(if is_unfinished { RunOutcome::Inconclusive } else { RunOutcome::Conformant })
-}
-
-/// Write a recording into a folder, by its case's name.
-pub(super) fn store(folder: &Path, recording: &Recording) -> Result<PathBuf, CliError> {
-    let path = folder.join(FileName::path_of(&recording.header.case, ".ndjson"));
-    let written =
-        || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private_fs::create(&path)?)) };
-    written().map_err(|source| FileError::Recording { path: path.clone(), source })?;
-    Ok(path)
 }

@@ -1,16 +1,63 @@
-//! Reads and writes stored recordings, and finds the case and golden timelines of a recording.
+//! Stored recordings: the arguments that name them, and how they are read and written.
 
 use std::path::{Path, PathBuf};
 
-use lockstep_case::{self as case, Case};
-use lockstep_recording::{Header, Recording, RecordingEntry, RecordingError};
+use lockstep_live::capture::anonymous;
+use lockstep_recording::{FileName, Recording, RecordingEntry, RecordingError};
 use lockstep_runner::run::FileError;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::{collection, private_fs, sanitize};
-use lockstep_verdict::golden::{GoldenError, GoldenTimelines};
+use lockstep_support::{private_fs, sanitize};
 
-use super::CliError;
 use super::out::note;
+use super::{CliError, output_paths};
+
+/// The recording that a command reads.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct RecordingArg {
+    /// A recording, from `capture`, `import`, `record` or `run --recordings`.
+    #[arg(value_name = "RECORDING")]
+    recording: PathBuf,
+}
+
+impl RecordingArg {
+    pub(super) fn path(&self) -> &Path {
+        &self.recording
+    }
+
+    pub(super) fn read(&self) -> Result<Recording, CliError> {
+        read(&self.recording)
+    }
+}
+
+/// Where the recording of a live cluster is written, and how.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct RecordingOutput {
+    /// The recording.
+    #[arg(help_heading = "Output", short, long, value_name = "FILE")]
+    out: PathBuf,
+    /// Replace names, images, labels, annotations and variables by numbers, the same in the whole
+    /// file.
+    #[arg(help_heading = "Output", long)]
+    anonymise: bool,
+}
+
+impl RecordingOutput {
+    /// Fails if the recording cannot be written.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        output_paths::check_file("--out", Some(&self.out))
+    }
+
+    /// Write the recording and print a summary. A gap makes the outcome inconclusive.
+    pub(super) fn write(&self, recording: &Recording) -> Result<RunOutcome, CliError> {
+        if self.anonymise {
+            return write_with_summary(&self.out, &anonymous(recording));
+        }
+        write_with_summary(&self.out, recording)
+    }
+}
+
+/// The most gaps that are printed.
+const MOST_GAPS: usize = 10;
 
 /// Read a recording from a file.
 pub(super) fn read(path: &Path) -> Result<Recording, CliError> {
@@ -19,12 +66,17 @@ pub(super) fn read(path: &Path) -> Result<Recording, CliError> {
         .map_err(|source| FileError::Recording { path: path.to_owned(), source }.into())
 }
 
+/// Write a recording into a folder, by its case's name.
+pub(super) fn store(folder: &Path, recording: &Recording) -> Result<PathBuf, CliError> {
+    let path = folder.join(FileName::path_of(&recording.header.case, ".ndjson"));
+    write(&path, recording)?;
+    Ok(path)
+}
+
 /// Write the recording of a live cluster to a file, and print a summary. A gap makes the outcome
 /// inconclusive.
-pub(super) fn write(path: &Path, recording: &Recording) -> Result<RunOutcome, CliError> {
-    let written =
-        || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private_fs::create(path)?)) };
-    written().map_err(|source| FileError::Recording { path: path.to_owned(), source })?;
+fn write_with_summary(path: &Path, recording: &Recording) -> Result<RunOutcome, CliError> {
+    write(path, recording)?;
     let versions = recording.entries.iter().filter(|entry| matches!(entry, RecordingEntry::Object(_))).count();
     let troubles = recording.entries.iter().filter_map(|entry| match entry {
         RecordingEntry::Trouble(trouble) => Some(&trouble.why),
@@ -45,19 +97,8 @@ pub(super) fn write(path: &Path, recording: &Recording) -> Result<RunOutcome, Cl
     Ok(if gaps.is_empty() { RunOutcome::Conformant } else { RunOutcome::Inconclusive })
 }
 
-/// The most gaps that are printed.
-const MOST_GAPS: usize = 10;
-
-/// The case file of a recording; `folder` is the new folder of the cases if they have moved.
-pub(super) fn case_file(header: &Header, folder: Option<&Path>) -> PathBuf {
-    let Some(folder) = folder else { return PathBuf::from(&header.path) };
-    let (case, _) = case::split_profile(&header.case);
-    let files = case::EXTENSIONS.map(|extension| folder.join(format!("{case}.{extension}")));
-    let [yaml, _] = &files;
-    files.iter().find(|file| collection::is_file(file)).unwrap_or(yaml).clone()
-}
-
-/// The golden timelines beside the file of this case.
-pub(super) fn golden(recorded: &Case, file: &Path) -> Result<GoldenTimelines, GoldenError> {
-    GoldenTimelines::load(&Case { path: file.display().to_string(), ..Case::clone(recorded) })
+fn write(path: &Path, recording: &Recording) -> Result<(), FileError> {
+    let written =
+        || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private_fs::create(path)?)) };
+    written().map_err(|source| FileError::Recording { path: path.to_owned(), source })
 }

@@ -22,21 +22,23 @@ use lockstep_timeline::versions::Minor;
 use lockstep_verdict::{FindingKind, TimelineLocation as Where};
 
 use super::compare::judge_pair;
+use super::golden::case_file;
 use super::infer::{case_name, write_case};
 use super::interleavings::{Interleavings, ReplayComparison, with_recorded_name};
 use super::minimise::Minimizer;
 use super::out::note;
 use super::play_args::PlayArgs;
+use super::recording_files::RecordingArg;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
 use super::rerun_command::CommandLine;
-use super::{CliError, output_paths, recording_files};
+use super::{CliError, output_paths};
 
 /// Play the case of a recording, or what is inferred from it, on upstream, and compare what was
 /// recorded.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A recording, from `capture`, `import`, `record` or `run --recordings`.
-    recording: PathBuf,
+    #[command(flatten)]
+    recording: RecordingArg,
     #[command(flatten)]
     play_args: PlayArgs,
     /// The controller that plays the case [default: upstream of the version of the recorded
@@ -58,13 +60,17 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     arguments.reports.check()?;
     output_paths::check_file("--out", arguments.out.as_deref())?;
     let since = clock::instant();
-    let recording = recording_files::read(&arguments.recording)?;
+    let recording = arguments.recording.read()?;
     // Minimising needs steps that can be recombined, so it always infers the case.
     let is_played = recording.header.kind != SubjectKind::Cluster && arguments.minimise.is_none();
     let to_play = if is_played {
         ReplayedCase::Recorded(Arc::new(recorded_case(&recording.header)?))
     } else {
-        ReplayedCase::Inferred(Box::new(infer(&recording, &case_name(&arguments.recording), &Arrangements::new())?))
+        ReplayedCase::Inferred(Box::new(infer(
+            &recording,
+            &case_name(arguments.recording.path()),
+            &Arrangements::new(),
+        )?))
     };
     let spec: SubjectSpec = match &arguments.subject {
         Some(text) => text.parse()?,
@@ -94,7 +100,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
             (case, live, played, judgements)
         }
         ReplayedCase::Inferred(inferred) => {
-            let name = case_name(&arguments.recording);
+            let name = case_name(arguments.recording.path());
             let interleavings = Interleavings { recording: &recording, name: &name, play_args, spec: &spec };
             let ReplayComparison { inferred, live, replay, judgements } = interleavings.nearest(*inferred).await?;
             unsettled_end = inferred.incomplete_step;
@@ -116,8 +122,12 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
         titles: titles.each_ref().map(String::as_str),
         judgements: [&first, &second],
     })?;
-    let repeat =
-        format!("{} {}{}", typed.beginning(), quote(&arguments.recording.display().to_string()), typed.flags(&[]));
+    let repeat = format!(
+        "{} {}{}",
+        typed.beginning(),
+        quote(&arguments.recording.path().display().to_string()),
+        typed.flags(&[])
+    );
     events.emit(&RunEvent::CaseJudged(&JudgedPlay {
         judgement: &second,
         expected: Some(&first.timeline),
@@ -174,7 +184,7 @@ impl ReplayedCase {
 /// The case of a recording. It is read from its file if that is unchanged, because a recording
 /// lacks the values of Secrets.
 fn recorded_case(header: &Header) -> Result<Case, CliError> {
-    let of_file = case::load(&recording_files::case_file(header, None)).unwrap_or_default();
+    let of_file = case::load(&case_file(header, None)).unwrap_or_default();
     let is_same = |case: &Case| case.name == header.case && case.source == header.source;
     match of_file.into_iter().find(is_same) {
         Some(case) => Ok(case),

@@ -18,14 +18,14 @@ use lockstep_support::shell::quote;
 use lockstep_verdict as verdict;
 use lockstep_verdict::golden::GoldenTimelines;
 
-use super::as_version::AsVersionArgs;
+use super::golden::{AsVersionArgs, load_golden};
 use super::out::note;
 use super::play_args::PlayArgs;
-use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
+use super::reporter::{FormatArgs, HumanStyle, ReportArgs, reporters};
 use super::rerun_command::{CommandLine, OMITTED_FROM_RERUN};
-use super::select::{CaseSelection, load_golden};
+use super::select::CaseSelection;
 use super::sharding::{EnvironmentCases, Sharding, first_item, items};
-use super::{CliError, output_paths, record};
+use super::{CliError, output_paths, recording_files};
 
 /// Judge a controller by the cases, against timelines recorded from upstream.
 #[derive(Debug, clap::Args)]
@@ -52,9 +52,8 @@ pub(super) struct Arguments {
     /// sim: play each case with each of these seeds, such as 1..1000 (both included).
     #[arg(help_heading = "Playing", long, value_name = "FROM..TO", conflicts_with = "seed")]
     seeds: Option<SeedRange>,
-    /// Output format.
-    #[arg(help_heading = "Output", long, value_enum, default_value_t)]
-    output: OutputFormat,
+    #[command(flatten)]
+    format: FormatArgs,
     /// Show the golden timeline and the subject's side by side; default for a single case.
     #[arg(help_heading = "Output", long)]
     timelines: bool,
@@ -68,16 +67,6 @@ pub(super) struct Arguments {
     sharding: Sharding,
     #[command(flatten)]
     reports: ReportArgs,
-}
-
-/// Output format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub(super) enum OutputFormat {
-    /// For people.
-    #[default]
-    Human,
-    /// One JSON object per line and case.
-    Json,
 }
 
 pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
@@ -108,10 +97,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Re
     let environments = arguments.play_args.by_environment(&arguments.play_args.setup(Subscribers::default()), cases);
     let plans = arguments.sharding.plans(&environments, &rounds, arguments.reports.keeps_evidence());
     let plays = plans.iter().map(|plan| plan.of_shard().count() * specs.len()).sum();
-    let results = match arguments.output {
-        OutputFormat::Human => ResultFormat::Human(HumanStyle::Run { timelines }),
-        OutputFormat::Json => ResultFormat::Json,
-    };
+    let results = arguments.format.results(HumanStyle::Run { timelines });
     let title = format!("lockstep run, {}", arguments.subject.join(", "));
     let (items, here) = items(&plans, &specs);
     let shard = arguments.sharding.results(typed, items, |item| here.contains(&item.number));
@@ -253,7 +239,7 @@ impl RunState<'_> {
             let folder = if several { folder.join(FileName::of(&spec.to_string())) } else { folder.clone() };
             let folder = if arguments.repeat > 1 { folder.join(round.time.to_string()) } else { folder };
             let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
-            record::store(&folder, recording)?;
+            recording_files::store(&folder, recording)?;
         }
         let golden = &self.goldens[&case.argument()];
         let golden = golden.for_subject(&recording.header, arguments.as_version.minor);

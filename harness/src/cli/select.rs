@@ -5,19 +5,25 @@ use std::path::{Path, PathBuf};
 use lockstep_case::filter::Filter;
 use lockstep_case::{self as case, Case};
 use lockstep_support::collection;
-use lockstep_verdict::golden::GoldenTimelines;
 
 use super::CliError;
 use super::out::note;
 use super::reporter::failed_cases;
 
+/// Cases by path.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct CasePaths {
+    /// Case files, folders of them, or FILE@PROFILE for the case of one restart profile.
+    #[arg(default_value = "cases")]
+    pub(super) paths: Vec<PathBuf>,
+}
+
 /// Cases by path, and a filter on their names.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "CaseSelection")]
 pub(super) struct CaseSelection {
-    /// Case files, folders of them, or FILE@PROFILE for the case of one restart profile.
-    #[arg(default_value = "cases")]
-    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    files: CasePaths,
     /// Only these cases, such as 'area(rolling) & label(surge)'.
     ///
     /// A word alone matches a part of `area/name`. Predicates: area, name, case, label (what a case
@@ -36,7 +42,7 @@ impl CaseSelection {
     pub(super) fn cases(&self) -> Result<Vec<Case>, CliError> {
         let mut cases = Vec::new();
         let mut errors = Vec::new();
-        for path in find_files(&self.paths)? {
+        for path in find_files(&self.files.paths)? {
             match case::load(&path) {
                 Ok(of_file) => cases.extend(of_file),
                 Err(error) => errors.push(error),
@@ -62,7 +68,8 @@ impl CaseSelection {
 impl CaseSelection {
     /// Whether a case was named by its own path, rather than by a folder.
     pub(super) fn names(&self, case: &Case) -> bool {
-        self.paths
+        self.files
+            .paths
             .iter()
             .map(|path| path.display().to_string())
             .any(|named| named == case.argument() || named == case.path && collection::is_file(Path::new(&named)))
@@ -80,9 +87,4 @@ pub(super) fn find_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let which = if used == all { "the".to_owned() } else { format!("{used} of the") };
     note!("no folder cases/ here: using {which} {all} embedded case files");
     Ok(found)
-}
-
-/// The golden timelines of a case.
-pub(super) fn load_golden(case: &Case) -> Result<GoldenTimelines, CliError> {
-    Ok(GoldenTimelines::load(case)?)
 }

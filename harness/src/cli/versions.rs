@@ -31,10 +31,11 @@ use lockstep_verdict::golden::GoldenTimelines;
 use lockstep_verdict::{self as verdict, PlayResult, VersionChange, compare_versions};
 
 use super::CliError;
+use super::golden::load_golden;
 use super::out::{self, colour, note, say};
 use super::reporter::{NotesReporter, ProgressReporter};
 use super::rerun_command::CommandLine;
-use super::select::{CaseSelection, load_golden};
+use super::select::CaseSelection;
 
 /// Play the cases on several versions of upstream, and show what changed between which two.
 ///

@@ -35,10 +35,11 @@ use lockstep_verdict::{self as verdict, golden};
 pub(super) use preview::unusable_reason;
 
 use super::CliError;
+use super::golden::load_golden;
 use super::out::{colour, note, say};
 use super::play_args::PlayArgs;
 use super::reporter::NotesReporter;
-use super::select::{CaseSelection, load_golden};
+use super::select::CaseSelection;
 
 /// How often each boot plays every case. The last play of the last boot is under load.
 const BOOTS: [u32; 2] = [2, 3];

@@ -18,9 +18,9 @@ use lockstep_timeline::{GoldenOutcomes, Timeline};
 use lockstep_verdict::{self as verdict, FindingKind, Judgement, Verdict, VerdictFinding};
 
 use super::super::CliError;
+use super::super::golden::load_golden;
 use super::super::out::{colour, say};
 use super::super::play_args::PlayArgs;
-use super::super::select::load_golden;
 
 /// Play each case once and write its preview.
 pub(super) async fn preview(

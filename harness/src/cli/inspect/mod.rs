@@ -4,7 +4,7 @@
 mod screen;
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lockstep_case as case;
@@ -19,33 +19,26 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_support::shell::quote;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{self as verdict, Judgement};
-use lockstep_workload::Workload;
 
-use super::as_version::AsVersionArgs;
+use super::golden::{GoldenArgs, load_golden_beside};
 use super::out::{note, say};
+use super::recording_files::RecordingArg;
 use super::rerun_command::CommandLine;
-use super::{CliError, output_paths, recording_files};
+use super::{CliError, output_paths};
 
 /// Step through a recording, forwards and backwards, in a terminal.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A recording, from `capture`, `import`, `record` or `run --recordings`.
-    #[arg(help_heading = "Output", value_name = "RECORDING")]
-    recording: PathBuf,
+    #[command(flatten, next_help_heading = "Output")]
+    recording: RecordingArg,
     /// Write an HTML page with a slider instead; it needs no network.
     #[arg(help_heading = "Output", long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write a trace in Chrome's trace event format instead; Perfetto opens it.
     #[arg(help_heading = "Output", long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Folder of the cases and golden timelines, if they have moved.
-    #[arg(help_heading = "CaseSelection", long, value_name = "FOLDER")]
-    cases: Option<PathBuf>,
-    /// Compare what this workload compares: for recordings that were made with `run --workload`.
-    #[arg(help_heading = "Subject", long, value_name = "WORKLOAD")]
-    workload: Option<Workload>,
     #[command(flatten)]
-    as_version: AsVersionArgs,
+    golden: GoldenArgs,
 }
 
 /// A judgement, and the timeline that was expected.
@@ -60,10 +53,8 @@ pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunO
             `--html FILE` writes a page for a browser, `--trace FILE` a trace for Perfetto";
         return Err(CliError::Usage(why.to_owned()));
     }
-    let mut recording = recording_files::read(&arguments.recording)?;
-    if let (Some(workload), Some(recorded)) = (&arguments.workload, &mut recording.header.workload) {
-        **recorded = workload.clone();
-    }
+    let mut recording = arguments.recording.read()?;
+    arguments.golden.replace_workload(&mut recording);
     let judged = arguments.judge(&recording)?;
     let inspected = match &judged {
         Some((judgement, expected)) => Inspection::of_judgement(&recording, judgement, expected.as_ref()),
@@ -92,7 +83,7 @@ impl Arguments {
     fn judge(&self, recording: &Recording) -> Result<Option<GoldenJudgement>, CliError> {
         let Ok(case) = case::parse_recorded(&recording.header) else { return Ok(None) };
         let case = Arc::new(case);
-        let file = recording_files::case_file(&recording.header, self.cases.as_deref());
+        let file = self.golden.case_file(&recording.header);
         if !collection::is_file(&file) {
             note!(
                 "{} is not there, so there is no golden timeline; --cases FOLDER names where the cases are",
@@ -100,8 +91,8 @@ impl Arguments {
             );
             return Ok(Some((verdict::judge(&case, recording, None), None)));
         }
-        let golden = recording_files::golden(&case, &file)?;
-        let golden = golden.for_subject(&recording.header, self.as_version.minor);
+        let golden = load_golden_beside(&file, &case)?;
+        let golden = golden.for_subject(&recording.header, self.golden.as_version.minor);
         let golden = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge(&case, recording, golden);
         let expected = judgement.expected_timeline(golden).cloned();
@@ -127,7 +118,6 @@ impl Arguments {
     }
 
     fn recording_path(&self) -> String {
-        let path: &Path = &self.recording;
-        path.display().to_string()
+        self.recording.path().display().to_string()
     }
 }

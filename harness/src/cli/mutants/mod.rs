@@ -30,9 +30,10 @@ use matrix::{Exceptions, Matrix};
 use search::MutantSearch;
 use simulation::{SimulationOptions, player_thread, silence_players};
 
+use super::golden::load_golden;
 use super::out::{self, note, say};
 use super::parallel::run_in_parallel;
-use super::select::{CaseSelection, load_golden};
+use super::select::CaseSelection;
 use super::{CliError, output_paths};
 
 /// Run the mutant bank: every mutant must fail at least one case.

@@ -75,6 +75,35 @@ impl ReportArgs {
     }
 }
 
+/// Output format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(super) enum OutputFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object per line and case.
+    Json,
+}
+
+/// The format of the results, as an argument.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct FormatArgs {
+    /// Output format.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) output: OutputFormat,
+}
+
+impl FormatArgs {
+    /// The format of the results; text has this style.
+    pub(super) fn results(&self, style: HumanStyle) -> ResultFormat {
+        match self.output {
+            OutputFormat::Human => ResultFormat::Human(style),
+            OutputFormat::Json => ResultFormat::Json,
+        }
+    }
+}
+
 /// The format of the results.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ResultFormat {
