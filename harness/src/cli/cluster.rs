@@ -1,7 +1,8 @@
 //! `lockstep cluster up|down`: a cluster that keeps running, for kubectl and for later runs.
+//! `lockstep doctor`: which clusters can run on this machine, and what the others need.
 
 use clap::Subcommand;
-use lockstep_cluster::{self as cluster, PersistentCluster, Site, SiteName, existing, kind};
+use lockstep_cluster::{self as cluster, PersistentCluster, Site, SiteName, existing, kind, shared};
 use lockstep_runner::EnvironmentError;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_support::shell::quote;
@@ -80,4 +81,30 @@ async fn down(cluster_args: &ClusterArgs) -> Result<(), EnvironmentError> {
     let cluster = cluster_args.cluster();
     note!("{}", if was { format!("the {cluster} cluster is down") } else { format!("no {cluster} cluster was up") });
     Ok(())
+}
+
+/// Print which clusters can run here, and what the others lack. Starts nothing.
+pub(super) fn doctor() -> RunOutcome {
+    use SiteName::{Containers, ControlPlane, Kind, Kubeconfig, Sim};
+    for site in [Sim, ControlPlane, Containers, Kind, Kubeconfig] {
+        say!("{}", availability_line(site, shared::availability(site)));
+    }
+    RunOutcome::Conformant
+}
+
+fn availability_line(site: SiteName, status: Result<&str, String>) -> String {
+    let text = status.map_or_else(|why| format!("not here: {why}"), str::to_owned);
+    format!("{:14} {text}", site.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_names_missing_requirement() {
+        assert_eq!(availability_line(SiteName::Sim, Ok("ready; needs nothing")), "sim            ready; needs nothing");
+        let missing = availability_line(SiteName::Kind, Err("no kind on PATH".to_owned()));
+        assert_eq!(missing, "kind           not here: no kind on PATH");
+    }
 }

@@ -1,8 +1,21 @@
 //! The command line: parses arguments, runs commands, and turns outcomes into exit codes.
 //!
-//! Each command is one file that selects cases, sets up a test environment, plays, judges and
-//! prints. Nothing here decides a verdict. Results go to standard output; progress, and messages
-//! about the test environment rather than the subject, go to standard error.
+//! Each command is one file or folder that selects cases, sets up a test environment, plays, judges
+//! and prints. Nothing here decides a verdict. Results go to standard output; progress, and
+//! messages about the test environment rather than the subject, go to standard error.
+//!
+//! What several commands share:
+//!
+//! * `play_args` has the arguments of all commands that play, with those of `cluster_args`;
+//!   `sharding` plays one part of a selection.
+//! * `select` finds the cases that the user names, `choice` those of them that apply to a subject.
+//! * `golden` finds what a subject is compared with, `recording_files` reads and writes recordings.
+//! * `reporter` prints judgements and writes reports, `out` is the only file that prints,
+//!   `output_paths` checks and writes files.
+//! * `rerun_command` builds the command that repeats a play, `parallel` runs work on several
+//!   threads, `error` has the errors of all commands.
+//!
+//! This file imports the commands. No command imports this file.
 
 mod bless;
 mod capture;
@@ -12,7 +25,6 @@ mod cluster_args;
 mod compare;
 mod completions;
 mod coverage;
-mod doctor;
 mod error;
 mod explain;
 mod explore;
@@ -23,13 +35,10 @@ mod import;
 mod infer;
 mod init;
 mod inspect;
-mod interleavings;
 mod judge;
-mod kubeconfig_args;
 mod lint;
 mod list;
 mod merge;
-mod minimise;
 mod mutants;
 mod out;
 mod output_paths;
@@ -131,7 +140,7 @@ enum CliCommand {
     /// Print the JSON schema of case files, for editors.
     Schema(schema::Arguments),
     /// Check which clusters can run on this machine.
-    Doctor(doctor::Arguments),
+    Doctor,
     /// Print shell completions.
     Completions(completions::Arguments),
     /// Show which case or test covers each requirement.
@@ -186,7 +195,7 @@ impl Cli {
             CliCommand::Explain(arguments) => explain::execute(&arguments).await,
             CliCommand::Lint(arguments) => lint::execute(&arguments),
             CliCommand::Schema(arguments) => schema::execute(&arguments),
-            CliCommand::Doctor(arguments) => doctor::execute(&arguments),
+            CliCommand::Doctor => Ok(cluster::doctor()),
             CliCommand::Completions(arguments) => completions::execute(&arguments, &mut Self::command()),
             CliCommand::Coverage(arguments) => coverage::execute(&arguments),
             CliCommand::Mutants(arguments) => mutants::execute(&arguments).await,

@@ -4,31 +4,29 @@
 //! which they differ is repeated with other seeds. If chance does not explain the difference, the
 //! program is shrunk and written as a case.
 //!
-//! * `program_runner` plays programs, `assessment` judges the plays, `triage` repeats and shrinks
-//!   programs, `case_writer` writes cases.
+//! * `program_runner` plays programs and judges the plays, `triage` repeats and shrinks programs.
 
-mod assessment;
-mod case_writer;
 pub(super) mod program_runner;
 pub(super) mod triage;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use assessment::{Assessment, assess};
-use case_writer::{CaseWriter, write_program};
 use lockstep_cluster::SiteName;
 use lockstep_cluster::supervise::Interrupt;
-use lockstep_recording::Recording;
+use lockstep_recording::{FileName, Recording};
 use lockstep_report as report;
 use lockstep_report::campaign::{FindingSummary, SearchResult, Shard};
 use lockstep_runner::run::Subscribers;
-use lockstep_search::{Area, Areas, Focus, Fuzzer, PlayedProgram, SearchFinding, describe_repeats};
+use lockstep_search::{Area, Areas, CaseProgram, Focus, Fuzzer, PlayedProgram, SearchFinding, describe_repeats};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock::{self, Instant};
 use lockstep_support::outcome::RunOutcome;
-use program_runner::{ProgramRunner, SetupRunner};
+use lockstep_support::shell::quote;
+use lockstep_timeline::Timeline;
+use program_runner::{Assessment, ProgramRunner, SetupRunner, assess};
+use serde_json::Value;
 use triage::{confirm_on, repeat, shrink};
 
 use super::out::{colour, note, say};
@@ -288,5 +286,53 @@ impl Search<'_> {
             inconclusive: self.fuzzer.unknown().clone(),
             findings: found.collect(),
         }
+    }
+}
+
+/// Writes cases for findings.
+struct CaseWriter<'a> {
+    typed: &'a CommandLine,
+    /// The reference controller, if any, and the subject.
+    specs: &'a [SubjectSpec],
+    /// The folder of the cases.
+    out: &'a Path,
+}
+
+/// Write a program as a case. `number` is its position in the search, from 1.
+fn write_program(folder: &Path, program: &CaseProgram, number: usize, origin: &str) -> Result<(), CliError> {
+    let text = case_text(program, &format!("A random program: {origin}."));
+    Ok(output_paths::write(&folder.join(format!("program-{number:05}.yaml")), &text)?)
+}
+
+/// The text of a program as a case. A JSON string is a YAML string.
+fn case_text(program: &CaseProgram, description: &str) -> String {
+    program.text(&Value::from(description).to_string())
+}
+
+impl CaseWriter<'_> {
+    /// Write the case, with the timelines of both controllers as comments. Returns its path.
+    fn write(&self, small: &SearchFinding, origin: &str) -> Result<PathBuf, CliError> {
+        let path = self.out.join(FileName::of(&small.file_name()).with_ending(".yaml"));
+        let mut text = case_text(&small.run.program, &format!("Found by a search: {}.", small.cause()));
+        text += &format!("# {origin}\n# {}\n", self.rerun(&path).repeat);
+        for (spec, recording) in self.specs.iter().zip(&small.run.sides) {
+            let Some(recording) = recording else { continue };
+            text += &format!("#\n# What {spec} did:\n#\n");
+            for line in Timeline::from_recording(recording).to_string().lines() {
+                text += &format!("#   {}\n", line.trim_end());
+            }
+        }
+        output_paths::write(&path, &text)?;
+        Ok(path)
+    }
+
+    /// The command that plays the case on both controllers.
+    fn rerun(&self, path: &Path) -> report::RerunCommands {
+        let file = quote(&path.display().to_string());
+        let subjects: Vec<String> =
+            self.specs.iter().map(|spec| format!(" --subject {}", quote(&spec.to_string()))).collect();
+        let verb = if subjects.len() == 2 { "compare" } else { "run" };
+        let program = self.typed.program.clone();
+        report::RerunCommands { repeat: format!("{program} {verb} {file}{}", subjects.concat()), program }
     }
 }

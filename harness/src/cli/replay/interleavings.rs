@@ -15,9 +15,9 @@ use lockstep_subject::SubjectSpec;
 use lockstep_timeline::{DecisionAction, StepId};
 use lockstep_verdict::{Judgement, TimelineLocation as Where, judge_replay};
 
-use super::CliError;
-use super::out::note;
-use super::play_args::PlayArgs;
+use super::super::CliError;
+use super::super::out::note;
+use super::super::play_args::PlayArgs;
 
 /// An inferred case, and the comparison of the recording with the replay of another controller.
 pub(super) struct ReplayComparison {

@@ -1,11 +1,19 @@
 //! `lockstep replay`: plays a recording on upstream, and compares what the recorded cluster did.
 //!
 //! A recording of a case contains the case, which is played again. From a recording of a live
-//! cluster a case is inferred.
+//! cluster a case is inferred. `--minimise` removes the steps that a controller does not need to
+//! differ in the same way.
+//!
+//! * `interleavings` finds the ordering of concurrent events whose replay best matches the
+//!   recording.
 
+mod interleavings;
+
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use interleavings::{Interleavings, ReplayComparison, with_recorded_name};
 use lockstep_case::{self as case, Case};
 use lockstep_cluster::SiteName;
 use lockstep_cluster::supervise::Interrupt;
@@ -14,6 +22,7 @@ use lockstep_recording::{Header, SubjectKind, secret};
 use lockstep_report::RerunCommands;
 use lockstep_runner::run::{JudgedPlay, RunEvent};
 use lockstep_search::infer::{Arrangements, Inferred, infer};
+use lockstep_search::{SideComparison, compare};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
@@ -24,8 +33,6 @@ use lockstep_verdict::{FindingKind, TimelineLocation as Where};
 use super::compare::judge_pair;
 use super::golden::case_file;
 use super::infer::{case_name, write_case};
-use super::interleavings::{Interleavings, ReplayComparison, with_recorded_name};
-use super::minimise::Minimizer;
 use super::out::note;
 use super::play_args::PlayArgs;
 use super::recording_files::RecordingArg;
@@ -181,6 +188,59 @@ impl ReplayedCase {
     }
 }
 
+/// Minimises an inferred case.
+struct Minimizer<'a> {
+    /// Where to play.
+    play_args: &'a PlayArgs,
+    /// The controller whose decisions are expected.
+    spec: &'a SubjectSpec,
+    /// The controller whose decisions differ.
+    differing: &'a SubjectSpec,
+}
+
+impl Minimizer<'_> {
+    /// The case without unnecessary steps, or the whole case if the controllers do not differ.
+    async fn smallest(&self, inferred: &Inferred) -> Result<Arc<Case>, CliError> {
+        let all = inferred.steps();
+        let mut needed: BTreeSet<usize> = (0..all).collect();
+        let mut smallest = Arc::clone(&inferred.case);
+        let Some(cause) = self.cause(&smallest).await? else {
+            note!("not made smaller: {} does not differ on this case", self.differing);
+            return Ok(smallest);
+        };
+        // Remove later steps first, which shortens the plays of the rest.
+        for step in (0..all).rev() {
+            needed.remove(&step);
+            let without = if needed.is_empty() { None } else { inferred.with_steps(&needed).ok() };
+            match without {
+                Some(case) if self.cause(&case).await?.as_ref() == Some(&cause) => smallest = case,
+                _ => drop(needed.insert(step)),
+            }
+        }
+        note!("{} of {all} steps are enough: {cause}", needed.len());
+        Ok(smallest)
+    }
+
+    /// The cause of the difference on this case.
+    async fn cause(&self, case: &Arc<Case>) -> Result<Option<String>, CliError> {
+        let mut recordings = Vec::new();
+        for spec in [self.spec, self.differing] {
+            let (_, recording) = self
+                .play_args
+                .record_once(spec, vec![Arc::clone(case)])
+                .await?
+                .pop()
+                .expect("what is played is recorded, or an error");
+            recordings.push(recording);
+        }
+        let [expected, actual] = recordings.as_slice() else { return Ok(None) };
+        Ok(match compare(case, Some(expected), actual) {
+            SideComparison::Differs(differing) => Some(differing.cause),
+            SideComparison::Equal | SideComparison::Unknown(_) => None,
+        })
+    }
+}
+
 /// The case of a recording. It is read from its file if that is unchanged, because a recording
 /// lacks the values of Secrets.
 fn recorded_case(header: &Header) -> Result<Case, CliError> {
@@ -211,5 +271,4 @@ fn upstream_of(version: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "replay_tests.rs"]
 mod tests;
