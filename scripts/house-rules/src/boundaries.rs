@@ -1,7 +1,6 @@
 //! Boundaries: what shares no code.
 
-use crate::Breach;
-use crate::repository::Repository;
+use crate::repository::{Breach, Repository};
 
 /// A crate that may not be named below a folder.
 struct Boundary {

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use regex::Regex;
 
-use crate::Breach;
-use crate::repository::Repository;
+use crate::repository::{Breach, Repository};
 
 /// Rules, cases and timelines.
 pub(crate) fn check(repository: &Repository) -> Vec<Breach> {

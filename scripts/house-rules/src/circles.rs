@@ -5,9 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::Breach;
 use crate::imports::{Import, Imports, imports};
-use crate::repository::Repository;
+use crate::repository::{Breach, Repository};
 
 /// The shortest circle of each set of files that import each other.
 pub(crate) fn check(repository: &Repository) -> Vec<Breach> {

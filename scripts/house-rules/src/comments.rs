@@ -1,7 +1,6 @@
 //! Comments: at most 100 columns, and none that says nothing.
 
-use crate::Breach;
-use crate::repository::Repository;
+use crate::repository::{Breach, Repository};
 
 /// The longest line of a comment, in characters.
 const WIDTH: usize = 100;

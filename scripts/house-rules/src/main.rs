@@ -24,23 +24,7 @@ mod words;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use repository::Repository;
-
-/// A place where a rule does not hold.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Breach {
-    /// From the root of the repository.
-    path: String,
-    /// From 1.
-    line: usize,
-    message: String,
-}
-
-impl Breach {
-    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line, message: message.into() }
-    }
-}
+use repository::{Breach, Repository};
 
 fn main() -> ExitCode {
     let paths: Vec<String> = std::env::args().skip(1).collect();

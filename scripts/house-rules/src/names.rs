@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Breach;
-use crate::repository::Repository;
+use crate::repository::{Breach, Repository};
 use crate::source::Declared;
 use crate::words::Words;
 

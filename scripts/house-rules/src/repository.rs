@@ -1,4 +1,4 @@
-//! The files that git tracks, read once.
+//! The files that git tracks, read once, and what is wrong in them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,6 +7,22 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::source::Source;
+
+/// A place where a rule does not hold.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Breach {
+    /// From the root of the repository.
+    pub(crate) path: String,
+    /// From 1.
+    pub(crate) line: usize,
+    pub(crate) message: String,
+}
+
+impl Breach {
+    pub(crate) fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, message: message.into() }
+    }
+}
 
 /// All texts of the repository, by path from its root.
 #[derive(Debug, Default)]

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use regex::Regex;
 
-use crate::Breach;
-use crate::repository::Repository;
+use crate::repository::{Breach, Repository};
 
 const PATH: &str = "cases/requirements.yaml";
 /// The folders whose files begin with an API field or a term.

@@ -4,8 +4,7 @@ use anyhow::Context;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::Breach;
-use crate::repository::Repository;
+use crate::repository::{Breach, Repository};
 use crate::source::{Declared, Source};
 
 /// Where the list is, from the root of the repository.
