@@ -158,10 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn ignores_re_exports_tests_comments_and_texts() {
+    fn ignores_re_exports_visibilities_tests_comments_and_texts() {
         let files = [
             ("src/lib.rs", "mod a;\nmod b;\npub use a::A;\npub struct Thing;"),
-            ("src/a.rs", "use crate::Thing;\n#[cfg(test)]\nmod tests { use crate::b::B; }"),
+            ("src/a.rs", "use crate::Thing;\npub(in crate::b) struct A;\n#[cfg(test)]\nmod tests { use crate::b::B; }"),
             ("src/b.rs", "//! [`crate::b`]\nuse crate::A;\nconst B: &str = \"crate::b::B\";"),
         ];
         assert_eq!(messages(&files), [""; 0]);

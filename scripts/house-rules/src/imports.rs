@@ -188,6 +188,11 @@ impl Reader<'_> {
                     inner.push(depth);
                     self.module.extend(self::word(self.tokens, self.at + 1).map(ToOwned::to_owned));
                 }
+                // `pub(in path)` imports nothing.
+                ImportToken::Word(word) if word == "pub" && self::word(self.tokens, self.at + 2) == Some("in") => {
+                    self.at = end_of_group(self.tokens, self.at + 1);
+                    continue;
+                }
                 ImportToken::Word(word) if word == "use" => {
                     let is_public = self.is_public();
                     self.at += 1;
