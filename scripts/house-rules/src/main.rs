@@ -3,17 +3,19 @@
 //!
 //! ```text
 //! cargo run --package house-rules [PATHS]      all rules, reported for these files or folders
+//! cargo run --package house-rules -- --write   write the parts of pages that are generated
 //! ```
 //!
 //! Exit codes: 0 all rules hold; 1 some do not; 2 the repository cannot be read.
 //!
-//! *Architecture Invariant:* a rule reads texts and returns breaches. Only `repository` reads
-//! files.
+//! *Architecture Invariant:* a rule reads texts and returns breaches. Only `repository` reads and
+//! writes files.
 
 mod boundaries;
 mod cases;
 mod circles;
 mod comments;
+mod crates;
 mod imports;
 mod names;
 mod repository;
@@ -27,8 +29,14 @@ use anyhow::Context;
 use repository::{Breach, Repository};
 
 fn main() -> ExitCode {
-    let paths: Vec<String> = std::env::args().skip(1).collect();
-    match breaches() {
+    let (flags, paths): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+    if let Some(unknown) = flags.iter().find(|flag| *flag != "--write") {
+        eprintln!("house-rules: unknown flag {unknown}: expected --write");
+        return ExitCode::from(2);
+    }
+    let breaches = if flags.is_empty() { breaches() } else { write().and_then(|()| breaches()) };
+    match breaches {
         Ok(breaches) => {
             let mut count = 0;
             for breach in
@@ -51,6 +59,13 @@ fn main() -> ExitCode {
     }
 }
 
+/// Write the parts of pages that are generated.
+fn write() -> anyhow::Result<()> {
+    let repository = Repository::read()?;
+    let (path, text) = crates::fresh_page(&repository)?;
+    repository::write(path, &text)
+}
+
 /// Every breach of every rule, in order of file and line.
 fn breaches() -> anyhow::Result<Vec<Breach>> {
     let repository = Repository::read()?;
@@ -62,6 +77,7 @@ fn breaches() -> anyhow::Result<Vec<Breach>> {
     breaches.extend(boundaries::check(&repository));
     breaches.extend(cases::check(&repository));
     breaches.extend(circles::check(&repository));
+    breaches.extend(crates::check(&repository)?);
     breaches.extend(requirements::check(&repository));
     breaches.sort();
     breaches.dedup();

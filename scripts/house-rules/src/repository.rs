@@ -72,6 +72,15 @@ impl Repository {
     }
 }
 
+/// Write a file of the repository that the working directory is in.
+///
+/// # Errors
+/// When git does not answer, or the file cannot be written.
+pub(crate) fn write(path: &str, text: &str) -> anyhow::Result<()> {
+    let root = git(&["rev-parse", "--show-toplevel"], Path::new("."))?;
+    std::fs::write(Path::new(root.trim_end()).join(path), text).with_context(|| format!("writing {path}"))
+}
+
 fn git(arguments: &[&str], folder: &Path) -> anyhow::Result<String> {
     let output = Command::new("git").args(arguments).current_dir(folder).output().context("running git")?;
     anyhow::ensure!(

@@ -1,0 +1,274 @@
+//! Crates: the picture and the table of the workspace's crates in docs/architecture.md, and what
+//! the pure crates may not depend on.
+//!
+//! The picture has no arrow that follows from others. `cargo run --package house-rules -- --write`
+//! writes both.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use anyhow::Context;
+use regex::Regex;
+use toml_edit::{DocumentMut, Item, TableLike};
+
+use crate::repository::{Breach, Repository};
+
+/// The page with the picture.
+const PAGE: &str = "docs/architecture.md";
+const BEGIN: &str = "<!-- crates -->\n";
+const END: &str = "<!-- end of crates -->";
+
+/// The crates that need neither a client of Kubernetes nor a network.
+const PURE: [&str; 8] = ["support", "workload", "recording", "timeline", "case", "verdict", "report", "search"];
+/// Where the pure crates are.
+const PURE_FOLDER: &str = "harness/crates/";
+
+/// How far a number of lines or files on the page may be from the fact, so that not every commit
+/// has to write the page.
+const TOLERATED_PERCENT: u64 = 10;
+
+/// A crate of the workspace.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct WorkspaceCrate {
+    /// The folder of its manifest, with a slash at the end.
+    folder: String,
+    /// The names of all packages that it depends on, except for tests and builds.
+    dependencies: BTreeSet<String>,
+    lines: usize,
+    files: usize,
+}
+
+/// Crates by name, and the crates that each depends on.
+type Edges<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+/// A stale page, and dependencies that a pure crate may not have.
+pub(crate) fn check(repository: &Repository) -> anyhow::Result<Vec<Breach>> {
+    let mut breaches = impure_dependencies(repository)?;
+    if let Some(page) = repository.texts.get(PAGE) {
+        let (before, written, _) = parts(page)?;
+        let fresh = generated(&read(repository)?);
+        if !is_about(written, &fresh) {
+            let line = before.lines().count();
+            let how = "the crates are not as shown here: cargo run --package house-rules -- --write";
+            breaches.push(Breach::new(PAGE, line, how));
+        }
+    }
+    Ok(breaches)
+}
+
+/// The path and the text of the page with a fresh picture and table.
+pub(crate) fn fresh_page(repository: &Repository) -> anyhow::Result<(&'static str, String)> {
+    let page = repository.texts.get(PAGE).with_context(|| format!("{PAGE} does not exist"))?;
+    let (before, _, after) = parts(page)?;
+    Ok((PAGE, format!("{before}{}{after}", generated(&read(repository)?))))
+}
+
+/// The page up to the first marker, between the markers, and from the second on.
+fn parts(page: &str) -> anyhow::Result<(&str, &str, &str)> {
+    let begin = page.find(BEGIN).with_context(|| format!("{PAGE} has no line {BEGIN}"))? + BEGIN.len();
+    let end = page[begin..].find(END).with_context(|| format!("{PAGE} has no line {END}"))? + begin;
+    Ok((&page[..begin], &page[begin..end], &page[end..]))
+}
+
+/// Dependencies of pure crates that bring a client or a network with them.
+fn impure_dependencies(repository: &Repository) -> anyhow::Result<Vec<Breach>> {
+    let mut breaches = Vec::new();
+    for name in PURE {
+        let path = format!("{PURE_FOLDER}{name}/Cargo.toml");
+        let Some(text) = repository.texts.get(&path) else { continue };
+        for dependency in dependencies(&manifest(&path, text)?).into_iter().filter(|name| is_impure(name)) {
+            let line = text.lines().position(|line| line.starts_with(&dependency)).map_or(1, |index| index + 1);
+            let message = format!("{name} is a pure crate: it may not depend on {dependency}");
+            breaches.push(Breach::new(&path, line, message));
+        }
+    }
+    Ok(breaches)
+}
+
+/// Whether a package is kube, hyper or rustls, or belongs to one of them.
+fn is_impure(package: &str) -> bool {
+    let is_kube = matches!(package, "kube" | "kube-client" | "kube-core" | "kube-runtime");
+    is_kube || package.split('-').any(|part| matches!(part, "hyper" | "rustls"))
+}
+
+/// The crates of the workspace by name.
+fn read(repository: &Repository) -> anyhow::Result<BTreeMap<String, WorkspaceCrate>> {
+    let root = repository.texts.get("Cargo.toml").context("the repository has no Cargo.toml")?;
+    let root = manifest("Cargo.toml", root)?;
+    let members = root.get("workspace").and_then(|it| it.get("members")).and_then(Item::as_array);
+    let members: Vec<&str> = members.into_iter().flatten().filter_map(|member| member.as_str()).collect();
+    let mut crates = BTreeMap::new();
+    for (path, text) in repository.below("", "/Cargo.toml") {
+        let folder = path.trim_end_matches("Cargo.toml");
+        if !members.iter().any(|member| is_member(member, folder.trim_end_matches('/'))) {
+            continue;
+        }
+        let manifest = manifest(path, text)?;
+        let name = manifest.get("package").and_then(|it| it.get("name")).and_then(Item::as_str);
+        let name = name.with_context(|| format!("{path} names no package"))?;
+        let sources = format!("{folder}src/");
+        let texts: Vec<&str> = repository.below(&sources, ".rs").map(|(_, text)| text).collect();
+        let one = WorkspaceCrate {
+            folder: folder.to_owned(),
+            dependencies: dependencies(&manifest),
+            lines: texts.iter().map(|text| text.lines().count()).sum(),
+            files: texts.len(),
+        };
+        crates.insert(name.to_owned(), one);
+    }
+    Ok(crates)
+}
+
+fn manifest(path: &str, text: &str) -> anyhow::Result<DocumentMut> {
+    text.parse().with_context(|| format!("reading {path}"))
+}
+
+/// Whether an entry of `members` names a folder; `harness/crates/*` names all below one.
+fn is_member(member: &str, folder: &str) -> bool {
+    match member.strip_suffix("/*") {
+        Some(above) => folder.rsplit_once('/').is_some_and(|(parent, _)| parent == above),
+        None => member == folder,
+    }
+}
+
+/// The packages that a manifest depends on, on any platform.
+fn dependencies(manifest: &DocumentMut) -> BTreeSet<String> {
+    let section = |table: &dyn TableLike| {
+        let entries = table.get("dependencies").and_then(Item::as_table_like);
+        let package =
+            |(name, entry): (&str, &Item)| entry.get("package").and_then(Item::as_str).unwrap_or(name).to_owned();
+        entries.into_iter().flat_map(TableLike::iter).map(package).collect::<Vec<_>>()
+    };
+    let targets = manifest.get("target").and_then(Item::as_table_like);
+    let targets = targets.into_iter().flat_map(TableLike::iter).filter_map(|(_, target)| target.as_table_like());
+    section(manifest.as_table()).into_iter().chain(targets.flat_map(section)).collect()
+}
+
+/// The picture and the table.
+fn generated(crates: &BTreeMap<String, WorkspaceCrate>) -> String {
+    let is_ours = |name: &&str| crates.contains_key(*name);
+    let edges: Edges<'_> = crates
+        .iter()
+        .map(|(name, one)| (name.as_str(), one.dependencies.iter().map(String::as_str).filter(is_ours).collect()))
+        .collect();
+    let edges = without_implied(&edges);
+    let mut text = "\n```mermaid\ngraph TD\n".to_owned();
+    // A name with a dash is not safe as the id of a node.
+    let id = |name: &str| name.replace('-', "_");
+    let mut arrows = String::new();
+    for (name, below) in &edges {
+        if below.is_empty() && !edges.values().any(|below| below.contains(name)) {
+            continue;
+        }
+        writeln!(text, "  {}[{name}]", id(name)).expect("a String takes all");
+        for other in below {
+            writeln!(arrows, "  {} --> {}", id(name), id(other)).expect("a String takes all");
+        }
+    }
+    text += &arrows;
+    text += "```\n\n| crate | folder | lines | files | other packages that it depends on |\n";
+    text += "| --- | --- | --: | --: | --- |\n";
+    for (name, WorkspaceCrate { folder, dependencies, lines, files }) in crates {
+        let others: Vec<&str> = dependencies.iter().map(String::as_str).filter(|it| !is_ours(it)).collect();
+        let folder = folder.trim_end_matches('/');
+        writeln!(text, "| `{name}` | `{folder}` | {lines} | {files} | {} |", others.join(", "))
+            .expect("a String takes all");
+    }
+    text + "\n"
+}
+
+/// The edges that do not follow from others: without one to a crate that another dependency
+/// reaches.
+fn without_implied<'a>(edges: &Edges<'a>) -> Edges<'a> {
+    let reduced = |below: &BTreeSet<&'a str>| {
+        let is_implied = |one: &str| below.iter().any(|other| *other != one && reachable(edges, other).contains(one));
+        below.iter().copied().filter(|one| !is_implied(one)).collect()
+    };
+    edges.iter().map(|(name, below)| (*name, reduced(below))).collect()
+}
+
+/// The crates that a crate depends on, directly or not.
+fn reachable<'a>(edges: &Edges<'a>, from: &str) -> BTreeSet<&'a str> {
+    let (mut reached, mut ahead) = (BTreeSet::new(), vec![from]);
+    while let Some(next) = ahead.pop() {
+        for below in edges.get(next).into_iter().flatten() {
+            if reached.insert(*below) {
+                ahead.push(below);
+            }
+        }
+    }
+    reached
+}
+
+/// Whether two texts are the same but for numbers that are near each other.
+fn is_about(written: &str, fresh: &str) -> bool {
+    let number = Regex::new("[0-9]+").expect("it compiles");
+    let numbers =
+        |text: &str| -> Vec<u64> { number.find_iter(text).filter_map(|it| it.as_str().parse().ok()).collect() };
+    let is_near = |(one, two): (&u64, &u64)| one.abs_diff(*two) * 100 <= one.max(two) * TOLERATED_PERCENT;
+    number.replace_all(written, "0") == number.replace_all(fresh, "0")
+        && numbers(written).iter().zip(&numbers(fresh)).all(is_near)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: &str = "[workspace]\nmembers = [\"tool\", \"harness/crates/*\"]\n";
+
+    /// A workspace whose crate `tool` depends on `case`, and on `support`, which follows from it.
+    fn repository(more: &[(&str, &str)]) -> Repository {
+        let texts = [
+            ("Cargo.toml", ROOT),
+            ("tool/Cargo.toml", "[package]\nname = \"tool\"\n[dependencies]\ncase.workspace = true\nsupport = \"1\"\n"),
+            (
+                "harness/crates/case/Cargo.toml",
+                "[package]\nname = \"case\"\n[dependencies]\nsupport = \"1\"\nregex = \"1\"\n",
+            ),
+            ("harness/crates/support/Cargo.toml", "[package]\nname = \"support\"\n[dev-dependencies]\nkube = \"1\"\n"),
+            ("harness/crates/case/src/lib.rs", "1\n2\n"),
+            ("other/Cargo.toml", "[package]\nname = \"other\"\n"),
+        ];
+        let texts = texts.iter().chain(more).map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+        Repository::new(texts.collect())
+    }
+
+    #[test]
+    fn draws_no_arrow_that_follows_from_others() {
+        let text = generated(&read(&repository(&[])).unwrap());
+        let arrows: Vec<&str> = text.lines().filter(|line| line.contains("-->")).map(str::trim).collect();
+        assert_eq!(arrows, ["case --> support", "tool --> case"]);
+        assert!(text.contains("| `case` | `harness/crates/case` | 2 | 1 | regex |"), "{text}");
+        assert!(!text.contains("other[") && !text.contains("kube"), "{text}");
+    }
+
+    #[test]
+    fn finds_a_pure_crate_that_depends_on_a_client() {
+        let planted = "[package]\nname = \"verdict\"\n[dependencies]\nhyper-util = \"1\"\n\
+                       client = { package = \"kube\", version = \"1\" }\nkube-apiserver-sim = \"1\"\n";
+        let breaches = check(&repository(&[("harness/crates/verdict/Cargo.toml", planted)])).unwrap();
+        let messages: Vec<&str> = breaches.iter().map(|breach| breach.message.as_str()).collect();
+        let expected = [
+            "verdict is a pure crate: it may not depend on hyper-util",
+            "verdict is a pure crate: it may not depend on kube",
+        ];
+        assert_eq!(messages, expected);
+    }
+
+    #[test]
+    fn finds_a_stale_page_and_writes_a_fresh_one() {
+        let stale = format!("# A\n\n{BEGIN}\n{END}\n\nEnd.\n");
+        let repository_with = |page: &str| repository(&[(PAGE, page)]);
+        assert_eq!(check(&repository_with(&stale)).unwrap().len(), 1);
+        let (_, fresh) = fresh_page(&repository_with(&stale)).unwrap();
+        assert!(fresh.starts_with("# A\n") && fresh.ends_with("\n\nEnd.\n"), "{fresh}");
+        assert_eq!(check(&repository_with(&fresh)).unwrap(), []);
+    }
+
+    #[test]
+    fn tolerates_a_size_that_has_changed_by_little() {
+        assert!(is_about("| `case` | 1000 | 50 |", "| `case` | 1090 | 52 |"));
+        assert!(!is_about("| `case` | 1000 | 50 |", "| `case` | 1200 | 50 |"));
+        assert!(!is_about("| `case` | 1000 |", "| `rest` | 1000 |"));
+    }
+}
