@@ -1,73 +1,46 @@
-//! Lockstep runs a YAML case against a Deployment controller, on a cluster whose own Deployment
-//! controller is off. It drives the pods one step at a time, and compares what the ReplicaSets did
-//! with what upstream's `kube-controller-manager` did on the same case.
+//! `lockstep`: tests a Kubernetes Deployment controller.
 //!
-//! # Overview
+//! It runs a YAML case against the controller, on a cluster whose own Deployment controller is off.
+//! It drives the pods one step at a time, and compares what the controller did with what upstream's
+//! `kube-controller-manager` did on the same case.
 //!
-//! ```text
-//!  cases/*.yaml ─► case ─► driver ──steps──► API server ◄──interceptor──► subject
-//!                            │                  ▲    ▲                 (the controller under test)
-//!                            │                  │    └── controllers that it does not bring
-//!                          settle ◄──watches── observe
-//!                            │                  │
-//!                            └───────────────► recording
-//!                                                 │    a file; nothing below touches a cluster
-//!                                              replay ─► timeline ─► verdict ─► report
-//!                                                           ▲
-//!                                 cases/*.timeline ─► golden, recorded from upstream
-//! ```
+//! **Architecture Invariant:** this crate decides no verdict. It parses arguments, runs commands
+//! and prints. What is true of a recording is decided below it.
 //!
-//! * A [`case`] is a list of steps. After each step the runner waits until the namespace has
-//!   settled, which is proved ([`observe::settle`]), not timed.
-//! * Watches record every version of every object ([`observe`]). Judging reads the [`recording`]
-//!   alone, so a stored recording is judged again with the same result.
-//! * Golden [`timeline`]s are recorded from upstream, never written by hand.
-//! * A verdict is conformant, non-conformant or inconclusive ([`verdict`]). A test environment that
-//!   failed is never the subject's failure; a subject that did nothing is never a pass.
-//! * The subject reaches the API server through the interceptor ([`intercept`]), which can hold,
-//!   delay, refuse and drop requests and answers. So [`faults`] can be injected between any two
-//!   writes of a step.
-//! * The harness shares no code with the controller that it judges: only `subject/ours.rs` names
-//!   that crate, and the simulated API server (`kube-apiserver-sim`) names neither.
+//! * [`cli`] has the commands, one file each.
+//! * [`trials`] makes a test of each case, for a test runner.
 //!
-//! # How a case is processed
+//! # Crates
 //!
-//! `case::load` → `run::Setup::for_each_subject` (cluster, environment, session) →
-//! `run::Setup::play_each` → `runner::Session::play` → `recording::Recording` →
-//! `verdict::judge(case, recording, golden)`, which replays the recording once (`timeline::replay`)
-//! → `run::RunEvent::CaseJudged` → the subscribers that report.
+//! Each opens with what it may not know. The first eight are pure: no network and no client of
+//! Kubernetes.
 //!
-//! # Modules, the lowest layer first
+//! * [`lockstep_support`]: YAML with locations, output that is safe to print, files, the clock.
+//! * [`lockstep_workload`]: how another kind is read and written as a Deployment.
+//! * [`lockstep_recording`]: everything that was observed while a case ran.
+//! * [`lockstep_timeline`]: what a subject decided, step by step.
+//! * [`lockstep_case`]: the cases and their operations.
+//! * [`lockstep_verdict`]: what a recording says about its subject.
+//! * [`lockstep_report`]: judgements as text, HTML, JSON and XML.
+//! * [`lockstep_search`]: random cases, orders of events, and cases inferred from recordings.
+//! * [`lockstep_cluster`]: six ways to have a cluster.
+//! * `lockstep_intercept`: the proxy between the subject and the API server.
+//! * [`lockstep_subject`]: starts and stops the controller that is judged.
+//! * [`lockstep_runner`]: plays a case on a cluster with a subject.
+//! * [`lockstep_live`]: reads the Deployments of live clusters.
+//! * [`kube_apiserver_sim`]: the simulated API server, which knows nothing of the harness.
 //!
-//! A module imports only from modules above it in this list; `tests/layers.rs` checks that.
+//! # The way of a case
 //!
-//! | module | input, output, and what it may not know |
-//! | --- | --- |
-//! | `clock`, [`collection`], [`output`], `private_fs`, `state_dir` | time, case files on disk or in the program, what other programs print, this user's private files; nothing of Kubernetes |
-//! | [`controllers`], [`pod_expectation`], [`outcome`], [`sanitize`], `yaml` | names, numbers and texts that all modules use; `yaml` is YAML with source locations |
-//! | [`workload`] | a table that maps a Deployment's fields to another kind's; a client that translates |
-//! | [`recording`] | the observed object versions of a run, as a file; not what was expected |
-//! | `secret` | redacts the values of Secrets in a case's text and in a recording |
-//! | [`timeline`] | recording in, the subject's decisions out; not what was expected |
-//! | [`rules`], [`versions`] | CEL over frames; what other versions of upstream report differently |
-//! | [`case`] | YAML file in, a validated case out, or errors with their locations; no cluster |
-//! | [`faults`], [`series`], [`verdict`] | the points where faults can be injected; sizes and bounds; case, recording and golden timeline in, a judgement out |
-//! | [`infer`] | recording in, an inferred case out; no cluster |
-//! | [`search`] | random programs, novelty feedback, and shrinking |
-//! | [`golden`], [`report`] | timelines beside their cases; judgements in, text, HTML, JSON and XML out |
-//! | [`inspect`] | a recording, step by step: the terminal view of a frame, and a trace; reads no key |
-//! | [`campaign`] | the results of several runs in, merged results out; not how a run is made |
-//! | [`supervise`] | child processes that end with this process; nothing of Kubernetes |
-//! | [`cluster`] | plan in, running cluster out; not what runs on it |
-//! | [`intercept`] | the proxy between subject and API server; not what a case contains |
-//! | [`audit`] | audit logs of a cluster in, a Deployment's recording out; no cluster |
-//! | [`capture`] | a Deployment of a live cluster in, a recording out; read-only |
-//! | [`observe`], [`subject`] | watches, and whether the namespace has settled; starts and stops controllers |
-//! | [`monitor`] | object versions of a live cluster in, breaches of the invariants with evidence out |
-//! | [`driver`] | steps in, the requests of users, nodes and kubelets out |
-//! | [`runner`] | case and session in, recording out; never a verdict |
-//! | [`run`] | cases and sessions in, a stream of events out; prints nothing |
-//! | [`trials`], [`cli`] | commands of a test runner or a user; decides no verdict |
+//! 1. [`lockstep_case::load`] reads the file, or reports all that is wrong in it.
+//! 2. `Setup::for_each_subject` ([`lockstep_runner::run`]) boots a cluster and starts the subject
+//!    behind the interceptor.
+//! 3. `Setup::play_each` plays the cases, each by `Session::play`, which performs a step and waits
+//!    until the namespace has settled.
+//! 4. The result is a [`lockstep_recording::Recording`]. Nothing below touches a cluster.
+//! 5. [`lockstep_verdict::judge`] replays the recording once ([`lockstep_timeline`]) and compares
+//!    the timeline with the golden one.
+//! 6. `RunEvent::CaseJudged` has the judgement. The reporters of [`cli`] subscribe to it.
 
 pub mod cli;
 pub mod trials;
