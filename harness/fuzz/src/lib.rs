@@ -2,7 +2,7 @@
 //! or memory.
 //!
 //! Inputs are text, so that seeds can be written by hand and most mutations stay nearly valid. The
-//! test `harness/tests/fuzz_corpus.rs` includes `inputs` and runs all stored inputs.
+//! test `harness/tests/it/fuzz_corpus.rs` includes `inputs` and runs all stored inputs.
 
 mod inputs;
 

@@ -81,7 +81,7 @@ fn schema_prints_the_committed_schema() {
     let (stdout, _) = lockstep(&["schema", "--reference"], &[]);
     assert!(stdout.starts_with("# Case reference\n") && stdout.ends_with('\n'), "{stdout}");
     let (stdout, code) = lockstep(&["schema"], &[]);
-    let committed = include_str!("../../cases/case.schema.json");
+    let committed = include_str!("../../../cases/case.schema.json");
     assert!(stdout == committed && code == 0);
 }
 

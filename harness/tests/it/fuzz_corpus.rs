@@ -1,7 +1,7 @@
 //! Runs the seeds and earlier findings of the fuzz targets in `harness/fuzz` on every test run.
 
 #[expect(unreachable_pub, reason = "the fuzz targets are another crate")]
-#[path = "../fuzz/src/inputs.rs"]
+#[path = "../../fuzz/src/inputs.rs"]
 mod inputs;
 
 use std::path::Path;

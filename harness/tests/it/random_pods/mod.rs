@@ -6,7 +6,7 @@
 //! ordinary ones, in a temporary folder:
 //!
 //! ```text
-//! cargo test -p lockstep --test random_pods -- --ignored --nocapture      # LOCKSTEP_SEED=7 LOCKSTEP_SETS=100
+//! cargo test -p lockstep --test it random_pods -- --ignored --nocapture   # LOCKSTEP_SEED=7 LOCKSTEP_SETS=100
 //! ```
 
 mod model;

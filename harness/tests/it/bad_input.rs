@@ -20,7 +20,7 @@ use lockstep_support::clock;
 const MIN_FILES: usize = 211;
 
 /// Writes the expected messages.
-const OVERWRITE: &str = "LOCKSTEP_MESSAGES=overwrite cargo nextest run -E 'binary(bad_input)'";
+const OVERWRITE: &str = "LOCKSTEP_MESSAGES=overwrite cargo nextest run -E 'test(/^bad_input::/)'";
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad")
@@ -164,7 +164,7 @@ fn rejects_large_and_deeply_nested_files_quickly() {
 
 #[test]
 fn damaged_file_never_causes_a_panic() {
-    let good = include_bytes!("../../cases/kill-order/restarts.yaml");
+    let good = include_bytes!("../../../cases/kill-order/restarts.yaml");
     let insertions: [&[u8]; 12] =
         [b"", b"\t", b"\n", b"\r", b"\"", b"{", b"]", b": ", b"- ", b"&a *a", b"\xff", "\u{2028}".as_bytes()];
     let mut errors = 0;

@@ -53,7 +53,7 @@ fn cases_folder_overrides_embedded_cases() {
     std::fs::create_dir(folder.path().join("cases")).expect("writable");
     let (_, stderr, code) = lockstep(folder.path(), &["run", CASE]);
     assert!(stderr.contains("does not exist") && code == 64, "{stderr}");
-    let own = include_str!("../src/cli/init/first.yaml");
+    let own = include_str!("../../src/cli/init/first.yaml");
     std::fs::write(folder.path().join("cases/own.yaml"), own).expect("writable");
     let (list, stderr, code) = lockstep(folder.path(), &["list"]);
     assert!(
