@@ -155,7 +155,8 @@ fn params(name: &str, today: Date) -> CertificateParams {
     params
 }
 
-/// Parses certificates as a client does. `tests/tls_clients` uses real clients.
+/// Parses certificates as a client does. `harness/tests/cluster/tls_clients` uses
+/// real clients.
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};

@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_cluster::supervise::{self, DetachOptions, Exit, ProcessId, ProcessSpec, SuperviseError, Supervisor};
 use lockstep_support::clock;
 use rustix::process::{Pid, Signal};
@@ -21,12 +21,8 @@ const LAST: &str = "LOCKSTEP_TEST_LAST";
 
 type Outcome = Result<(), Failed>;
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
-    if let Some(dir) = std::env::var_os(VICTIM) {
-        victim(Path::new(&dir));
-    }
-    let trials = vec![
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
         trial("program_runs_with_its_own_environment_and_log", environment),
         trial("exit_codes_and_signals_are_reported", exits),
         trial("missing_program_is_named", missing),
@@ -44,8 +40,14 @@ fn main() -> ExitCode {
         trial("final_program_runs_after_a_killed_harness", || farewell_after(Signal::KILL)),
         trial("kept_folder_is_not_removed", folder_is_kept),
         trial("detached_supervisor_exits_with_its_process", detached),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    ]
+}
+
+/// Plays the harness that is killed, if this process is to.
+pub(crate) fn play_if_asked() {
+    if let Some(dir) = std::env::var_os(VICTIM) {
+        victim(Path::new(&dir));
+    }
 }
 
 fn trial(name: &str, run: impl FnOnce() -> Outcome + Send + 'static) -> Trial {

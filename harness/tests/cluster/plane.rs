@@ -4,12 +4,9 @@
 //! Without the programs and without Go to build them the trials are listed as ignored. This
 //! executable, started in another role, plays other processes: see [`roles`].
 
-mod roles;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use futures::TryStreamExt;
@@ -18,32 +15,31 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Resource};
-use libtest_mimic::{Arguments, Failed};
-use lockstep_cluster::shared::{SharedRun, obtain, obtain_in, release};
+use libtest_mimic::{Failed, Trial};
+use lockstep_cluster::shared::{SharedRun, obtain, obtain_in};
 use lockstep_cluster::supervise::ProcessId;
 use lockstep_cluster::{
     Cluster, ClusterError, ClusterPlan, DEFAULT_VERSION, Handover, PersistentCluster, available, boot,
 };
 use lockstep_intercept::{Interceptor, Verb};
 use lockstep_support::clock;
-use roles::{
-    Outcome, alive, block_on, check, command_in_role, play_if_asked, processes, read_cluster, run, runner,
-    shared_by_trials, start, trial, until, until_removed,
-};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
-    if let Some(played) = play_if_asked(plan) {
-        return played;
-    }
+use crate::roles::{
+    Outcome, RolePlayer, alive, check, processes, read_cluster, run, runner, trial, until, until_removed,
+};
+
+/// The other processes of these trials.
+pub(crate) const ROLES: RolePlayer = RolePlayer { module: "plane", plan };
+
+pub(crate) fn trials() -> Vec<Trial> {
     let missing = available(DEFAULT_VERSION).err();
     if let Some(why) = &missing {
         eprintln!("ignored: {why}");
     }
     let ignored = missing.is_some();
-    let trials = vec![
+    vec![
         trial("control-plane::plane::boots_and_leaves_nothing", ignored, boots),
         trial("control-plane::plane::sigkill_of_the_harness_leaves_nothing", ignored, killed),
         trial("control-plane::plane::processes_of_a_run_share_a_cluster_that_ends_with_the_run", ignored, shared),
@@ -58,10 +54,7 @@ fn main() -> ExitCode {
         ),
         trial("control-plane::plane::environment_omits_the_subjects_controllers", ignored, environment_without),
         trial("control-plane::plane::interceptor_forwards_and_logs", ignored, interceptor),
-    ];
-    let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
-    block_on(release());
-    conclusion.exit_code()
+    ]
 }
 
 // Booting and ending.
@@ -93,7 +86,7 @@ async fn boots() -> Outcome {
 }
 
 async fn killed() -> Outcome {
-    let mut harness = start("victim")?;
+    let mut harness = ROLES.start("victim")?;
     let cluster = read_cluster(&mut harness)?;
     alive(&cluster)?;
     drop(harness);
@@ -101,7 +94,7 @@ async fn killed() -> Outcome {
 }
 
 async fn shared() -> Outcome {
-    let (runner, first, third) = shared_by_trials(&plan()).await?;
+    let (runner, first, third) = ROLES.shared_by_trials().await?;
     third.access().admin_client().await?.apiserver_version().await?;
     drop(runner);
     until_removed(&first, first.dir().parent().ok_or("a cluster of a run has a folder around it")?).await
@@ -137,7 +130,7 @@ async fn standing() -> Outcome {
     let folder = around.path().join("standing");
     let standing = PersistentCluster::at(&folder);
     check(standing.running().await?.is_none() && !standing.down().await?, "there is one already")?;
-    let mut process = start(&format!("up {}", folder.display()))?;
+    let mut process = ROLES.start(&format!("up {}", folder.display()))?;
     let cluster = read_cluster(&mut process)?;
     check(process.0.wait()?.success(), "up failed")?;
     clock::pause(Duration::from_millis(300)).await;
@@ -166,7 +159,7 @@ async fn ends_early() -> Outcome {
         std::fs::write(bin.join(program), text)?;
         std::fs::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755))?;
     }
-    let output = command_in_role("victim")?.env("LOCKSTEP_BIN", &bin).env("TMPDIR", &tmp).output()?;
+    let output = ROLES.command("victim")?.env("LOCKSTEP_BIN", &bin).env("TMPDIR", &tmp).output()?;
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     check(!output.status.success(), "it booted")?;
     let says = |words: &str| check(error.contains(words), format!("{words:?} is not in {error}"));

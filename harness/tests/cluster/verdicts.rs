@@ -5,11 +5,11 @@
 //! `control-plane::verdict::<what>` are ignored where no control plane can run.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_case as case;
 use lockstep_cluster::supervise::{ProcessSpec as Program, Supervisor};
 use lockstep_cluster::{self as cluster, ClusterPlan, shared};
@@ -20,9 +20,7 @@ use lockstep_subject::SubjectSpec;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{self as verdict, Judgement, Verdict};
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
-    let arguments = Arguments::from_args();
+pub(crate) fn trials() -> Vec<Trial> {
     let unavailable = cluster::available(cluster::DEFAULT_VERSION).is_err();
     let trial = |name: &str, test: fn() -> Result<(), String>| {
         Trial::test(format!("control-plane::verdict::{name}"), move || {
@@ -33,7 +31,7 @@ fn main() -> ExitCode {
         })
         .with_ignored_flag(unavailable)
     };
-    let trials = vec![
+    vec![
         trial("surge-ignored-is-non-conformant", || broken("surge-ignored", "max=10 instead of 13")),
         trial("wrong-status-is-non-conformant", || broken("wrong-status", "status.readyReplicas")),
         trial("restless-is-non-conformant", || broken("restless", "never became quiet")),
@@ -44,8 +42,7 @@ fn main() -> ExitCode {
         trial("second-deployment-controller-is-inconclusive", stock_left_on),
         trial("exited-environment-is-inconclusive", dead_environment),
         trial("killed-harness-leaves-nothing", killed_harness),
-    ];
-    libtest_mimic::run(&arguments, trials).exit_code()
+    ]
 }
 
 const CASE: &str = "rolling/quarter-on-ten";

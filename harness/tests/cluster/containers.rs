@@ -3,44 +3,38 @@
 //! Without a container engine or the images the trials are listed as ignored. This executable,
 //! started in another role, plays other processes: see [`roles`].
 
-mod roles;
-
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::Duration;
 
 use kube::Client;
-use libtest_mimic::{Arguments, Failed};
+use libtest_mimic::{Failed, Trial};
 use lockstep_cluster::containers::{ImageOptions, available};
 use lockstep_cluster::{Cluster, ClusterPlan, DEFAULT_VERSION, Handover, Site, boot};
-use roles::{
-    Outcome, Process, alive, check, command_in_role, play_if_asked, processes, read_cluster, shared_by_trials, start,
-    trial, until, until_removed,
-};
+
+use crate::roles::{Outcome, Process, RolePlayer, alive, check, processes, read_cluster, trial, until, until_removed};
+
+/// The other processes of these trials.
+pub(crate) const ROLES: RolePlayer = RolePlayer { module: "containers", plan };
 
 /// etcd's image for the version of this test.
 const ETCD: &str = "registry.k8s.io/etcd:3.6.8-0";
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
-    if let Some(played) = play_if_asked(plan) {
-        return played;
-    }
+pub(crate) fn trials() -> Vec<Trial> {
     let missing = available(DEFAULT_VERSION, &ImageOptions::from_env()).err();
     if let Some(why) = &missing {
         eprintln!("ignored: {why}");
     }
     let ignored = missing.is_some();
-    let trials = vec![
+    vec![
         trial("containers::plane::boots_and_leaves_nothing", ignored, boots),
         trial("containers::plane::sigkill_of_the_harness_leaves_nothing", ignored, killed),
         trial("containers::plane::sigkill_in_the_middle_of_a_boot_leaves_nothing", ignored, killed_early),
         trial("containers::plane::processes_of_a_run_share_a_cluster_that_ends_with_the_run", ignored, shared),
         trial("containers::plane::early_exit_is_reported_with_its_log", ignored, ends_early),
         trial("containers::plane::missing_image_is_named", ignored, no_image),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    ]
 }
 
 fn plan() -> ClusterPlan {
@@ -113,7 +107,7 @@ async fn boots() -> Outcome {
 }
 
 async fn killed() -> Outcome {
-    let mut harness = start("victim")?;
+    let mut harness = ROLES.start("victim")?;
     let cluster = read_cluster(&mut harness)?;
     alive(&cluster)?;
     let network = network(cluster.dir())?;
@@ -126,7 +120,7 @@ async fn killed() -> Outcome {
 async fn killed_early() -> Outcome {
     for containers_seen in 1..=3 {
         let folder = tempfile::tempdir()?;
-        let harness = Process(command_in_role("victim")?.env("TMPDIR", folder.path()).spawn()?);
+        let harness = Process(ROLES.command("victim")?.env("TMPDIR", folder.path()).spawn()?);
         let some = async || containers(folder.path()).is_ok_and(|found| found.len() >= containers_seen);
         until("there is a container", Duration::from_secs(60), some).await?;
         let network = network(folder.path())?;
@@ -140,7 +134,7 @@ async fn killed_early() -> Outcome {
 }
 
 async fn shared() -> Outcome {
-    let (runner, first, third) = shared_by_trials(&plan()).await?;
+    let (runner, first, third) = ROLES.shared_by_trials().await?;
     check(third.access().subject_client()?.apiserver_version().await.is_ok(), "it does not answer any more")?;
     let network = network(first.dir())?;
     drop(runner);
@@ -173,7 +167,7 @@ impl Drop for Broken {
 async fn ends_early() -> Outcome {
     let broken = Broken::new()?;
     let folder = tempfile::tempdir()?;
-    let mut victim = command_in_role("victim")?;
+    let mut victim = ROLES.command("victim")?;
     let output = victim.env("TMPDIR", folder.path()).env("LOCKSTEP_ETCD_IMAGE", &broken.0).output()?;
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     check(!output.status.success(), "it booted")?;

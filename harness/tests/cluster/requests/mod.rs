@@ -8,8 +8,8 @@
 //! often. These are counted; the last writes of each step must still be equal ([`compare`]).
 //!
 //! ```text
-//! cargo test -p lockstep --test requests -- --ignored        # needs scripts/upstream-virtual, and scripts/control-plane
-//! LOCKSTEP_KEEP=FOLDER …                                      # writes all that was sent there, a line each
+//! cargo test -p lockstep --test cluster requests:: -- --ignored   # needs scripts/upstream-virtual, and scripts/control-plane
+//! LOCKSTEP_KEEP=FOLDER …                                           # writes all that was sent there, a line each
 //! ```
 
 mod compare;
@@ -17,11 +17,10 @@ mod normalized;
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_case::{self as case, Case};
 use lockstep_cluster::{ClusterPlan, DEFAULT_VERSION, Site};
 use lockstep_intercept::{SentLog, SentRequest};
@@ -59,16 +58,14 @@ const CASES: [&str; 20] = [
     "undo/to-revision",
 ];
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
+pub(crate) fn trials() -> Vec<Trial> {
     let trials = CASES.map(|name| {
         let title = format!("requests::{}", name.replace('/', "::"));
         // In real time these take seconds each, and twice as long on a busy machine.
         Trial::test(title, move || compare_case(name).map_err(Failed::from)).with_ignored_flag(true)
     });
     let own = Trial::test("requests::additional_write_is_a_difference", || differences().map_err(Failed::from));
-    let trials = trials.into_iter().chain([own]).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials.into_iter().chain([own]).collect()
 }
 
 /// What counts as a difference, and what is only counted.

@@ -1,5 +1,5 @@
-//! Other processes, played by the test's executable in the role that [`ROLE`] names; and helpers
-//! for trials on a real cluster.
+//! Other processes, played by this executable in the role that [`ROLE`] names; and what trials on a
+//! real cluster need.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,8 +12,15 @@ use lockstep_cluster::supervise::ProcessId;
 use lockstep_cluster::{Cluster, ClusterPlan, Handover, PersistentCluster, boot};
 use lockstep_support::clock;
 
-/// The environment variable that selects this executable's role.
+/// The environment variable that selects this executable's role: `plane victim`.
 const ROLE: &str = "LOCKSTEP_TEST_ROLE";
+
+/// A module of trials that starts this executable in roles, and the plan of the clusters that these
+/// boot.
+pub(crate) struct RolePlayer {
+    pub(crate) module: &'static str,
+    pub(crate) plan: fn() -> ClusterPlan,
+}
 
 pub(crate) type Outcome = Result<(), Failed>;
 
@@ -42,9 +49,12 @@ pub(crate) async fn until(message: &str, patience: Duration, mut holds: impl Asy
 }
 
 /// Runs the role of this process, if it has one.
-pub(crate) fn play_if_asked(plan: fn() -> ClusterPlan) -> Option<ExitCode> {
-    let role = std::env::var(ROLE).ok()?;
-    Some(block_on(play(&role, &plan())))
+pub(crate) fn play_if_asked(players: &[&RolePlayer]) -> Option<ExitCode> {
+    let asked = std::env::var(ROLE).ok()?;
+    let (module, role) = asked.split_once(' ').expect("a role follows its module");
+    // Without the panic this process would run the trials, one of which would start it again.
+    let player = players.iter().find(|player| player.module == module).expect("the module plays roles");
+    Some(block_on(play(role, &(player.plan)())))
 }
 
 /// Runs a role with its arguments. Each prints its cluster as one line of JSON.
@@ -80,17 +90,6 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// The command that starts this executable in a role.
-pub(crate) fn command_in_role(role: &str) -> Result<Command, Failed> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.env(ROLE, role).stdin(Stdio::null()).stdout(Stdio::piped());
-    Ok(command)
-}
-
-pub(crate) fn start(role: &str) -> Result<Process, Failed> {
-    Ok(Process(command_in_role(role)?.spawn()?))
 }
 
 pub(crate) fn read_cluster(process: &mut Process) -> Result<Cluster, Failed> {
@@ -131,19 +130,33 @@ pub(crate) async fn until_removed(cluster: &Cluster, folder: &Path) -> Outcome {
     until("nothing is left", Duration::from_secs(15), nothing).await
 }
 
-/// Two trials of one run, each in its own process, and then this process share one cluster. Returns
-/// the process that the run depends on, the cluster as the trials see it, and as this process does;
-/// the processes that booted it have exited.
-pub(crate) async fn shared_by_trials(plan: &ClusterPlan) -> Result<(Process, Cluster, Cluster), Failed> {
-    let (runner, pid) = runner()?;
-    let id = format!("test-{pid}");
-    let mut trials = [start(&format!("trial {id} {pid}"))?, start(&format!("trial {id} {pid}"))?];
-    let [first, second] = [read_cluster(&mut trials[0])?, read_cluster(&mut trials[1])?];
-    for trial in &mut trials {
-        check(trial.0.wait()?.success(), "a trial failed")?;
+impl RolePlayer {
+    /// The command that starts this executable in a role.
+    pub(crate) fn command(&self, role: &str) -> Result<Command, Failed> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.env(ROLE, format!("{} {role}", self.module)).stdin(Stdio::null()).stdout(Stdio::piped());
+        Ok(command)
     }
-    check(first.programs() == second.programs() && first.access() == second.access(), "they have different clusters")?;
-    let third = obtain_in(&run(&id, pid), plan).await?;
-    check(third.programs() == first.programs(), "a later one has another")?;
-    Ok((runner, first, third))
+
+    pub(crate) fn start(&self, role: &str) -> Result<Process, Failed> {
+        Ok(Process(self.command(role)?.spawn()?))
+    }
+
+    /// Two trials of one run, each in its own process, and then this process share one cluster.
+    /// Returns the process that the run depends on, the cluster as the trials see it, and as this
+    /// process does; the processes that booted it have exited.
+    pub(crate) async fn shared_by_trials(&self) -> Result<(Process, Cluster, Cluster), Failed> {
+        let (runner, pid) = runner()?;
+        let id = format!("test-{pid}");
+        let mut trials = [self.start(&format!("trial {id} {pid}"))?, self.start(&format!("trial {id} {pid}"))?];
+        let [first, second] = [read_cluster(&mut trials[0])?, read_cluster(&mut trials[1])?];
+        for trial in &mut trials {
+            check(trial.0.wait()?.success(), "a trial failed")?;
+        }
+        let same = first.programs() == second.programs() && first.access() == second.access();
+        check(same, "they have different clusters")?;
+        let third = obtain_in(&run(&id, pid), &(self.plan)()).await?;
+        check(third.programs() == first.programs(), "a later one has another")?;
+        Ok((runner, first, third))
+    }
 }

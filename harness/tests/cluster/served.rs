@@ -7,7 +7,6 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use futures::TryStreamExt;
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_case::{self as case, Case};
 use lockstep_cluster::{self as cluster, Cluster, ClusterPlan, Site};
 use lockstep_recording::{Recording, RecordingEntry};
@@ -33,9 +32,7 @@ const CROSS_SECTION: [&str; 5] =
 
 type Checked = Result<(), Box<dyn std::error::Error>>;
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
-    let arguments = Arguments::from_args();
+pub(crate) fn trials() -> Vec<Trial> {
     let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let trial = |name: &str, test: fn(tokio::runtime::Runtime) -> Checked| {
         Trial::test(format!("sim::served::{name}"), move || {
@@ -67,7 +64,7 @@ fn main() -> ExitCode {
         };
         Trial::test(format!("sim::served::{name}"), judged).with_ignored_flag(ignored)
     }));
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials
 }
 
 /// The controllers of `tests/subjects`: the command of each, or what is missing. `scripts/subjects`

@@ -12,11 +12,11 @@
 //! `sim::parity::<name>`, without the real one:
 //!
 //! ```text
-//! cargo test -p lockstep --test parity                                        # what was kept
-//! cargo test -p lockstep --test parity -- --ignored --nocapture               # LOCKSTEP_SEED=7 LOCKSTEP_REQUESTS=10000
-//! LOCKSTEP_SAMPLE=8 …                                                         # keep some of the first sequences, too
-//! LOCKSTEP_FIRST=275 LOCKSTEP_REQUESTS=1 …                                    # begin with this sequence of the seed's
-//! LOCKSTEP_KEEP=1 cargo test -p lockstep --test parity -- --ignored           # keep what is found, with the real server's answers
+//! cargo test -p lockstep --test cluster parity::                                      # what was kept
+//! cargo test -p lockstep --test cluster parity:: -- --ignored --nocapture             # LOCKSTEP_SEED=7 LOCKSTEP_REQUESTS=10000
+//! LOCKSTEP_SAMPLE=8 …                                                                 # keep some of the first sequences, too
+//! LOCKSTEP_FIRST=275 LOCKSTEP_REQUESTS=1 …                                            # begin with this sequence of the seed's
+//! LOCKSTEP_KEEP=1 cargo test -p lockstep --test cluster parity:: -- --ignored         # keep what is found, with the real server's answers
 //! ```
 //!
 //! Left out, because it is random on the real server: lists of any version (`resourceVersion=0`),
@@ -45,10 +45,9 @@ mod unsupported;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use kube_apiserver_sim::{ApiServer, ControllerMode, Latency};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_cluster::supervise::ProcessId;
 use lockstep_cluster::{self as cluster, ClusterPlan};
 use lockstep_support::clock;
@@ -64,9 +63,7 @@ const MAX_DISAGREEMENTS: usize = 60;
 /// The number of sequences to generate at most in search of rare cells.
 const MAX_SEQUENCES: u64 = 20_000;
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
-    let arguments = Arguments::from_args();
+pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for path in stored_files() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -82,11 +79,11 @@ fn main() -> ExitCode {
     // Without Go this cannot be checked; the trial is ignored, not passed.
     let unavailable = std::process::Command::new("go").arg("version").output().is_err();
     trials.push(Trial::test("control-plane::parity::table-of-types", fresh).with_ignored_flag(unavailable));
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity/kept")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/parity/kept")
 }
 
 fn stored_files() -> BTreeSet<PathBuf> {

@@ -4,11 +4,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_case::{self as case, Case};
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_recording::{Recording, RecordingEntry};
@@ -29,8 +28,7 @@ const TAG: &str = "cross-section";
 /// between equal pods, which it does in Go map order.
 const REPEATED: [&str; 3] = ["delete/foreground", "recreate/three", "kill-order/ready-time"];
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
+pub(crate) fn trials() -> Vec<Trial> {
     let not_built = available(None).is_err();
     let mut trials = vec![
         trial("exited_controller_is_not_the_subjects_failure", false, ends),
@@ -49,7 +47,7 @@ fn main() -> ExitCode {
         })),
         Err(error) => trials.push(Trial::test("cluster_controllers::cases", move || Err(error.into()))),
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
 fn trial(name: &str, ignored: bool, run: fn() -> Outcome) -> Trial {

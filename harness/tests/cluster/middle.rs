@@ -5,11 +5,10 @@
 //! Trials `control-plane::middle::<what>`, ignored where no control plane can run.
 
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_case::{self as case, Case};
 use lockstep_cluster::{self as cluster, shared};
 use lockstep_report as report;
@@ -23,9 +22,7 @@ use lockstep_verdict::{self as verdict, FindingKind, Judgement, Verdict};
 const BUDGET: Duration = Duration::from_secs(6);
 const IN_ALL: Duration = Duration::from_secs(60 + 60);
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
-    let arguments = Arguments::from_args();
+pub(crate) fn trials() -> Vec<Trial> {
     let unavailable = cluster::available(cluster::DEFAULT_VERSION).is_err();
     let trial = |name: &str, test: fn() -> Result<(), String>| {
         Trial::test(format!("control-plane::middle::{name}"), move || {
@@ -36,7 +33,7 @@ fn main() -> ExitCode {
         })
         .with_ignored_flag(unavailable)
     };
-    let trials = vec![
+    vec![
         trial("missing-write", || {
             let step = "{set: {image: app:2}, fault: {write: 99, of: replicasets, action: crash}}";
             plays(&SubjectSpec::Ours, step, Verdict::NonConformant, "never made write 99 of replicasets")
@@ -62,8 +59,7 @@ fn main() -> ExitCode {
             let (spec, _mark) = once("exec sleep 600")?;
             plays(&spec, CRASH, Verdict::NonConformant, "the subject made no request in the 6")
         }),
-    ];
-    libtest_mimic::run(&arguments, trials).exit_code()
+    ]
 }
 
 const CRASH: &str = "{set: {image: app:2}, fault: {write: 1, of: replicasets, side: after, action: crash}}";

@@ -8,8 +8,8 @@
 //! a real server and also needs upstream's programs:
 //!
 //! ```text
-//! cargo test -p lockstep --test kubectl
-//! cargo test -p lockstep --test kubectl -- --ignored
+//! cargo test -p lockstep --test cluster kubectl::
+//! cargo test -p lockstep --test cluster kubectl:: -- --ignored
 //! ```
 
 mod operations;
@@ -19,9 +19,7 @@ mod rollouts;
 mod rows;
 mod verbs;
 
-use std::process::ExitCode;
-
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_cluster::{DEFAULT_VERSION, available};
 use program::{Kubectl, find_kubectl};
 
@@ -60,9 +58,7 @@ const VERBS: [(&str, Play); 26] = [
     ("rollout-pause-resume-restart", rollouts::pause_resume_restart),
 ];
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
-    let arguments = Arguments::from_args();
+pub(crate) fn trials() -> Vec<Trial> {
     let kubectl = find_kubectl();
     if kubectl.is_none() {
         eprintln!("ignored: sim::kubectl::*: there is no kubectl in LOCKSTEP_BIN or PATH");
@@ -97,5 +93,5 @@ fn main() -> ExitCode {
     };
     let name = "control-plane::kubectl::output-equals-real-server";
     trials.push(Trial::test(name, real_server).with_ignored_flag(true));
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials
 }

@@ -12,15 +12,15 @@
 //! Python.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_cluster as cluster;
 
 const VERSION: &str = "v1.9.0";
 const PROGRAM: &str = "rollouts-controller";
 
-fn main() -> ExitCode {
+pub(crate) fn trials() -> Vec<Trial> {
     let program = controller();
     if program.is_none() {
         eprintln!("{PROGRAM} is not built: scripts/argo-rollouts builds it; its trials are ignored");
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         let trial = Trial::test(format!("sim::workloads::{}", less.name), move || play_less(less));
         trial.with_ignored_flag(no_python)
     }));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
 /// A controller with fewer capabilities than upstream's, and its workload description.

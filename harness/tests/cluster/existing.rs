@@ -4,7 +4,6 @@
 //! A control plane of the trial acts as the user's cluster. Without upstream's programs, and
 //! without Go to build them, the trials are listed as ignored.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
@@ -15,7 +14,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_cluster::existing::{self, KubeconfigOptions};
 use lockstep_cluster::{Cluster, ClusterError, ClusterPlan, DEFAULT_VERSION, Site, available, boot};
 use lockstep_runner::observe::namespace::make_namespace;
@@ -28,14 +27,12 @@ type Outcome = Result<(), Failed>;
 const OURS: &str = "app.kubernetes.io/managed-by";
 const HOME: &str = "lockstep-environment";
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
+pub(crate) fn trials() -> Vec<Trial> {
     let ignored = available(DEFAULT_VERSION).is_err();
-    let trials = vec![
+    vec![
         trial("session_confines_the_subject_and_leaves_nothing", ignored, stay),
         trial("foreign_cluster_is_refused", ignored, refused),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    ]
 }
 
 fn trial<F: Future<Output = Outcome> + 'static>(name: &str, ignored: bool, run: fn() -> F) -> Trial {

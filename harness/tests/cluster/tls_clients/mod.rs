@@ -7,11 +7,11 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use futures::future::try_join_all;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use lockstep_cluster::{self as cluster, Cluster, ClusterPlan, Site, issue_control_plane};
 use lockstep_intercept::Interceptor;
 use lockstep_support::clock;
@@ -63,9 +63,7 @@ struct Listening {
     answering: Option<JoinHandle<()>>,
 }
 
-fn main() -> ExitCode {
-    lockstep_runner::dispatch_role();
-    let arguments = Arguments::from_args();
+pub(crate) fn trials() -> Vec<Trial> {
     let servers = [
         ("interceptor", Server::Interceptor),
         ("interceptor-elsewhere", Server::InterceptorElsewhere),
@@ -95,7 +93,7 @@ fn main() -> ExitCode {
         };
         trials.extend(servers.map(of));
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials
 }
 
 /// Whether a program is installed and runs.
@@ -142,7 +140,7 @@ async fn connects(server: Server, client: Client) -> Checked {
 }
 
 fn source(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls_clients").join(name).display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/tls_clients").join(name).display().to_string()
 }
 
 /// Runs a client, which must succeed and print this text.
