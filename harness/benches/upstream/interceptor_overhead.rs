@@ -3,7 +3,7 @@
 //! the runs complete.
 //!
 //! ```text
-//! LOCKSTEP_BIN=… cargo bench --package lockstep --bench interceptor_overhead
+//! LOCKSTEP_BIN=… cargo bench --package lockstep --bench upstream -- interceptor_overhead
 //! ```
 
 use std::path::Path;
@@ -16,6 +16,8 @@ use lockstep_recording::RecordingEntry;
 use lockstep_runner::{Environment, Session, SessionOptions};
 use lockstep_support::clock;
 
+use crate::selection::Outcome;
+
 const CASE: &str = "../cases/rolling/quarter-on-ten.yaml";
 /// The number of rounds, alternating between the sides.
 const ROUNDS: u32 = 4;
@@ -24,12 +26,7 @@ const PLAYS: u32 = 5;
 /// Longer than a settling takes on a busy machine.
 const BUDGET: Duration = Duration::from_secs(90);
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lockstep_runner::dispatch_role();
-    run()
-}
-
-fn run() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn run(_arguments: &[String]) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let without = "deployment".parse()?;
@@ -53,7 +50,7 @@ struct InterceptPoint {
     requests: usize,
 }
 
-async fn measure(environment: &Arc<Environment>) -> Result<(), Box<dyn std::error::Error>> {
+async fn measure(environment: &Arc<Environment>) -> Outcome {
     let case = case::load_one(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE))?;
     let spec = "upstream".parse().map_err(|error| format!("{error}"))?;
     let mut sides = [InterceptPoint::default(), InterceptPoint::default()];

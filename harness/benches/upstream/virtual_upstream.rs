@@ -3,7 +3,7 @@
 //! Deployment and ReplicaSet controllers with a golden timeline; as a process only some of them.
 //!
 //! ```text
-//! cargo bench --package lockstep --bench virtual_upstream          # LOCKSTEP_LANES: side by side, else one a core
+//! cargo bench --package lockstep --bench upstream -- virtual_upstream     # LOCKSTEP_LANES: side by side, else one a core
 //! ```
 //!
 //! The numbers depend on the machine and its load.
@@ -24,14 +24,12 @@ use lockstep_support::clock;
 use lockstep_verdict::golden::GoldenTimelines;
 use lockstep_verdict::{self as verdict, Verdict};
 
+use crate::selection::Outcome;
+
 /// As a process only every 20th case is played.
 const PROCESS_EVERY: usize = 20;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lockstep_runner::dispatch_role();
+pub(crate) fn run(_arguments: &[String]) -> Outcome {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::set_current_dir(root)?;
     let cases = cases()?;
@@ -56,7 +54,7 @@ fn cases() -> Result<Vec<Arc<Case>>, Box<dyn std::error::Error>> {
 }
 
 /// Measures one subject on all cases.
-fn one(spec: &SubjectSpec, cases: &[Arc<Case>]) -> Result<(), Box<dyn std::error::Error>> {
+fn one(spec: &SubjectSpec, cases: &[Arc<Case>]) -> Outcome {
     let lanes = match std::env::var("LOCKSTEP_LANES") {
         Ok(text) => text.parse()?,
         Err(_) => std::thread::available_parallelism()?,

@@ -1,7 +1,7 @@
 //! The time of cases on the simulated cluster: every case of `cases/`, played and judged on one
 //! core.
 //!
-//!   cargo bench --package lockstep --bench simulated
+//!   cargo bench --package lockstep --bench simulated -- collection
 //!
 //! Each case is played five times in turns, so that a busy moment of the machine does not affect
 //! one case alone, and its fastest time counts. Compare only runs on the same machine, such as
@@ -19,13 +19,12 @@ use lockstep_support::clock;
 use lockstep_verdict::golden::GoldenTimelines;
 use lockstep_verdict::{self as verdict, Verdict};
 
+use crate::selection::Outcome;
+
 const ROUNDS: u32 = 5;
 const BUDGET: Duration = Duration::from_secs(20);
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn run(_arguments: &[String]) -> Outcome {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::set_current_dir(root)?;
     let cases =

@@ -1,8 +1,8 @@
 //! Time and memory of a case by its number of pods and Deployments, on the simulated cluster.
 //!
 //! ```text
-//! cargo bench --package lockstep --bench growth                 # the sizes of the table
-//! cargo bench --package lockstep --bench growth -- 50 5000      # one Deployment of these sizes
+//! cargo bench --package lockstep --bench simulated -- growth               # the sizes of the table
+//! cargo bench --package lockstep --bench simulated -- growth 50 5000       # one Deployment of these sizes
 //! ```
 //!
 //! Each size has its own process, and so its own peak of memory. The relevant number is the time of
@@ -20,6 +20,8 @@ use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_verdict as verdict;
 
+use crate::selection::Outcome;
+
 /// Replicas of one Deployment.
 const REPLICAS: [u32; 8] = [50, 100, 200, 400, 1_000, 2_000, 5_000, 10_000];
 /// Deployments of three replicas.
@@ -28,15 +30,17 @@ const BUDGET: Duration = Duration::from_secs(20);
 /// The variable that selects the size that a process measures: `replicas 50`.
 const ONE: &str = "LOCKSTEP_GROWTH";
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    if let Ok(one) = std::env::var(ONE) {
+/// Measures the size that this process was started for, if there is one.
+pub(crate) fn measure_if_asked() -> Option<Outcome> {
+    std::env::var(ONE).ok().map(|one| {
         let (size_name, number) = one.split_once(' ').ok_or("what to measure?")?;
-        return measure(size_name, number.parse()?);
-    }
-    let sizes: Vec<u32> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+        measure(size_name, number.parse()?)
+    })
+}
+
+/// Measures the sizes that the arguments name, or those of the table.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let sizes: Vec<u32> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
     let titles = ["steps", "playing s", "judging s", "ms a step", "peak MiB"];
     println!("{:24}{}", "", titles.map(|title| format!("{title:>11}")).concat());
     let replicas = if sizes.is_empty() { REPLICAS.to_vec() } else { sizes.clone() };
@@ -45,12 +49,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     deployments.iter().try_for_each(|number| in_a_process("deployments × 3", *number))
 }
 
-fn in_a_process(size_name: &str, number: u32) -> Result<(), Box<dyn std::error::Error>> {
+fn in_a_process(size_name: &str, number: u32) -> Outcome {
     let status = Command::new(std::env::current_exe()?).env(ONE, format!("{} {number}", &size_name[..1])).status()?;
     if status.success() { Ok(()) } else { Err(format!("{number} {size_name}: {status}").into()) }
 }
 
-fn measure(size_name: &str, number: u32) -> Result<(), Box<dyn std::error::Error>> {
+fn measure(size_name: &str, number: u32) -> Outcome {
     let (title, text) = if size_name == "r" {
         (format!("{number} replicas"), rolled(&[("web".to_owned(), number)])?)
     } else {

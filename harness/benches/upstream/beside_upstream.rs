@@ -15,10 +15,8 @@
 //!
 //! ```text
 //! cargo build --release --package rollout-controller
-//! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo bench --package lockstep --bench beside_upstream
+//! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo bench --package lockstep --bench upstream -- beside_upstream
 //! ```
-
-mod process;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,9 +31,10 @@ use lockstep_cluster::supervise::{Child, ProcessSpec, Supervisor};
 use lockstep_cluster::{self as cluster, Cluster, ClusterPlan, DEFAULT_VERSION};
 use lockstep_runner::observe::namespace::{make_namespace, remove_namespace};
 use lockstep_support::clock;
-use process::{Usage, controller, usage};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+
+use crate::process::{Usage, controller, usage};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -57,9 +56,8 @@ const MANIFESTS: &str = "1000 3000";
 /// Longer than either controller takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(280);
 
-fn main() -> Outcome<()> {
-    lockstep_runner::dispatch_role();
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run())
+pub(crate) fn run(_arguments: &[String]) -> Outcome<()> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(measure())
 }
 
 /// One of the two controllers.
@@ -86,7 +84,7 @@ fn candidates() -> Outcome<[Candidate; 2]> {
     ])
 }
 
-async fn run() -> Outcome<()> {
+async fn measure() -> Outcome<()> {
     let number = |name: &str, otherwise: usize| std::env::var(name).map_or(Ok(otherwise), |text| text.parse());
     let (rollouts, rounds) = (number("LOCKSTEP_ROLLOUTS", ROLLOUTS)?, number("LOCKSTEP_ROUNDS", ROUNDS)?);
     let manifests = std::env::var("LOCKSTEP_MANIFESTS").unwrap_or_else(|_| MANIFESTS.to_owned());

@@ -7,10 +7,8 @@
 //!
 //! ```text
 //! cargo build --release --package rollout-controller
-//! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo bench --package lockstep --bench many_pods
+//! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo bench --package lockstep --bench upstream -- many_pods
 //! ```
-
-mod process;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,8 +20,10 @@ use lockstep_cluster::supervise::{ProcessSpec, Supervisor};
 use lockstep_cluster::{self as cluster, Cluster, ClusterPlan, DEFAULT_VERSION};
 use lockstep_runner::observe::namespace::make_namespace;
 use lockstep_support::clock;
-use process::{Usage, controller, usage};
 use serde_json::json;
+
+use crate::process::{Usage, controller, usage};
+use crate::selection::Outcome;
 
 const NAMESPACE: &str = "many";
 /// The number of pods; LOCKSTEP_PODS overrides it.
@@ -31,12 +31,7 @@ const PODS: i32 = 5000;
 /// Longer than either controller takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(280);
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    lockstep_runner::dispatch_role();
-    run()
-}
-
-fn run() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn run(_arguments: &[String]) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let pods = match std::env::var("LOCKSTEP_PODS") {
         Ok(text) => text.parse()?,
@@ -53,12 +48,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     runtime.block_on(one("ours", &controller()?, arguments, pods))
 }
 
-async fn one(
-    title: &str,
-    program: &Path,
-    mut arguments: Vec<String>,
-    pods: i32,
-) -> Result<(), Box<dyn std::error::Error>> {
+async fn one(title: &str, program: &Path, mut arguments: Vec<String>, pods: i32) -> Outcome {
     let without = "deployment,replicaset".parse()?;
     let cluster = cluster::boot(&ClusterPlan::new(DEFAULT_VERSION).without(without)).await?;
     let folder = tempfile::tempdir()?;
@@ -133,7 +123,7 @@ fn replica_set(name: &str, replicas: i32) -> serde_json::Result<ReplicaSet> {
 }
 
 /// Waits until the status has this many replicas, of the latest generation.
-async fn reached(sets: &Api<ReplicaSet>, name: &str, replicas: i32) -> Result<(), Box<dyn std::error::Error>> {
+async fn reached(sets: &Api<ReplicaSet>, name: &str, replicas: i32) -> Outcome {
     let since = clock::instant();
     loop {
         let set = sets.get(name).await?;
