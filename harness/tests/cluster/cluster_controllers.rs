@@ -18,7 +18,7 @@ use lockstep_subject::{ClusterControllers, SubjectSpec};
 use lockstep_verdict::golden::GoldenTimelines;
 use lockstep_verdict::{self as verdict, Verdict};
 
-type Outcome = Result<(), Failed>;
+use crate::outcome::{Outcome, check};
 
 const BUDGET: Duration = Duration::from_secs(20);
 const SUBJECTS: [&str; 2] = ["ours", "upstream"];
@@ -52,10 +52,6 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn trial(name: &str, ignored: bool, run: fn() -> Outcome) -> Trial {
     Trial::test(format!("cluster_controllers::{name}"), run).with_ignored_flag(ignored)
-}
-
-fn check(holds: bool, message: impl Into<Failed>) -> Outcome {
-    if holds { Ok(()) } else { Err(message.into()) }
 }
 
 fn cases() -> PathBuf {

@@ -13,7 +13,8 @@ use libtest_mimic::{Failed, Trial};
 use lockstep_cluster::containers::{ImageOptions, available};
 use lockstep_cluster::{Cluster, ClusterPlan, DEFAULT_VERSION, Handover, Site, boot};
 
-use crate::roles::{Outcome, Process, RolePlayer, alive, check, processes, read_cluster, trial, until, until_removed};
+use crate::outcome::{Outcome, check, trial, until};
+use crate::roles::{Process, RolePlayer, alive, processes, read_cluster, until_removed};
 
 /// The other processes of these trials.
 pub(crate) const ROLES: RolePlayer = RolePlayer { module: "containers", plan };

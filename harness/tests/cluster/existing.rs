@@ -22,7 +22,7 @@ use lockstep_support::clock;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-type Outcome = Result<(), Failed>;
+use crate::outcome::{Outcome, check, trial};
 
 const OURS: &str = "app.kubernetes.io/managed-by";
 const HOME: &str = "lockstep-environment";
@@ -30,21 +30,9 @@ const HOME: &str = "lockstep-environment";
 pub(crate) fn trials() -> Vec<Trial> {
     let ignored = available(DEFAULT_VERSION).is_err();
     vec![
-        trial("session_confines_the_subject_and_leaves_nothing", ignored, stay),
-        trial("foreign_cluster_is_refused", ignored, refused),
+        trial("control-plane::own::session_confines_the_subject_and_leaves_nothing", ignored, stay),
+        trial("control-plane::own::foreign_cluster_is_refused", ignored, refused),
     ]
-}
-
-fn trial<F: Future<Output = Outcome> + 'static>(name: &str, ignored: bool, run: fn() -> F) -> Trial {
-    let run = move || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        runtime.expect("a runtime").block_on(run())
-    };
-    Trial::test(format!("control-plane::own::{name}"), run).with_ignored_flag(ignored)
-}
-
-fn check(holds: bool, message: impl Into<Failed>) -> Outcome {
-    if holds { Ok(()) } else { Err(message.into()) }
 }
 
 /// A control plane as the user's cluster, a client with the user's rights, and the command-line

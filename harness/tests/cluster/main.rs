@@ -11,6 +11,7 @@ mod containers;
 mod existing;
 mod kubectl;
 mod middle;
+mod outcome;
 mod parity;
 mod plane;
 mod requests;
@@ -80,6 +81,6 @@ fn main() -> ExitCode {
     };
     let trials = MODULES.iter().filter(is_selected).flat_map(TrialModule::list).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
-    roles::block_on(release());
+    outcome::block_on(release());
     conclusion.exit_code()
 }

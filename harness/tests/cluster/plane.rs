@@ -26,9 +26,8 @@ use lockstep_support::clock;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::roles::{
-    Outcome, RolePlayer, alive, check, processes, read_cluster, run, runner, trial, until, until_removed,
-};
+use crate::outcome::{Outcome, check, trial, until};
+use crate::roles::{RolePlayer, alive, processes, read_cluster, run, runner, until_removed};
 
 /// The other processes of these trials.
 pub(crate) const ROLES: RolePlayer = RolePlayer { module: "plane", plan };

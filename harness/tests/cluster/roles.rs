@@ -1,16 +1,18 @@
-//! Other processes, played by this executable in the role that [`ROLE`] names; and what trials on a
-//! real cluster need.
+//! Other processes, played by this executable in the role that [`ROLE`] names, and what is true of
+//! the clusters that they boot.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{self, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use lockstep_cluster::shared::{SharedRun, obtain_in};
 use lockstep_cluster::supervise::ProcessId;
 use lockstep_cluster::{Cluster, ClusterPlan, Handover, PersistentCluster, boot};
 use lockstep_support::clock;
+
+use crate::outcome::{Outcome, block_on, check, until};
 
 /// The environment variable that selects this executable's role: `plane victim`.
 const ROLE: &str = "LOCKSTEP_TEST_ROLE";
@@ -20,32 +22,6 @@ const ROLE: &str = "LOCKSTEP_TEST_ROLE";
 pub(crate) struct RolePlayer {
     pub(crate) module: &'static str,
     pub(crate) plan: fn() -> ClusterPlan,
-}
-
-pub(crate) type Outcome = Result<(), Failed>;
-
-pub(crate) fn trial<F: Future<Output = Outcome> + 'static>(name: &str, ignored: bool, run: fn() -> F) -> Trial {
-    Trial::test(name, move || block_on(run())).with_ignored_flag(ignored)
-}
-
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.expect("a runtime").block_on(future)
-}
-
-pub(crate) fn check(holds: bool, message: impl Into<Failed>) -> Outcome {
-    if holds { Ok(()) } else { Err(message.into()) }
-}
-
-pub(crate) async fn until(message: &str, patience: Duration, mut holds: impl AsyncFnMut() -> bool) -> Outcome {
-    let started = clock::instant();
-    while !holds().await {
-        if started.elapsed() > patience {
-            return Err(format!("after {patience:?} still not: {message}").into());
-        }
-        clock::pause(Duration::from_millis(20)).await;
-    }
-    Ok(())
 }
 
 /// Runs the role of this process, if it has one.

@@ -13,13 +13,13 @@ use lockstep_cluster::supervise::{self, DetachOptions, Exit, ProcessId, ProcessS
 use lockstep_support::clock;
 use rustix::process::{Pid, Signal};
 
+use crate::outcome::{Outcome, check};
+
 /// The environment variable that makes this executable a harness that waits to be killed.
 const VICTIM: &str = "LOCKSTEP_TEST_VICTIM";
 
 /// The file that the victim's last program removes.
 const LAST: &str = "LOCKSTEP_TEST_LAST";
-
-type Outcome = Result<(), Failed>;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -104,10 +104,6 @@ fn all_gone(processes: &[ProcessId], dir: &Path) -> Outcome {
     let gone = || !processes.iter().any(ProcessId::is_alive);
     until("its processes are gone", Duration::from_secs(5), gone)?;
     until("its folder is gone", Duration::from_secs(5), || !dir.exists())
-}
-
-fn check(holds: bool, message: impl Into<Failed>) -> Outcome {
-    if holds { Ok(()) } else { Err(message.into()) }
 }
 
 fn environment() -> Outcome {

@@ -18,7 +18,7 @@ use lockstep_subject::SubjectSpec;
 use lockstep_subject::virtual_time::{PROGRAM, ProgramPool, available};
 use lockstep_verdict::{self as verdict, Verdict};
 
-type Outcome = Result<(), Failed>;
+use crate::outcome::{Outcome, check};
 
 const BUDGET: Duration = Duration::from_secs(20);
 /// The cases whose requests are compared between repetitions: rollouts and failing pods. In none of
@@ -54,10 +54,6 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn trial(name: &str, ignored: bool, run: fn() -> Outcome) -> Trial {
     Trial::test(format!("virtual_time::{name}"), run).with_ignored_flag(ignored)
-}
-
-fn check(holds: bool, message: impl Into<Failed>) -> Outcome {
-    if holds { Ok(()) } else { Err(message.into()) }
 }
 
 fn load(name: &str) -> Result<Case, Failed> {
