@@ -9,9 +9,12 @@ pub mod collection;
 pub mod fingerprint;
 pub mod outcome;
 pub mod output;
-pub mod pointer;
 pub mod private_fs;
 pub mod sanitize;
 pub mod shell;
 pub mod state_dir;
 pub mod yaml;
+
+// As the simulated server does it: without allocating a string for each component. The judge and
+// the driver read fields of upstream's types some hundred times for each request.
+pub use kube_apiserver_sim::pointer;

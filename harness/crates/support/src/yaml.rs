@@ -1,8 +1,6 @@
 //! YAML as a tree whose nodes know their location, so that all problems of a file can be reported,
 //! each at its own location. serde-saphyr parses the syntax; scalars are interpreted as by kubectl.
 
-mod error_messages;
-
 use std::fmt::Formatter;
 use std::ops::Range;
 
@@ -51,9 +49,9 @@ pub struct YamlError {
 }
 
 /// The deepest nesting: deeper than any manifest; each level costs stack.
-pub(crate) const MAX_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 /// The most nodes, with and without those that aliases repeat.
-pub(crate) const MAX_NODES: usize = 50_000;
+const MAX_NODES: usize = 50_000;
 
 fn alias_limits() -> serde_saphyr::options::AliasLimits {
     let mut limits = serde_saphyr::options::AliasLimits::default();
@@ -245,6 +243,62 @@ impl<'de> Visitor<'de> for KindVisitor {
             map.push(entry);
         }
         Ok(YamlKind::Map(map))
+    }
+}
+
+/// A part of the parser's message, what is wrong, and what to do. The first match applies.
+const MESSAGES: [(&str, &str, &str); 17] = [
+    ("tabs disallowed", "a tab in the indentation", "indent YAML with spaces"),
+    (
+        "mapping values are not allowed",
+        "a second `: ` in one line",
+        "put the value in quotes, or check the indentation",
+    ),
+    ("unclosed quote", "this quote is never closed", "add the other one"),
+    ("unclosed bracket", "this bracket is never closed", "add the other one"),
+    ("Documents {", "a second document", "one case per file; remove `---`"),
+    ("number is too large", "this number is too large", "more than 64 bits"),
+    ("non-finite float", "this is not a number", "write a finite one"),
+    ("Depth {", "nested too deeply", "nesting exceeds 32 levels"),
+    ("recursion limit exceeded", "nested too deeply", "nesting exceeds 32 levels"),
+    ("alias replay limit", "the aliases expand to too many values", "write out what the case needs"),
+    ("Nodes {", "the file holds too much", "the file has more than 50,000 nodes"),
+    ("recursive references", "this alias refers to itself", "an alias cannot be inside its own anchor"),
+    ("unknown anchor", "unknown anchor", "`&name` must stand before `*name`"),
+    ("!!binary", "a binary value", "a case has only plain values"),
+    ("nsupported tag", "an unknown tag", "leave out what begins with `!`, or put it in quotes"),
+    (
+        "did not find expected key",
+        "the indentation matches no line above",
+        "indent it like the other fields of the same mapping",
+    ),
+    ("unexpected EOF", "this is not allowed here", "a comma or a bracket too many or too few?"),
+];
+
+impl YamlError {
+    /// Converts the parser's message without its location; `rest` is the text from that location
+    /// on.
+    fn from_message(span: Range<usize>, message: &str, rest: &str) -> Self {
+        let said =
+            |what: &str, hint: &str| Self { span: span.clone(), message: what.to_owned(), hint: hint.to_owned() };
+        if rest.starts_with("<<<<<<<") || rest.starts_with("=======") || rest.starts_with(">>>>>>>") {
+            return said("a merge conflict", "choose one side");
+        }
+        if let Some((_, what, hint)) = MESSAGES.iter().find(|(part, ..)| message.contains(part)) {
+            return match *what {
+                "nested too deeply" => said(what, &format!("at most {MAX_DEPTH} levels")),
+                "the aliases expand to too many values" | "the file holds too much" => {
+                    said(what, &format!("at most {MAX_NODES} values"))
+                }
+                _ => said(what, hint),
+            };
+        }
+        if message.contains("unexpected character")
+            && let Some(letter) = rest.chars().next().filter(|letter| !letter.is_control())
+        {
+            return said("this is not YAML", &format!("nothing begins with `{letter}`; put it in quotes"));
+        }
+        said("this is not YAML", message)
     }
 }
 
