@@ -11,8 +11,6 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{ObjectVersion, RecordingEntry};
-
 /// An object's JSON.
 #[derive(Debug, Clone)]
 pub struct Body {
@@ -58,23 +56,6 @@ impl Body {
     }
 }
 
-impl ObjectVersion {
-    /// A copy with its object parsed, if that is packed. The text is not copied.
-    pub fn unpacked(&self) -> Option<Self> {
-        let Self { kind, name, change, rv, by, author, at, object } = self;
-        object.is_packed().then(|| Self {
-            kind: kind.clone(),
-            name: name.clone(),
-            change: *change,
-            rv: *rv,
-            by: *by,
-            author: author.clone(),
-            at: *at,
-            object: object.value().into(),
-        })
-    }
-}
-
 impl Default for Body {
     fn default() -> Self {
         Self::from(Value::Null)
@@ -116,33 +97,6 @@ impl Serialize for Body {
 impl<'de> Deserialize<'de> for Body {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Value::deserialize(from).map(Self::from)
-    }
-}
-
-/// The number of newest entries that stay parsed: more than a usual case has, and than a step
-/// needs.
-const PARSED: usize = 4096;
-
-/// Packs the versions before the newest entries; those before `packed` are packed already. Returns
-/// how many are packed now.
-pub fn pack_old(entries: &mut [RecordingEntry], packed: usize) -> usize {
-    let end = entries.len().saturating_sub(PARSED).max(packed);
-    pack(&mut entries[packed..end]);
-    end
-}
-
-fn pack(entries: &mut [RecordingEntry]) {
-    for entry in entries {
-        if let RecordingEntry::Object(version) = entry {
-            version.object.pack();
-        }
-    }
-}
-
-impl super::Recording {
-    /// Packs all versions; what is read of them stays the same.
-    pub fn pack(&mut self) {
-        pack(&mut self.entries);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::controllers::ControllerSet;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
-    /// See [`FORMAT`](super::FORMAT).
+    /// See [`FORMAT`](crate::FORMAT).
     pub format: u32,
     /// `area/name`.
     pub case: String,
@@ -103,9 +103,4 @@ pub enum SubjectKind {
     Deployment,
     /// The controllers of the live cluster that was captured.
     Cluster,
-}
-
-/// Deserializes a time, limited to some thirty thousand years so that sums do not overflow.
-pub(super) fn milliseconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    Ok(u64::deserialize(from)?.min(1_000_000_000_000_000))
 }

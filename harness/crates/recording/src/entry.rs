@@ -1,0 +1,336 @@
+//! The entries of a recording, and what went wrong in a run and whose fault it is.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter};
+
+use serde::{Deserialize, Serialize};
+
+use super::body::Body;
+use super::header::Header;
+use super::pod_expectation::PodExpectation;
+
+/// The author of writes that no controller can have made, if the recording does not name the
+/// program.
+pub const FOREIGN_WRITER: &str = "others";
+
+/// One line of a recording.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RecordingEntry {
+    /// The first line.
+    Header(Box<Header>),
+    /// A step begins.
+    Step(StepMark),
+    /// The case has named pods: their real names by the names in the case.
+    #[serde(rename = "named")]
+    PodNames(BTreeMap<String, String>),
+    /// One version of one object.
+    Object(ObjectVersion),
+    /// One request that the subject made about the case's namespace.
+    Request(SubjectRequest),
+    /// The wait after a step ended.
+    Settled(Settling),
+    /// Something was injected between the subject's requests, as the case says.
+    #[serde(rename = "met")]
+    Injected(Injection),
+    /// Something went wrong; the entry says whose fault it is.
+    Trouble(Trouble),
+    /// The step could not be performed. The entry does not say whether the case asks for too much
+    /// or the subject did too little: that takes the expectation.
+    Impossible(ImpossibleStep),
+    /// The last line.
+    End(RecordingEnd),
+}
+
+/// The beginning of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepMark {
+    /// 0 for `given`, else the number of the step in `steps`, from 1.
+    pub index: u32,
+    /// 0 if the step has no sub-steps; else 1, 2, … (`ready: {pods: 4}` is four steps).
+    pub part: u32,
+    /// What the step does, in the words of the case: `set image=app:2`, `ready 1`.
+    pub label: String,
+    /// The line of the step in the case file.
+    pub line: usize,
+    /// Whether it includes a user's operation, which may itself break a bound until the next
+    /// settling.
+    pub user: bool,
+    /// Whether it is a burst: several operations without settling between them, or several pods
+    /// that become available one by one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
+    /// Whether the subject may decide from an old view: the case holds or delays what it watches.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
+    /// Which of the named pods are alive once this has settled, if the case says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<PodExpectation>,
+    /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "milliseconds")]
+    pub at: u64,
+}
+
+/// How an object changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ChangeType {
+    /// It was created.
+    Added,
+    /// It was modified.
+    Modified,
+    /// It was deleted; the version has its last state.
+    Deleted,
+}
+
+/// Who wrote a version, as far as the harness knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WriterRole {
+    /// The driver, on behalf of a user or a node.
+    Driver,
+    /// The subject or the cluster's own controllers.
+    Other,
+}
+
+/// One version of one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectVersion {
+    /// `Deployment`, `ReplicaSet`, `Pod`, `Event`, …
+    pub kind: String,
+    /// The object's name.
+    pub name: String,
+    /// How it changed.
+    pub change: ChangeType,
+    /// The resourceVersion; versions of all kinds share one order.
+    pub rv: u64,
+    /// Who wrote it.
+    pub by: WriterRole,
+    /// The programs that wrote it, if it was recorded on a live cluster: its managed fields or the
+    /// audit log name them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "milliseconds")]
+    pub at: u64,
+    /// The whole object without managed fields; the harness's own view of the cluster shares it.
+    pub object: Body,
+}
+
+impl ObjectVersion {
+    /// A copy with its object parsed, if that is packed. The text is not copied.
+    pub fn unpacked(&self) -> Option<Self> {
+        let Self { kind, name, change, rv, by, author, at, object } = self;
+        object.is_packed().then(|| Self {
+            kind: kind.clone(),
+            name: name.clone(),
+            change: *change,
+            rv: *rv,
+            by: *by,
+            author: author.clone(),
+            at: *at,
+            object: object.value().into(),
+        })
+    }
+}
+
+/// One request of the subject, as the interceptor recorded it. All requests about the case's
+/// namespace are kept; of the others only those that the server refused, because these may explain
+/// why the case makes no progress.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubjectRequest {
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
+    pub verb: String,
+    /// The resource, plural: `replicasets`.
+    pub resource: String,
+    /// `status`, `scale`, … or empty.
+    pub subresource: String,
+    /// The object's name, or empty.
+    pub name: String,
+    /// The HTTP status of the answer; 0 if there was none.
+    pub status: u16,
+    /// The server's message with an error, except about Secrets; of a webhook request, the message
+    /// that was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Whether the request meant to change a status through the object itself, where the server
+    /// ignores it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignored_status: bool,
+    /// The namespace, if it is not the case's; empty for a request about the whole cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
+    /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "milliseconds")]
+    pub at: u64,
+}
+
+impl SubjectRequest {
+    /// Whether the server denied the request: 401 or 403.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.status, 401 | 403)
+    }
+
+    /// The message, if this is a webhook request that was accepted.
+    pub fn webhook_message(&self) -> Option<&str> {
+        let is_taken = self.resource == Self::WEBHOOK && (200..300).contains(&self.status);
+        self.message.as_deref().filter(|_| is_taken)
+    }
+
+    /// The resource of webhook requests, which the API does not have.
+    pub const WEBHOOK: &'static str = "webhook";
+}
+
+/// The request without the object's name: `update deployments/status`, `get leases in NAMESPACE`.
+impl Display for SubjectRequest {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let slash = if self.subresource.is_empty() { "" } else { "/" };
+        write!(f, "{} {}{slash}{}", self.verb, self.resource, self.subresource)?;
+        match self.elsewhere.as_deref() {
+            None => Ok(()),
+            Some("") => write!(f, " in all namespaces"),
+            Some(namespace) => write!(f, " in {namespace}"),
+        }
+    }
+}
+
+/// What was injected between the subject's requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Injection {
+    /// The injection in the words of the case: `rs1 5 -> 4 held: scale 4`, `write 3 of replicasets,
+    /// after it: crash`.
+    #[serde(rename = "what")]
+    pub description: String,
+    /// The effect on the subject.
+    pub effect: Effect,
+    /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "milliseconds")]
+    pub at: u64,
+}
+
+/// The effect of an injection on the subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Effect {
+    /// The subject runs on, and each of its requests is answered.
+    Answered,
+    /// A request was left without an answer, so the subject can only guess whether it had an
+    /// effect.
+    Unanswered,
+    /// The subject was killed.
+    Killed,
+}
+
+/// Why a step could not be performed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImpossibleStep {
+    /// What is missing, as a lower-case fragment: there is no such pod, no such revision.
+    pub why: String,
+    /// Whether the case names a request that the subject had not sent when it settled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never_came: bool,
+}
+
+/// How the wait after a step ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settling {
+    /// Why the namespace did not settle in time; `None` if it is proved to have settled.
+    pub unsettled: Option<Trouble>,
+    /// The number of probe rounds.
+    pub rounds: u32,
+    /// The duration in milliseconds.
+    #[serde(deserialize_with = "milliseconds")]
+    pub took: u64,
+    /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "milliseconds")]
+    pub at: u64,
+}
+
+/// The last line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordingEnd {
+    /// Whether every step was performed; otherwise the recording has a [`Trouble`].
+    pub completed: bool,
+    /// Whether the Deployments' Events are complete: a later Event of the probe has arrived.
+    pub events_complete: bool,
+    /// Milliseconds since the recording began.
+    #[serde(deserialize_with = "milliseconds")]
+    pub at: u64,
+    /// Details that help to explain the subject's trouble, if it had any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
+}
+
+/// Details that help to explain a subject's trouble. They are shown, but not judged.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnosis {
+    /// The requests that the subject has made since it was first started, whatever they are about.
+    pub requests: u64,
+    /// The connections that it has opened.
+    pub connections: u64,
+    /// How many of them failed in the TLS handshake, before any request.
+    pub unsecured: u64,
+    /// Why the last of these failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<String>,
+    /// The most informative lines of its output since it was started; `None` if the output is not
+    /// available.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Vec<String>>,
+}
+
+/// Whose fault something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Blame {
+    /// The cluster or the harness is at fault: the verdict is inconclusive.
+    Environment,
+    /// The controller under test: the verdict is non-conformant.
+    Subject,
+}
+
+/// Something that went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trouble {
+    /// Whose fault it is.
+    pub blame: Blame,
+    /// What happened, as a lower-case fragment.
+    pub why: String,
+    /// Whether the subject's process ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
+    /// Whether the subject did not serve the probe either, which no case can prevent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub probe_unserved: bool,
+}
+
+impl Trouble {
+    /// Reported if the subject left the wrong state when its time was up, without a single write.
+    pub const DID_NOTHING: &'static str = "did nothing";
+    /// The same for a subject that had written.
+    pub const WRONG_STATE: &'static str = "stayed in the wrong state";
+
+    /// Trouble of this party.
+    pub fn new(blame: Blame, why: impl Into<String>) -> Self {
+        Self { blame, why: why.into(), ended: false, probe_unserved: false }
+    }
+
+    /// The subject's process ended, for this reason.
+    pub fn ended(why: impl Into<String>) -> Self {
+        Self { ended: true, ..Self::new(Blame::Subject, why) }
+    }
+}
+
+/// Deserializes a time, limited to some thirty thousand years so that sums do not overflow.
+fn milliseconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    Ok(u64::deserialize(from)?.min(1_000_000_000_000_000))
+}
