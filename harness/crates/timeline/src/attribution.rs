@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_recording::{ObjectVersion, Recording, RecordingEntry, SubjectRequest};
 
-use super::build::is_garbage_collected;
+use super::decide::is_garbage_collected;
 use super::invariants::is_write;
 use super::model::{DecisionAction, StepId};
 use super::recorded_objects::REPLICA_SET;

@@ -6,20 +6,16 @@ use std::sync::Arc;
 use lockstep_recording::controllers::Controller;
 use lockstep_recording::pod_expectation::PodExpectation;
 use lockstep_recording::{ObjectVersion, Recording, RecordingEntry, StepMark, WriterRole};
-use serde_json::Value;
 
 use super::checkpoint::Checkpoint;
-use super::model::{Decision, DecisionAction, Invariant, StepId, Timeline, TimelineEvents, TimelineStep};
+use super::invariants::{self, silence_breach};
+use super::model::{DecisionAction, Invariant, StepId, Timeline, TimelineEvents, TimelineStep};
 use super::names::NormalizedNames;
-use super::order::{self, OrderedDecision};
-use super::recorded_objects::{
-    CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, ROLLOUT, RecordedObjects, STATEFUL_SET,
-};
-use super::recorded_order::{RecordedLine, RecordedOrder};
+use super::order::{self, OrderedDecision, RecordedLine, RecordedOrder};
+use super::recorded_objects::RecordedObjects;
 use super::replay::{BeforeVersion, Frame, FrameReader, replay};
-use super::silence::silence_breach;
 use super::times::WriteTimes;
-use super::{decide, digest, events, invariants, object, pods};
+use super::{decide, digest, events, pods};
 
 impl Timeline {
     /// The normalised timeline of a recording. For a recording that was cut off, it ends there.
@@ -227,68 +223,6 @@ impl<'a> FrameReader<'a> for TimelineBuilder<'a> {
             | RecordingEntry::End(_) => {}
         }
     }
-}
-
-/// The decision in a version, and what orders it.
-pub(super) fn decision_in(
-    before: Option<&Value>,
-    version: &ObjectVersion,
-    world: &RecordedObjects<'_>,
-    names: &NormalizedNames,
-) -> Option<OrderedDecision> {
-    match version.kind.as_str() {
-        REPLICA_SET => {
-            let decision = decide::replica_set(before, version, world, names)?;
-            let (deployment, number) = names.rank(&version.object);
-            let collected = is_garbage_collected(&decision, before, world).then_some(number);
-            Some(OrderedDecision {
-                deployment: deployment.map(str::to_owned),
-                is_of_deployment: false,
-                collected_number: collected,
-                burst: None,
-                decision,
-            })
-        }
-        DEPLOYMENT => {
-            let decision = decide::deployment(before, version)?;
-            Some(OrderedDecision {
-                deployment: Some(version.name.clone()),
-                is_of_deployment: true,
-                collected_number: None,
-                burst: None,
-                decision,
-            })
-        }
-        STATEFUL_SET | DAEMON_SET | CRON_JOB | ROLLOUT => {
-            let decision = decide::workload(before?, version)?;
-            Some(OrderedDecision {
-                deployment: Some(decision.object.clone()),
-                is_of_deployment: true,
-                collected_number: None,
-                burst: None,
-                decision,
-            })
-        }
-        JOB => {
-            let decision = decide::job(before, version)?;
-            Some(OrderedDecision {
-                deployment: Some(decision.object.clone()),
-                is_of_deployment: true,
-                collected_number: None,
-                burst: None,
-                decision,
-            })
-        }
-        _ => None,
-    }
-}
-
-/// Whether the garbage collector made this decision: it deletes or orphans the ReplicaSet because
-/// the Deployment is being deleted or gone.
-pub(super) fn is_garbage_collected(decision: &Decision, before: Option<&Value>, world: &RecordedObjects<'_>) -> bool {
-    let gone = before
-        .is_some_and(|set| object::controller(set).is_some() && world.deployment_of(set).is_none_or(object::deleting));
-    gone && matches!(decision.action, DecisionAction::Deleted | DecisionAction::Released)
 }
 
 /// Why Events are not compared if a burst led to resizes: each Event reports sizes.

@@ -7,10 +7,9 @@ use lockstep_recording::ObjectVersion;
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
-use super::expectations::is_alive;
 use super::model::{KeyValue, State};
 use super::names::NormalizedNames;
-use super::pods::describe_pods;
+use super::pods::{describe_pods, is_alive};
 use super::recorded_objects::{DEPLOYMENT, POD, REPLICA_SET, RecordedObjects};
 use super::{decide, object};
 

@@ -1,5 +1,11 @@
 //! Derives the decision in one version of an object: the difference to the version before, without
 //! the status.
+//!
+//! Of a new ReplicaSet, a timeline prints only deviations from the ordinary shape, so that lines
+//! stay short and nothing is lost. An ordinary ReplicaSet is controlled by its Deployment with
+//! blockOwnerDeletion; is named `<deployment>-<hash>`, with the Deployment's name cut if that is
+//! too long; has the Deployment's template, with the hash added to its labels; has the same labels
+//! itself; and has the Deployment's selector with the hash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +15,11 @@ use serde_json::{Map, Value};
 
 use super::model::{Decision, DecisionAction, KeyValue};
 use super::names::NormalizedNames;
-use super::object::{self, OWN_PREFIX, REVISION};
-use super::recorded_objects::RecordedObjects;
-use super::shape;
+use super::object::{self, HASH_LABEL, OWN_PREFIX, REVISION};
+use super::order::OrderedDecision;
+use super::recorded_objects::{
+    CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, ROLLOUT, RecordedObjects, STATEFUL_SET,
+};
 
 /// The controller's own annotations without their prefix, and their names in timelines, in print
 /// order.
@@ -21,6 +29,68 @@ pub(super) const SHORT_NAMES: [(&str, &str); 4] = [
     ("max-replicas", "max"),
     ("revision-history", "history"),
 ];
+
+/// The decision in a version, and what orders it.
+pub(super) fn decision_in(
+    before: Option<&Value>,
+    version: &ObjectVersion,
+    world: &RecordedObjects<'_>,
+    names: &NormalizedNames,
+) -> Option<OrderedDecision> {
+    match version.kind.as_str() {
+        REPLICA_SET => {
+            let decision = replica_set(before, version, world, names)?;
+            let (deployment, number) = names.rank(&version.object);
+            let collected = is_garbage_collected(&decision, before, world).then_some(number);
+            Some(OrderedDecision {
+                deployment: deployment.map(str::to_owned),
+                is_of_deployment: false,
+                collected_number: collected,
+                burst: None,
+                decision,
+            })
+        }
+        DEPLOYMENT => {
+            let decision = deployment(before, version)?;
+            Some(OrderedDecision {
+                deployment: Some(version.name.clone()),
+                is_of_deployment: true,
+                collected_number: None,
+                burst: None,
+                decision,
+            })
+        }
+        STATEFUL_SET | DAEMON_SET | CRON_JOB | ROLLOUT => {
+            let decision = workload(before?, version)?;
+            Some(OrderedDecision {
+                deployment: Some(decision.object.clone()),
+                is_of_deployment: true,
+                collected_number: None,
+                burst: None,
+                decision,
+            })
+        }
+        JOB => {
+            let decision = job(before, version)?;
+            Some(OrderedDecision {
+                deployment: Some(decision.object.clone()),
+                is_of_deployment: true,
+                collected_number: None,
+                burst: None,
+                decision,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Whether the garbage collector made this decision: it deletes or orphans the ReplicaSet because
+/// the Deployment is being deleted or gone.
+pub(super) fn is_garbage_collected(decision: &Decision, before: Option<&Value>, world: &RecordedObjects<'_>) -> bool {
+    let gone = before
+        .is_some_and(|set| object::controller(set).is_some() && world.deployment_of(set).is_none_or(object::deleting));
+    gone && matches!(decision.action, DecisionAction::Deleted | DecisionAction::Released)
+}
 
 /// The decision in a version of a ReplicaSet; `world` includes the version already.
 pub(super) fn replica_set(
@@ -37,7 +107,7 @@ pub(super) fn replica_set(
             let mut details = controller_annotations(None, after);
             details.extend(min_ready_seconds(after));
             details.extend(user_annotations(None, after));
-            details.extend(shape::deviations(after, world));
+            details.extend(deviations(after, world));
             decision(DecisionAction::Created(object::replicas(after)), details)
         }
         (_, Some(before)) => {
@@ -266,7 +336,7 @@ fn metadata_changes(before: &Value, after: &Value) -> Vec<KeyValue> {
 /// All labels, if any differs.
 fn label_changes(before: &Value, after: &Value) -> Option<KeyValue> {
     let labels = |object| object::strings(object, "/metadata/labels");
-    (labels(before) != labels(after)).then(|| KeyValue::json("labels", &shape::without_hash(&labels(after))))
+    (labels(before) != labels(after)).then(|| KeyValue::json("labels", &without_hash(&labels(after))))
 }
 
 /// The change of the controller reference, and its field beside another action.
@@ -285,4 +355,66 @@ fn ownership(before: &Value, after: &Value, names: &NormalizedNames) -> Option<(
 /// The revision annotation as a field; `None` if it is missing.
 pub(super) fn revision(object: &Value) -> Option<KeyValue> {
     object::annotation(object, REVISION).map(|revision| KeyValue::new("revision", revision))
+}
+
+/// Replaces a hash.
+const HASH: &str = "<hash>";
+/// The longest name that the server accepts, in characters; names of Deployments are ASCII.
+const LONGEST_NAME: usize = 253;
+
+/// Every deviation of a new ReplicaSet from the ordinary shape.
+pub(super) fn deviations(set: &Value, world: &RecordedObjects<'_>) -> Vec<KeyValue> {
+    let Some(deployment) = world.deployment_of(set) else {
+        let owner = if object::controller(set).is_some() { "other" } else { "none" };
+        return vec![KeyValue::new("owner", owner)];
+    };
+    let hash = object::strings(set, "/metadata/labels").get(HASH_LABEL).copied().unwrap_or_default();
+    [
+        blocking_deviation(set),
+        name_deviation(set, deployment, hash),
+        label_deviation(set, deployment, hash, "/metadata/labels", "labels"),
+        label_deviation(set, deployment, hash, "/spec/template/metadata/labels", "templateLabels"),
+        selector_deviation(set, deployment, hash),
+        (object::bare_template(set) != object::bare_template(deployment)).then(|| KeyValue::new("template", "differs")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Labels as JSON, with the hash replaced.
+pub(super) fn without_hash(labels: &BTreeMap<&str, &str>) -> Value {
+    let value = |key: &str, value: &str| Value::from(if key == HASH_LABEL { HASH } else { value });
+    Value::Object(labels.iter().map(|(key, text)| ((*key).to_owned(), value(key, text))).collect::<Map<_, _>>())
+}
+
+fn blocking_deviation(set: &Value) -> Option<KeyValue> {
+    let blocks = object::controller(set)?.get("blockOwnerDeletion") == Some(&Value::Bool(true));
+    (!blocks).then(|| KeyValue::new("blockOwnerDeletion", "false"))
+}
+
+/// A name is at most as long as the server allows, and the hash is never cut
+/// (rolling/deployment-name-leaves-no-room).
+fn name_deviation(set: &Value, deployment: &Value, hash: &str) -> Option<KeyValue> {
+    let room = LONGEST_NAME.saturating_sub(hash.len() + 1);
+    let ordinary = format!("{:.room$}-{hash}", object::name(deployment));
+    (object::name(set) != ordinary).then(|| KeyValue::new("name", "unusual"))
+}
+
+/// The labels must be those of the Deployment's template with the hash.
+fn label_deviation(set: &Value, deployment: &Value, hash: &str, pointer: &str, key: &str) -> Option<KeyValue> {
+    let mut ordinary = object::strings(deployment, "/spec/template/metadata/labels");
+    ordinary.insert(HASH_LABEL, hash);
+    let labels = object::strings(set, pointer);
+    (labels != ordinary).then(|| KeyValue::json(key, &without_hash(&labels)))
+}
+
+/// The selector must be the Deployment's with the hash.
+fn selector_deviation(set: &Value, deployment: &Value, hash: &str) -> Option<KeyValue> {
+    let expressions = |object: &Value| object.at("/spec/selector/matchExpressions").cloned();
+    let mut ordinary = object::strings(deployment, "/spec/selector/matchLabels");
+    ordinary.insert(HASH_LABEL, hash);
+    let labels = object::strings(set, "/spec/selector/matchLabels");
+    let same = labels == ordinary && expressions(set) == expressions(deployment);
+    (!same).then(|| KeyValue::json("selector", &without_hash(&labels)))
 }

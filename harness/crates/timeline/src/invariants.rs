@@ -4,10 +4,19 @@
 //! strict as upstream proves to be in every program of a search, and no stricter. A bound that a
 //! user's operation breaks is excused until the next settling. What upstream's own recording breaks
 //! is in the golden timeline, and is not a finding there.
+//!
+//! `silence` is about the end of a recording: the subject writes nothing after the last step has
+//! settled, except Events. The recording continues for a while to catch late Events. The subject
+//! must report what changes by time alone: pods become available after minReadySeconds, and
+//! progress deadlines pass. A recording with such a change is not judged.
+//!
+//! A [`LiveWrite`] is one write on a live cluster, where no recording begins or ends. The checks
+//! are the same. The caller decides who wrote it, and whether the writer could have known better.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use lockstep_recording::{ChangeType, ObjectVersion, StepMark, SubjectRequest, WriterRole};
+use lockstep_recording::{ChangeType, ObjectVersion, Recording, RecordingEntry, StepMark, SubjectRequest, WriterRole};
 use lockstep_workload::Workload;
 use serde_json::Value;
 
@@ -16,7 +25,7 @@ use super::checkpoint::is_paused;
 use super::model::{Invariant, InvariantBreach};
 use super::names::NormalizedNames;
 use super::object;
-use super::recorded_objects::{DEPLOYMENT, REPLICA_SET, RecordedObjects};
+use super::recorded_objects::{DEPLOYMENT, REPLICA_SET, RecordedObject, RecordedObjects};
 
 /// A version that was written, with the objects after it.
 pub(super) struct WriteContext<'a> {
@@ -232,18 +241,19 @@ pub(super) fn broken_in(world: &RecordedObjects<'_>, deployments: &BTreeSet<Stri
     for deployment in deployments.iter().filter_map(|name| world.get(DEPLOYMENT, name)) {
         let sets: Vec<&Value> = world.controlled(REPLICA_SET, deployment).collect();
         let name = object::name(deployment);
-        broken.extend(broken_bounds(deployment, &sets).map(|invariant| (name.to_owned(), invariant)));
+        broken.extend(broken_bounds(deployment, &sets).into_iter().map(|invariant| (name.to_owned(), invariant)));
     }
     broken
 }
 
-/// The bounds of a Deployment that its ReplicaSets break.
-pub(super) fn broken_bounds(deployment: &Value, sets: &[&Value]) -> impl Iterator<Item = Invariant> + use<> {
+/// The bounds that these ReplicaSets of a Deployment break, whatever the cause.
+pub fn broken_bounds(deployment: &Value, sets: &[&Value]) -> BTreeSet<Invariant> {
     let bounds = Bounds::of(deployment);
     let wanted: i64 = sets.iter().map(|set| i64::from(object::replicas(set))).sum();
     let available: i64 = sets.iter().map(|set| available_after(set, object::replicas(set))).sum();
     let surge = (wanted > bounds.most).then_some(Invariant::Surge);
-    surge.into_iter().chain(bounds.least.is_some_and(|least| available < least).then_some(Invariant::Availability))
+    let availability = bounds.least.is_some_and(|least| available < least).then_some(Invariant::Availability);
+    surge.into_iter().chain(availability).collect()
 }
 
 /// How many available pods a ReplicaSet keeps at this size.
@@ -334,4 +344,128 @@ impl<'a> WriteContext<'a> {
         let alive = self.version.kind == REPLICA_SET && self.version.change != ChangeType::Deleted;
         alive.then_some(&self.version.object)
     }
+}
+
+/// A write of a Deployment, or of one of its ReplicaSets, with its context.
+pub struct LiveWrite<'a> {
+    /// The version that was written.
+    pub version: &'a ObjectVersion,
+    /// The object before.
+    pub before: Option<&'a Value>,
+    /// The Deployment after the write.
+    pub deployment: &'a Value,
+    /// Its other ReplicaSets.
+    pub other_sets: Vec<&'a Value>,
+}
+
+impl LiveWrite<'_> {
+    /// The invariants that the write breaks. A Deployment that is paused counts as paused before;
+    /// ownership is not checked.
+    pub fn breaches(&self) -> Vec<InvariantBreach> {
+        let Self { version, before, deployment, other_sets: ref others } = *self;
+        let mut world = RecordedObjects::default();
+        world.replace((DEPLOYMENT, object::name(deployment)), Some(RecordedObject::Recorded(deployment)));
+        for set in others {
+            world.replace((REPLICA_SET, object::name(set)), Some(RecordedObject::Recorded(set)));
+        }
+        if version.kind == REPLICA_SET && version.change != ChangeType::Deleted {
+            world.replace((REPLICA_SET, &version.name), Some(RecordedObject::Recorded(&version.object)));
+        }
+        let is_paused = is_paused(deployment).then(|| object::name(deployment).to_owned());
+        let watch = InvariantState::while_paused(BTreeSet::from_iter(is_paused));
+        let mut breaches = watch.find_breaches(&WriteContext {
+            world: &world,
+            before,
+            version,
+            names: &NormalizedNames::real_names(),
+        });
+        breaches.retain(|breach| breach.invariant != Invariant::Ownership);
+        breaches
+    }
+}
+
+/// The first write after the last step has settled.
+pub(super) fn silence_breach(recording: &Recording) -> Option<InvariantBreach> {
+    let last = recording.entries.iter().rposition(|entry| matches!(entry, RecordingEntry::Settled(_)))?;
+    recording.end.as_ref().filter(|end| end.completed)?;
+    let written = recording.entries[last..].iter().find_map(|entry| match entry {
+        RecordingEntry::Request(request) if is_write(request) => Some(request),
+        _ => None,
+    })?;
+    if time_changed_something(&recording.entries, last) {
+        return None;
+    }
+    let SubjectRequest { verb, resource, subresource, .. } = written;
+    let slash = if subresource.is_empty() { "" } else { "/" };
+    Some(InvariantBreach {
+        invariant: Invariant::Silence,
+        detail: format!("{verb} {resource}{slash}{subresource} after the last step"),
+    })
+}
+
+/// Whether a status changed after the entry with this number in a way that only time explains.
+fn time_changed_something(entries: &[RecordingEntry], last: usize) -> bool {
+    let mut known: BTreeMap<(&str, &str), Arc<Value>> = BTreeMap::new();
+    for (number, entry) in entries.iter().enumerate() {
+        let RecordingEntry::Object(version) = entry else { continue };
+        let ObjectVersion { kind, name, object, change, .. } = version;
+        if kind != DEPLOYMENT && kind != REPLICA_SET {
+            continue;
+        }
+        let object = object.value();
+        // Pods that a quota refused are retried after increasing delays.
+        if number > last && known.values().any(|object| has_replica_failure(object)) {
+            return true;
+        }
+        let is_new = number > last && *change == ChangeType::Added;
+        if is_new && known.iter().any(|((kind, _), known)| *kind == DEPLOYMENT && is_past_deadline(known, &object)) {
+            return true;
+        }
+        let before = known.insert((kind, name), Arc::clone(&object));
+        if number > last
+            && before.is_some_and(|before| became_available(&before, &object) || deadline_passed(&before, &object))
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// Pods that were ready before are available now.
+fn became_available(before: &Value, after: &Value) -> bool {
+    let count = |object: &Value, field: &str| object["status"][field].as_u64().unwrap_or_default();
+    after["spec"]["minReadySeconds"].as_u64().is_some_and(|seconds| seconds > 0) && {
+        let ready = [before, after].map(|object| count(object, "readyReplicas"));
+        ready[0] == ready[1] && count(before, "availableReplicas") < count(after, "availableReplicas")
+    }
+}
+
+/// Whether the object was created after the progress deadline of this Deployment, when upstream
+/// syncs again. A Recreate that waits for pods continues then if they have finished meanwhile.
+fn is_past_deadline(deployment: &Value, created: &Value) -> bool {
+    let time = |value: &Value| value.as_str()?.parse::<jiff::Timestamp>().ok();
+    let conditions = deployment["status"]["conditions"].as_array().into_iter().flatten();
+    let progressing = conditions.into_iter().find(|condition| condition["type"] == "Progressing");
+    let deadline = || {
+        let seconds = deployment["spec"]["progressDeadlineSeconds"].as_i64()?;
+        time(&progressing?["lastUpdateTime"])?.checked_add(jiff::SignedDuration::from_secs(seconds)).ok()
+    };
+    let created = time(&created["metadata"]["creationTimestamp"]);
+    created.zip(deadline()).is_some_and(|(created, deadline)| created >= deadline)
+}
+
+/// Whether a ReplicaSet failed to create pods.
+fn has_replica_failure(object: &Value) -> bool {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    let mut failures = conditions.filter(|condition| condition["type"] == "ReplicaFailure");
+    object["kind"] == REPLICA_SET && failures.any(|condition| condition["status"] == "True")
+}
+
+/// Whether the progress deadline has passed.
+fn deadline_passed(before: &Value, after: &Value) -> bool {
+    let exceeded = |object: &Value| {
+        let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.into_iter().any(|condition| condition["reason"] == "ProgressDeadlineExceeded")
+    };
+    exceeded(after) && !exceeded(before)
 }

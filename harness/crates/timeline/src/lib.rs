@@ -10,21 +10,19 @@
 //!
 //! * `replay` replays a recording once, frame by frame, for all readers; `recorded_objects` is the
 //!   state at a frame; `object` reads the few fields that matter.
-//! * `names` gives ReplicaSets stable names; `shape`, `decide`, `checkpoint` and `events` are the
+//! * `names` gives ReplicaSets stable names; `decide`, `checkpoint` and `events` are the
 //!   normalisations, each a small function; `bounds` and `invariants` are the judge's own rollout
-//!   arithmetic.
-//! * `pods` records what happened to pods in cases that judge the ReplicaSet controller;
-//!   `expectations` compares a case's expectation of its named pods with the pods.
+//!   arithmetic, for a recording and for one write on a live cluster.
+//! * `pods` records what happened to pods in cases that judge the ReplicaSet controller, and
+//!   compares a case's expectation of its named pods with the pods.
 //! * `order` puts decisions into the order that upstream repeats, and joins them where it does not;
-//!   `recorded_order` keeps the recording's order.
+//!   it also keeps the recording's order.
 //! * `attribution` finds decisions that cannot be the subject's.
-//! * `golden` holds what upstream did: one timeline, or several.
+//! * `model` is a timeline as data, and the golden outcomes of a case: one timeline, or several.
 //! * `digest` identifies a version of a case.
 //! * [`fold`] collapses runs of similar sub-steps for display.
-//! * `live` checks the invariants for one write on a live cluster.
-//! * `line` is what is compared and printed; `text` writes a timeline, `parse` reads it, `build`
-//!   builds it from frames.
-//!
+//! * `text` has the lines that are compared and printed, and writes a timeline; `parse` reads it,
+//!   `build` builds it from frames.
 //! * [`versions`] translates a timeline to the wording of other versions of upstream.
 
 mod attribution;
@@ -35,13 +33,9 @@ mod comparable;
 mod decide;
 mod digest;
 mod events;
-mod expectations;
 pub mod fold;
-mod golden;
 mod invariants;
 mod legend;
-mod line;
-mod live;
 mod metrics;
 mod model;
 mod names;
@@ -50,10 +44,7 @@ mod order;
 mod parse;
 mod pods;
 mod recorded_objects;
-mod recorded_order;
 mod replay;
-mod shape;
-mod silence;
 mod text;
 mod times;
 mod token;
@@ -64,21 +55,20 @@ pub use bounds::Bounds;
 pub use build::TimelineBuilder;
 pub use checkpoint::is_complete;
 pub use digest::digest as digest_of_case;
-pub use expectations::ExpectationCheck;
-pub use golden::GoldenOutcomes;
+pub use invariants::{LiveWrite, broken_bounds};
 pub use legend::{annotation_key, legend};
-pub use line::TimelineLine;
-pub use live::{LiveWrite, broken_bounds};
 pub use metrics::{FailedRequest, RunMetrics};
 pub(crate) use model::EventLine;
 pub use model::{
-    Decision, DecisionAction, Invariant, InvariantBreach, KeyValue, Provenance, State, StepId, Timeline,
-    TimelineEvents, TimelineStep,
+    Decision, DecisionAction, GoldenOutcomes, Invariant, InvariantBreach, KeyValue, Provenance, State, StepId,
+    Timeline, TimelineEvents, TimelineStep,
 };
 pub use names::NormalizedNames;
+pub use order::RecordedOrder;
 pub use parse::TimelineError;
-pub use recorded_order::RecordedOrder;
+pub use pods::ExpectationCheck;
 pub use replay::{Frame, FrameReader, replay};
+pub use text::TimelineLine;
 
 #[cfg(test)]
 mod tests;

@@ -5,17 +5,22 @@
 //! in parallel, and the order in which a watch shows them is not repeatable. Named pods are listed
 //! by name, unless the case leaves their fate to chance. What the garbage collector does to the
 //! pods of a ReplicaSet that is being deleted is not its controller's doing.
+//!
+//! [`ExpectationCheck`] compares the case's expectation of its named pods with the pods that are
+//! alive once a step has settled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lockstep_recording::{ChangeType, ObjectVersion, WriterRole};
+use lockstep_recording::pod_expectation::{PodExpectation, join_names};
+use lockstep_recording::{ChangeType, ObjectVersion, RecordingEntry, WriterRole};
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
-use super::model::{Decision, DecisionAction, KeyValue};
+use super::model::{Decision, DecisionAction, KeyValue, StepId};
 use super::names::NormalizedNames;
 use super::object;
 use super::recorded_objects::{POD, REPLICA_SET, RecordedObjects};
+use super::replay::{Frame, FrameReader};
 
 /// The pods that changed, by kind of change, and the deviations of new pods; by ReplicaSet.
 #[derive(Debug, Default)]
@@ -167,4 +172,50 @@ fn pod_deviations(pod: &Value, set: &Value) -> Vec<&'static str> {
         ("containers", images(has("/spec")) == images(template("/spec"))),
     ];
     checks.into_iter().filter(|(_, right)| !right).map(|(what, _)| what).collect()
+}
+
+/// Compares a case's expectation of its named pods with the recorded pods.
+#[derive(Debug, Default)]
+pub struct ExpectationCheck<'a> {
+    /// The real names of the named pods.
+    pod_names: BTreeMap<&'a str, &'a str>,
+    /// The expectation of the current step.
+    current: Option<(StepId, &'a PodExpectation)>,
+    mismatches: Vec<(StepId, String)>,
+}
+
+impl ExpectationCheck<'_> {
+    /// The steps after which other named pods are alive than expected, with descriptions.
+    pub fn into_mismatches(self) -> Vec<(StepId, String)> {
+        self.mismatches
+    }
+}
+
+impl<'a> FrameReader<'a> for ExpectationCheck<'a> {
+    fn read(&mut self, frame: &Frame<'_, 'a>) {
+        match frame.entry {
+            RecordingEntry::Step(mark) => self.current = mark.expect.as_ref().map(|expect| (StepId::of(mark), expect)),
+            RecordingEntry::PodNames(names) => {
+                self.pod_names.extend(names.iter().map(|(name, real)| (name.as_str(), real.as_str())));
+            }
+            RecordingEntry::Settled(settling) if settling.unsettled.is_none() => {
+                let Some((step, expect)) = self.current.take() else { return };
+                let alive: BTreeSet<&str> =
+                    frame.objects.of_kind(POD).filter(|pod| is_alive(pod)).map(object::name).collect();
+                let named = self.pod_names.iter().filter(|(_, real)| alive.contains(*real));
+                let alive: BTreeSet<String> = named.map(|(name, _)| (*name).to_owned()).collect();
+                if !expect.allows(&alive) {
+                    let what = format!("the case expects {expect} to be alive, and it is {}", join_names(&alive));
+                    self.mismatches.push((step, what));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a ReplicaSet counts the pod: it is neither being deleted nor finished.
+pub(super) fn is_alive(pod: &Value) -> bool {
+    let ended = matches!(object::text(pod, "/status/phase"), Some("Failed" | "Succeeded"));
+    !object::deleting(pod) && !ended
 }

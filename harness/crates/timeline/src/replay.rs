@@ -9,7 +9,7 @@ use lockstep_recording::{ChangeType, ObjectVersion, Recording, RecordingEntry, W
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
-use super::build::decision_in;
+use super::decide::decision_in;
 use super::model::{Decision, StepId};
 use super::names::NormalizedNames;
 use super::object;
