@@ -1,21 +1,101 @@
-//! The files of several outcomes: `NAME.timeline` is the most frequent, `NAME.or-2.timeline`,
+//! The files of golden timelines, by their names: `CASE[.by-v1.15][.on-v1.33].timeline`.
+//!
+//! Of several outcomes, `NAME.timeline` is the most frequent; `NAME.or-2.timeline`,
 //! `NAME.or-3.timeline`, … are the others. Numbers must have no gap: reading stops at the first
 //! missing one.
 
 use std::path::{Path, PathBuf};
 
-use lockstep_timeline::{GoldenOutcomes, Timeline};
-
-use super::{GoldenError, GoldenProblem, read};
+use lockstep_support::collection;
+use lockstep_timeline::versions::Minor;
+use lockstep_timeline::{GoldenOutcomes, Timeline, TimelineError};
 
 /// The prefix of an outcome's number in a file name.
 const OR: &str = "or-";
+
+/// Why a timeline cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum GoldenError {
+    /// The file is not a timeline.
+    #[error("{}: {source}; bless it again", path.display())]
+    Timeline {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: TimelineError,
+    },
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+}
+
+/// The controllers and the server of a timeline, unless they are the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct TimelineLabel {
+    /// The controllers' minor.
+    pub(super) by: Option<Minor>,
+    /// The server's minor.
+    pub(super) on: Option<Minor>,
+}
+
+impl TimelineLabel {
+    /// The label for programs with these titles: `kube-controller-manager v1.15.5`, `kube-apiserver
+    /// v1.36.3`.
+    pub(super) fn of(controller: &str, server: &str) -> Self {
+        let other = |text: &str| Minor::of(text).filter(|minor| !minor.is_default());
+        Self { by: other(controller), on: other(server) }
+    }
+
+    /// The part between the case's name and `timeline`.
+    fn infix(self) -> String {
+        let by = self.by.map_or_else(String::new, |minor| format!("by-{minor}."));
+        let on = self.on.map_or_else(String::new, |minor| format!("on-{minor}."));
+        by + &on
+    }
+
+    /// The path of the timeline beside this case.
+    pub(super) fn beside(self, case: &Path) -> PathBuf {
+        case.with_extension(format!("{}timeline", self.infix()))
+    }
+
+    /// Parses a file name to the case's name and the label.
+    pub(super) fn parse(file: &str) -> Option<(&str, Self)> {
+        let mut rest = file.strip_suffix(".timeline")?;
+        let mut label = Self::default();
+        for (mark, minor) in [(".on-", &mut label.on), (".by-", &mut label.by)] {
+            if let Some((before, text)) = rest.rsplit_once(mark)
+                && let Ok(found) = text.parse::<Minor>()
+                && found.to_string() == text
+            {
+                (rest, *minor) = (before, Some(found));
+            }
+        }
+        Some((rest, label))
+    }
+}
 
 /// The file of the outcome with this number, from 1; `base` is that of the first.
 pub(crate) fn path(base: &Path, number: usize) -> PathBuf {
     match number {
         0 | 1 => base.to_owned(),
         _ => base.with_extension(format!("{OR}{number}.timeline")),
+    }
+}
+
+/// Reads a timeline, if its file exists.
+fn read(path: &Path) -> Result<Option<Timeline>, GoldenError> {
+    match collection::read_to_string(path) {
+        Ok(text) => {
+            let read = Timeline::parse(&text).map(|timeline| Some(timeline.sanitize()));
+            read.map_err(|source| GoldenError::Timeline { path: path.to_owned(), source })
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(GoldenError::File { path: path.to_owned(), source }),
     }
 }
 
@@ -80,13 +160,6 @@ pub(super) fn base_path(path: &Path) -> PathBuf {
     }
 }
 
-/// Reports an outcome that is never read: its number is malformed, or the one before is missing.
-pub(super) fn find_gap(path: &Path) -> Option<GoldenProblem> {
-    let number = number(path)?;
-    let before = previous_path(path);
-    (number.is_none() || !before.is_file()).then(|| GoldenProblem::Gap(path.to_owned(), before))
-}
-
 /// The files of these outcomes, with their timelines.
 pub(super) fn files_of<'a>(
     base: &'a Path,
@@ -97,6 +170,8 @@ pub(super) fn files_of<'a>(
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
 
     const ONE: &str = include_str!("../../../../cases/recreate/three.timeline");
@@ -132,5 +207,23 @@ mod tests {
         );
         assert_eq!(previous_path(Path::new("x/a.or-3.timeline")), Path::new("x/a.or-2.timeline"));
         assert_eq!(previous_path(Path::new("x/a.on-v1.33.or-2.timeline")), Path::new("x/a.on-v1.33.timeline"));
+    }
+
+    #[rstest]
+    #[case("kube-controller-manager v1.36.3", "kube-apiserver v1.36.3", "a.timeline")]
+    #[case("kube-controller-manager v1.15.5", "kube-apiserver v1.36.3", "a.by-v1.15.timeline")]
+    #[case("kube-controller-manager v1.36.3", "kube-apiserver v1.33.13", "a.on-v1.33.timeline")]
+    #[case("kube-controller-manager v1.15.5", "simulated v1.33.13", "a.by-v1.15.on-v1.33.timeline")]
+    fn names_round_trip(#[case] controller: &str, #[case] server: &str, #[case] name: &str) {
+        let label = TimelineLabel::of(controller, server);
+        assert_eq!(label.beside(Path::new("x/a.yaml")), Path::new("x").join(name));
+        assert_eq!(TimelineLabel::parse(name), Some(("a", label)));
+    }
+
+    #[test]
+    fn other_names_belong_to_the_case() {
+        assert_eq!(TimelineLabel::parse("a.by-hand.timeline"), Some(("a.by-hand", TimelineLabel::default())));
+        assert_eq!(TimelineLabel::parse("a.on-v1.33.13.timeline"), Some(("a.on-v1.33.13", TimelineLabel::default())));
+        assert_eq!(TimelineLabel::parse("a.yaml"), None);
     }
 }
