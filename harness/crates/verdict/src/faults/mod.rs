@@ -5,17 +5,15 @@
 //! own: the case's text with one more line at the step. That file is run, so it also reproduces a
 //! failure.
 //!
-//! * `points` lists the points, `sample` selects some of them by a seed, `inject` writes the file;
-//!   `recovery_time` gives the subject time to recover at the end.
+//! * `points` lists the points and selects some of them by a seed; `inject` writes the file, which
+//!   gives the subject time to recover at the end.
 //!
 //! Pure. `verdict` decides whether a subject withstood a fault.
 
 mod inject;
 mod points;
-mod recovery_time;
-mod sample;
 
-pub use inject::{inject, with_faults};
-pub use points::{FaultKind, Point, PointLocation, interruptible_steps, points, watched_by, writes, written_by};
-pub use recovery_time::add_recovery_time;
-pub use sample::sample;
+pub use inject::{add_recovery_time, inject, with_faults};
+pub use points::{
+    FaultKind, Point, PointLocation, interruptible_steps, points, sample, watched_by, writes, written_by,
+};
