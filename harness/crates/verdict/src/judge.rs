@@ -10,17 +10,49 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lockstep_case::Case;
-use lockstep_case::rules::Expectation;
+use lockstep_case::rules::{Expectation, RuleEvaluator};
 use lockstep_recording::{Blame, Recording, SubjectKind, Trouble};
 use lockstep_support::outcome::Verdict;
 use lockstep_timeline::versions::{as_reported_by, is_overlay, wording_of};
-use lockstep_timeline::{GoldenOutcomes, RunMetrics, StepId, Timeline, subject_wrote};
+use lockstep_timeline::{
+    Attribution, ExpectationCheck, GoldenOutcomes, NormalizedNames, RecordedOrder, RunMetrics, StepId, Timeline,
+    TimelineBuilder, replay, subject_wrote,
+};
 
-use super::analysis::RecordingAnalysis;
 use super::compare::{BothIdle, Difference, TimelineComparison, TimelineLocation, compare, compare_live};
 use super::evidence::{LocatedTrouble, RunEvidence};
 use super::judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
 use super::overrun::with_overrun;
+
+/// Everything that a recording shows about its subject, read in a single replay, however many
+/// golden outcomes it is compared with.
+struct RecordingAnalysis<'a> {
+    recording: &'a Recording,
+    /// What the subject decided.
+    timeline: Timeline,
+    /// The recording's order of steps whose timeline has another.
+    orders: Vec<RecordedOrder>,
+    /// The steps at which another writer did what only the subject may do.
+    unattributed: Vec<StepId>,
+    /// The steps after which other named pods are alive than the case expects, with descriptions.
+    wrong_pods: Vec<(StepId, String)>,
+    /// The case's rules, evaluated at every frame.
+    rules: RuleEvaluator<'a>,
+}
+
+impl<'a> RecordingAnalysis<'a> {
+    /// Replays a recording of this case.
+    fn of(case: &'a Case, recording: &'a Recording) -> Self {
+        let names = NormalizedNames::of(recording);
+        let mut timeline = TimelineBuilder::of(recording, &names);
+        let (mut credit, mut expected) = (Attribution::of(recording), ExpectationCheck::default());
+        let mut rules = RuleEvaluator::of(&case.rules);
+        replay(recording, &names, &mut [&mut timeline, &mut credit, &mut expected, &mut rules]);
+        let (timeline, orders) = timeline.finish_with_orders();
+        let (unearned, unexpected) = (credit.unattributed_steps(), expected.into_mismatches());
+        Self { recording, timeline, orders, unattributed: unearned, wrong_pods: unexpected, rules }
+    }
+}
 
 /// Judges a recording of a case by its golden outcomes and its rules, or by the invariants alone if
 /// there are neither.

@@ -9,19 +9,18 @@
 //! which says nothing about the subject. Steps that settled before the test environment failed are
 //! still evidence; later ones are not. Doing nothing is never a pass.
 //!
-//! * `compare` finds the differences between two timelines; `agree` makes one timeline of
-//!   equivalent recordings.
-//! * `analysis` reads a recording, once; `evidence` finds trouble, and whose fault it is.
+//! * `compare` finds the differences between two timelines.
+//! * `evidence` finds trouble in a recording, and whose fault it is.
 //! * `version_change` compares runs of two versions of upstream.
-//! * `outcomes` is for cases in which upstream itself has several outcomes.
+//! * `outcomes` makes one timeline of equivalent recordings, or several if upstream itself has
+//!   several outcomes.
 //! * `overrun` finds timers that expired because the test environment was slow.
-//! * `judge` combines all of these; `fault_outcome` compares a run with a fault with one without.
+//! * `judge` reads a recording once and combines all of these; `fault_outcome` compares a run with
+//!   a fault with one without.
 //!
 //! [`golden`] finds the timelines beside a case, [`faults`] the points of a recording at which a
 //! fault can be injected, and [`series`] sizes and bounds over time.
 
-mod agree;
-mod analysis;
 mod compare;
 mod evidence;
 mod fault_outcome;
@@ -34,13 +33,12 @@ mod overrun;
 pub mod series;
 mod version_change;
 
-pub use agree::agree;
 pub use compare::{Difference, TimelineLocation, compare, compare_live};
 pub use fault_outcome::{FaultOutcome, fault_outcome};
 pub use judge::{judge, judge_live, judge_replay};
 pub use judgement::{ComparisonBasis, FindingKind, Judgement, NearestOutcome, VerdictFinding};
 pub use lockstep_support::outcome::Verdict;
-pub use outcomes::{first_differing_step, outcomes};
+pub use outcomes::{agree, first_differing_step, outcomes};
 pub use version_change::{
     Behavior, DifferenceKind, FirstDifference, OutcomeSpread, PlayResult, StopPoint, VersionChange, compare_versions,
 };

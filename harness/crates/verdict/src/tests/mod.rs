@@ -13,8 +13,8 @@ use lockstep_timeline::{StepId, Timeline};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::agree::Disagreement;
 use super::compare::BothIdle;
+use super::outcomes::Disagreement;
 use super::{ComparisonBasis, TimelineLocation, Verdict, agree, compare};
 use crate::testing::{judge, judge_live};
 
