@@ -11,9 +11,8 @@ use std::time::Duration;
 
 use lockstep_support::outcome::RunOutcome;
 
-use super::items::{Item, fingerprint_of};
 use super::results::{ResultLine, Results};
-use super::shard::Shard;
+use super::shard::{Item, Shard, fingerprint_of};
 use crate::{FaultsSummary, PlaySummary};
 
 /// Why results cannot be merged.

@@ -1,26 +1,22 @@
 //! Campaigns: one selection, played by several runs on several machines, with merged results.
 //!
-//! * `shard` decides which part of a selection a run plays.
-//! * `items` names the selected items, so that two runs can be recognised as shards of one.
+//! * `shard` decides which part of a selection a run plays, and names the selected items, so that
+//!   two runs can be recognised as shards of one.
 //! * `results` is the file to which a shard writes its results.
 //! * `merge` merges the files of all shards, and refuses files that do not belong together.
-//! * `search_result` and `explore_result` are the results of `fuzz` and `explore`.
+//! * `search_result` has the results of `fuzz` and `explore`.
 //!
 //! A results file has one JSON object per line: a header; for each play what `--output json` prints
 //! of it; and an end line, without which the file counts as truncated.
 //!
 //! The only I/O is reading and writing that file. `cli` plays the cases and prints the results.
 
-mod explore_result;
-mod items;
 mod merge;
 mod results;
 mod search_result;
 mod shard;
 
-pub use explore_result::ExploreResult;
-pub use items::{Item, digest_of};
 pub use merge::{MergeError, MergedResults, merge};
 pub use results::{FILE_ENDING, ResultLine, Results, ResultsEnd, ResultsError, ResultsHeader, write};
-pub use search_result::{FindingSummary, SearchResult};
-pub use shard::Shard;
+pub use search_result::{ExploreResult, FindingSummary, SearchResult};
+pub use shard::{Item, Shard, digest_of};

@@ -15,10 +15,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::explore_result::ExploreResult;
-use super::items::{Item, fingerprint_of};
-use super::search_result::SearchResult;
-use super::shard::Shard;
+use super::search_result::{ExploreResult, SearchResult};
+use super::shard::{Item, Shard, fingerprint_of};
 use crate::{FaultsSummary, PlaySummary};
 
 /// The ending of the name of every results file.

@@ -1,4 +1,6 @@
-//! The result of a search: how many programs were played, which could not be compared, and the
+//! The results of `fuzz` and `explore`.
+//!
+//! That of a search says how many programs were played, which could not be compared, and the
 //! findings. The results of several shards add up to those of one search, with each cause listed
 //! once.
 
@@ -85,5 +87,25 @@ impl SearchResult {
             causes => format!("{causes} causes of a difference in {all}"),
         });
         lines
+    }
+}
+
+/// The result of exploring a case completely or up to a bound.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExploreResult {
+    /// The number of the case, from 0.
+    pub item: usize,
+    /// The lines of the report.
+    pub lines: Vec<String>,
+    /// The exit code of exploring this case alone.
+    pub exit_code: u8,
+}
+
+impl ExploreResult {
+    /// The outcome, for the exit code of the run.
+    #[must_use]
+    pub(crate) fn outcome(&self) -> RunOutcome {
+        RunOutcome::from_code(self.exit_code).unwrap_or(RunOutcome::Internal)
     }
 }
