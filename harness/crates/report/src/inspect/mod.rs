@@ -5,11 +5,10 @@
 //! terminal, and draws into a buffer. `cli` handles keys and the terminal.
 //!
 //! * `navigation` finds the frame that a key leads to.
-//! * `view` computes the view of a frame; `panel` draws the part of a panel that fits.
+//! * `view` computes the view of a frame, and draws the part of each panel that fits.
 //! * [`trace()`] is the whole recording in Chrome's trace event format.
 
 mod navigation;
-mod panel;
 mod trace;
 mod view;
 
