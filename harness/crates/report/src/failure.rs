@@ -9,6 +9,7 @@ use lockstep_recording::controllers::ControllerSet;
 use lockstep_recording::{Blame, Trouble};
 use lockstep_support::outcome::{RunOutcome, Verdict};
 use lockstep_support::sanitize;
+use lockstep_support::shell::quote;
 use lockstep_timeline::fold::TimelineText;
 use lockstep_timeline::{RunMetrics, State, StepId, TimelineLine};
 use lockstep_verdict::series::RolloutSeries;
@@ -20,7 +21,6 @@ use super::ascii_chart::ascii_chart;
 use super::diagnosis::diagnosis;
 use super::hint::hints;
 use super::paint::Paint;
-use super::rerun::RerunCommands;
 use super::rows::{DiffRow, differing_long_words, in_short, rows};
 
 /// The report of what went wrong, with the commands that explain and repeat the case.
@@ -380,4 +380,25 @@ fn later_differences(judgement: &Judgement) -> Option<String> {
         1 => format!("\n  one {place} step differs as well"),
         _ => format!("\n  {later} {place} steps differ as well"),
     })
+}
+
+/// How the user calls the program, and the command that repeats a play.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RerunCommands {
+    /// `cargo lockstep`, `lockstep`, or a path.
+    pub program: String,
+    /// The command that repeats the play; empty if there is none.
+    pub repeat: String,
+}
+
+impl RerunCommands {
+    /// The command that explains a case.
+    pub(super) fn explain(&self, path: &str) -> String {
+        format!("{} explain {}", self.program, quote(path))
+    }
+
+    /// The command that blesses a case.
+    pub(super) fn bless(&self, path: &str) -> String {
+        format!("{} bless {}", self.program, quote(path))
+    }
 }

@@ -10,8 +10,7 @@ use lockstep_support::sanitize;
 use lockstep_verdict::Judgement;
 
 use super::escape::escape;
-use super::failure::{failure, headline};
-use super::rerun::RerunCommands;
+use super::failure::{RerunCommands, failure, headline};
 
 /// The most failures in a summary, whose size GitHub limits. The rest is counted.
 const MOST_FAILURES: usize = 20;

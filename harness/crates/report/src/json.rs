@@ -9,9 +9,8 @@ use lockstep_timeline::{FailedRequest, TimelineLine};
 use lockstep_verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation, VerdictFinding};
 use serde_json::{Value, json};
 
-use super::failure::sentence;
+use super::failure::{RerunCommands, sentence};
 use super::play_summary::PlaySummary;
-use super::rerun::RerunCommands;
 
 /// A judgement as one line without line break. Fields are only ever added.
 #[must_use]

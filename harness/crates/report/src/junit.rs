@@ -6,8 +6,7 @@ use lockstep_support::outcome::RunOutcome;
 use lockstep_verdict::Judgement;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
 
-use super::failure::{failure, headline};
-use super::rerun::RerunCommands;
+use super::failure::{RerunCommands, failure, headline};
 
 /// A judged play with its duration.
 #[derive(Debug, Clone, Copy)]

@@ -21,8 +21,6 @@
 mod ascii_chart;
 mod bless_diff;
 pub mod campaign;
-mod collapse;
-mod common_causes;
 mod diagnosis;
 mod escape;
 mod explanation;
@@ -37,30 +35,23 @@ pub mod junit;
 pub mod page;
 mod paint;
 mod play_summary;
-mod rerun;
 mod rows;
 mod side_by_side;
 mod summary;
 mod table;
-mod tally;
-mod totals;
 mod versions;
 
 pub(crate) use ascii_chart::ascii_chart;
 pub use bless_diff::bless_diff;
-pub use common_causes::common_causes;
 pub use explanation::{ExplainedTimeline, explanation};
-pub use failure::{failure, headline, outcome};
+pub use failure::{RerunCommands, failure, headline, outcome};
 pub use faults::{CaseFaults, FaultsSummary, faults, faults_json, faults_table, list_failed_points};
 pub use json::{identity, json, json_of_play};
-pub use play_summary::PlaySummary;
-pub use rerun::RerunCommands;
+pub use play_summary::{PlaySummary, PlayTally};
 pub(crate) use rows::{DiffRow, rows};
 pub use side_by_side::{TitledTimeline, side_by_side};
-pub use summary::{list_not_conformant, summary};
-pub use table::table;
-pub use tally::PlayTally;
-pub use totals::totals;
+pub use summary::{common_causes, list_not_conformant, summary};
+pub use table::{table, totals};
 pub use versions::{VersionPair, VersionSummary, VersionsReport, versions, versions_json, versions_markdown};
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The summary of a play, for the last lines of a run. It is made from a judgement or read from the
-//! JSON object of one.
+//! JSON object of one. [`PlayTally`] compares several plays of a case: whether they have the same
+//! timeline, and which of upstream's outcomes they reached.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lockstep_recording::Identity;
 use lockstep_support::fingerprint::fingerprint;
@@ -101,4 +102,117 @@ impl From<&Judgement> for PlaySummary {
 pub(super) fn deserialize_outcome<'de, D: Deserializer<'de>>(from: D) -> Result<RunOutcome, D::Error> {
     let code = u8::deserialize(from)?;
     RunOutcome::from_code(code).ok_or_else(|| serde::de::Error::custom(format!("no play has the exit code {code}")))
+}
+
+/// Counts of plays by subject and case.
+#[derive(Debug, Default)]
+pub struct PlayTally {
+    outcomes: BTreeMap<(String, String), Vec<OutcomeCount>>,
+    timelines: BTreeMap<PlayKey, DistinctTimelines>,
+}
+
+/// The key of plays that should have the same timeline: subject, case, and seed if there is one.
+type PlayKey = (String, String, Option<u64>);
+
+/// The distinct timelines of plays with one key.
+#[derive(Debug, Default)]
+struct DistinctTimelines {
+    plays: u32,
+    /// The fingerprints of the timelines.
+    distinct: BTreeSet<String>,
+}
+
+/// How often one outcome was reached, by the subject and by upstream.
+#[derive(Debug, Clone)]
+struct OutcomeCount {
+    reached: u32,
+    upstream: String,
+}
+
+impl PlayTally {
+    /// Count a play.
+    pub fn take(&mut self, play: &PlaySummary) {
+        let key = (play.subject.name.clone(), play.case.clone());
+        let timelines = self.timelines.entry((key.0.clone(), key.1.clone(), play.seed)).or_default();
+        timelines.plays += 1;
+        timelines.distinct.insert(play.timeline.clone());
+        let Some(nearest) = play.nearest.filter(|_| !play.upstream.is_empty()) else { return };
+        let counts = self.outcomes.entry(key).or_insert_with(|| {
+            play.upstream.iter().map(|seen| OutcomeCount { reached: 0, upstream: seen.clone() }).collect()
+        });
+        let count = nearest.number.checked_sub(1).and_then(|at| counts.get_mut(at));
+        if let (RunOutcome::Conformant, Some(count)) = (play.outcome, count) {
+            count.reached += 1;
+        }
+    }
+
+    /// A line for each case and outcome, and for each case whose plays differ.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = self.repeated();
+        for ((subject, case), counts) in &self.outcomes {
+            for (number, OutcomeCount { reached, upstream }) in (1..).zip(counts) {
+                let reached = match reached {
+                    0 => "not reached".to_owned(),
+                    1 => "reached once".to_owned(),
+                    times => format!("reached {times} times"),
+                };
+                lines.push(format!("{case}, outcome {number}, upstream's in {upstream}: {reached} by {subject}"));
+            }
+        }
+        lines
+    }
+
+    /// The lines for cases that were played several times.
+    fn repeated(&self) -> Vec<String> {
+        let several = || self.timelines.iter().filter(|(_, timelines)| timelines.plays > 1);
+        let cases = several().map(|((_, case, _), _)| case).collect::<BTreeSet<_>>().len();
+        let plays: u32 = several().map(|(_, timelines)| timelines.plays).sum();
+        if cases == 0 {
+            return Vec::new();
+        }
+        let differ = several().filter(|(_, timelines)| timelines.distinct.len() > 1);
+        let mut lines: Vec<String> = differ
+            .map(|((subject, case, seed), DistinctTimelines { plays, distinct })| {
+                let seed = seed.map_or_else(String::new, |seed| format!(" with seed {seed}"));
+                format!("{case}: {} different timelines in {plays} plays of {subject}{seed}", distinct.len())
+            })
+            .collect();
+        let same = match lines.len() {
+            0 => "each gave one timeline".to_owned(),
+            differ => format!("all but {differ} gave one timeline"),
+        };
+        let cases = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
+        lines.push(format!("{cases} in {plays} plays: {same}"));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(timelines: &[(&str, u32, &[&str])]) -> PlayTally {
+        let mut tally = PlayTally::default();
+        for (case, plays, distinct) in timelines {
+            let distinct = distinct.iter().map(|&one| one.to_owned()).collect();
+            let key = ("ours".to_owned(), (*case).to_owned(), None);
+            tally.timelines.insert(key, DistinctTimelines { plays: *plays, distinct });
+        }
+        tally
+    }
+
+    #[test]
+    fn case_with_different_timelines_is_named() {
+        let all = tally(&[("a", 3, &["x"]), ("b", 3, &["x", "y"])]);
+        let said = ["b: 2 different timelines in 3 plays of ours", "2 cases in 6 plays: all but 1 gave one timeline"];
+        assert_eq!(all.lines(), said);
+    }
+
+    #[test]
+    fn single_play_is_not_compared() {
+        assert_eq!(tally(&[("a", 1, &["x"])]).lines(), Vec::<String>::new());
+        let twice = tally(&[("a", 2, &["x"])]);
+        assert_eq!(twice.lines(), ["1 case in 2 plays: each gave one timeline"]);
+    }
 }

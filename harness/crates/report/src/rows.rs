@@ -1,6 +1,9 @@
-//! Compares two lists of lines row by row.
+//! Compares two lists of lines row by row, and finds the runs of like sub-steps that two timelines
+//! have in common, to collapse them.
 
-use lockstep_timeline::TimelineLine;
+use std::collections::BTreeMap;
+
+use lockstep_timeline::{StepId, Timeline, TimelineLine, TimelineStep, fold};
 use lockstep_verdict::{Difference, TimelineLocation};
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
@@ -158,6 +161,24 @@ fn differing_words(expected: &str, actual: &str, labels: WordLabels) -> Option<S
 
 /// The length from which on only the words of a line that differ are reported.
 const LONG_LINE: usize = 40;
+
+/// The common runs by their first step.
+pub(super) struct CommonRuns<'a>(BTreeMap<StepId, &'a [TimelineStep]>);
+
+impl<'a> CommonRuns<'a> {
+    /// The runs of `actual` whose steps are all equal in `expected`.
+    pub(super) fn of(actual: &'a Timeline, expected: &Timeline) -> Self {
+        // Breaches of invariants need no comparison: a step with a breach is in no run.
+        let is_common = |run: &&[TimelineStep]| run.iter().all(|step| expected.step(step.id) == Some(step));
+        let runs = fold::runs(&actual.steps).filter(|run| run.len() > 1).filter(is_common);
+        Self(runs.map(|run| (run[0].id, run)).collect())
+    }
+
+    /// The run that begins with this step.
+    pub(super) fn at(&self, first: StepId) -> Option<&'a [TimelineStep]> {
+        self.0.get(&first).copied()
+    }
+}
 
 #[cfg(test)]
 mod tests {

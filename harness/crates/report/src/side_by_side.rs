@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 
 use lockstep_timeline::{StepId, Timeline, TimelineLine, TimelineStep, fold};
 
-use super::collapse::CommonRuns;
 use super::paint::Paint;
-use super::rows::{DiffRow, rows};
+use super::rows::{CommonRuns, DiffRow, rows};
 use super::table::pad;
 
 /// The least width for two columns.

@@ -5,35 +5,30 @@
 //! the slider's, which it allows by digest. It is light or dark like the reader's system. All text
 //! from cases, subjects and clusters is escaped.
 //!
-//! * `chart` draws a timeline, with a lane for each Deployment and ReplicaSet.
+//! * `chart` draws a timeline, with a lane for each Deployment and ReplicaSet, in the page or as a
+//!   picture of its own.
 //! * `frames` writes a slider through the frames of a recording.
-//! * `recording_page` is the page of a recording that has no case.
 //! * `steps` writes both timelines side by side, line by line.
-//! * `picture` is a picture as a file of its own.
 
 mod chart;
 mod frames;
-mod picture;
-mod recording_page;
 mod steps;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
+pub use chart::picture;
 use lockstep_case::Case;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize;
 use lockstep_timeline::{StepId, Timeline};
 use lockstep_verdict::series::{RecordingTrace, RolloutSeries};
 use lockstep_verdict::{ComparisonBasis, FindingKind, Judgement, TimelineLocation};
-pub use picture::picture;
-pub use recording_page::recording_page;
 
 use super::diagnosis::diagnosis;
 use super::escape::escape;
-use super::failure::{brief, cluster, outcome, sentence};
-use super::rerun::RerunCommands;
+use super::failure::{RerunCommands, brief, cluster, outcome, sentence};
 
 /// A judged play on the page.
 #[derive(Debug, Clone, Copy)]
@@ -274,6 +269,20 @@ fn source(out: &mut String, judgement: &Judgement) {
         let _ = write!(out, "<li{class}><code>{} </code></li>", escape(&sanitize::shorten(line)));
     }
     out.push_str("</ol></details>\n");
+}
+
+/// The page of a recording without a case, which shows what happened without a judgement: facts by
+/// name, a slider, and the timeline.
+#[must_use]
+pub fn recording_page(title: &str, facts: &[(&str, String)], timeline: &Timeline, frames: &RecordingTrace) -> String {
+    let mut body = format!("<header class=\"top\"><h1>{}</h1></header>\n<main>\n<section><dl>", escape(title));
+    for (name, value) in facts {
+        let _ = write!(body, "<dt>{}<dd>{}", escape(name), escape(value));
+    }
+    body.push_str("</dl>\n");
+    frames::slider(&mut body, frames, None);
+    steps::lines(&mut body, 0, None, timeline, None);
+    document(title, &(body + "</section>\n</main>\n"), true)
 }
 
 #[cfg(test)]

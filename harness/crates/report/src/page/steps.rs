@@ -9,8 +9,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use super::chart::anchor;
 use super::escape;
-use crate::collapse::CommonRuns;
-use crate::rows::{DiffRow, rows};
+use crate::rows::{CommonRuns, DiffRow, rows};
 
 /// Write the block of one case. Without an expected timeline it has one column.
 pub(super) fn lines(
