@@ -7,21 +7,17 @@
 //! in one step, in different streams. There each is overtaken by one other message or by all, as
 //! the combinations of all numbers are too many.
 //!
-//! * `delay` is one delay, and the text of a case with some of them.
 //! * `orders` generates the next orders from the results so far: a delay that no message reaches,
-//!   or that no more messages overtake, has no successors.
-//! * `state` is a fingerprint of the server's objects without names. If a step settles in the same
-//!   state after several orders, they continue alike, and only one is explored further.
-//! * `outcomes` groups the results.
+//!   or that no more messages overtake, has no successors. It also writes the text of a case with
+//!   some delays.
+//! * `outcomes` groups the results, and has fingerprints of the server's objects without names. If
+//!   a step settles in the same state after several orders, they continue alike, and only one is
+//!   explored further.
 //!
 //! Pure: `cli` runs the cases.
 
-mod delay;
 mod orders;
 mod outcomes;
-mod state;
 
-pub use delay::{Delay, text};
-pub use orders::{OrderResult, OrderSearch};
-pub use outcomes::{OutcomeClass, Outcomes};
-pub use state::states;
+pub use orders::{Delay, OrderResult, OrderSearch, text};
+pub use outcomes::{OutcomeClass, Outcomes, states};
