@@ -9,11 +9,10 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Map, Value, json};
 
-use super::flow_yaml::{flow, word};
-use super::live::{self, LiveObjects, REVISION, int, text};
-use super::revisions::Revisions;
+use super::live::{self, LiveObjects, REVISION, Revisions, int, text};
+use super::step_text::{StepText, flow, merge_patch_step, word};
 use super::template::TemplateShape;
-use super::user_writes::{FOREIGN, LAST_APPLIED, StepText, TemplateNumbers, finalizers, merge_patch_step};
+use super::user_writes::{FOREIGN, LAST_APPLIED, TemplateNumbers, finalizers};
 
 /// The label that a case's Deployment selects by.
 const APP: &str = "app";

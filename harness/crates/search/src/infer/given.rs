@@ -4,10 +4,10 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
-use super::live::{self, LiveObjects, int, ready_since, text, uid};
-use super::revisions::Revisions;
+use super::live::{self, LiveObjects, Revisions, int, ready_since, text, uid};
+use super::step_text::StepText;
 use super::template::TemplateShape;
-use super::user_writes::{StepText, creation, finalizer_step, finalizers};
+use super::user_writes::{creation, finalizer_step, finalizers};
 
 /// The beginning of the case.
 #[derive(Debug, Default)]

@@ -12,8 +12,7 @@ use lockstep_recording::{
 };
 use serde_json::Value;
 
-use super::live::{self, POD, is_deleting};
-use super::revisions::Revisions;
+use super::live::{self, POD, Revisions, is_deleting};
 use super::steps::InferredStep;
 
 /// What to mark.

@@ -6,19 +6,18 @@
 //! ready, only the controllers write a status, a ReplicaSet or a revision. So the versions that no
 //! controller can have written are the steps, in their order:
 //!
-//! * `live` is the state of the objects at one moment, and whether the controllers had settled.
-//!   Things that happen before that are one step (`together`), as it is unknown in which order the
-//!   controllers saw them.
+//! * `live` is the state of the objects at one moment, whether the controllers had settled, and the
+//!   translation of revisions into the case's. Things that happen before that are one step
+//!   (`together`), as it is unknown in which order the controllers saw them.
 //! * `given` creates the initial objects: each existing ReplicaSet is a template that was rolled
 //!   out.
 //! * `moves` finds what was done, and `timing` what was done because time had passed; `user_writes`
 //!   writes the steps of users, `template` their changes of pod templates, and `steps` combines all
-//!   steps.
+//!   steps, each a `step_text`. It also lists the possible orders of concurrent things.
 //! * `foreign` handles writes of other clients to ReplicaSets; `pod_refusal` finds out why pods
 //!   were refused, as far as a recording shows it.
-//! * `arrangement` lists the possible orders of concurrent things.
 //! * `marks` marks each step in the recording, so that it can be judged as if the case had been
-//!   run; `revisions` translates revisions into the case's.
+//!   run.
 //!
 //! Pure: a recording goes in, a case and a recording come out. What a case cannot express becomes a
 //! comment in it.
@@ -26,15 +25,13 @@
 //! Limits: one Deployment; pods that differ only in their readiness; the template is represented by
 //! one container with its image and variables.
 
-mod arrangement;
-mod flow_yaml;
 mod foreign;
 mod given;
 mod live;
 mod marks;
 mod moves;
 mod pod_refusal;
-mod revisions;
+mod step_text;
 mod steps;
 mod template;
 mod timing;
@@ -44,13 +41,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-pub use arrangement::{Arrangement, Arrangements, arrangements};
 use lockstep_case::{Case, CaseError, LONGEST_NAME, parse};
 use lockstep_recording::{ChangeType, ObjectVersion, Recording, RecordingEntry, Settling};
 use lockstep_support::pointer::JsonPointer;
 use lockstep_timeline::StepId;
 pub use marks::staged;
 use serde_json::Value;
+pub use steps::{Arrangement, Arrangements, arrangements};
 
 use self::given::Given;
 use self::live::{DEPLOYMENT, LiveObjects, POD, REPLICA_SET, deployments, int, is_deleting, text, versions};

@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::foreign;
 use super::live::{
-    self, DEPLOYMENT, LiveObjects, POD, REPLICA_SET, has_ended, int, is_deleting, ready_since, text, uid,
+    self, DEPLOYMENT, LiveObjects, POD, REPLICA_SET, Revisions, has_ended, int, is_deleting, ready_since, text, uid,
 };
 use super::pod_refusal::{self, PodRefusal, Quota, find_refusal};
-use super::revisions::Revisions;
+use super::step_text::StepText;
 use super::timing::{MoveSummary, TimedWait, Timers};
-use super::user_writes::{self, StepText, TemplateNumbers};
+use super::user_writes::{self, TemplateNumbers};
 
 /// Something that no controller did, or a time in which nothing happened.
 #[derive(Debug)]

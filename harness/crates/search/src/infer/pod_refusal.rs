@@ -4,8 +4,8 @@
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
-use super::flow_yaml::flow;
 use super::live::{LiveObjects, POD, has_ended, text};
+use super::step_text::flow;
 
 /// A limit of the number of pods.
 #[derive(Debug, Clone, PartialEq, Eq)]

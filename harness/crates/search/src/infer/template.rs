@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Map, Value, json};
 
-use super::flow_yaml::{flow, quoted};
 use super::live::text;
+use super::step_text::{flow, quoted};
 
 /// The annotation that `kubectl rollout restart` writes.
 const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";

@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Map, Value, json};
 
-use super::flow_yaml::{flow, quoted, word};
-use super::live::{self, LiveObjects, REVISION, REVISION_HISTORY, is_deleting, text};
-use super::revisions::Revisions;
+use super::live::{self, LiveObjects, REVISION, REVISION_HISTORY, Revisions, is_deleting, text};
+use super::step_text::{StepText, flow, merge_patch_step, quoted, word};
 use super::template::{TemplateShape, Wording};
 
 /// The annotation in which kubectl stores the manifest that was applied last.
@@ -27,30 +26,6 @@ const NOT_COPIED: [&str; 4] =
 const DEFAULT_BOUND: &str = "25%";
 const DEFAULT_DEADLINE: i64 = 600;
 const DEFAULT_HISTORY: i64 = 10;
-
-/// One step of a case, with its notes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct StepText {
-    /// The operation in flow style: `scale: 4`.
-    pub(super) step: String,
-    /// A note for the reader of the case.
-    pub(super) note: Option<String>,
-    /// The same operation, written so that it does not depend on what the controllers have done by
-    /// then.
-    pub(super) firm: Option<String>,
-}
-
-impl StepText {
-    /// A step without a note.
-    pub(super) fn plain(step: impl Into<String>) -> Self {
-        Self { step: step.into(), note: None, firm: None }
-    }
-
-    /// A step with a note.
-    pub(super) fn noted(step: impl Into<String>, note: Option<String>) -> Self {
-        Self { note, ..Self::plain(step) }
-    }
-}
 
 /// Pod templates by number, in the order of their appearance.
 #[derive(Debug, Default)]
@@ -190,11 +165,6 @@ pub(super) fn finalizer_step(target: &str, object: &Value) -> StepText {
 /// The step that removes the last finalizers of a deleted object.
 pub(super) fn without_finalizers(target: &str) -> StepText {
     merge_patch_step(target, &json!({"metadata": {"finalizers": null}}), RELEASED.to_owned())
-}
-
-/// A merge patch, so that the lists in it replace the existing ones.
-pub(super) fn merge_patch_step(target: &str, patch: &Value, note: String) -> StepText {
-    StepText::noted(format!("patch: {{target: {}, type: merge, patch: {}}}", word(target), flow(patch)), Some(note))
 }
 
 /// The deletion of the Deployment.
