@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::disruption::Disruption;
 use super::initial::{Focus, RolloutStrategy};
-use super::op::{DeploymentWrite, Op, ReplicaSetEdit};
+use super::op::{DeploymentWrite, Disruption, Op, ReplicaSetEdit};
 use super::program::{CaseProgram, ProgramStep};
 
 /// An area of the case language. New images, scaling and pods that become ready are part of every

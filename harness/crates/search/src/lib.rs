@@ -5,11 +5,11 @@
 //! random numbers come from a seed.
 //!
 //! * `program` is a case as the search generates it: typed, so that parts of it can be changed, and
-//!   written as ordinary YAML. `initial` has its initial state, `op` its operations, `pod_profile`
-//!   the traits of pods, `disruption` what goes wrong in the middle of an operation.
+//!   written as ordinary YAML. `initial` has its initial state, `op` its operations and what goes
+//!   wrong in the middle of them, `pod_profile` the traits of pods.
 //! * `area` names the areas of the case language, to which a search can be limited.
-//! * `generate` creates a random program, with `pod_setup` where pods are chosen and `rollouts`
-//!   where history matters; `mutate` changes one. Both use a
+//! * `generate` creates a random program, with `pod_setup` where pods are chosen; `mutate` changes
+//!   one. Both use a
 //!   [`Chance`](kube_apiserver_sim::SeededRng), from which `random` makes numbers.
 //! * `behaviour` extracts the keys from a timeline by which a program counts as new.
 //! * `corpus` stores the programs that had new behaviour, and chooses which to mutate next.
@@ -25,7 +25,6 @@ mod area;
 mod behaviour;
 mod compare;
 mod corpus;
-mod disruption;
 pub mod explore;
 mod fuzzer;
 mod generate;
@@ -37,13 +36,12 @@ mod pod_profile;
 mod pod_setup;
 mod program;
 mod random;
-mod rollouts;
 mod shrink;
 
 pub use area::{Area, Areas};
 pub use compare::{Repeats, SideComparison, compare, repeats};
-pub(crate) use disruption::Disruption;
 pub use fuzzer::{Feedback, Fuzzer, PlayedProgram, SearchFinding, Shrinking, describe_repeats};
 pub use generate::generate;
 pub use initial::Focus;
+pub(crate) use op::Disruption;
 pub use program::CaseProgram;

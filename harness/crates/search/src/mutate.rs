@@ -3,10 +3,9 @@
 use kube_apiserver_sim::SeededRng;
 
 use super::area::Areas;
-use super::disruption::Disruption;
 use super::generate::{deployment, fault, step, write};
 use super::initial::Focus;
-use super::op::Op;
+use super::op::{Disruption, Op};
 use super::pod_setup::name_pods;
 use super::program::{CaseProgram, ProgramStep};
 use super::random::{index, one_in};

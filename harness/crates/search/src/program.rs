@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use lockstep_case::{Case, parse};
 
-use super::disruption::Disruption;
 use super::initial::{Focus, InitialDeployment, OwnedSets};
-use super::op::{CaseWriter, DeploymentWrite, Op, PodEdit, letter};
+use super::op::{CaseWriter, DeploymentWrite, Disruption, Op, PodEdit, letter};
 use super::pod_profile::{NODE, PodProfile};
 
 /// A program: Deployments or ReplicaSets with ready pods, and steps.
