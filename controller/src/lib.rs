@@ -21,8 +21,8 @@
 //! it if that is outdated, and the Deployment is reconciled again. Pods have no such guard: the
 //! ReplicaSet controller waits until its caches have its own writes.
 //!
-//! The modules, the lowest layer first. A module imports only from lower layers, and the files of a
-//! module do not import each other in circles; `harness/tests/layers.rs` checks the imports.
+//! The modules, the lowest layer first. A module imports only from lower layers, and files do not
+//! import each other in circles, which `scripts/house-rules` checks.
 //!
 //! ```text
 //!  clock | model ◄ hash ◄ metrics | settings ◄ api | connect ◄ deployment | replicaset | restart ◄ runtime ◄ process

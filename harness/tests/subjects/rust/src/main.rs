@@ -15,6 +15,7 @@
 //! server in each reconciliation, so a decision is never older than the change that led to it. The
 //! controller neither adopts nor releases ReplicaSets, and does not support rollback by annotation.
 
+mod reconcile;
 mod replica_sets;
 mod rollout;
 mod scale;
