@@ -1,4 +1,4 @@
-//! Parses a rule's expression and checks what can be checked without a recording, so that a mistake
+//! Reads a rule's expression and checks what can be checked without a recording, so that a mistake
 //! makes the case invalid instead of changing a verdict.
 
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 
-use super::syntax::{Mistake, find_word, parse, word_at};
+use super::syntax::{Mistake, find_word, parse_rule};
 use super::{history, types, variables};
 
 /// CEL's standard functions that rules may call, besides operators and macros.
@@ -15,16 +15,6 @@ const FUNCTIONS: [&str; 12] =
 
 /// CEL's macros that rules may use.
 const MACROS: [&str; 6] = ["all", "exists", "exists_one", "filter", "has", "map"];
-/// Operators of other languages, and those of CEL.
-const OTHER_LANGUAGES: [(&str, &str); 6] =
-    [("=", "=="), ("and", "&&"), ("or", "||"), ("not", "!"), ("&", "&&"), ("|", "||")];
-
-/// The longest rule, in bytes.
-const LONGEST: usize = 1_000;
-/// The deepest nesting of brackets and of `?`.
-const DEEPEST: usize = 16;
-/// The most operators and dots, each of which makes the tree deeper; `&&` and `||` do not.
-const MOST: usize = 40;
 
 /// A rule's parsed expression.
 #[derive(Debug)]
@@ -45,18 +35,7 @@ impl RuleExpression {
     /// # Errors
     /// All mistakes.
     pub(crate) fn read(text: &str) -> Result<Self, Vec<Mistake>> {
-        complexity_error(text).map_or(Ok(()), |mistake| Err(vec![mistake]))?;
-        let root = parse(text).map_err(|errors| {
-            let mistake = |error: &cel::ParseError| {
-                let at = word_at(text, error.pos);
-                let word = text.get(at.clone()).unwrap_or_default();
-                let meant = OTHER_LANGUAGES.iter().find(|(elsewhere, _)| *elsewhere == word);
-                let hint = meant.map_or_else(|| error.msg.clone(), |(_, here)| format!("did you mean `{here}`?"));
-                Mistake { at, message: "this is not CEL".to_owned(), hint, unknown: None }
-            };
-            // Later errors of the parser follow from the first.
-            errors.errors.iter().take(1).map(mistake).collect::<Vec<_>>()
-        })?;
+        let root = parse_rule(text)?;
         let (mistakes, labels) = (Vec::new(), Vec::new());
         let mut check = NameCheck { text, mistakes, variables: BTreeSet::new(), uses_history: false, labels };
         check.visit(&root, &mut Vec::new());
@@ -75,33 +54,6 @@ impl RuleExpression {
         }
         Ok(Self { root, text: text.to_owned(), variables, uses_history: looks_back, labels })
     }
-}
-
-/// Reports expressions that would overflow the stack: the parser and the interpreter recurse at
-/// every bracket and operator.
-fn complexity_error(text: &str) -> Option<Mistake> {
-    let mistake =
-        |at, problem: &str, hint: String| Some(Mistake { at, message: problem.to_owned(), hint, unknown: None });
-    if text.len() > LONGEST {
-        return mistake(0..text.len(), "the rule is too long", format!("at most {LONGEST} bytes; split it"));
-    }
-    let mut depth = 0_usize;
-    for (at, letter) in text.char_indices() {
-        match letter {
-            '(' | '[' | '{' | '?' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > DEEPEST {
-            return mistake(at..at + 1, "the rule is nested too deeply", format!("at most {DEEPEST} levels; split it"));
-        }
-    }
-    let sign = |letter: &char| matches!(letter, '.' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!');
-    let signs = text.split(['&', '|']).map(|part| part.chars().filter(sign).count()).max().unwrap_or(0);
-    if signs > MOST {
-        return mistake(0..text.len(), "the rule has too many operators", format!("at most {MOST} in a row; split it"));
-    }
-    None
 }
 
 /// Collects the names that an expression uses, and the unknown ones.

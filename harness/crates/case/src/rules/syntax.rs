@@ -5,6 +5,17 @@ use std::ops::Range;
 use cel::common::ast::IdedExpr;
 use cel::parser::PrattParser;
 
+/// Operators of other languages, and those of CEL.
+const OTHER_LANGUAGES: [(&str, &str); 6] =
+    [("=", "=="), ("and", "&&"), ("or", "||"), ("not", "!"), ("&", "&&"), ("|", "||")];
+
+/// The longest rule, in bytes.
+const LONGEST: usize = 1_000;
+/// The deepest nesting of brackets and of `?`.
+const DEEPEST: usize = 16;
+/// The most operators and dots, each of which makes the tree deeper; `&&` and `||` do not.
+const MOST: usize = 40;
+
 /// A mistake in an expression, and its position in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistake {
@@ -15,10 +26,56 @@ pub(crate) struct Mistake {
     pub(crate) unknown: Option<(String, Vec<&'static str>)>,
 }
 
+/// Parses a rule.
+///
+/// # Errors
+/// It is not CEL, or it is too complex to be parsed.
+pub(super) fn parse_rule(text: &str) -> Result<IdedExpr, Vec<Mistake>> {
+    complexity_error(text).map_or(Ok(()), |mistake| Err(vec![mistake]))?;
+    parse(text).map_err(|errors| {
+        let mistake = |error: &cel::ParseError| {
+            let at = word_at(text, error.pos);
+            let word = text.get(at.clone()).unwrap_or_default();
+            let meant = OTHER_LANGUAGES.iter().find(|(elsewhere, _)| *elsewhere == word);
+            let hint = meant.map_or_else(|| error.msg.clone(), |(_, here)| format!("did you mean `{here}`?"));
+            Mistake { at, message: "this is not CEL".to_owned(), hint, unknown: None }
+        };
+        // Later errors of the parser follow from the first.
+        errors.errors.iter().take(1).map(mistake).collect()
+    })
+}
+
 /// Parses the tree of an expression. The crate's other parser needs more stack for a few brackets
 /// than a thread has.
 pub(super) fn parse(text: &str) -> Result<IdedExpr, cel::ParseErrors> {
     PrattParser::default().parse(text)
+}
+
+/// Reports expressions that would overflow the stack: the parser and the interpreter recurse at
+/// every bracket and operator.
+fn complexity_error(text: &str) -> Option<Mistake> {
+    let mistake =
+        |at, problem: &str, hint: String| Some(Mistake { at, message: problem.to_owned(), hint, unknown: None });
+    if text.len() > LONGEST {
+        return mistake(0..text.len(), "the rule is too long", format!("at most {LONGEST} bytes; split it"));
+    }
+    let mut depth = 0_usize;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' | '[' | '{' | '?' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return mistake(at..at + 1, "the rule is nested too deeply", format!("at most {DEEPEST} levels; split it"));
+        }
+    }
+    let sign = |letter: &char| matches!(letter, '.' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!');
+    let signs = text.split(['&', '|']).map(|part| part.chars().filter(sign).count()).max().unwrap_or(0);
+    if signs > MOST {
+        return mistake(0..text.len(), "the rule has too many operators", format!("at most {MOST} in a row; split it"));
+    }
+    None
 }
 
 /// The first position of a word as a whole word; the whole text if there is none.
@@ -30,7 +87,7 @@ pub(super) fn find_word(text: &str, word: &str) -> Range<usize> {
 }
 
 /// Converts a line and column of CEL's parser to the bytes of the word there.
-pub(super) fn word_at(text: &str, (line, column): (isize, isize)) -> Range<usize> {
+fn word_at(text: &str, (line, column): (isize, isize)) -> Range<usize> {
     let line = usize::try_from(line - 1).unwrap_or(0);
     let begins: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
     let column = usize::try_from(column - 1).unwrap_or(0);
