@@ -68,9 +68,6 @@ impl Case {
     ///
     /// # Errors
     /// A file cannot be read, or holds another kind of manifest.
-    ///
-    /// # Errors
-    /// A file cannot be read, or holds something else.
     pub fn definitions(&self) -> Result<Vec<Value>, String> {
         let mut all = Vec::new();
         for definition in &self.crds {

@@ -7,18 +7,21 @@
 //! line and a caret: an unknown field with a suggestion, two operations in one step, a Deployment
 //! that no step creates, a step that is impossible.
 //!
-//! * `read` reads typed values from the nodes of the YAML, which have their locations;
-//!   `diagnostics` collects problems.
-//! * `operations` is the table of operations, one file each; `field` describes the fields of every
-//!   mapping.
-//! * `file`, `profiles`, `step`, `target`, `pod_selector`, `pod_traits`, `during`, `fault`,
-//!   `restart`, `workload_field`, `case_rules` and `shorthand` read the rest of the format;
-//!   `names_in_scope` knows which Deployments exist at which step, `feasibility` how many pods
-//!   there can be.
-//! * [`model`] (with `injection`) is the result, which the rest of the harness uses.
+//! * `field` describes the fields of every mapping, with the fragments of their schemas; `read`
+//!   reads typed values from the nodes of the YAML, which have their locations; `diagnostics`
+//!   collects problems.
+//! * [`model`] is the result, which the rest of the harness uses. It defines what a step and an
+//!   operation are.
+//! * `step` reads a step by the table of operations that it gets, `during` and `fault` what goes
+//!   with one; `names_in_scope` knows which Deployments exist at which step.
+//! * `operations` is the table of operations, with a file for each.
+//! * `file` reads a case as a whole, `definitions`, `workload_field`, `restart` and `case_rules`
+//!   its larger fields, `profiles` what a file with several cases stands for; `feasibility` knows
+//!   how many pods there can be.
 //! * [`schema()`] is the format for editors, [`reference()`] for readers: both are generated from
 //!   the lists of fields and the table.
-//! * [`filter`] selects cases; [`coverage`] reads the table of requirements and their cases.
+//! * [`filter`] selects cases, [`cost()`] estimates how long one takes; [`coverage`] reads the
+//!   table of requirements and their cases.
 //! * [`rules`] evaluates rules in CEL on the states of a recording.
 //! * [`find()`], [`load`] and [`load_one`] are the only functions that read from disk.
 //!

@@ -1,7 +1,8 @@
 //! `ready`, `unready`, `fail`, `succeed` and `terminate`: the operations by which nodes change
-//! pods, one sub-step for each pod. They take which pods, and how many: `{pods: all}`, `{pods: 4,
-//! of: {revision: 1}}`, `{pods: [a, b]}`; `ready` also `{pods: 2, atomic: true}` and `{every:
-//! 10%}`.
+//! pods, one sub-step for each pod.
+//!
+//! All of them take which pods, and how many: `{pods: all}`, `{pods: 4, of: {revision: 1}}`,
+//! `{pods: [a, b]}`. `ready` takes `{pods: 2, atomic: true}` and `{every: 10%}`, too.
 
 use serde_json::{Value, json};
 
