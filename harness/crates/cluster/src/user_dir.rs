@@ -83,7 +83,7 @@ pub(crate) async fn lock(path: PathBuf) -> Result<FileLock, ClusterError> {
     tokio::task::spawn_blocking(move || lock_blocking(&path).map_err(ClusterError::file(path))).await?
 }
 
-/// Like [`lock`], with a file of this name in this user's private temporary folder.
+/// Like `lock`, with a file of this name in this user's private temporary folder.
 pub async fn lock_in_user_dir(name: &str) -> Result<FileLock, ClusterError> {
     lock(user_temp_dir()?.join(name)).await
 }

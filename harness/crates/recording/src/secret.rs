@@ -9,7 +9,7 @@
 //! same [`Redaction`]: recordings including keys of maps, and the subject's output.
 //!
 //! Limits: a value is found as it is written, in base64, and as JSON escapes it; not in parts, in
-//! another encoding or as a digest. A value of less than [`SHORTEST`] bytes is replaced only where
+//! another encoding or as a digest. A value of less than `SHORTEST` bytes is replaced only where
 //! the case writes it.
 
 use std::borrow::Cow;

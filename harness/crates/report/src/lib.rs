@@ -12,7 +12,7 @@
 //! * [`PlaySummary`] has what the last lines need of a judgement; [`PlayTally`] counts outcomes and
 //!   timelines over several plays of a case.
 //! * [`faults()`] reports the faults of a case, [`faults_table()`] counts them by kind.
-//! * [`explanation()`] explains a case by its golden timeline; [`ascii_chart()`] draws one step.
+//! * [`explanation()`] explains a case by its golden timeline; `ascii_chart` draws one step.
 //! * [`page::page`] is an HTML page of a run, [`github`] the summary of a GitHub job.
 //! * [`versions()`] shows what changed between neighbouring versions of upstream.
 //! * [`inspect`] shows a recording step by step, [`campaign`] merges the results of several runs.

@@ -10,7 +10,7 @@
 //! or contains `##[`. All of them are replaced by visible escapes (`\x1b`, `\u{202e}`,
 //! `\x3a:error::`). Of a very long line, such as an annotation of 256 KiB, only the beginning and
 //! the end are shown. Everything else is unchanged, and checking plain text costs one look at each
-//! character. [`lockstep_report::page`] escapes HTML; JSON has its own rules.
+//! character. `report::page` escapes HTML; JSON has its own rules.
 //!
 //! Boundaries: what is *stored* (an object of a recording, a subject's log) is unchanged; only what
 //! is displayed is sanitised.

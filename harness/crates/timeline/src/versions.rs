@@ -6,7 +6,7 @@
 //! does not know is not expected of it, and an Event is expected in its own words. Each
 //! [`WordingChange`] is one small rewriting of a timeline. It concerns how something is reported,
 //! never what is decided: if a decision differs, the case has a timeline of that version's own
-//! ([`lockstep_verdict::golden`]).
+//! (`verdict::golden`).
 //!
 //! Pure. A wording change is trusted because recordings of earlier versions agree with the
 //! timelines that it rewrote.

@@ -65,7 +65,7 @@ pub struct BothIdle;
 /// Compares with a golden timeline: resizes are joined in steps that are marked so.
 ///
 /// # Errors
-/// [`BothIdle`].
+/// `BothIdle`.
 pub fn compare(expected: &Timeline, actual: &Timeline) -> Result<TimelineComparison, BothIdle> {
     compare_by(expected, actual, |expected, actual, _| {
         let join = expected.joined;
@@ -77,7 +77,7 @@ pub fn compare(expected: &Timeline, actual: &Timeline) -> Result<TimelineCompari
 /// joined.
 ///
 /// # Errors
-/// [`BothIdle`].
+/// `BothIdle`.
 pub fn compare_live(expected: &Timeline, actual: &Timeline) -> Result<TimelineComparison, BothIdle> {
     compare_by(expected, actual, |expected, actual, joined| {
         let strict = difference(lines(expected, false), lines(actual, false))?;

@@ -8,7 +8,7 @@
 //! recordings differ.
 //!
 //! For config restarts, golden timelines are recorded from the project whose profile a case has
-//! ([`lockstep_subject::Reference`]). A case of a file with several profiles has its profile in the
+//! (`subject::Reference`). A case of a file with several profiles has its profile in the
 //! name of its timeline: `NAME@xing.timeline`.
 //!
 //! If upstream itself has several outcomes, each of these files is the most frequent one and has

@@ -138,7 +138,7 @@ impl Supervisor {
 
     /// Registers a program to run after all others have ended and before the folder is removed: for
     /// what is not a child process and must be removed all the same, such as a container. It has
-    /// [`FINALLY_TIMEOUT`] to do so; of several, the last registered runs first.
+    /// `FINALLY_TIMEOUT` to do so; of several, the last registered runs first.
     pub fn finally(&self, spec: ProcessSpec) -> Result<(), SuperviseError> {
         let program = find(&spec)?;
         let name = spec.name.clone();

@@ -3,7 +3,7 @@
 //! A separate thread receives SIGINT, SIGTERM and SIGHUP, so that neither a case in virtual time
 //! nor work on all other threads delays them. The first signal is reported to the tasks in
 //! [`Interrupt::unless`]; they stop, write their results and clean up. If that takes longer than
-//! [`GRACE_PERIOD`], the exit hooks run ([`Interrupt::on_forced_exit`]) and the process exits. A
+//! `GRACE_PERIOD`, the exit hooks run ([`Interrupt::on_forced_exit`]) and the process exits. A
 //! second signal exits at once. In either case a supervisor sees its pipe close and ends what it
 //! runs, and this module ends the programs that have no supervisor ([`output`]).
 //!

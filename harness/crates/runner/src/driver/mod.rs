@@ -7,7 +7,7 @@
 //!
 //! Each operation defines how it is performed (`case::operations`), with the interface [`Drive`].
 //! `kubectl` is the user's part, with the case's namespace inserted, and `pod_operations` the
-//! kubelets'; [`kubelet_duties`] is what kubelets do unasked between steps: bind new pods and,
+//! kubelets'; `kubelet_duties` is what kubelets do unasked between steps: bind new pods and,
 //! where terminations are automatic, finish deletions. `pod_names` is for pods that the case knows
 //! by name, `nodes` has the nodes for held pods, and `real_pods` is for pods that a kubelet runs.
 

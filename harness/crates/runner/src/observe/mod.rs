@@ -9,8 +9,8 @@
 //! once the watches run. A watch that lost events is a gap, and a gap makes a recording
 //! inconclusive.
 //!
-//! [`settle`] decides when a namespace has settled: `equations` must hold (`equation_tracker`
-//! stores which do not), and the flips of a [`probe`] must travel through the controllers of the
+//! `settle` decides when a namespace has settled: `equations` must hold (`equation_tracker`
+//! stores which do not), and the flips of a `probe` must travel through the controllers of the
 //! test environment and of the subject while the namespace is silent. The pulse distinguishes an
 //! idle subject from a stalled test environment. Nothing is judged here: `timeline` and `verdict`
 //! do that, from recordings alone.
