@@ -13,6 +13,7 @@ use lockstep_intercept::{Intercepted, Verb, object_of};
 use lockstep_recording::{Blame, Effect, ImpossibleStep, Injection, RecordingEntry};
 use lockstep_support::clock;
 use lockstep_support::pointer::JsonPointer;
+use lockstep_timeline::object::controller;
 use serde_json::Value;
 
 use crate::armed_injection::{ArmedInjection, UnreadableWatch, arm, next_intercepted};
@@ -296,7 +297,6 @@ fn replica_sets_by_appearance(entries: &[RecordingEntry], deployment: &str) -> V
 
 /// The name of the Deployment that controls an object.
 fn owner(object: &Value) -> Option<&str> {
-    let references = object.at("/metadata/ownerReferences")?.as_array()?;
-    let owner = references.iter().find(|owner| owner["controller"] == true)?;
+    let owner = controller(object)?;
     owner["name"].as_str().filter(|_| owner["kind"] == "Deployment")
 }
