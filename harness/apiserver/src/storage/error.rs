@@ -1,4 +1,4 @@
-//! Why an object cannot be stored, or a resource cannot be read.
+//! Errors of the storage that a test reads and writes.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a failed request means for the operation that made it.
+//! Errors of the client as errors of an operation.
 
 use lockstep_case::model::DriveError;
 
