@@ -28,7 +28,7 @@
 //! * [`lockstep_subject`]: starts and stops the controller that is judged.
 //! * [`lockstep_runner`]: plays a case on a cluster with a subject.
 //! * [`lockstep_live`]: reads the Deployments of live clusters.
-//! * [`kube_apiserver_sim`]: the simulated API server, which knows nothing of the harness.
+//! * `kube_apiserver_sim`: the simulated API server, which knows nothing of the harness.
 //!
 //! # The way of a case
 //!
