@@ -5,7 +5,7 @@ use clap::Subcommand;
 use lockstep_cluster::{self as cluster, PersistentCluster, Site, SiteName, existing, kind, shared};
 use lockstep_runner::EnvironmentError;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 
 use super::CliError;
 use super::cluster_args::ClusterArgs;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lockstep_cluster::existing::{self, ContextError, KubeconfigOptions};
 use lockstep_cluster::{self as cluster, ClusterPlan, Site, SiteName, containers, kind};
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 
 use super::CliError;
 

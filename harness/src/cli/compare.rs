@@ -12,7 +12,7 @@ use lockstep_runner::run::{JudgedPlay, PlayPlan, RunEvent, Setup, Subscribers};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_verdict::{self as verdict, Judgement};
 
 use super::golden::load_golden;

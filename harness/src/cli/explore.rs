@@ -17,7 +17,7 @@ use lockstep_search::explore::{Delay, OrderResult, OrderSearch, OutcomeClass, Ou
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{FindingKind, Verdict, judge};
 

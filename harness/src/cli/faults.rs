@@ -20,7 +20,7 @@ use lockstep_runner::run::{PlayPlan, PlayRound, RunEvent, Setup, Subscriber, Sub
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock::{self, Instant};
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_verdict::faults::{self, FaultKind, Point, PointLocation};
 use lockstep_verdict::{FaultOutcome, fault_outcome};
 

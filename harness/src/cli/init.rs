@@ -11,7 +11,7 @@ use lockstep_runner::run::FileError;
 use lockstep_subject::SubjectSpec;
 use lockstep_support::collection;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 
 use super::CliError;
 use super::out::say;

@@ -8,7 +8,7 @@ use lockstep_cluster::supervise::Interrupt;
 use lockstep_report::RerunCommands;
 use lockstep_runner::run::{FileError, JudgedPlay, RunEvent, Subscribers};
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_support::{clock, collection};
 use lockstep_verdict as verdict;
 use walkdir::WalkDir;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 
 /// The file that defines cargo's alias for this program, from the root of a checkout.
 const CARGO_CONFIG: &str = ".cargo/config.toml";

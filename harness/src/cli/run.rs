@@ -14,7 +14,7 @@ use lockstep_runner::run::{CompletedPlay, JudgedPlay, PlayPlan, PlayRound, RunEv
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_verdict as verdict;
 use lockstep_verdict::golden::GoldenTimelines;
 

@@ -25,7 +25,7 @@ use lockstep_runner::run::{CompletedPlay, PlayPlan, PlayRound, RunEvent, Setup, 
 use lockstep_subject::{SubjectSpec, virtual_time};
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_timeline::versions::{self, Minor, as_reported_by, wording_changes_between};
 use lockstep_verdict::golden::GoldenTimelines;
 use lockstep_verdict::{self as verdict, PlayResult, VersionChange, compare_versions};

@@ -109,7 +109,7 @@ pub fn installation() -> &'static str {
 
 /// The user's state folder, or this user's temporary folder.
 fn state_folder() -> Result<PathBuf, ClusterError> {
-    lockstep_support::state_dir::path().map_or_else(user_temp_dir, Ok)
+    lockstep_support::private_fs::state_dir().map_or_else(user_temp_dir, Ok)
 }
 
 /// The id that is stored in a folder. Of two processes that store one at the same time, the first

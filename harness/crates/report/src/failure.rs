@@ -9,7 +9,7 @@ use lockstep_recording::controllers::ControllerSet;
 use lockstep_recording::{Blame, Trouble};
 use lockstep_support::outcome::{RunOutcome, Verdict};
 use lockstep_support::sanitize;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_timeline::fold::TimelineText;
 use lockstep_timeline::{RunMetrics, State, StepId, TimelineLine};
 use lockstep_verdict::series::RolloutSeries;

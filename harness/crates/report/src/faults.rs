@@ -6,7 +6,7 @@ use std::fmt::Write;
 use lockstep_recording::Identity;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_verdict::FaultOutcome;
 use lockstep_verdict::faults::{FaultKind, Point};
 use serde::{Deserialize, Serialize};

@@ -11,8 +11,6 @@ pub mod outcome;
 pub mod output;
 pub mod private_fs;
 pub mod sanitize;
-pub mod shell;
-pub mod state_dir;
 pub mod yaml;
 
 // As the simulated server does it: without allocating a string for each component. The judge and

@@ -1,4 +1,5 @@
-//! Files and folders that only this user can access: recordings, output of subjects, kubeconfigs.
+//! Files and folders that only this user can access: recordings, output of subjects, kubeconfigs,
+//! and the folder for state between runs.
 //!
 //! Files and folders are created without access for others, whatever the umask. An existing folder
 //! keeps its mode: it may be a folder of the user with other content.
@@ -6,7 +7,7 @@
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The mode of a file.
 const FILE: u32 = 0o600;
@@ -46,6 +47,20 @@ fn open(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
+/// The folder for state between runs, such as the id of this installation and the cases that
+/// failed: `$XDG_STATE_HOME/lockstep`, or `~/.local/state/lockstep`; `None` if neither variable nor
+/// home exists.
+pub fn state_dir() -> Option<PathBuf> {
+    resolve_state_dir(std::env::var_os("XDG_STATE_HOME").map(PathBuf::from), std::env::home_dir())
+}
+
+/// A relative path counts as unset, as the XDG base directory specification requires.
+fn resolve_state_dir(state_home: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
+    let state_home = state_home.filter(|path| path.is_absolute());
+    let home = || home.filter(|path| path.is_absolute()).map(|home| home.join(".local/state"));
+    state_home.or_else(home).map(|folder| folder.join("lockstep"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::MetadataExt;
@@ -68,5 +83,14 @@ mod tests {
         write(&file, b"2").unwrap();
         io::Write::write_all(&mut append(&file).unwrap(), b"3").unwrap();
         assert_eq!((mode(&file), std::fs::read(&file).unwrap()), (0o600, b"23".to_vec()));
+    }
+
+    #[test]
+    fn state_dir_follows_xdg_specification() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        assert_eq!(resolve_state_dir(path("/state"), path("/home/me")), path("/state/lockstep"));
+        assert_eq!(resolve_state_dir(None, path("/home/me")), path("/home/me/.local/state/lockstep"));
+        assert_eq!(resolve_state_dir(path("state"), path("/home/me")), path("/home/me/.local/state/lockstep"));
+        assert_eq!(resolve_state_dir(path(""), None), None);
     }
 }

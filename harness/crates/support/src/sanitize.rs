@@ -1,5 +1,6 @@
 //! Makes untrusted text safe to display: text of a recording, a case file or a subject reaches a
-//! terminal, an annotation or a page without being interpreted there.
+//! terminal, an annotation or a page without being interpreted there. [`quote`] makes a word safe
+//! for a shell, in commands that a user may copy.
 //!
 //! ```text
 //! subject, recording, case file ──► sanitize::line, sanitize::text ──► terminal, job log, report
@@ -221,6 +222,12 @@ pub fn is_unprintable(letter: char) -> bool {
         || letter == '\u{feff}'
 }
 
+/// Quotes a word for a shell.
+pub fn quote(word: &str) -> String {
+    // A command line cannot contain NUL, so quoting does not fail.
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -305,5 +312,13 @@ mod tests {
             // Sanitised text is not changed again.
             prop_assert_eq!(line(&one), one.as_str());
         }
+    }
+
+    #[test]
+    fn quoted_words_round_trip() {
+        for word in ["cases/a.yaml", "command:python3 'my file.py' $HOME", "", "a\nb", "it's", "~/x", "*"] {
+            assert_eq!(shlex::split(&quote(word)), Some(vec![word.to_owned()]), "{word}");
+        }
+        assert_eq!(quote("cases/a.yaml"), "cases/a.yaml");
     }
 }

@@ -23,7 +23,7 @@ use lockstep_search::{Area, Areas, CaseProgram, Focus, Fuzzer, PlayedProgram, Se
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock::{self, Instant};
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
 use program_runner::{Assessment, ProgramRunner, SetupRunner, assess};
 use serde_json::Value;

@@ -16,7 +16,7 @@ use lockstep_runner::run::FileError;
 use lockstep_search::infer::{Arrangements, infer};
 use lockstep_support::collection;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_timeline::Timeline;
 use lockstep_verdict::{self as verdict, Judgement};
 

@@ -26,7 +26,7 @@ use lockstep_search::{SideComparison, compare};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::clock;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use lockstep_timeline::versions::Minor;
 use lockstep_verdict::{FindingKind, TimelineLocation as Where};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lockstep_runner::run::{FileError, RunEvent, Subscriber};
 use lockstep_support::fingerprint::fingerprint;
-use lockstep_support::state_dir;
+use lockstep_support::private_fs;
 
 use super::collector::Collector;
 
@@ -60,7 +60,7 @@ fn remember(cases: &BTreeSet<String>, bad: impl Iterator<Item = String>) {
 /// The state file for the current folder; `None` if the user has no state folder.
 fn file() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
-    Some(state_dir::path()?.join(file_name(&here)))
+    Some(private_fs::state_dir()?.join(file_name(&here)))
 }
 
 /// The name of the state file. Paths of cases are relative, so each folder has its own file.

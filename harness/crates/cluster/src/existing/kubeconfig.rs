@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::ByteString;
 use kube::config::{Cluster, Context, Kubeconfig, KubeconfigError};
-use lockstep_support::shell::quote;
+use lockstep_support::sanitize::quote;
 use serde_json::{Map, Value};
 
 use super::ContextError;
