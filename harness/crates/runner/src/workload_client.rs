@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use hyper::{Method, Request, Response, StatusCode};
 use kube::client::Body;
-use lockstep_workload::{Workload, patch};
+use lockstep_workload::{Workload, patch_deployment};
 use serde_json::{Value, json};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/";
@@ -122,7 +122,7 @@ impl TranslatingClient {
             }
             let mut object: Value = serde_json::from_slice(&read.into_body().collect().await?.to_bytes())?;
             self.workload.as_deployment(&mut object);
-            if let Err(why) = patch::apply(&mut object, content_type, change) {
+            if let Err(why) = patch_deployment(&mut object, content_type, change) {
                 return refusal(StatusCode::UNPROCESSABLE_ENTITY, &why);
             }
             match self.as_stored(collection, &object).await? {

@@ -12,17 +12,17 @@
 //! its own connection, and sees only the workload.
 //!
 //! * `table` is the file that describes a workload, and the built-in descriptions.
-//! * `view` translates a JSON object in either direction.
+//! * `view` translates a JSON object in either direction, and applies a patch to a Deployment
+//!   outside of a server.
 //! * `claims` says what is waited for and judged.
-//! * `patch` applies a patch to a Deployment outside of a server.
 //!
 //! The description of a workload itself lists what it does not have, and what of its timelines
 //! cannot be compared (`lacks`, `paths`, `uncompared`). Nothing is excluded for any other reason.
 
 mod claims;
-pub mod patch;
 pub mod table;
 pub(crate) mod view;
 
 pub use claims::Claims;
 pub use table::{ComparisonExclusions, Workload};
+pub use view::patch_deployment;
