@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use lockstep_recording::pod_expectation::PodExpectation;
+use lockstep_recording::PodExpectation;
 use serde_json::{Value, json};
 
 use super::diagnostics::DiagnosticCollector;

@@ -1,13 +1,113 @@
-//! The entries of a recording, and what went wrong in a run and whose fault it is.
+//! The entries of a recording: its header, which is the first line, and all others, with what went
+//! wrong in a run and whose fault it is.
 
-use std::collections::BTreeMap;
-use std::fmt::{Display, Formatter};
+use std::collections::{BTreeMap, BTreeSet};
 
+use std::fmt::{self, Display, Formatter};
+
+use lockstep_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::header::Header;
-use super::pod_expectation::PodExpectation;
+use super::controllers::ControllerSet;
+
+/// What was run, where, and with which subject.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    /// See [`FORMAT`](crate::FORMAT).
+    pub format: u32,
+    /// `area/name`.
+    pub case: String,
+    /// The case file's path, as the user gave it.
+    pub path: String,
+    /// The case file's text, so that a recording is self-contained.
+    pub source: String,
+    /// The controllers that the case judges; everything else in the recording is for information.
+    #[serde(default, rename = "judged")]
+    pub controllers: ControllerSet,
+    /// The controllers that the subject brought; the cluster ran the others.
+    #[serde(default)]
+    pub under_test: ControllerSet,
+    /// The namespace that the case ran in.
+    pub namespace: String,
+    /// The subject: `upstream`, `ours`, `command:…`, and its program.
+    pub subject: Identity,
+    /// The kind of subject.
+    pub kind: SubjectKind,
+    /// The cluster: `control-plane`, …, and the server's version.
+    pub cluster: Identity,
+    /// Whose controllers a simulated cluster ran, if not this project's: `upstream`, and its
+    /// version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_controllers: Option<Box<Identity>>,
+    /// The kind that stood in for Deployments on the cluster, if it was not Deployments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Box<Workload>>,
+    /// Whether a kubelet ran the pods.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub real_pods: bool,
+    /// The names of the case's CustomResourceDefinitions whose CEL rules the server did not
+    /// evaluate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unevaluated: Vec<String>,
+    /// The seed of the simulated cluster; `None` if time is real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// When, RFC 3339.
+    pub started: String,
+}
+
+/// The name and the program of a controller or a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// The name on the command line, e.g. `upstream`.
+    pub name: String,
+    /// The program behind the name: `kube-controller-manager`.
+    pub program: String,
+    /// The version that the program reports: `v1.36.3`; empty if it reports none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+}
+
+impl Identity {
+    /// An identity of these parts.
+    pub fn new(name: impl Display, program: impl Into<String>, version: impl Into<String>) -> Self {
+        Self { name: name.to_string(), program: program.into(), version: version.into() }
+    }
+
+    /// The program and its version: `kube-controller-manager v1.36.3`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {}", self.program, self.version).trim().to_owned()
+    }
+}
+
+/// The name and the program behind it: `upstream (kube-controller-manager v1.36.3)`.
+impl Display for Identity {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.title())
+    }
+}
+
+/// The kind of subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SubjectKind {
+    /// This project's controller.
+    Ours,
+    /// Another project's config-restart controller.
+    Upstream,
+    /// Another project's config-restart controller, by its name.
+    Reference,
+    /// A program of the user's.
+    Command,
+    /// A controller that runs as pods of the cluster.
+    Deployment,
+    /// The controllers of the live cluster that was captured.
+    Cluster,
+}
 
 /// The author of writes that no controller can have made, if the recording does not name the
 /// program.
@@ -186,7 +286,7 @@ impl SubjectRequest {
 
 /// The request without the object's name: `update deployments/status`, `get leases in NAMESPACE`.
 impl Display for SubjectRequest {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let slash = if self.subresource.is_empty() { "" } else { "/" };
         write!(f, "{} {}{slash}{}", self.verb, self.resource, self.subresource)?;
         match self.elsewhere.as_deref() {
@@ -333,4 +433,72 @@ impl Trouble {
 /// Deserializes a time, limited to some thirty thousand years so that sums do not overflow.
 fn milliseconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Ok(u64::deserialize(from)?.min(1_000_000_000_000_000))
+}
+
+/// A case's expectation about its named pods: the sets of which one stays alive.
+///
+/// It is a rule of the case, which every recording must fulfil, including upstream's own. If
+/// upstream's choice is left to chance (a tie that is broken by UIDs), the case accepts several
+/// sets, and no timeline depends on which it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodExpectation(Vec<BTreeSet<String>>);
+
+impl PodExpectation {
+    /// Accepts any of these sets; there must be at least one.
+    pub fn any_of(sets: Vec<BTreeSet<String>>) -> Self {
+        Self(sets)
+    }
+
+    /// Whether exactly these pods may be alive.
+    pub fn allows(&self, alive: &BTreeSet<String>) -> bool {
+        self.0.contains(alive)
+    }
+
+    /// The pods that are in some sets and not in others: their fate is left to chance.
+    pub fn uncertain_names(&self) -> BTreeSet<String> {
+        let all = self.names();
+        all.into_iter().filter(|name| !self.0.iter().all(|set| set.contains(name))).collect()
+    }
+
+    /// Every pod that it names.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        self.0.iter().flatten().cloned().collect()
+    }
+}
+
+impl Display for PodExpectation {
+    /// `a,b or a,c`.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let sets = self.0.iter().map(join_names);
+        f.write_str(&sets.collect::<Vec<_>>().join(" or "))
+    }
+}
+
+/// `a,b`; `none` for an empty set.
+pub fn join_names(names: &BTreeSet<String>) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.iter().cloned().collect::<Vec<_>>().join(",") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(names: &str) -> BTreeSet<String> {
+        names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn single_set_has_no_uncertain_names() {
+        let expect = PodExpectation::any_of(vec![set("a,b")]);
+        assert!(expect.allows(&set("a,b")) && !expect.allows(&set("a")) && !expect.allows(&set("a,b,c")));
+        assert_eq!((expect.uncertain_names(), expect.to_string().as_str()), (set(""), "a,b"));
+    }
+
+    #[test]
+    fn names_outside_of_a_set_are_uncertain() {
+        let expect = PodExpectation::any_of(vec![set("a,b"), set("a,c")]);
+        assert!(expect.allows(&set("a,c")) && !expect.allows(&set("b,c")));
+        assert_eq!((expect.uncertain_names(), expect.to_string().as_str()), (set("b,c"), "a,b or a,c"));
+        assert_eq!(PodExpectation::any_of(vec![set("")]).to_string(), "none");
+    }
 }

@@ -12,10 +12,9 @@
 //! [`Settling`]. Times are milliseconds since the recording began. The recorder replaces the values
 //! of Secrets by digests, and `secret` those in a case's text.
 //!
-//! * `recording` reads and writes a whole recording; `header` is its first line, `entry` has all
-//!   others, and `body` the JSON of one version.
-//! * `controllers` names the controllers that a case can judge; `pod_expectation` says which named
-//!   pods a case expects to be alive.
+//! * `recording` reads and writes a whole recording; `entry` has its lines, from the header to the
+//!   end, and `body` the JSON of one version.
+//! * `controllers` names the controllers that a case can judge.
 //! * `file_name` makes a file name of a case's or subject's name.
 //! * `testing` builds recordings for the tests of all crates above.
 
@@ -23,17 +22,15 @@ mod body;
 pub mod controllers;
 mod entry;
 mod file_name;
-mod header;
-pub mod pod_expectation;
 mod recording;
 pub mod secret;
 pub mod testing;
 
 pub use body::Body;
 pub use entry::{
-    Blame, ChangeType, Diagnosis, Effect, FOREIGN_WRITER, ImpossibleStep, Injection, ObjectVersion, RecordingEnd,
-    RecordingEntry, Settling, StepMark, SubjectRequest, Trouble, WriterRole,
+    Blame, ChangeType, Diagnosis, Effect, FOREIGN_WRITER, Header, Identity, ImpossibleStep, Injection, ObjectVersion,
+    PodExpectation, RecordingEnd, RecordingEntry, Settling, StepMark, SubjectKind, SubjectRequest, Trouble, WriterRole,
+    join_names,
 };
 pub use file_name::FileName;
-pub use header::{Header, Identity, SubjectKind};
 pub use recording::{FORMAT, Recording, RecordingError, pack_old};

@@ -7,8 +7,7 @@ use std::io::{BufRead, Write};
 
 use lockstep_support::sanitize;
 
-use super::entry::{RecordingEnd, RecordingEntry};
-use super::header::Header;
+use super::entry::{Header, RecordingEnd, RecordingEntry};
 
 /// The version of the format that this build writes and reads.
 pub const FORMAT: u32 = 3;

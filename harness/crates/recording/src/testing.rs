@@ -104,7 +104,7 @@ impl RecordingBuilder {
     /// A step of a user, after which the case expects one of these sets of pods.
     pub fn step_expecting(self, index: u32, sets: &[&[&str]]) -> Self {
         let set = |set: &&[&str]| set.iter().map(|name| (*name).to_owned()).collect();
-        let expect = Some(crate::pod_expectation::PodExpectation::any_of(sets.iter().map(set).collect()));
+        let expect = Some(super::entry::PodExpectation::any_of(sets.iter().map(set).collect()));
         let label = "scale".to_owned();
         self.entry(RecordingEntry::Step(StepMark {
             index,

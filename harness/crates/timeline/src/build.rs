@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lockstep_recording::controllers::Controller;
-use lockstep_recording::pod_expectation::PodExpectation;
+use lockstep_recording::PodExpectation;
 use lockstep_recording::{ObjectVersion, Recording, RecordingEntry, StepMark, WriterRole};
 
 use super::checkpoint::Checkpoint;

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockstep_recording::pod_expectation::PodExpectation;
+use lockstep_recording::PodExpectation;
 use serde_json::Value;
 
 use super::drive::{Drive, DriveError, PatchKind, PerformFuture, Target};
