@@ -144,7 +144,7 @@ pub(super) fn replica_set(
 
 /// The decision in a version of a Deployment: all changes but those of its status, of which only
 /// collisionCount counts.
-pub(super) fn deployment(before: Option<&Value>, version: &ObjectVersion) -> Option<Decision> {
+fn deployment(before: Option<&Value>, version: &ObjectVersion) -> Option<Decision> {
     let after = &version.object;
     let decision = |action, details| Some(Decision { object: version.name.clone(), action, details });
     match (version.change, before) {
@@ -169,7 +169,7 @@ pub(super) fn deployment(before: Option<&Value>, version: &ObjectVersion) -> Opt
 }
 
 /// The decision in a version of another workload: changes of its annotations and its spec.
-pub(super) fn workload(before: &Value, version: &ObjectVersion) -> Option<Decision> {
+fn workload(before: &Value, version: &ObjectVersion) -> Option<Decision> {
     let after = &version.object;
     let object = format!("{}/{}", version.kind.to_lowercase(), version.name);
     if version.change == ChangeType::Deleted {
@@ -188,7 +188,7 @@ pub(super) fn workload(before: &Value, version: &ObjectVersion) -> Option<Decisi
 /// The decision in a version of a Job. A restart does not change a Job: it creates one of a
 /// CronJob, or deletes and recreates it. A Job that the case creates is not a decision. Of a
 /// generated name only the prefix is the same in every run.
-pub(super) fn job(before: Option<&Value>, version: &ObjectVersion) -> Option<Decision> {
+fn job(before: Option<&Value>, version: &ObjectVersion) -> Option<Decision> {
     let after = &version.object;
     let made_up = object::text(after, "/metadata/generateName").map(|prefix| format!("job/{prefix}*"));
     let object = made_up.unwrap_or_else(|| format!("job/{}", version.name));
@@ -363,7 +363,7 @@ const HASH: &str = "<hash>";
 const LONGEST_NAME: usize = 253;
 
 /// Every deviation of a new ReplicaSet from the ordinary shape.
-pub(super) fn deviations(set: &Value, world: &RecordedObjects<'_>) -> Vec<KeyValue> {
+fn deviations(set: &Value, world: &RecordedObjects<'_>) -> Vec<KeyValue> {
     let Some(deployment) = world.deployment_of(set) else {
         let owner = if object::controller(set).is_some() { "other" } else { "none" };
         return vec![KeyValue::new("owner", owner)];
@@ -383,7 +383,7 @@ pub(super) fn deviations(set: &Value, world: &RecordedObjects<'_>) -> Vec<KeyVal
 }
 
 /// Labels as JSON, with the hash replaced.
-pub(super) fn without_hash(labels: &BTreeMap<&str, &str>) -> Value {
+fn without_hash(labels: &BTreeMap<&str, &str>) -> Value {
     let value = |key: &str, value: &str| Value::from(if key == HASH_LABEL { HASH } else { value });
     Value::Object(labels.iter().map(|(key, text)| ((*key).to_owned(), value(key, text))).collect::<Map<_, _>>())
 }

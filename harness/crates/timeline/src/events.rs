@@ -16,11 +16,10 @@ use lockstep_recording::{Effect, Recording, RecordingEntry};
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
-use super::model::{EventLine, TimelineEvents};
+use super::model::{EventLine, TimelineEvents, quote};
 use super::names::NormalizedNames;
 use super::object;
 use super::recorded_objects::{DEPLOYMENT, EVENT, REPLICA_SET};
-use super::token::quote;
 
 /// client-go aggregates Events from this many distinct ones in ten minutes on.
 const TOO_MANY: usize = 10;

@@ -19,10 +19,9 @@
 //!   it also keeps the recording's order.
 //! * `attribution` finds decisions that cannot be the subject's.
 //! * `model` is a timeline as data, and the golden outcomes of a case: one timeline, or several.
-//! * `digest` identifies a version of a case.
 //! * [`fold`] collapses runs of similar sub-steps for display.
-//! * `text` has the lines that are compared and printed, and writes a timeline; `parse` reads it,
-//!   `build` builds it from frames.
+//! * `text` has the lines that are compared and printed, writes a timeline and parses it, with the
+//!   digest that identifies a version of a case; `build` builds it from frames.
 //! * [`versions`] translates a timeline to the wording of other versions of upstream.
 
 mod attribution;
@@ -31,7 +30,6 @@ mod build;
 mod checkpoint;
 mod comparable;
 mod decide;
-mod digest;
 mod events;
 pub mod fold;
 mod invariants;
@@ -41,20 +39,16 @@ mod model;
 mod names;
 pub mod object;
 mod order;
-mod parse;
 mod pods;
 mod recorded_objects;
 mod replay;
 mod text;
-mod times;
-mod token;
 pub mod versions;
 
 pub use attribution::{Attribution, subject_wrote};
 pub use bounds::Bounds;
 pub use build::TimelineBuilder;
 pub use checkpoint::is_complete;
-pub use digest::digest as digest_of_case;
 pub use invariants::{LiveWrite, broken_bounds};
 pub use legend::{annotation_key, legend};
 pub use metrics::{FailedRequest, RunMetrics};
@@ -65,10 +59,9 @@ pub use model::{
 };
 pub use names::NormalizedNames;
 pub use order::RecordedOrder;
-pub use parse::TimelineError;
 pub use pods::ExpectationCheck;
 pub use replay::{Frame, FrameReader, replay};
-pub use text::TimelineLine;
+pub use text::{TimelineError, TimelineLine, digest_of_case};
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! The structure of a timeline and of golden outcomes: plain data, compared with `==`, written by
-//! `text` and read by `parse`.
+//! The structure of a timeline and of golden outcomes: plain data, compared with `==`, written and
+//! parsed by `text`, and the words of which a line consists.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -313,7 +313,7 @@ impl KeyValue {
 
     /// A value that is written bare if possible, else as JSON.
     pub(super) fn new(key: &str, value: &str) -> Self {
-        Self { key: key.to_owned(), value: super::token::quote(&shorten(value)) }
+        Self { key: key.to_owned(), value: quote(&shorten(value)) }
     }
 
     /// A number.
@@ -326,7 +326,7 @@ impl KeyValue {
         let text = shorten_json(value).to_string();
         match text.chars().count() {
             0..=LONGEST_JSON => Self { key: key.to_owned(), value: text },
-            _ => Self { key: key.to_owned(), value: super::token::quote(&shorten(&text)) },
+            _ => Self { key: key.to_owned(), value: quote(&shorten(&text)) },
         }
     }
 }
@@ -450,5 +450,62 @@ impl GoldenOutcomes {
 impl From<Timeline> for GoldenOutcomes {
     fn from(only: Timeline) -> Self {
         Self::new(only, Vec::new())
+    }
+}
+
+/// A value as one word: bare if it contains neither blanks, quotes nor control characters, else as
+/// a JSON string.
+pub(super) fn quote(text: &str) -> String {
+    let bare = !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !c.is_control() && c != '"');
+    if bare { text.to_owned() } else { Value::from(text).to_string() }
+}
+
+/// The words of a timeline's line. Blanks inside of JSON strings do not separate.
+pub(super) fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut start = None;
+    let mut quoted = false;
+    let mut escaped = false;
+    for (at, c) in line.char_indices() {
+        if c == ' ' && !quoted {
+            if let Some(from) = start.take() {
+                words.push(&line[from..at]);
+            }
+            continue;
+        }
+        start.get_or_insert(at);
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ => {}
+        }
+    }
+    words.extend(start.map(|from| &line[from..]));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::{quote, words};
+
+    #[rstest]
+    #[case("", vec![])]
+    #[case("rs1 10 -> 8  desired=12", vec!["rs1", "10", "->", "8", "desired=12"])]
+    #[case(r#"a="b c" d"#, vec![r#"a="b c""#, "d"])]
+    #[case(r#"a={"k":"x \" y"} b"#, vec![r#"a={"k":"x \" y"}"#, "b"])]
+    fn splits_outside_of_strings(#[case] line: &str, #[case] expected: Vec<&str>) {
+        assert_eq!(words(line), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn a_quoted_value_is_one_word(text in ".*") {
+            let quoted = quote(&text);
+            prop_assert_eq!(words(&quoted), vec![quoted.as_str()]);
+        }
     }
 }

@@ -11,8 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lockstep_recording::{PodExpectation, join_names};
 use lockstep_recording::{ChangeType, ObjectVersion, RecordingEntry, WriterRole};
+use lockstep_recording::{PodExpectation, join_names};
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 

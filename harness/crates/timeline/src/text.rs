@@ -1,4 +1,5 @@
-//! A timeline as text: one decision or object per line, so that a diff reads the same everywhere.
+//! A timeline as text, and its parser: one decision or object per line, so that a diff reads the
+//! same everywhere.
 //!
 //! ```text
 //! step 1  set image=app:2
@@ -11,12 +12,15 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::fmt::{Display, Formatter, Result};
+use std::fmt::{Display, Formatter};
 use std::sync::Arc;
+
+use lockstep_recording::secret::redact_text;
+use lockstep_support::fingerprint::{DIGITS, fingerprint};
 
 use super::model::{
     Decision, DecisionAction, EventLine, Invariant, InvariantBreach, KeyValue, Provenance, State, StepId, Timeline,
-    TimelineEvents, TimelineStep,
+    TimelineEvents, TimelineStep, words,
 };
 
 /// What stands after the label of a step whose resizes are joined.
@@ -25,7 +29,7 @@ pub(super) const JOINED: &str = " (joined)";
 pub(super) const WRITTEN_BY: &str = "Written by `lockstep bless`; do not edit.";
 
 impl Display for Timeline {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         if let Some(provenance) = &self.provenance {
             writeln!(f, "{provenance}")?;
         }
@@ -116,7 +120,7 @@ fn changed_lines(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<TimelineLine>
 }
 
 impl Display for Provenance {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let Self { name, controller, server, recordings, times_seen: seen, boots } = self;
         let seen = seen.map_or_else(String::new, |seen| format!("seen {seen} of "));
         let s = |n: &u32| if *n == 1 { "" } else { "s" };
@@ -139,19 +143,19 @@ impl TimelineStep {
 }
 
 impl Display for TimelineEvents {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         self.lines().iter().try_for_each(|line| writeln!(f, "{}", line.indented()))
     }
 }
 
 impl Display for EventLine {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}  ×{}", self.text, self.count)
     }
 }
 
 impl Display for StepId {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Self { index: 0, .. } => f.write_str("given"),
             Self { index, part: 0 } => write!(f, "step {index}"),
@@ -161,7 +165,7 @@ impl Display for StepId {
 }
 
 impl Display for Decision {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let gap = match self.action {
             DecisionAction::Changed | DecisionAction::Annotated => " ",
             _ => "  ",
@@ -172,7 +176,7 @@ impl Display for Decision {
 }
 
 impl Display for DecisionAction {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Created(replicas) => write!(f, " created {replicas}"),
             Self::Resized { from, to } => write!(f, " {from} -> {to}"),
@@ -187,32 +191,32 @@ impl Display for DecisionAction {
 }
 
 impl Display for State {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.object, self.size)?;
         write_fields(f, " ", &self.fields)
     }
 }
 
 impl Display for KeyValue {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}={}", self.key, self.value)
     }
 }
 
 impl Display for InvariantBreach {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.invariant, self.detail)
     }
 }
 
 impl Display for Invariant {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
 }
 
 /// The fields, separated by blanks; `gap` is before the first.
-fn write_fields(f: &mut Formatter<'_>, gap: &str, fields: &[KeyValue]) -> Result {
+fn write_fields(f: &mut Formatter<'_>, gap: &str, fields: &[KeyValue]) -> std::fmt::Result {
     for (at, field) in fields.iter().enumerate() {
         write!(f, "{}{field}", if at == 0 { gap } else { " " })?;
     }
@@ -259,7 +263,7 @@ impl TimelineLine {
 }
 
 impl Display for TimelineLine {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Injection(what) => write!(f, "~ {what}"),
             Self::Decision(decision) => decision.fmt(f),
@@ -308,5 +312,263 @@ impl TimelineEvents {
         std::iter::once(TimelineLine::Heading(self.heading()))
             .chain(all.iter().cloned().map(TimelineLine::Event))
             .collect()
+    }
+}
+
+/// Why a file is not a timeline.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {why}; bless the case again instead of editing its timeline")]
+pub struct TimelineError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Timeline {
+    /// Parses what `Display` wrote.
+    ///
+    /// # Errors
+    /// The first line that `Display` never writes.
+    pub fn parse(text: &str) -> Result<Self, TimelineError> {
+        let mut timeline = Self {
+            provenance: None,
+            case: None,
+            steps: Vec::new(),
+            events: TimelineEvents::NotCompared("not recorded".to_owned()),
+        };
+        let mut in_events = false;
+        for (number, line) in text.lines().enumerate() {
+            let wrong = |why: String| TimelineError { line: number + 1, why };
+            let content = line.trim();
+            if content.is_empty() {
+                continue;
+            } else if let Some(comment) = content.strip_prefix('#') {
+                timeline.provenance = timeline.provenance.or_else(|| provenance(comment));
+                timeline.case = timeline.case.or_else(|| digest_in_comment(comment));
+            } else if !line.starts_with(' ') {
+                in_events = content.split(' ').next() == Some("events");
+                if in_events {
+                    timeline.events = events_heading(content).map_err(wrong)?;
+                } else {
+                    timeline.steps.push(heading(content).map_err(wrong)?);
+                }
+            } else if in_events {
+                let TimelineEvents::All(all) = &mut timeline.events else {
+                    return Err(wrong("an event where events are not compared".to_owned()));
+                };
+                all.push(event(content).map_err(wrong)?);
+            } else {
+                let step = timeline.steps.last_mut().ok_or_else(|| wrong("nothing stands above it".to_owned()))?;
+                step_line(step, content).map_err(wrong)?;
+            }
+        }
+        Ok(timeline)
+    }
+}
+
+/// Parses a line under a step: `= state`, `! breach`, `~ injection`, or a decision.
+fn step_line(step: &mut TimelineStep, content: &str) -> Result<(), String> {
+    if let Some(rest) = content.strip_prefix("= ") {
+        step.checkpoint.push(state(rest)?.into());
+    } else if let Some(rest) = content.strip_prefix("! ") {
+        step.breaches.push(breach(rest)?);
+    } else if let Some(rest) = content.strip_prefix("~ ") {
+        step.injections.push(rest.to_owned());
+    } else {
+        step.decisions.push(decision(content)?);
+    }
+    Ok(())
+}
+
+/// Parses `# upstream: kube-controller-manager v1.36.3 on kube-apiserver v1.36.3; 5 recordings, 2
+/// boots. Written by …`; returns `None` for other comments.
+fn provenance(comment: &str) -> Option<Provenance> {
+    let (name, rest) = comment.trim().strip_suffix(WRITTEN_BY)?.split_once(": ")?;
+    let (programs, counts) = rest.trim().strip_suffix('.')?.rsplit_once("; ")?;
+    let (controller, server) = programs.split_once(" on ")?;
+    let (recordings, boots) = counts.split_once(", ")?;
+    let count = |text: &str| text.split(' ').next()?.parse().ok();
+    let (seen, recordings) = match recordings.strip_prefix("seen ").and_then(|rest| rest.split_once(" of ")) {
+        Some((seen, recordings)) => (Some(count(seen)?), recordings),
+        None => (None, recordings),
+    };
+    Some(Provenance {
+        name: name.to_owned(),
+        controller: controller.to_owned(),
+        server: server.to_owned(),
+        recordings: count(recordings)?,
+        times_seen: seen,
+        boots: count(boots)?,
+    })
+}
+
+/// `given   label`, `step 1  label`, `step 2.3  label (joined)`.
+fn heading(content: &str) -> Result<TimelineStep, String> {
+    let (id, label) = content.split_once("  ").unwrap_or((content, ""));
+    let id = step_id(id).ok_or_else(|| match id.strip_prefix("edge ") {
+        Some(number) => format!("`edge {number}` is called `step {number}` now"),
+        None => format!("neither `given`, `step N` nor `events`: `{id}`"),
+    })?;
+    let (label, joined) = match label.trim().strip_suffix(JOINED.trim()) {
+        Some(label) => (label.trim(), true),
+        None => (label.trim(), false),
+    };
+    let label = label.to_owned();
+    let (meetings, decisions, breaches, checkpoint) = Default::default();
+    Ok(TimelineStep { id, label, joined, injections: meetings, decisions, breaches, checkpoint })
+}
+
+fn step_id(text: &str) -> Option<StepId> {
+    if text == "given" {
+        return Some(StepId::GIVEN);
+    }
+    let number = text.strip_prefix("step ")?;
+    let (index, part) = number.split_once('.').unwrap_or((number, "0"));
+    Some(StepId { index: index.parse().ok()?, part: part.parse().ok()? })
+}
+
+/// `rs1 10 -> 8  desired=12 max=15`.
+fn decision(content: &str) -> Result<Decision, String> {
+    let all = words(content);
+    let number = |text: &str| text.parse::<i32>().map_err(|_| format!("`{text}` is not a number of replicas"));
+    let (object, action, rest) = match all.as_slice() {
+        [object, "created", replicas, rest @ ..] => (object, DecisionAction::Created(number(replicas)?), rest),
+        [object, from, "->", to, rest @ ..] => {
+            (object, DecisionAction::Resized { from: number(from)?, to: number(to)? }, rest)
+        }
+        [object, "deleted", rest @ ..] => (object, DecisionAction::Deleted, rest),
+        [object, "adopted", rest @ ..] => (object, DecisionAction::Adopted, rest),
+        [object, "released", rest @ ..] => (object, DecisionAction::Released, rest),
+        [object, "annotated", rest @ ..] => (object, DecisionAction::Annotated, rest),
+        [object, "pods", rest @ ..] => (object, DecisionAction::Pods, rest),
+        [object, rest @ ..] => (object, DecisionAction::Changed, rest),
+        [] => return Err("empty".to_owned()),
+    };
+    Ok(Decision { object: (*object).to_owned(), action, details: fields(rest)? })
+}
+
+/// `rs1 8/8 ready=8 …`.
+fn state(content: &str) -> Result<State, String> {
+    match words(content).as_slice() {
+        [object, size, rest @ ..] => {
+            Ok(State { object: (*object).to_owned(), size: (*size).to_owned(), fields: fields(rest)? })
+        }
+        _ => Err("a checkpoint without numbers".to_owned()),
+    }
+}
+
+fn fields(words: &[&str]) -> Result<Vec<KeyValue>, String> {
+    let field = |word: &&str| {
+        let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not a key=value"))?;
+        Ok(KeyValue { key: key.to_owned(), value: value.to_owned() })
+    };
+    words.iter().map(field).collect()
+}
+
+/// `surge: 14 wanted, at most 13 allowed`.
+fn breach(content: &str) -> Result<InvariantBreach, String> {
+    let (name, detail) = content.split_once(": ").ok_or("a breach without a detail")?;
+    let invariant = Invariant::ALL
+        .into_iter()
+        .find(|invariant| invariant.name() == name)
+        .ok_or_else(|| format!("no invariant `{name}`"))?;
+    Ok(InvariantBreach { invariant, detail: detail.to_owned() })
+}
+
+fn events_heading(content: &str) -> Result<TimelineEvents, String> {
+    match content.strip_prefix("events").map(str::trim) {
+        Some("" | "none") => Ok(TimelineEvents::All(Vec::new())),
+        Some(rest) => match rest.strip_prefix("not compared: ") {
+            Some(why) => Ok(TimelineEvents::NotCompared(why.to_owned())),
+            None => Err(format!("`{rest}` says nothing about events")),
+        },
+        None => Err("no events".to_owned()),
+    }
+}
+
+/// `Normal ScalingReplicaSet "…"  ×1`.
+fn event(content: &str) -> Result<EventLine, String> {
+    let (text, count) = content.rsplit_once("  ×").ok_or("an event without `×` and how often")?;
+    let count = count.parse().map_err(|_| format!("`{count}` is not a count"))?;
+    Ok(EventLine { text: text.to_owned(), count })
+}
+
+/// The digest of a case file, by which a timeline identifies the version of its case: 16
+/// hexadecimal digits in lower case.
+///
+/// It is computed from the text rather than the parsed case, so that an old recording has a digest
+/// even if this build cannot read its case. It excludes what cannot change a recording: comments on
+/// lines of their own, blank lines, trailing blanks, the description, the tags, and the case's
+/// rules, which are evaluated on a recording. It also excludes values of Secrets: short ones could
+/// be found by trying.
+pub fn digest_of_case(source: &str) -> String {
+    let source = redact_text(source);
+    fingerprint(meaningful_lines(&source).flat_map(|line| line.bytes().chain([b'\n'])))
+}
+
+/// Parses the digest from a comment of a timeline: `case: 0123456789abcdef`.
+fn digest_in_comment(comment: &str) -> Option<String> {
+    let digits = comment.trim().strip_prefix("case: ")?;
+    let is_digest = digits.len() == DIGITS && digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
+    is_digest.then(|| digits.to_owned())
+}
+
+/// The fields of a case that change nothing in a recording.
+const IGNORED_FIELDS: [&str; 4] = ["description:", "tags:", "rules:", "expectation:"];
+
+/// The lines that determine what the case does.
+fn meaningful_lines(source: &str) -> impl Iterator<Item = &str> {
+    let mut left_out = false;
+    source.lines().map(str::trim_end).filter(move |line| {
+        let content = line.trim_start();
+        if content.is_empty() || content.starts_with('#') {
+            return false;
+        }
+        // A field continues as long as its lines are indented.
+        left_out =
+            IGNORED_FIELDS.iter().any(|field| line.starts_with(field)) || (left_out && content.len() < line.len());
+        !left_out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::{digest_in_comment, digest_of_case};
+
+    const CASE: &str = "description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n";
+
+    #[rstest]
+    #[case::comments("# a\ndescription: x\ngiven:\n  # b\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
+    #[case::blanks("description: x\n\ngiven:  \r\n  - deployment: web\n  \nsteps:\n  - scale: 12", true)]
+    #[case::description("description: y\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
+    #[case::tags("description: x\ntags: [smoke]\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
+    #[case::long_description("description: >\n  y\n\n  z\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
+    #[case::description_at_the_end("given:\n  - deployment: web\nsteps:\n  - scale: 12\ndescription: x\n", true)]
+    #[case::rules(
+        "description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\nrules:\n  always:\n    - pods.size() < 3\n",
+        true
+    )]
+    #[case::a_step("description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 13\n", false)]
+    #[case::given("description: x\ngiven:\n  - deployment: api\nsteps:\n  - scale: 12\n", false)]
+    #[case::indentation("description: x\ngiven:\n - deployment: web\nsteps:\n  - scale: 12\n", false)]
+    fn digest_depends_on_meaning_only(#[case] source: &str, #[case] is_same: bool) {
+        assert_eq!(digest_of_case(source) == digest_of_case(CASE), is_same);
+    }
+
+    #[test]
+    fn digests_are_stable_and_read_back() {
+        assert_eq!(digest_of_case(""), "cbf29ce484222325");
+        assert_eq!(digest_in_comment(&format!(" case: {}", digest_of_case(CASE))), Some(digest_of_case(CASE)));
+        assert_eq!(
+            (
+                digest_in_comment("case: 12"),
+                digest_in_comment("case: CBF29CE484222325"),
+                digest_in_comment("cbf29ce484222325")
+            ),
+            (None, None, None)
+        );
     }
 }
