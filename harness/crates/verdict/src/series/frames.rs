@@ -13,7 +13,7 @@ use lockstep_support::sanitize::line;
 use lockstep_timeline::{Frame, FrameReader, NormalizedNames, StepId, replay};
 use serde_json::Value;
 
-use super::{ReplicaSetSize, RolloutSeries, StepTotals, bounds, total};
+use super::{ReplicaSetSize, RolloutSeries, StepTotals, total};
 
 const DEPLOYMENT: &str = "Deployment";
 const REPLICA_SET: &str = "ReplicaSet";
@@ -298,7 +298,7 @@ fn totals(frame: &Frame<'_, '_>) -> StepTotals {
     let deployments = frame.objects_of_kind(DEPLOYMENT);
     let named = || deployments.iter().map(|(name, deployment)| (line(name).into_owned(), *deployment));
     let totals = named().map(|(name, _)| (name.clone(), total(&name, &sets))).collect();
-    let allowed = named().map(|(name, deployment)| (name, bounds::bounds_of(deployment))).collect();
+    let allowed = named().map(|(name, deployment)| (name, super::bounds_of(deployment))).collect();
     StepTotals {
         id: frame.step,
         label: String::new(),

@@ -2,24 +2,25 @@
 //!
 //! A timeline says what was decided, and the state once the namespace had settled. To explain or to
 //! draw it, one also needs to know how many pods are allowed and how many must be available at each
-//! step: `bounds` derives that from the steps of the case; `frames` does the same for each frame of
-//! a recording. `reason` explains a decision if the numbers leave no doubt.
+//! step: [`RolloutBounds`], which follow from the manifests of the case and the changes of later
+//! steps. `frames` does the same for each frame of a recording. `reason` explains a decision if the
+//! numbers leave no doubt.
 //!
 //! Pure, and for people only: no verdict depends on it.
 
-mod bounds;
 mod frames;
 mod reason;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use bounds::RolloutBounds;
-pub(crate) use bounds::rollout_bounds;
 pub use frames::{RecordingTrace, Snapshot, StepTrace};
 use lockstep_case::Case;
-use lockstep_timeline::{State, StepId, Timeline, TimelineStep};
+use lockstep_case::model::{DeclaredChange, PatchKind, Step};
+use lockstep_support::pointer::JsonPointer;
+use lockstep_timeline::{Bounds, State, StepId, Timeline, TimelineStep};
 pub use reason::reasons;
+use serde_json::Value;
 
 /// A timeline in numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,4 +160,93 @@ fn number(state: &State, key: &str) -> i64 {
 /// Parses a number of pods. The API has 32 bits; the clamp prevents sums from overflowing.
 fn count(text: &str) -> Option<i64> {
     text.parse::<i64>().ok().map(|count| count.clamp(i32::MIN.into(), i32::MAX.into()))
+}
+
+/// What a Deployment's strategy allows, and the values that determine it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolloutBounds {
+    /// The number of desired replicas.
+    pub replicas: i64,
+    /// The bounds.
+    pub bounds: Bounds,
+    /// `maxSurge` as it is written, by default `25%`; `None` with Recreate.
+    pub max_surge: Option<String>,
+    /// `maxUnavailable` as it is written, by default `25%`; `None` with Recreate.
+    pub max_unavailable: Option<String>,
+    /// Whether the Deployment is paused.
+    pub paused: bool,
+}
+
+/// For each step (0 is all of `given`), the bounds of each Deployment.
+#[must_use]
+pub(crate) fn rollout_bounds(case: &Case) -> Vec<BTreeMap<String, RolloutBounds>> {
+    let mut deployments = BTreeMap::new();
+    case.given.iter().for_each(|step| apply_step(step, &mut deployments));
+    let mut all = vec![bounds_of_each(&deployments)];
+    for step in &case.steps {
+        apply_step(step, &mut deployments);
+        all.push(bounds_of_each(&deployments));
+    }
+    all
+}
+
+fn bounds_of_each(deployments: &BTreeMap<String, Value>) -> BTreeMap<String, RolloutBounds> {
+    deployments.iter().map(|(name, deployment)| (name.clone(), bounds_of(deployment))).collect()
+}
+
+/// The bounds of this Deployment.
+fn bounds_of(deployment: &Value) -> RolloutBounds {
+    let spec = |pointer: &str| deployment.at(&format!("/spec/{pointer}"));
+    let recreate = spec("strategy/type").and_then(Value::as_str) == Some("Recreate");
+    let share = |field: &str| {
+        let value = spec(&format!("strategy/rollingUpdate/{field}"));
+        (!recreate)
+            .then(|| value.map_or_else(|| "25%".to_owned(), |value| value.to_string().trim_matches('"').to_owned()))
+    };
+    RolloutBounds {
+        replicas: spec("replicas").and_then(Value::as_i64).unwrap_or(1),
+        bounds: Bounds::of(deployment),
+        max_surge: share("maxSurge"),
+        max_unavailable: share("maxUnavailable"),
+        paused: spec("paused").and_then(Value::as_bool).unwrap_or(false),
+    }
+}
+
+/// Applies a step to the Deployments. A step that the server refuses changes nothing.
+fn apply_step(step: &Step, deployments: &mut BTreeMap<String, Value>) {
+    if step.refused.is_some() {
+        return;
+    }
+    let spec = |deployments: &mut BTreeMap<String, Value>, name: &str, field: &str, value: Value| {
+        if let Some(deployment) = deployments.get_mut(name) {
+            deployment["spec"][field] = value;
+        }
+    };
+    match step.operation.change() {
+        DeclaredChange::Object(manifest) if manifest["kind"] == "Deployment" => {
+            let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            deployments.insert(name, manifest.clone());
+        }
+        DeclaredChange::Scale(target, replicas) if target.kind == "deployment" => {
+            spec(deployments, &target.name, "replicas", replicas.into());
+        }
+        DeclaredChange::Paused(name, paused) => spec(deployments, name, "paused", paused.into()),
+        DeclaredChange::Patch(target, kind, patch) if target.kind == "deployment" => {
+            if let Some(deployment) = deployments.get_mut(&target.name) {
+                match kind {
+                    // Strategies have no lists, so both kinds of merge patch have the same effect
+                    // on them.
+                    PatchKind::Strategic | PatchKind::Merge => json_patch::merge(deployment, patch),
+                    PatchKind::Json => {
+                        if let Ok(patch) = serde_json::from_value::<json_patch::Patch>(patch.clone()) {
+                            json_patch::patch(deployment, &patch).ok();
+                        }
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+    step.operation.nested_steps().iter().for_each(|step| apply_step(step, deployments));
+    step.during.iter().flat_map(|during| &during.steps).for_each(|step| apply_step(step, deployments));
 }
