@@ -17,9 +17,8 @@ use lockstep_recording::Recording;
 use lockstep_timeline::Timeline;
 
 use super::area::Areas;
-use super::behaviour::{behaviour, decisions};
 use super::compare::{Divergence, Repeats, SideComparison, compare};
-use super::corpus::Corpus;
+use super::corpus::{Corpus, behaviour, decisions};
 use super::initial::Focus;
 use super::mutate::Decisions;
 use super::program::CaseProgram;

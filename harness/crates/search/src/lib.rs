@@ -9,10 +9,10 @@
 //!   wrong in the middle of them, `pod_profile` the traits of pods.
 //! * `area` names the areas of the case language, to which a search can be limited.
 //! * `generate` creates a random program, with `pod_setup` where pods are chosen; `mutate` changes
-//!   one. Both use a
-//!   [`Chance`](kube_apiserver_sim::SeededRng), from which `random` makes numbers.
-//! * `behaviour` extracts the keys from a timeline by which a program counts as new.
-//! * `corpus` stores the programs that had new behaviour, and chooses which to mutate next.
+//!   one. Both use a [`SeededRng`](kube_apiserver_sim::SeededRng), from which `random` makes
+//!   numbers.
+//! * `corpus` extracts the keys from a timeline by which a program counts as new, stores the
+//!   programs that had new behaviour, and chooses which to mutate next.
 //! * `compare` compares recordings of a program and finds the first decision by which they differ;
 //!   from several runs of both sides it determines whether the controller or chance explains it.
 //! * `shrink` lists programs that are a little smaller than one that differs.
@@ -22,7 +22,6 @@
 //! [`explore`] runs orders of events of one case, and [`infer`] makes a case of a recording.
 
 mod area;
-mod behaviour;
 mod compare;
 mod corpus;
 pub mod explore;

@@ -9,7 +9,7 @@ use lockstep_timeline::Timeline;
 use lockstep_verdict::{Difference, compare, compare_live};
 use serde_json::Value;
 
-use super::orders::Delay;
+use super::Delay;
 
 /// The outcomes, starting with the one without delays.
 #[derive(Debug, Default)]

@@ -1,18 +1,18 @@
 //! Finds what users and nodes did: every version of a recording that no controller can have
-//! written.
+//! written, and pods that the server refused, as ReplicaSets report them. The recording does not
+//! show why, except for a quota, which the message names.
 
 use std::collections::BTreeSet;
 
 use lockstep_recording::{ChangeType, ObjectVersion, Recording, RecordingEntry, WriterRole};
 use lockstep_support::pointer::JsonPointer;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::foreign;
 use super::live::{
     self, DEPLOYMENT, LiveObjects, POD, REPLICA_SET, Revisions, has_ended, int, is_deleting, ready_since, text, uid,
 };
-use super::pod_refusal::{self, PodRefusal, Quota, find_refusal};
-use super::step_text::StepText;
+use super::step_text::{StepText, flow};
 use super::timing::{MoveSummary, TimedWait, Timers};
 use super::user_writes::{self, TemplateNumbers};
 
@@ -156,7 +156,7 @@ impl<'a> Scan<'a> {
             |step: String, note: &str| vec![InferredMove::Unseen(StepText::noted(step, Some(note.to_owned())))];
         if version.kind == POD && version.change == ChangeType::Added {
             let lifted = self.quota.as_ref().and_then(|quota| quota.without_limit(&self.live))?;
-            let moves = unseen_move(lifted.step(), pod_refusal::LIFTED);
+            let moves = unseen_move(lifted.step(), LIFTED_NOTE);
             all.push(Happening { entry, settled: true, wait: None, moves });
             self.quota = None;
             return None;
@@ -169,18 +169,18 @@ impl<'a> Scan<'a> {
                 // It existed when the refused thing began.
                 let at = all.iter().rposition(|happening| happening.settled).unwrap_or(0);
                 let Some(begins) = all.get(at).map(|happening| happening.entry) else {
-                    return Some(pod_refusal::QUOTA.to_owned());
+                    return Some(QUOTA_NOTE.to_owned());
                 };
-                let moves = unseen_move(quota.step(), pod_refusal::QUOTA);
+                let moves = unseen_move(quota.step(), QUOTA_NOTE);
                 if let Some(first) = all.get_mut(at) {
                     first.settled = true;
                 }
                 all.insert(at, Happening { entry: begins, settled: true, wait: None, moves });
                 self.quota = Some(quota);
-                Some(pod_refusal::USE.to_owned())
+                Some(QUOTA_USE_NOTE.to_owned())
             }
             PodRefusal::Quota(_) => None,
-            PodRefusal::Other(why) => Some(format!("{}: {why}", pod_refusal::UNKNOWN)),
+            PodRefusal::Other(why) => Some(format!("{UNKNOWN_REFUSAL_NOTE}: {why}")),
         }
     }
 
@@ -337,4 +337,91 @@ fn deleted_by_controller(recording: &Recording) -> BTreeSet<&str> {
         _ => None,
     });
     messages.collect()
+}
+
+/// A limit of the number of pods.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Quota {
+    name: String,
+    /// The most pods that the ReplicaSets of the recording may have.
+    pods: i64,
+}
+
+/// Why pods were refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PodRefusal {
+    /// By a quota.
+    Quota(Quota),
+    /// For another reason, in the server's words.
+    Other(String),
+}
+
+/// Why a ReplicaSet could not create a pod, if this version is the first to report it.
+fn find_refusal(before: Option<&Value>, after: &Value, live: &LiveObjects<'_>) -> Option<PodRefusal> {
+    let reported = refusal_message(after)?;
+    if before.and_then(refusal_message).is_some_and(|known| without_pod(known) == without_pod(reported)) {
+        return None;
+    }
+    let quota = quota(reported, live).map(PodRefusal::Quota);
+    Some(quota.unwrap_or_else(|| PodRefusal::Other(reported.to_owned())))
+}
+
+impl Quota {
+    /// The step that creates it.
+    fn step(&self) -> String {
+        let manifest = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": self.name},
+            "spec": {"hard": {"pods": self.pods.to_string()}}});
+        format!("apply: {}", flow(&manifest))
+    }
+
+    /// The same quota without an effective limit, if there are more pods than it allows.
+    fn without_limit(&self, live: &LiveObjects<'_>) -> Option<Self> {
+        (counted_pods(live) > self.pods).then(|| Self { pods: ENOUGH, ..self.clone() })
+    }
+}
+
+/// The note at an inferred quota.
+const QUOTA_NOTE: &str = "quotas are not recorded; a ReplicaSet reports that this one refused its pods";
+/// The note at a quota that no longer applies.
+const LIFTED_NOTE: &str = "quotas are not recorded; there are more pods than the one before allows";
+/// The note about the use of a quota.
+const QUOTA_USE_NOTE: &str = "a quota refused pods; how much of it was used at which time is not recorded";
+/// The note about other refusals.
+const UNKNOWN_REFUSAL_NOTE: &str = "pods were refused, and a recording does not show by what";
+/// More pods than a case has.
+const ENOUGH: i64 = 1000;
+
+/// Parses `pods "web-5d4-x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=4,
+/// limited: pods=4`, if it limits only pods.
+fn quota(message: &str, live: &LiveObjects<'_>) -> Option<Quota> {
+    let (_, rest) = message.split_once("exceeded quota: ")?;
+    let (name, rest) = rest.split_once(", requested: ")?;
+    let (_, rest) = rest.split_once(", used: ")?;
+    let (used, limited) = rest.split_once(", limited: ")?;
+    let number = |text: &str| text.strip_prefix("pods=")?.trim().parse::<i64>().ok();
+    // Other pods use a part of it. Ended pods may still be counted then.
+    let others = (number(used)? - count_pods(live.all(POD))).max(0);
+    Some(Quota { name: name.to_owned(), pods: number(limited)? - others })
+}
+
+/// How many pods a quota counts.
+fn counted_pods(live: &LiveObjects<'_>) -> i64 {
+    count_pods(live.all(POD).filter(|pod| !has_ended(pod)))
+}
+
+fn count_pods<'a>(pods: impl Iterator<Item = &'a Value>) -> i64 {
+    i64::try_from(pods.count()).unwrap_or(i64::MAX)
+}
+
+/// A ReplicaSet's message about pods that it could not create.
+fn refusal_message(set: &Value) -> Option<&str> {
+    let all = set.at("/status/conditions")?.as_array()?;
+    let found = all.iter().find(|condition| text(condition, "/type") == "ReplicaFailure")?;
+    let failed = text(found, "/status") == "True" && text(found, "/reason") == "FailedCreate";
+    failed.then(|| text(found, "/message"))
+}
+
+/// A message without the name of the pod, which differs in each attempt.
+fn without_pod(message: &str) -> &str {
+    message.split_once("\" is ").map_or(message, |(_, rest)| rest)
 }
