@@ -6,11 +6,10 @@
 
 use serde_json::{Value, json};
 
-use super::diagnostics::DiagnosticCollector;
+use super::diagnostics::{DiagnosticCollector, did_you_mean};
 use super::field::{FieldSpec, FieldType, any_of, object, reference};
 use super::model::{CountSpec, DecisionKind, DecisionMatcher, InjectionPoint, Operation};
 use super::names_in_scope::NamesInScope;
-use super::nearest::did_you_mean;
 use super::read::{self, MappingFields};
 use super::yaml::YamlNode;
 

@@ -11,7 +11,7 @@ use super::model::{Bindings, Case, PodKind, Terminations};
 use super::read::{self, MappingFields};
 use super::step::{self, StepReader};
 use super::yaml::{YamlKind, YamlNode};
-use super::{case_rules, definitions, feasibility, operations, profiles, restart, workload_field};
+use super::{case_rules, definitions, estimate, operations, restart, workload_field};
 use crate::rules::Expectation;
 
 const CONTROLLERS: FieldType = FieldType::Is(
@@ -154,7 +154,7 @@ pub(crate) fn parse_all(path: &str, name: &str, text: &str) -> Result<Vec<Case>,
 /// All problems of the file, each with its location; or the file has no case of that name.
 pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     let case = parse_first(path, name, text)?;
-    match profiles::split_profile(name).1 {
+    match restart::split_profile(name).1 {
         _ if case.profiles.is_empty() => Ok(case),
         Some(profile) if case.profiles.contains(&profile) => Ok(case.with_profile(profile)),
         _ => Err(case.several_cases_error()),
@@ -176,7 +176,7 @@ fn parse_first(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
             {
                 report.add(pods, "this case cannot have real pods", format!("line {line}: {why}"));
             }
-            if let Some((line, what, there)) = feasibility::infeasible_step(&case) {
+            if let Some((line, what, there)) = estimate::infeasible_step(&case) {
                 report.add_at(span_of(text, line), what, there);
             }
             case

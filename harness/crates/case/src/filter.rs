@@ -19,8 +19,8 @@
 
 use std::collections::BTreeSet;
 
+use super::diagnostics::did_you_mean;
 use super::model::{Bindings, Case, PodKind, Step, Terminations};
-use super::nearest::did_you_mean;
 
 /// A parsed filter.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use lockstep_support::collection;
 use super::diagnostics::CaseError;
 use super::file::{LARGEST, parse_bytes};
 use super::model::{Case, RestartProfile};
-use super::profiles::file_and_profile;
+use super::restart::file_and_profile;
 
 /// The extensions of case files.
 pub const EXTENSIONS: [&str; 2] = ["yaml", "yml"];

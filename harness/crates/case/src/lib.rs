@@ -16,8 +16,7 @@
 //!   with one; `names_in_scope` knows which Deployments exist at which step.
 //! * `operations` is the table of operations, with a file for each.
 //! * `file` reads a case as a whole, `definitions`, `workload_field`, `restart` and `case_rules`
-//!   its larger fields, `profiles` what a file with several cases stands for; `feasibility` knows
-//!   how many pods there can be.
+//!   its larger fields; `estimate` knows how many pods there can be.
 //! * [`schema()`] is the format for editors, [`reference()`] for readers: both are generated from
 //!   the lists of fields and the table.
 //! * [`filter`] selects cases, [`cost()`] estimates how long one takes; [`coverage`] reads the
@@ -28,22 +27,19 @@
 //! The driver adds what belongs to a run: the namespace, the UIDs of owners, `schedulerName`.
 
 mod case_rules;
-mod cost;
 pub mod coverage;
 mod definitions;
 mod diagnostics;
 mod during;
+mod estimate;
 mod fault;
-mod feasibility;
 mod field;
 mod file;
 pub mod filter;
 mod find;
 pub mod model;
 mod names_in_scope;
-mod nearest;
 mod operations;
-mod profiles;
 mod read;
 mod reference;
 mod restart;
@@ -53,15 +49,15 @@ mod step;
 mod unknown_fields;
 mod workload_field;
 
-pub use cost::{Cost, cost};
 pub use diagnostics::{CaseError, Diagnostics};
+pub use estimate::{Cost, cost};
 pub use file::{parse, parse_bytes, parse_recorded};
 pub use find::{EXTENSIONS, check_unique_names, find, load, load_one};
 use lockstep_support::yaml;
 pub use model::{Case, RestartOptions, RestartProfile, RestartWebhook};
-pub use profiles::split_profile;
 pub use read::LONGEST_NAME;
 pub use reference::reference;
+pub use restart::split_profile;
 pub use schema::schema;
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::diagnostics::DiagnosticCollector;
-use super::nearest::did_you_mean;
+use super::diagnostics::{DiagnosticCollector, did_you_mean};
 use super::read;
 use super::yaml::YamlNode;
 

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::diagnostics::DiagnosticCollector;
-use super::nearest::{did_you_mean, nearest};
+use super::diagnostics::{DiagnosticCollector, did_you_mean, nearest};
 use super::yaml::{YamlKind, YamlNode};
 
 /// A mapping with known fields.

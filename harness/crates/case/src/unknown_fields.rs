@@ -7,8 +7,7 @@
 
 use kube_apiserver_sim::{ApiType, UnknownField, VERSION};
 
-use super::diagnostics::DiagnosticCollector;
-use super::nearest::did_you_mean;
+use super::diagnostics::{DiagnosticCollector, did_you_mean};
 use super::yaml::{YamlKind, YamlNode};
 
 /// Reports unknown fields of a manifest, with the path that the server would report.

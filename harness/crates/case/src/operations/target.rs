@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::diagnostics::did_you_mean;
 use crate::field::{FieldSpec, FieldType, NAME, any_of, names, object, reference, with_description};
 use crate::model::Target;
-use crate::nearest::did_you_mean;
 use crate::read::{self, MappingFields};
 use crate::step::{OperationNode, StepReader};
 use crate::yaml::{YamlKind, YamlNode};

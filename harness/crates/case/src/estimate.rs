@@ -1,19 +1,77 @@
-//! Finds steps that ask for more pods than can exist, such as `ready: {pods: 50}` where the only
-//! workload is a Deployment of three.
+//! Estimates from the case alone how many pods there can be and how long it takes. Finds steps that
+//! ask for more pods than can exist, such as `ready: {pods: 50}` where the only workload is a
+//! Deployment of three.
 //!
 //! The case itself bounds how many pods a conformant controller creates: a Deployment that has had
 //! one template has at most its replicas; after several templates it has at most replicas and surge
 //! for each. If the case does something that this arithmetic cannot follow (released pods,
 //! ReplicaSets that are scaled directly, other writers), no step is reported, and the run shows
-//! whether the step is possible. Pure.
+//! whether the step is possible.
+//!
+//! The time on the simulated cluster is a fixed time for each sub-step, and a little more for each
+//! pod. `ready: {pods: all}` counts as many pods as the case asks for. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use lockstep_recording::controllers::Controller;
 use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 
 use super::model::{Case, CountSpec, DeclaredChange, PatchKind, PodOperation, PodSelection, Step};
+
+/// The time of a sub-step in an optimised build, as `scripts/performance` measures it.
+const PER_STEP: Duration = Duration::from_millis(4);
+/// The additional time of a sub-step for each desired pod.
+const PER_POD: Duration = Duration::from_nanos(300);
+
+/// How many pods settle within the usual timeout; more pods get more time. The simulated cluster
+/// binds one pod in 4 ms.
+const SETTLED_PODS: u64 = 1_000;
+
+/// What it costs to run a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// The largest number of desired pods at any time.
+    pub pods: u64,
+    /// The number of sub-steps.
+    pub steps: u64,
+    /// The estimated time.
+    pub time: Duration,
+}
+
+impl Cost {
+    /// The timeout of one settling, given the timeout of a usual case. It grows with the number of
+    /// desired pods.
+    #[must_use]
+    pub fn settle_timeout(&self, usual: Duration) -> Duration {
+        let times = self.pods.div_ceil(SETTLED_PODS).max(1);
+        usual.saturating_mul(u32::try_from(times).unwrap_or(u32::MAX))
+    }
+}
+
+/// Estimates the cost of a case.
+#[must_use]
+pub fn cost(case: &Case) -> Cost {
+    let mut so_far = PodEstimate::default();
+    let (mut steps, mut pods): (u64, u64) = (0, 0);
+    for (step, given) in case.given.iter().map(|step| (step, true)).chain(case.steps.iter().map(|step| (step, false))) {
+        so_far.add_step(step);
+        let wanted = so_far.desired_pods();
+        pods = pods.max(wanted);
+        steps = steps.saturating_add(match step.operation.pod_operation().filter(|(_, pods)| !pods.atomic && !given) {
+            None => 1,
+            Some((_, pods)) => match (pods.every, pods.count) {
+                (Some(share), _) => wanted.div_ceil(share.of(wanted)),
+                (None, CountSpec::All) => wanted,
+                (None, CountSpec::Exactly(number)) => number.into(),
+            },
+        });
+    }
+    let number = u32::try_from(steps).unwrap_or(u32::MAX);
+    let each = PER_STEP.saturating_add(PER_POD.saturating_mul(u32::try_from(pods).unwrap_or(u32::MAX)));
+    Cost { pods, steps, time: each.saturating_mul(number) }
+}
 
 /// An infeasible step: its line, what is wrong, and what exists.
 pub(super) type InfeasibleStep = (usize, String, String);
@@ -185,6 +243,7 @@ fn exceeds_estimate(step: &Step, pool: &PodEstimate) -> Option<InfeasibleStep> {
 mod tests {
     use rstest::rstest;
 
+    use super::*;
     use crate::parse;
 
     const WEB: &str = "  - deployment: {name: web, replicas: 3, image: \"app:1\"}";
@@ -226,5 +285,30 @@ mod tests {
     #[case::orphans("  - delete: {target: deployment/web, cascade: orphan}\n  - ready: {pods: 9}")]
     fn accepts_step_that_may_be_possible(#[case] steps: &str) {
         assert_eq!(error_of(WEB, steps).filter(|error| error.contains("cannot become")), None);
+    }
+
+    #[rstest]
+    #[case::all_pods("ready: {pods: all}", 402)]
+    #[case::a_number("ready: {pods: 7}", 9)]
+    #[case::atomic("ready: {pods: 7, atomic: true}", 3)]
+    #[case::by_percentage("ready: {every: 10%}", 12)]
+    #[case::by_number("ready: {every: 150}", 5)]
+    fn counts_sub_steps(#[case] step: &str, #[case] steps: u64) {
+        let given = "given:\n  - deployment: {name: web, replicas: 400, image: \"app:1\"}\n";
+        let text = format!("description: x.\n{given}steps:\n  - set: {{image: \"app:2\"}}\n  - {step}\n");
+        let case = parse("a/b.yaml", "a/b", &text).unwrap();
+        assert_eq!(cost(&case).steps, steps);
+        assert_eq!(cost(&case).time, (PER_STEP + PER_POD * 400) * u32::try_from(steps).unwrap());
+    }
+
+    #[rstest]
+    #[case::usual(4, "  - scale: 1000", 20)]
+    #[case::scaled(4, "  - scale: 1001", 40)]
+    #[case::many(10_000, "  - scale: 2", 200)]
+    fn settle_timeout_grows_with_pods(#[case] replicas: u32, #[case] step: &str, #[case] seconds: u64) {
+        let given = format!("given:\n  - deployment: {{name: web, replicas: {replicas}, image: \"app:1\"}}\n");
+        let text = format!("description: x.\n{given}steps:\n{step}\n");
+        let case = parse("a/b.yaml", "a/b", &text).unwrap();
+        assert_eq!(cost(&case).settle_timeout(Duration::from_secs(20)), Duration::from_secs(seconds));
     }
 }

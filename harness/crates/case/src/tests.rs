@@ -16,16 +16,13 @@ use super::model::{
 use super::operations::{DeleteStep, PatchStep, PauseStep, PodStep, RestartStep, ScaleStep, SetStep, UndoStep};
 use super::{CaseError, find, load, load_one, parse};
 
-mod case_rules;
-mod restarts;
-
 /// A case with one Deployment and these steps.
-fn text(steps: &str) -> String {
+pub(crate) fn text(steps: &str) -> String {
     let given = "given:\n  - deployment: {name: web, replicas: 3, image: \"app:1\"}\n";
     format!("description: x\nterminations: held\n{given}steps:\n{steps}\n")
 }
 
-fn read(text: &str) -> Case {
+pub(crate) fn read(text: &str) -> Case {
     parse("cases/x.yaml", "x", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -34,7 +31,7 @@ fn operation(step: &str) -> Operation {
 }
 
 /// All problems as `line: message`.
-fn findings(text: &str) -> Vec<String> {
+pub(crate) fn findings(text: &str) -> Vec<String> {
     match parse("cases/x.yaml", "x", text) {
         Ok(_) => Vec::new(),
         Err(CaseError::Invalid(findings)) => {
