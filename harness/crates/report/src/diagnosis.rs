@@ -1,10 +1,13 @@
 //! What a subject did when it went wrong: its requests by verb and status code, what the server
 //! refused and why, and what it printed. A failing subject usually prints why, and the answers that
 //! it got explain the rest.
+//!
+//! Where a step differs, a hint says the usual cause in the terms of the API. It sees only the
+//! lines of that step, names the API field that differs, and never assigns blame.
 
 use lockstep_recording::Diagnosis;
 use lockstep_support::outcome::RunOutcome;
-use lockstep_timeline::RunMetrics;
+use lockstep_timeline::{KeyValue, RunMetrics, State, TimelineLine, annotation_key};
 use lockstep_verdict::{FindingKind, Judgement};
 
 /// The indented lines; empty if nothing is known.
@@ -73,4 +76,118 @@ fn counts(codes: &std::collections::BTreeMap<u16, u64>) -> String {
     let code = |code: &u16| if *code == 0 { "unanswered".to_owned() } else { code.to_string() };
     let times = |times: &u64| if *times > 1 { format!(" ({times}×)") } else { String::new() };
     codes.iter().map(|(status, count)| code(status) + &times(count)).collect::<Vec<_>>().join(", ")
+}
+
+/// The annotation that numbers a Deployment's rollouts.
+const REVISION: &str = "deployment.kubernetes.io/revision";
+
+/// The hints about objects that differ from what was expected, each once.
+pub(super) fn hints(expected_lines: &[TimelineLine], actual: &[TimelineLine]) -> Vec<String> {
+    let mut hints = Vec::new();
+    for happened in actual.iter().filter_map(TimelineLine::state) {
+        let Some(expected) =
+            expected_lines.iter().filter_map(TimelineLine::state).find(|state| state.object == happened.object)
+        else {
+            continue;
+        };
+        if let Some(hint) = unobserved(expected, happened) {
+            // The rest of the status differs as a consequence.
+            hints.push(hint);
+            continue;
+        }
+        hints.extend(generation_raised(expected, happened));
+        hints.extend(expected.fields.iter().filter_map(|field| annotation_hint(&happened.object, field, happened)));
+    }
+    hints
+}
+
+/// The hint for a generation that only a write of the object itself can have raised.
+fn generation_raised(expected: &State, happened: &State) -> Option<String> {
+    let ((_, expected), (_, generation)) = (generations(expected)?, generations(happened)?);
+    (generation > expected && !happened.is_replica_set()).then(|| {
+        format!(
+            "{}: metadata.generation is {generation} instead of {expected}: the object itself was written; upstream's controller \
+             writes its status subresource alone",
+            happened.object
+        )
+    })
+}
+
+/// The observed generation of the status, and the generation of the object.
+fn generations(state: &State) -> Option<(u64, u64)> {
+    let (observed, generation) = value(state, "generation")?.split_once('/')?;
+    Some((observed.parse().ok()?, generation.parse().ok()?))
+}
+
+/// The hint for a status that was not written for the object's current generation.
+fn unobserved(expected: &State, happened: &State) -> Option<String> {
+    let ((expected, _), (observed, generation)) = (generations(expected)?, generations(happened)?);
+    (observed < generation && observed < expected).then(|| {
+        format!(
+            "{}: the status was not written for generation {generation}; status.observedGeneration is {observed}",
+            happened.object
+        )
+    })
+}
+
+/// The hint for an annotation of the controller that is missing or has another value.
+fn annotation_hint(object: &str, expected: &KeyValue, happened: &State) -> Option<String> {
+    let key = annotation_key(&expected.key)?;
+    match value(happened, &expected.key) {
+        None if key == REVISION && !object.starts_with("rs") => Some(format!(
+            "{object}: the annotation {key} is missing; upstream keeps it at {} and writes it through the status subresource, which \
+             leaves metadata.generation as it is",
+            expected.value
+        )),
+        None => Some(format!("{object}: the annotation {key} is missing; upstream keeps it at {}", expected.value)),
+        Some(actual) if actual != expected.value => {
+            Some(format!("{object}: the annotation {key} is {actual}; upstream keeps it at {}", expected.value))
+        }
+        Some(_) => None,
+    }
+}
+
+fn value<'a>(state: &'a State, key: &str) -> Option<&'a str> {
+    state.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_timeline::Timeline;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn lines(state: &str) -> Vec<TimelineLine> {
+        let text = format!("given   deployment/web\n      = {state}\n");
+        Timeline::parse(&text).unwrap().steps[0].lines()
+    }
+
+    #[rstest]
+    #[case::status_not_written(
+        "web 3 updated=3 generation=2/2 revision=2",
+        "web 3 generation=1/2 revision=1",
+        &["web: the status was not written for generation 2; status.observedGeneration is 1"])]
+    #[case::annotations_missing(
+        "rs2 1/1 ready=0 revision=2 desired=3 max=4",
+        "rs2 1/1 ready=0 revision=2",
+        &["rs2: the annotation deployment.kubernetes.io/desired-replicas is missing; upstream keeps it at 3",
+          "rs2: the annotation deployment.kubernetes.io/max-replicas is missing; upstream keeps it at 4"])]
+    #[case::annotation_old(
+        "rs2 1/1 desired=5 max=6",
+        "rs2 1/1 desired=5 max=4",
+        &["rs2: the annotation deployment.kubernetes.io/max-replicas is 4; upstream keeps it at 6"])]
+    #[case::revision_missing(
+        "web 3 generation=1/1 revision=1",
+        "web 3 generation=1/1",
+        &["web: the annotation deployment.kubernetes.io/revision is missing; upstream keeps it at 1 and writes it through the status subresource, which leaves metadata.generation as it is"])]
+    #[case::the_object_was_written(
+        "web 3 generation=1/1 revision=1",
+        "web 3 generation=2/2 revision=1",
+        &["web: metadata.generation is 2 instead of 1: the object itself was written; upstream's controller writes its status subresource alone"])]
+    #[case::nothing_known("rs1 3/3 ready=3", "rs1 3/3 ready=2", &[])]
+    #[case::upstream_has_not_written_it_either("web 3 generation=1/2", "web 4 generation=1/2", &[])]
+    fn hint_names_usual_cause(#[case] expected: &str, #[case] actual: &str, #[case] hint: &[&str]) {
+        assert_eq!(hints(&lines(expected), &lines(actual)), hint);
+    }
 }

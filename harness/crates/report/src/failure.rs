@@ -18,8 +18,7 @@ use lockstep_verdict::{
 };
 
 use super::ascii_chart::ascii_chart;
-use super::diagnosis::diagnosis;
-use super::hint::hints;
+use super::diagnosis::{diagnosis, hints};
 use super::paint::Paint;
 use super::rows::{DiffRow, differing_long_words, in_short, rows};
 

@@ -9,8 +9,8 @@ use lockstep_support::outcome::{InterruptCause, RunOutcome};
 use lockstep_support::sanitize;
 use lockstep_verdict::Judgement;
 
-use super::escape::escape;
 use super::failure::{RerunCommands, failure, headline};
+use super::page::escape;
 
 /// The most failures in a summary, whose size GitHub limits. The rest is counted.
 const MOST_FAILURES: usize = 20;

@@ -19,16 +19,13 @@
 //! * [`side_by_side()`] shows two timelines in two columns and marks the first difference.
 
 mod ascii_chart;
-mod bless_diff;
 pub mod campaign;
 mod diagnosis;
-mod escape;
 mod explanation;
 mod failure;
 mod failure_signature;
 mod faults;
 pub mod github;
-mod hint;
 pub mod inspect;
 mod json;
 pub mod junit;
@@ -42,12 +39,12 @@ mod table;
 mod versions;
 
 pub(crate) use ascii_chart::ascii_chart;
-pub use bless_diff::bless_diff;
 pub use explanation::{ExplainedTimeline, explanation};
 pub use failure::{RerunCommands, failure, headline, outcome};
 pub use faults::{CaseFaults, FaultsSummary, faults, faults_json, faults_table, list_failed_points};
 pub use json::{identity, json, json_of_play};
 pub use play_summary::{PlaySummary, PlayTally};
+pub use rows::bless_diff;
 pub(crate) use rows::{DiffRow, rows};
 pub use side_by_side::{TitledTimeline, side_by_side};
 pub use summary::{common_causes, list_not_conformant, summary};

@@ -2,9 +2,8 @@
 //!
 //! * `shard` decides which part of a selection a run plays, and names the selected items, so that
 //!   two runs can be recognised as shards of one.
-//! * `results` is the file to which a shard writes its results.
+//! * `results` is the file to which a shard writes its results, those of `fuzz` and `explore` too.
 //! * `merge` merges the files of all shards, and refuses files that do not belong together.
-//! * `search_result` has the results of `fuzz` and `explore`.
 //!
 //! A results file has one JSON object per line: a header; for each play what `--output json` prints
 //! of it; and an end line, without which the file counts as truncated.
@@ -13,10 +12,11 @@
 
 mod merge;
 mod results;
-mod search_result;
 mod shard;
 
 pub use merge::{MergeError, MergedResults, merge};
-pub use results::{FILE_ENDING, ResultLine, Results, ResultsEnd, ResultsError, ResultsHeader, write};
-pub use search_result::{ExploreResult, FindingSummary, SearchResult};
+pub use results::{
+    ExploreResult, FILE_ENDING, FindingSummary, ResultLine, Results, ResultsEnd, ResultsError, ResultsHeader,
+    SearchResult, write,
+};
 pub use shard::{Item, Shard, digest_of};

@@ -10,10 +10,9 @@
 use std::fmt::Write;
 
 use lockstep_case::Case;
+use lockstep_support::sanitize::is_unprintable;
 use lockstep_timeline::{StepId, Timeline};
 use lockstep_verdict::series::{DeploymentSize, ReplicaSetSize, RolloutBounds, RolloutSeries, StepTotals, belongs_to};
-
-use super::escape;
 
 /// The least and the greatest width of a step, and the width of all steps if there are few.
 const NARROW: usize = 46;
@@ -417,4 +416,23 @@ pub fn picture(case: &Case, timeline: &Timeline) -> String {
     );
     frame.drawing(&mut out, &course, timeline);
     out + "</svg>\n"
+}
+
+/// Escapes text for HTML and SVG, in elements and in quoted attributes: replaces the five special
+/// characters, and control characters that a page must not contain.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' => out.push(letter),
+            letter if is_unprintable(letter) => out.push('\u{fffd}'),
+            letter => out.push(letter),
+        }
+    }
+    out
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use lockstep_timeline::StepId;
 use lockstep_verdict::series::{RecordingTrace, ReplicaSetSize, Snapshot, StepTotals, belongs_to};
 
-use super::escape;
+use super::chart::escape;
 
 /// The script that draws the frames.
 pub(super) const SCRIPT: &str = include_str!("frames.js");

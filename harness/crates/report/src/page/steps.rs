@@ -7,8 +7,7 @@ use std::fmt::Write;
 use lockstep_timeline::{DecisionAction, StepId, Timeline, TimelineLine, TimelineStep, fold};
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use super::chart::anchor;
-use super::escape;
+use super::chart::{anchor, escape};
 use crate::rows::{CommonRuns, DiffRow, rows};
 
 /// Write the block of one case. Without an expected timeline it has one column.
