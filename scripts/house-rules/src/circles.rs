@@ -33,13 +33,13 @@ impl CrateModules {
     fn read(repository: &Repository, folder: &str) -> Self {
         let mut tests: BTreeSet<Vec<String>> = BTreeSet::new();
         let mut files: BTreeMap<Vec<String>, File> = BTreeMap::new();
-        for (path, text) in repository.below(folder, ".rs") {
-            let module = module(&path[folder.len()..]);
-            let Imports { all, tests: declared } = imports(&module, text);
+        for source in repository.sources.iter().filter(|source| source.path.starts_with(folder)) {
+            let module = module(&source.path[folder.len()..]);
+            let Imports { all, tests: declared } = imports(&module, &source.tokens);
             tests.extend(declared.into_iter().map(|name| [module.as_slice(), &[name]].concat()));
             // `lib.rs` and `main.rs` are both the root.
             let file = files.entry(module).or_default();
-            path.clone_into(&mut file.path);
+            source.path.clone_into(&mut file.path);
             file.imports.extend(all);
         }
         files.retain(|module, _| !(1..=module.len()).any(|length| tests.contains(&module[..length])));

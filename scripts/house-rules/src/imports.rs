@@ -7,7 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use ra_ap_rustc_lexer::{FrontmatterAllowed, TokenKind, tokenize};
+use ra_ap_rustc_lexer::TokenKind;
+
+use crate::source::SourceToken;
 
 /// The imports and module declarations of one file.
 #[derive(Debug, Default)]
@@ -37,10 +39,10 @@ enum ImportToken {
     Sign(char),
 }
 
-/// Reads the imports of a module.
-pub(crate) fn imports(module: &[String], text: &str) -> Imports {
+/// Reads the imports of a module from the tokens of its file.
+pub(crate) fn imports(module: &[String], tokens: &[SourceToken]) -> Imports {
     let mut tests = BTreeSet::new();
-    let tokens = without_tests(&tokens(text), &mut tests);
+    let tokens = without_tests(&import_tokens(tokens), &mut tests);
     let mut reader =
         Reader { tokens: &tokens, at: 0, module: module.to_vec(), children: children(&tokens), collected: Vec::new() };
     reader.read();
@@ -48,30 +50,25 @@ pub(crate) fn imports(module: &[String], text: &str) -> Imports {
 }
 
 /// The tokens with their line numbers, without literals.
-fn tokens(text: &str) -> Vec<(ImportToken, usize)> {
-    let (mut tokens, mut at, mut line) = (Vec::new(), 0, 1);
-    let mut follows_colon = false;
-    for token in tokenize(text, FrontmatterAllowed::No) {
-        let piece = &text[at..at + token.len as usize];
-        let is_colon = token.kind == TokenKind::Colon;
+fn import_tokens(all: &[SourceToken]) -> Vec<(ImportToken, usize)> {
+    let mut tokens = Vec::new();
+    // Where a second colon makes a `::` of the one before.
+    let mut second_colon = None;
+    for token in all {
         match token.kind {
             TokenKind::Ident | TokenKind::RawIdent => {
-                tokens.push((ImportToken::Word(piece.trim_start_matches("r#").to_owned()), line));
+                tokens.push((ImportToken::Word(token.text.trim_start_matches("r#").to_owned()), token.line));
             }
-            TokenKind::Colon if follows_colon => {
+            TokenKind::Colon if second_colon == Some(token.start) => {
                 tokens.pop();
-                tokens.push((ImportToken::Path, line));
+                tokens.push((ImportToken::Path, token.line));
+                second_colon = None;
+                continue;
             }
-            TokenKind::Whitespace
-            | TokenKind::LineComment { .. }
-            | TokenKind::BlockComment { .. }
-            | TokenKind::Literal { .. }
-            | TokenKind::Lifetime { .. } => {}
-            _ => tokens.extend(piece.chars().next().map(|sign| (ImportToken::Sign(sign), line))),
+            TokenKind::Literal { .. } | TokenKind::Lifetime { .. } => {}
+            _ => tokens.extend(token.text.chars().next().map(|sign| (ImportToken::Sign(sign), token.line))),
         }
-        follows_colon = is_colon && !follows_colon;
-        line += piece.matches('\n').count();
-        at += piece.len();
+        second_colon = (token.kind == TokenKind::Colon).then_some(token.start + 1);
     }
     tokens
 }

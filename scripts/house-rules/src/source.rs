@@ -15,8 +15,23 @@ pub(crate) struct Source {
     pub(crate) declarations: Vec<Declaration>,
     /// Every identifier and keyword.
     pub(crate) identifiers: Vec<Span>,
+    /// The tokens that are neither space nor comment.
+    pub(crate) tokens: Vec<SourceToken>,
     /// The line of the first `#[cfg(test)]`; the number of lines and one more where there is none.
     pub(crate) tests_from: usize,
+}
+
+/// A token that is neither space nor comment.
+#[derive(Debug)]
+pub(crate) struct SourceToken {
+    pub(crate) kind: TokenKind,
+    /// Where it begins, in bytes.
+    pub(crate) start: usize,
+    /// From 1.
+    pub(crate) line: usize,
+    pub(crate) text: String,
+    /// The number of braces around it.
+    depth: usize,
 }
 
 /// A part of a file.
@@ -54,8 +69,7 @@ impl Source {
     /// Reads the text of a file; what does not parse has fewer tokens and no error.
     pub(crate) fn read(path: &str, text: &str) -> Self {
         let mut source = Self { path: path.to_owned(), ..Self::default() };
-        // The tokens that are neither space nor comment, with the depth of braces around them.
-        let mut words: Vec<(TokenKind, usize, &str, usize)> = Vec::new();
+        let mut words: Vec<SourceToken> = Vec::new();
         let (mut at, mut line, mut depth) = (0, 1, 0_usize);
         for token in tokenize(text, FrontmatterAllowed::No) {
             let piece = &text[at..at + token.len as usize];
@@ -80,7 +94,7 @@ impl Source {
                     if kind == TokenKind::CloseBrace {
                         depth = depth.saturating_sub(1);
                     }
-                    words.push((kind, line, piece, depth));
+                    words.push(SourceToken { kind, start: at, line, text: piece.to_owned(), depth });
                     if kind == TokenKind::OpenBrace {
                         depth += 1;
                     }
@@ -91,9 +105,10 @@ impl Source {
         }
         source.tests_from = line + 1;
         let mut brackets: Vec<&str> = Vec::new();
-        for (number, &(kind, line, word, depth)) in words.iter().enumerate() {
-            let before = |back: usize| number.checked_sub(back).map_or("", |number| words[number].2);
-            let after = |ahead: usize| words.get(number + ahead).map_or("", |word| word.2);
+        for (number, token) in words.iter().enumerate() {
+            let (line, word) = (token.line, token.text.as_str());
+            let before = |back: usize| number.checked_sub(back).map_or("", |number| words[number].text.as_str());
+            let after = |ahead: usize| words.get(number + ahead).map_or("", |word| word.text.as_str());
             if word == "cfg" && before(1) == "[" && after(1) == "(" && after(2) == "test" && line < source.tests_from {
                 source.tests_from = line;
             }
@@ -102,10 +117,10 @@ impl Source {
                 ")" | "]" | "}" => drop(brackets.pop()),
                 _ => {}
             }
-            let is_name = matches!(kind, TokenKind::Ident | TokenKind::RawIdent);
+            let is_name = matches!(token.kind, TokenKind::Ident | TokenKind::RawIdent);
             let what = match before(1) {
                 _ if !is_name => None,
-                "type" if depth > 0 && is_in_body(&words, number) => Some(Declared::AssociatedType),
+                "type" if token.depth > 0 && is_in_body(&words, number) => Some(Declared::AssociatedType),
                 "struct" | "enum" | "union" | "trait" | "type" => Some(Declared::Type),
                 "fn" => Some(Declared::Function),
                 "mod" => Some(Declared::Module),
@@ -121,6 +136,7 @@ impl Source {
                 source.declarations.push(Declaration { line, name: word.to_owned(), what });
             }
         }
+        source.tokens = words;
         source
     }
 
@@ -134,14 +150,15 @@ impl Source {
 }
 
 /// Whether the braces around a word are those of an `impl` or a `trait`.
-fn is_in_body(words: &[(TokenKind, usize, &str, usize)], number: usize) -> bool {
-    let depth = words[number].3;
-    let Some(open) = words[..number].iter().rposition(|word| word.0 == TokenKind::OpenBrace && word.3 + 1 == depth)
+fn is_in_body(words: &[SourceToken], number: usize) -> bool {
+    let depth = words[number].depth;
+    let Some(open) =
+        words[..number].iter().rposition(|word| word.kind == TokenKind::OpenBrace && word.depth + 1 == depth)
     else {
         return false;
     };
-    let head = words[..open].iter().rev().take_while(|word| !matches!(word.2, ";" | "}" | "{"));
-    head.into_iter().any(|word| matches!(word.2, "impl" | "trait"))
+    let head = words[..open].iter().rev().take_while(|word| !matches!(word.text.as_str(), ";" | "}" | "{"));
+    head.into_iter().any(|word| matches!(word.text.as_str(), "impl" | "trait"))
 }
 
 #[cfg(test)]
