@@ -9,15 +9,14 @@ use lockstep_recording::Identity;
 use lockstep_recording::controllers::ControllerSet;
 use lockstep_support::output;
 
-use crate::backend::{Connect, Prove, Teardown};
+use crate::backend::{ClusterFacts, Connect, Handover, HandoverBackend, Prove, Teardown};
 use crate::existing::ExistingCluster;
-use crate::facts::{ClusterFacts, Handover, HandoverBackend};
 use crate::kind::{self, KindCluster};
 use crate::simulated::SimulatedCluster;
 use crate::supervise::{DetachOptions, ProcessId};
 use crate::supervised_cluster::SupervisedCluster;
 use crate::user_dir::{self, FileLock, lock};
-use crate::{ClusterAccess, ClusterError, ClusterPlan, Site, containers, processes, programs, simulated_process};
+use crate::{ClusterAccess, ClusterError, ClusterPlan, Site, containers, processes, programs, simulated};
 
 /// A handle on a running cluster. Dropping the owner's last clone ends it.
 ///
@@ -65,7 +64,7 @@ pub async fn boot(plan: &ClusterPlan) -> Result<Cluster, ClusterError> {
 /// from this process.
 pub(crate) async fn boot_in(parent: &Path, plan: &ClusterPlan) -> Result<Cluster, ClusterError> {
     match &plan.site {
-        Site::Sim => simulated_process::start(parent, plan).await.map(Cluster::SimulatedProcess),
+        Site::Sim => simulated::start_server(parent, plan).await.map(Cluster::SimulatedProcess),
         Site::ControlPlane => processes::start(parent, plan).await.map(Cluster::Processes),
         Site::Containers(options) => containers::start(parent, plan, options).await.map(Cluster::Containers),
         Site::Kind(options) => KindCluster::start(parent, plan, options).await.map(Cluster::Kind),
@@ -162,7 +161,7 @@ impl Cluster {
     pub async fn unsupported_requests(&self) -> Result<Vec<String>, ClusterError> {
         match self {
             Self::Simulated(_) => Ok(self.virtual_time_server().map(ApiServer::unsupported).unwrap_or_default()),
-            Self::SimulatedProcess(_) => simulated_process::unsupported_requests(&self.client().await?).await,
+            Self::SimulatedProcess(_) => simulated::unsupported_requests(&self.client().await?).await,
             _ => Ok(Vec::new()),
         }
     }
@@ -220,9 +219,7 @@ impl Cluster {
         time: jiff::Timestamp,
     ) -> Result<bool, ClusterError> {
         match self {
-            Self::SimulatedProcess(_) => {
-                simulated_process::create_not_before(client, namespace, time).await.map(|()| true)
-            }
+            Self::SimulatedProcess(_) => simulated::create_not_before(client, namespace, time).await.map(|()| true),
             _ => Ok(false),
         }
     }

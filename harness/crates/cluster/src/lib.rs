@@ -6,7 +6,7 @@
 //! | backend | start | prove | connect | teardown |
 //! | --- | --- | --- | --- | --- |
 //! | `simulated`: `sim`, virtual time | a server in memory for each case | nothing: it is part of this process | calls, no socket | with its last clone |
-//! | `simulated_process`: `sim`, real time | the same server over HTTP, a program | the program reports its address | TLS on loopback, its own tokens | by its supervisor |
+//! | the same: `sim`, real time | the same server over HTTP, a program | the program reports its address | TLS on loopback, its own tokens | by its supervisor |
 //! | `processes`: `control-plane` | etcd, kube-apiserver, kube-controller-manager | the server is ready; the harness wrote the command lines | TLS on loopback, the harness's tokens | by their supervisor |
 //! | `containers` | the same three from upstream's images | the same, and the server names its version | a port published on 127.0.0.1 | by their supervisor, which runs the engine's command |
 //! | `kind` | `kind create`, or the cluster of that name | its fingerprint, the controller manager's command line, a ready node | two service accounts | by its supervisor; one that stays loses the accounts |
@@ -29,13 +29,13 @@
 //! ```
 //!
 //! * Each backend is a module, which starts its cluster and implements the three traits of
-//!   `backend`: prove, connect and teardown. The three backends whose programs a supervisor runs
-//!   (`simulated_process`, `processes`, `containers`) share one type for the running cluster:
-//!   `supervised_cluster`, with the handle on the supervisor.
+//!   `backend`: prove, connect and teardown. `backend` also has the plain data of every cluster:
+//!   identity, [`ClusterAccess`], folder, programs, and the excluded controllers.
+//! * The three backends whose programs a supervisor runs (`simulated` in real time, `processes`,
+//!   `containers`) share one type for the running cluster: `supervised_cluster`, with the handle on
+//!   the supervisor.
 //! * [`Cluster`] is an enum of the six. Only its file, `dispatch`, matches on it.
 //! * `plan` is the requested cluster and the options of its site.
-//! * `facts` is the plain data of every cluster: identity, [`ClusterAccess`], folder, programs, and
-//!   the excluded controllers.
 //! * [`boot()`] starts a cluster that belongs to this process and ends with it. [`shared::obtain`]
 //!   gives the trials of a nextest run one common cluster; [`PersistentCluster`] is the one that
 //!   `lockstep cluster up` leaves running. Both write a [`Handover`], which has fields only for
@@ -69,7 +69,6 @@ mod engine;
 mod error;
 pub mod error_chain;
 pub mod existing;
-mod facts;
 pub mod kind;
 mod ownership;
 mod persistent;
@@ -80,7 +79,6 @@ mod proxy;
 mod ready;
 pub mod shared;
 mod simulated;
-mod simulated_process;
 pub mod supervise;
 mod supervised_cluster;
 pub mod testing;
@@ -88,13 +86,13 @@ mod user_dir;
 
 pub(crate) use access::TokenUser;
 pub use access::{CONNECT_TIMEOUT, ClusterAccess, Credential, client_from_kubeconfig, kubeconfig};
+pub use backend::Handover;
 pub use certificates::{Authority, issue_control_plane};
 pub use client::{MAX_PAGES, ResponseTooLarge};
 pub use dialer::{Dialer, basic_auth_from_userinfo};
 pub use dispatch::{Cluster, boot};
 pub(crate) use engine::EngineError;
 pub use error::ClusterError;
-pub use facts::Handover;
 pub use lockstep_timeline::versions::{DEFAULT_VERSION, is_version};
 pub use ownership::{
     INSTALLATION_LABEL, MANAGED_BY, MANAGER, delete_namespace, has_lockstep_name, installation, namespace_labels,
@@ -104,5 +102,5 @@ pub use persistent::PersistentCluster;
 pub use plan::{ClusterPlan, Site, SiteName};
 pub(crate) use processes::availability;
 pub use processes::{available, cache_dir, obtain_binaries, obtain_controller_manager};
-pub use simulated_process::{ROLE as SERVER_ROLE, SimulatedServer};
+pub use simulated::{ROLE as SERVER_ROLE, SimulatedServer};
 pub use user_dir::{FileLock, lock_in_user_dir};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::backend::Handover;
 use super::dispatch::boot_in;
-use super::facts::Handover;
 use super::user_dir::{FileLock, lock, make_private_dir, user_temp_dir};
 use super::{Cluster, ClusterError, ClusterPlan, SiteName};
 use crate::supervise::DetachOptions;

@@ -16,8 +16,8 @@ use lockstep_recording::controllers::ControllerSet;
 use lockstep_support::fingerprint::fingerprint;
 use tokio::sync::Mutex;
 
+use super::backend::Handover;
 use super::dispatch::{boot, boot_in};
-use super::facts::Handover;
 use super::plan::{sanitize_file_name, variable};
 use super::user_dir::{lock, make_private_dir, user_temp_dir, write_private_file};
 use super::{Cluster, ClusterError, ClusterPlan, DEFAULT_VERSION, Site, SiteName, containers, kind};

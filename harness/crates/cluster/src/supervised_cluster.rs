@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{Connect, Prove, Teardown};
-use crate::facts::ClusterFacts;
+use crate::backend::{ClusterFacts, Connect, Prove, Teardown};
 use crate::supervise::{DetachOptions, ProcessId, SuperviseError, Supervisor};
 use crate::{ClusterError, user_dir};
 

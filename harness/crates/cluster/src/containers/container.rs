@@ -16,8 +16,7 @@ use testcontainers::runners::AsyncRunner;
 use testcontainers::{ContainerAsync, GenericImage, ImageExt, TestcontainersError};
 
 use super::ContainersError;
-use super::images::{ControlPlaneImages, split};
-use super::names::{API_PORT, CONTAINER_DIR};
+use super::names::{API_PORT, CONTAINER_DIR, ControlPlaneImages, split_image_name};
 use crate::engine::Engine;
 
 /// The container to start.
@@ -45,7 +44,7 @@ pub(super) struct ProgramContainer(ManuallyDrop<ContainerAsync<GenericImage>>);
 impl ProgramContainer {
     /// Creates the container, copies its files, and starts it.
     pub(super) async fn start(spec: ContainerSpec<'_>) -> Result<Self, ContainersError> {
-        let (repository, tag) = split(spec.image);
+        let (repository, tag) = split_image_name(spec.image);
         // The entry points of the images differ, and some do not name the program.
         let image = GenericImage::new(repository, tag).with_entrypoint(&format!("/usr/local/bin/{}", spec.program));
         let request = if spec.publish_api_port {
@@ -117,7 +116,7 @@ pub(super) async fn pull_missing(images: &ControlPlaneImages) -> Result<(), Cont
 async fn pull(image: &str) -> Result<(), ContainersError> {
     // Pull even if standard error is closed.
     let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("pulling {image}, which is not here yet\n"));
-    let (name, tag) = split(image);
+    let (name, tag) = split_image_name(image);
     let pulled = GenericImage::new(name, tag).pull_image().await;
     pulled.map(drop).map_err(|error| ContainersError::Image { image: image.to_owned(), why: error_message(&error) })
 }

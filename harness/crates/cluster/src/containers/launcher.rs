@@ -8,11 +8,10 @@ use lockstep_recording::Identity;
 use lockstep_recording::controllers::ControllerSet;
 
 use super::container::{ContainerSpec, ProgramContainer, check_engine, pull_missing};
-use super::images::ControlPlaneImages;
-use super::names::{ContainerNames, ENVIRONMENT_KUBECONFIG, PKI, TOKENS, program_files};
+use super::names::{ContainerNames, ControlPlaneImages, ENVIRONMENT_KUBECONFIG, PKI, TOKENS, program_files};
 use super::{ContainersError, ImageOptions};
+use crate::backend::ClusterFacts;
 use crate::engine::Engine;
-use crate::facts::ClusterFacts;
 use crate::programs::{self, APISERVER};
 use crate::ready::{CONTROLLER_MANAGER, ControlPlaneSecrets, Launcher, wait_until_ready};
 use crate::supervise::{self, Child, Exit, ProcessId, ProcessSpec, SuperviseError, Supervisor};

@@ -1,8 +1,8 @@
 //! `containers`: etcd, kube-apiserver and kube-controller-manager from upstream's official images.
 //!
 //! ```text
-//! ImageOptions, version ──► images ──► launcher ──► container ──► three containers ──► Cluster
-//!                                      └ supervisor: removes everything with the engine's command
+//! ImageOptions, version ──► names ──► launcher ──► container ──► three containers ──► Cluster
+//!                                     └ supervisor: removes everything with the engine's command
 //! ```
 //!
 //! * The programs get the same flags as on `control-plane`, except for addresses.
@@ -23,8 +23,6 @@
 mod container;
 mod error;
 #[cfg(feature = "containers")]
-mod images;
-#[cfg(feature = "containers")]
 mod launcher;
 #[cfg(feature = "containers")]
 mod names;
@@ -33,7 +31,7 @@ use std::path::Path;
 
 pub(crate) use error::ContainersError;
 #[cfg(feature = "containers")]
-use images::ControlPlaneImages;
+use names::ControlPlaneImages;
 
 #[cfg(feature = "containers")]
 use crate::engine::{Engine, EngineError};

@@ -18,12 +18,11 @@ use lockstep_support::fingerprint::fingerprint;
 use super::kubeconfig::{self, ServerEndpoint};
 use super::lease::ClusterLease;
 use super::tenancy::{self, Tenancy, TenancyOptions};
-use super::{KubeconfigOptions, ResolvedContext, SweepReport, TenancyError, daemons};
+use super::{KubeconfigOptions, ResolvedContext, SweepReport, TenancyError, pod_guard};
 use crate::access::CONNECT_TIMEOUT;
-use crate::backend::{Connect, Prove, Teardown};
+use crate::backend::{ClusterFacts, Connect, Prove, Teardown};
 use crate::builtin_controllers::{self, BuiltinControllerStatus};
 use crate::error_chain::chain_once;
-use crate::facts::ClusterFacts;
 use crate::proxy::ForwardProxy;
 use crate::user_dir::{FileLock, lock, make_private_dir, random_token, user_temp_dir, write_private_file};
 use crate::{ClusterAccess, ClusterError, ClusterPlan, Credential, SiteName, programs};
@@ -58,7 +57,7 @@ impl ExistingCluster {
         let connection = ClusterConnection::open(parent, options).await?;
         let version = connect(&connection.client, options).await?;
         let controllers_confirmed_off = prove(&connection.client, &plan.without).await?;
-        daemons::warn_about_matching(&connection.client).await;
+        pod_guard::warn_about_daemon_sets(&connection.client).await;
         let lease = ClusterLease::acquire(&connection.client, &connection.holder_id).await?;
         let stay = TenancyOptions {
             under_test: &plan.without,

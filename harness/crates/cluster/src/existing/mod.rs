@@ -22,7 +22,7 @@
 //!   `lockstep/installation=ID`; it changes nothing else. The nodes have no label that a DaemonSet
 //!   selects, a taint that pods do not tolerate, and no capacity. A DaemonSet that selects every
 //!   node and tolerates every taint still gets a pod on each of them, which never starts and is
-//!   removed with the node: `daemons` warns of it.
+//!   removed with the node: `pod_guard` warns of it.
 //!
 //! As on every cluster, the probe proves that no other controller handles Deployments. If the
 //! controller manager's command line is not visible, the probe waits longer: see
@@ -32,7 +32,6 @@ mod cluster;
 mod context;
 #[cfg(test)]
 mod context_tests;
-mod daemons;
 mod error;
 mod kubeconfig;
 mod lease;

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 #[cfg(doc)]
 use super::FINALLY_TIMEOUT;
 use super::protocol::{DetachOptions, Exit, ProcessSpec, SupervisorCommand, SupervisorReport};
-use super::{ProcessId, ROLE_VARIABLE, SuperviseError};
+use super::{ProcessId, ROLE_VARIABLE};
 
 /// The supervisor usually answers within milliseconds; later on a machine that is starting a
 /// hundred things.
@@ -286,4 +286,46 @@ fn find(spec: &ProcessSpec) -> Result<PathBuf, SuperviseError> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a program could not be supervised.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SuperviseError {
+    /// The supervisor's process could not be started or did not answer.
+    #[error("the supervisor did not start: {0}; does `main` call supervise::enter_role first?")]
+    Start(String),
+    /// The supervisor has ended.
+    #[error("the supervisor has ended, so {0} cannot be started; see supervisor.log in its folder")]
+    Ended(String),
+    /// The program does not exist.
+    #[error("{name} needs the program {}, which was not found: install it, or give its path", program.display())]
+    Missing {
+        /// The purpose of the program.
+        name: String,
+        /// The requested program.
+        program: PathBuf,
+    },
+    /// The program exists, but did not start.
+    #[error("{name} ({}) did not start: {why}", program.display())]
+    Spawn {
+        /// The purpose of the program.
+        name: String,
+        /// The requested program.
+        program: PathBuf,
+        /// The system's error.
+        why: String,
+    },
+    /// The system refuses a private mount.
+    #[error(
+        "cannot mount a folder at {} for one process: {why}; run as root, allow user namespaces to other users \
+         (user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns=0 where AppArmor restricts them), \
+         or run the controller as pods: deployment:MANIFEST",
+        at.display()
+    )]
+    Mount {
+        /// The mount point.
+        at: PathBuf,
+        /// The system's error.
+        why: String,
+    },
 }

@@ -30,9 +30,7 @@
 //! sides exchange JSON lines (`protocol`): `client` is the harness's side, `server` the
 //! supervisor's.
 
-mod children;
 mod client;
-mod error;
 pub mod interrupt;
 mod mount;
 mod process;
@@ -40,8 +38,7 @@ mod protocol;
 mod server;
 
 pub(crate) use client::own_executable;
-pub use client::{Child, Supervisor, own_environment};
-pub use error::SuperviseError;
+pub use client::{Child, SuperviseError, Supervisor, own_environment};
 pub use interrupt::Interrupt;
 pub use mount::{can_mount, with_mount};
 pub use process::ProcessId;

@@ -1,17 +1,27 @@
-//! The supervisor's process.
+//! The supervisor's process: obeys the harness's commands, starts the programs, and ends them with
+//! their process groups.
+//!
+//! A group leader that has exited is not reaped until its group has received SIGKILL: until then
+//! the kernel does not reuse its process id, so the signal can only reach what the program left
+//! behind.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufRead, Write};
-use std::path::PathBuf;
+use std::io::{self, BufRead, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lockstep_support::clock;
-use rustix::process::Signal;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::children::ChildProcesses;
 use super::protocol::{DetachOptions, Exit, ProcessSpec, SupervisorCommand, SupervisorReport};
 use super::{FINALLY_TIMEOUT, ROLE_VARIABLE, mount};
 
@@ -99,7 +109,7 @@ impl Inbox {
     }
 }
 
-async fn run_supervisor() -> std::io::Result<()> {
+async fn run_supervisor() -> io::Result<()> {
     let (ended, exits) = unbounded_channel();
     let mut inbox = Inbox {
         terminate: signal(SignalKind::terminate())?,
@@ -159,7 +169,7 @@ fn execute(order: SupervisorCommand, children: &mut ChildProcesses, ended: &Unbo
                 Ok(pid) => SupervisorReport::Spawned { id, pid },
                 Err(error) => SupervisorReport::Failed {
                     id,
-                    missing: error.kind() == std::io::ErrorKind::NotFound,
+                    missing: error.kind() == io::ErrorKind::NotFound,
                     why: error.to_string(),
                 },
             });
@@ -213,7 +223,7 @@ async fn run_last_program(last_program: &ProcessSpec) {
 }
 
 /// Removes a folder, with retries: a dying program may still create a file in it.
-async fn remove_folder(folder: Option<PathBuf>) -> std::io::Result<()> {
+async fn remove_folder(folder: Option<PathBuf>) -> io::Result<()> {
     let Some(folder) = folder else { return Ok(()) };
     for _ in 0..20 {
         if std::fs::remove_dir_all(&folder).is_ok() || !folder.exists() {
@@ -228,7 +238,7 @@ async fn remove_folder(folder: Option<PathBuf>) -> std::io::Result<()> {
 fn read_orders() -> UnboundedReceiver<SupervisorCommand> {
     let (sender, receiver) = unbounded_channel();
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
+        for line in io::stdin().lock().lines() {
             let Ok(line) = line else { return };
             match serde_json::from_str(&line) {
                 Ok(order) => {
@@ -246,7 +256,116 @@ fn read_orders() -> UnboundedReceiver<SupervisorCommand> {
 fn report(report: &SupervisorReport) {
     let mut line = serde_json::to_string(report).expect("a report is plain data");
     line.push('\n');
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     // If the harness has ended it reads no reports; the end of standard input shows that.
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+}
+
+/// The running programs, by the harness's ids.
+#[derive(Default)]
+pub(super) struct ChildProcesses {
+    members: BTreeMap<u64, Arc<ChildProcess>>,
+}
+
+struct ChildProcess {
+    pid: Pid,
+    /// Locked while a signal is sent and while the leader is reaped, so that the two never overlap.
+    reaped: Mutex<bool>,
+}
+
+impl ChildProcesses {
+    /// Starts a program, with a connection to a socket as its standard input, or without input;
+    /// when it exits, its id and exit are sent to `ended`.
+    pub(super) fn spawn(
+        &mut self,
+        id: u64,
+        spec: &ProcessSpec,
+        socket: Option<&Path>,
+        ended: UnboundedSender<(u64, Exit)>,
+    ) -> io::Result<i32> {
+        let log = lockstep_support::private_fs::append(&spec.log)?;
+        let input = match socket {
+            Some(socket) => Stdio::from(OwnedFd::from(UnixStream::connect(socket)?)),
+            None => Stdio::null(),
+        };
+        let child = Command::new(&spec.program)
+            .args(&spec.args)
+            .env_clear()
+            .envs(&spec.env)
+            .stdin(input)
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0)
+            .spawn()?;
+        let pid = Pid::from_child(&child);
+        let member = Arc::new(ChildProcess { pid, reaped: Mutex::new(false) });
+        self.members.insert(id, Arc::clone(&member));
+        std::thread::spawn(move || {
+            let exit = member.wait_and_reap(child);
+            // The receiver is only dropped when the supervisor is ending.
+            let _ = ended.send((id, exit));
+        });
+        Ok(pid.as_raw_nonzero().get())
+    }
+
+    /// Forgets a program whose exit was reported.
+    pub(super) fn forget(&mut self, id: u64) {
+        self.members.remove(&id);
+    }
+
+    /// Whether no program is running.
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Sends a signal to a program's group.
+    pub(super) fn signal(&self, id: u64, signal: Signal) {
+        if let Some(member) = self.members.get(&id) {
+            member.signal(signal);
+        }
+    }
+
+    /// Sends a signal to every program's group.
+    pub(super) fn signal_all(&self, signal: Signal) {
+        self.members.values().for_each(|member| member.signal(signal));
+    }
+}
+
+impl ChildProcess {
+    fn signal(&self, signal: Signal) {
+        let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*reaped {
+            // Some systems refuse to signal a group that has only a zombie; it needs no signal
+            // either.
+            let _ = rustix::process::kill_process_group(self.pid, signal);
+        }
+    }
+
+    /// Waits for the leader to exit, kills the rest of its group, and only then reaps it.
+    fn wait_and_reap(&self, mut leader: Child) -> Exit {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(rustix::process::waitid(WaitId::Pid(self.pid), options), Err(Errno::INTR)) {}
+        let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+        *reaped = true;
+        let exit = leader.wait().map_or(Exit::Unknown, exit_of);
+        // On a busy machine a killed process takes time to die, and its exit is reported
+        // afterwards. Probing is harmless, even if the process id has been reused. The wait is
+        // limited, because an unreaped process stays in the group as a zombie.
+        for _ in 0..40 {
+            if rustix::process::test_kill_process_group(self.pid).is_err() {
+                break;
+            }
+            clock::pause_blocking(Duration::from_millis(5));
+        }
+        exit
+    }
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
+    }
 }
