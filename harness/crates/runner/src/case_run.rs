@@ -13,7 +13,7 @@ use lockstep_timeline::StepId;
 use tokio::task::JoinSet;
 
 use crate::armed_injection::ArmedInjection;
-use crate::driver::kubelet_duties::{KubeletDuties, act_as_kubelet};
+use crate::driver::kubelet::{KubeletDuties, act_as_kubelet};
 use crate::driver::{DriveError, Driver, PodBackend, PodOperation, label, next_pods};
 use crate::observe::namespace::{CASE_PREFIX, remove_namespace};
 use crate::observe::{CachedObject, WatchedKind};

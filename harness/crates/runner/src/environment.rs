@@ -23,8 +23,7 @@ use tokio::task::JoinSet;
 use crate::driver::nodes::HarnessNodes;
 use crate::observe::namespace::remove_leftovers;
 use crate::observe::{self, ObserveError, WatchCache, WatchTasks};
-use crate::workload_client;
-use crate::workload_definition::{self, DefinitionError};
+use crate::workload::{self, DefinitionError};
 
 /// A cluster, its watches, and a folder for the subjects' files. It belongs to the harness and is
 /// removed on drop.
@@ -117,8 +116,8 @@ impl Environment {
     pub(crate) async fn open_with(cluster: Cluster, workload: Option<Workload>) -> Result<Self, EnvironmentError> {
         let mut client = cluster.client().await?;
         if let Some(workload) = &workload {
-            workload_definition::define(&client, workload).await?;
-            client = workload_client::client(client, Arc::new(workload.clone()));
+            workload::define(&client, workload).await?;
+            client = workload::client(client, Arc::new(workload.clone()));
         }
         let claims = workload.as_ref().map_or_else(Claims::default, Workload::claims);
         let cache = Arc::new(WatchCache::with_claims(claims));

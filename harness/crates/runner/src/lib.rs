@@ -9,8 +9,8 @@
 //! the steps of a case and records what happens. It never decides a verdict: `verdict` does, from
 //! the recording alone.
 //!
-//! * `start` starts a subject, below the session; `subject_restart` starts one again that ended
-//!   between two cases.
+//! * `start` starts a subject, below the session; `subject_lifecycle` has its output, its exits,
+//!   and its restart between two cases.
 //! * `case_run` performs the steps, with the [`driver`]; `settle` waits after each, and `injection`
 //!   disturbs them with what `armed_injection` has armed at the interceptor.
 
@@ -23,7 +23,6 @@ mod executor;
 mod injection;
 pub mod observe;
 mod options;
-mod output;
 mod probes;
 mod request_log;
 mod role;
@@ -32,9 +31,8 @@ mod session;
 mod settle;
 mod simulation;
 mod start;
-mod subject_restart;
-mod workload_client;
-mod workload_definition;
+mod subject_lifecycle;
+mod workload;
 
 pub use environment::{Environment, EnvironmentError};
 pub use executor::Executor;

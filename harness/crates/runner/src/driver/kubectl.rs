@@ -16,7 +16,7 @@ use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
 use super::apply::ApplyRequest;
-use super::pod_operations::nth_replica_set;
+use super::kubelet::nth_replica_set;
 use super::{DriveError, Driver, drive_error};
 use crate::observe::{CachedObject, WatchedKind};
 

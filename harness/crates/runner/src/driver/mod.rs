@@ -6,18 +6,17 @@
 //! and the judge can distinguish the driver's writes from the subject's.
 //!
 //! Each operation defines how it is performed (`case::operations`), with the interface [`Drive`].
-//! `kubectl` is the user's part, with the case's namespace inserted, and `pod_operations` the
-//! kubelets'; `kubelet_duties` is what kubelets do unasked between steps: bind new pods and,
-//! where terminations are automatic, finish deletions. `pod_names` is for pods that the case knows
-//! by name, `nodes` has the nodes for held pods, and `real_pods` is for pods that a kubelet runs.
+//! `kubectl` is the user's part, with the case's namespace inserted, and `kubelet` the kubelets',
+//! with what they do unasked between steps: bind new pods and, where terminations are automatic,
+//! finish deletions. `pod_names` is for pods that the case knows by name, `nodes` has the nodes for
+//! held pods, and `real_pods` is for pods that a kubelet runs.
 
 mod apply;
 mod error;
 mod kubectl;
-pub(crate) mod kubelet_duties;
+pub(crate) mod kubelet;
 pub mod nodes;
 mod pod_names;
-mod pod_operations;
 mod real_pods;
 
 use std::collections::BTreeMap;
@@ -29,11 +28,11 @@ pub(crate) use error::drive_error;
 use futures::future::BoxFuture;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
+pub(crate) use kubelet::next_pods;
 use lockstep_case::model::{Cascade, Drive, Operation, PatchKind, PerformFuture, PodNaming, PodSelection, Target};
 pub(crate) use lockstep_case::model::{DriveError, PodOperation, label};
 use lockstep_cluster::Cluster;
 use lockstep_support::clock;
-pub(crate) use pod_operations::next_pods;
 pub use real_pods::PodBackend;
 use serde_json::Value;
 

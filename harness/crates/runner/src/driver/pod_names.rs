@@ -13,7 +13,7 @@ use lockstep_support::clock;
 use lockstep_support::pointer::JsonPointer;
 use serde_json::{Value, json};
 
-use super::kubelet_duties::bind_held;
+use super::kubelet::bind_held;
 use super::{DriveError, Driver, PodOperation, drive_error, next_pods};
 use crate::observe::{CachedObject, WatchedKind};
 

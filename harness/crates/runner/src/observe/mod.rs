@@ -26,7 +26,6 @@ mod pulse;
 mod replica_set_index;
 mod response_times;
 pub(crate) mod settle;
-mod stripped_object;
 pub(crate) mod virtual_settle;
 mod watch;
 mod watch_cache;

@@ -26,7 +26,7 @@ use lockstep_support::pointer::JsonPointer;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::stripped_object::StrippedObject;
+use super::object::StrippedObject;
 use super::{ObserveError, WatchCache, WatchedKind};
 
 /// The running watches, which end when this is dropped.
@@ -219,9 +219,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use crate::observe::pulse::template;
-
     use super::*;
+    use crate::observe::pulse::template;
 
     const ALMOST_FIVE_MINUTES: Duration = Duration::from_secs(280);
 

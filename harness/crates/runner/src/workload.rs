@@ -1,12 +1,16 @@
-//! The harness's client in cases about a workload: the harness uses Deployments, the server stores
-//! the workload.
+//! Cases about a workload: the harness uses Deployments, the server stores the workload.
 //!
-//! To create a Deployment, the client first asks the server in a dry run what it would store. So a
-//! Deployment that the server refuses is refused, and the workload has all defaults that the server
-//! would have filled in. To patch one, the client reads the object, applies the patch, validates
-//! the result in the same way, and writes it with the version that it read.
+//! The harness's client translates. To create a Deployment, it first asks the server in a dry run
+//! what it would store. So a Deployment that the server refuses is refused, and the workload has
+//! all defaults that the server would have filled in. To patch one, the client reads the object,
+//! applies the patch, validates the result in the same way, and writes it with the version that it
+//! read.
+//!
+//! If a cluster has no CustomResourceDefinition of the workload, [`define`] creates one: it accepts
+//! any fields, and has a status and a scale.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::TryStreamExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -14,6 +18,8 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use hyper::{Method, Request, Response, StatusCode};
 use kube::client::Body;
+use lockstep_support::clock;
+use lockstep_workload::table::CustomResource;
 use lockstep_workload::{Workload, patch_deployment};
 use serde_json::{Value, json};
 
@@ -213,6 +219,97 @@ fn full_body(body: Vec<u8>) -> UnsyncBoxBody<Bytes, Error> {
     Full::from(body).map_err(|never| match never {}).boxed_unsync()
 }
 
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+/// How long a server may take until it serves a new resource.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The cluster does not serve a workload's kind.
+#[derive(Debug, thiserror::Error)]
+#[error("the cluster does not serve {plural}.{group}: {why}")]
+pub struct DefinitionError {
+    plural: String,
+    group: String,
+    why: String,
+}
+
+/// Defines the workload's kind, and the resources that its controller waits for, unless the cluster
+/// has them.
+///
+/// # Errors
+/// The server refuses, or does not serve them in time.
+pub(crate) async fn define(client: &kube::Client, workload: &Workload) -> Result<(), DefinitionError> {
+    let own = CustomResource { kind: workload.kind.clone(), plural: workload.plural.clone(), cluster_scoped: false };
+    let (group, version) = workload.group_version();
+    let all = || std::iter::once(&own).chain(&workload.definitions);
+    let failed = |definition: &CustomResource, why: String| DefinitionError {
+        plural: definition.plural.clone(),
+        group: group.to_owned(),
+        why,
+    };
+    for definition in all() {
+        if is_served(client, workload, definition).await.map_err(|error| failed(definition, error.to_string()))? {
+            continue;
+        }
+        let body = manifest(group, version, definition).to_string().into_bytes();
+        let request = Request::post(DEFINITIONS).header("content-type", "application/json").body(body);
+        let request = request.map_err(|error| failed(definition, error.to_string()))?;
+        match client.request::<Value>(request).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => return Err(failed(definition, error.to_string())),
+        }
+    }
+    let since = clock::instant();
+    for definition in all() {
+        while !is_served(client, workload, definition).await.map_err(|error| failed(definition, error.to_string()))? {
+            if since.elapsed() > PATIENCE {
+                return Err(failed(definition, format!("it was defined {PATIENCE:?} ago")));
+            }
+            clock::pause(Duration::from_millis(100)).await;
+        }
+    }
+    Ok(())
+}
+
+async fn is_served(
+    client: &kube::Client,
+    workload: &Workload,
+    definition: &CustomResource,
+) -> Result<bool, kube::Error> {
+    let path = format!("/apis/{}/{}?limit=1", workload.api_version, definition.plural);
+    let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    match client.request::<Value>(request).await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn manifest(group: &str, version: &str, definition: &CustomResource) -> Value {
+    let CustomResource { kind, plural, cluster_scoped } = definition;
+    let scope = if *cluster_scoped { "Cluster" } else { "Namespaced" };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group,
+            "scope": scope,
+            "names": {"kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": kind.to_lowercase()},
+            "versions": [{
+                "name": version,
+                "served": true,
+                "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+                "subresources": {
+                    "status": {},
+                    "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+                },
+            }],
+        },
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use futures::StreamExt;
@@ -221,7 +318,6 @@ mod tests {
     use kube_apiserver_sim::{ApiServer, ControllerMode};
 
     use super::*;
-    use crate::workload_definition::define;
 
     /// A client for Deployments that translates, and one for Rollouts that does not.
     async fn both_clients() -> (ApiServer, Api<DynamicObject>, Api<DynamicObject>) {
