@@ -12,9 +12,8 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use serde_json::{Map, Value};
 
 use super::Verb;
-use super::body::{BodyError, BodyStream, stream};
 use super::refusal_reader::object_of;
-use super::request::InterceptedRequest;
+use super::request::{BodyError, BodyStream, InterceptedRequest, stream};
 
 /// The maximum length of a body that is read.
 const MOST_READ: usize = 1 << 20;

@@ -54,34 +54,29 @@
 //! ends, and a watch that would continue after one with withheld events gets the answer that its
 //! version has expired. A GET of one object is not a cache and passes.
 
-mod body;
 mod command;
 mod control;
 mod framing;
 mod ignored_status;
-mod intercepted;
 mod log;
-mod overtaking;
 mod proxy;
 mod refusal_reader;
 mod request;
 mod response_body;
-mod sent_log;
 mod server;
 mod since_start;
 #[cfg(test)]
 mod tests;
-mod watch_body;
 
-pub use command::{InterceptPoint, Pattern, RefusalKind, RequestAction, RequestCommand, WatchAction, WatchCommand};
+pub use command::{
+    InterceptPoint, Intercepted, Pattern, RefusalKind, RequestAction, RequestCommand, WatchAction, WatchCommand,
+};
 pub use control::{Armed, ArmedWatch, Control};
-pub use intercepted::Intercepted;
 pub(crate) use kube_apiserver_sim::RequestInfo;
 pub use kube_apiserver_sim::Verb;
 pub use log::{ConnectionStats, InterceptorLog, LogReader};
 pub use proxy::WEBHOOK;
 pub use refusal_reader::object_of;
-pub use request::InterceptedRequest;
-pub use sent_log::{SentLog, SentRequest};
+pub use request::{InterceptedRequest, SentLog, SentRequest};
 pub use server::{Interceptor, InterceptorError};
 pub use since_start::SinceStart;

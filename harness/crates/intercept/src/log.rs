@@ -11,9 +11,8 @@ use lockstep_recording as recording;
 use lockstep_support::clock;
 use lockstep_support::clock::Instant;
 
-use super::body::BodyStream;
 use super::ignored_status::{self, SentBody};
-use super::request::InterceptedRequest;
+use super::request::{BodyStream, InterceptedRequest};
 use super::since_start::SinceStart;
 use super::{RequestInfo, Verb};
 

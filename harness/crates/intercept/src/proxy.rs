@@ -19,14 +19,12 @@ use lockstep_support::clock;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::body::{BodyStream, collect, stream};
-use super::command::{InterceptPoint, RefusalKind, RequestAction, status_body};
+use super::command::{Disposition, InterceptPoint, RefusalKind, RequestAction, status_body};
 use super::control::Control;
 use super::framing::Framing;
-use super::intercepted::Disposition;
 use super::log::{InterceptorLog, Ticket};
+use super::request::{BodyStream, SentLog, collect, stream};
 use super::response_body::ForwardedBody;
-use super::sent_log::SentLog;
 use super::{RequestInfo, Verb, refusal_reader};
 
 /// The path to which a subject sends webhook messages.

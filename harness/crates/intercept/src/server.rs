@@ -23,9 +23,9 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use crate::body::{self, stream};
 use crate::proxy::{Outgoing, Proxy, Upstream};
-use crate::{Control, InterceptorLog, SentLog};
+use crate::request::stream;
+use crate::{Control, InterceptorLog, SentLog, request};
 
 /// Nearly HTTP/2's largest window: what one stream leaves unread must not block another.
 const CONNECTION_WINDOW: u32 = 1 << 30;
@@ -222,7 +222,7 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, proxy: Arc<Proxy>) {
     let cutter = Arc::clone(&cut);
     let service = service_fn(move |request: Request<Incoming>| {
         let (proxy, cut) = (Arc::clone(&proxy), Arc::clone(&cutter));
-        async move { proxy.pass(request.map(body::stream), &cut).await }
+        async move { proxy.pass(request.map(request::stream), &cut).await }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http2().max_concurrent_streams(None);
