@@ -133,7 +133,7 @@ impl Drop for OpaqueWatch {
     }
 }
 
-pub(super) struct WatchBody {
+struct WatchBody {
     body: BodyStream,
     control: Control,
     resource: String,
@@ -160,13 +160,13 @@ enum WatchBodyEnd {
 }
 
 impl WatchBody {
-    pub(super) fn new(body: BodyStream, control: Control, resource: String, framing: Framing) -> Self {
+    fn new(body: BodyStream, control: Control, resource: String, framing: Framing) -> Self {
         let id = control.open_watch(&resource, true);
         let (withheld, ready) = Default::default();
         Self { body, control, resource, id, framing, withheld, ready, timer: None, end: WatchBodyEnd::Open }
     }
 
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         loop {
             if let Some(bytes) = self.ready.pop_front() {
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
@@ -206,7 +206,7 @@ impl WatchBody {
         }
     }
 
-    pub(super) fn is_end(&self) -> bool {
+    fn is_end(&self) -> bool {
         self.withheld.is_empty() && self.ready.is_empty() && self.framing.is_whole() && self.body.is_end_stream()
     }
 

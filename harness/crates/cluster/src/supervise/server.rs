@@ -263,7 +263,7 @@ fn report(report: &SupervisorReport) {
 
 /// The running programs, by the harness's ids.
 #[derive(Default)]
-pub(super) struct ChildProcesses {
+struct ChildProcesses {
     members: BTreeMap<u64, Arc<ChildProcess>>,
 }
 
@@ -276,7 +276,7 @@ struct ChildProcess {
 impl ChildProcesses {
     /// Starts a program, with a connection to a socket as its standard input, or without input;
     /// when it exits, its id and exit are sent to `ended`.
-    pub(super) fn spawn(
+    fn spawn(
         &mut self,
         id: u64,
         spec: &ProcessSpec,
@@ -309,24 +309,24 @@ impl ChildProcesses {
     }
 
     /// Forgets a program whose exit was reported.
-    pub(super) fn forget(&mut self, id: u64) {
+    fn forget(&mut self, id: u64) {
         self.members.remove(&id);
     }
 
     /// Whether no program is running.
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
     /// Sends a signal to a program's group.
-    pub(super) fn signal(&self, id: u64, signal: Signal) {
+    fn signal(&self, id: u64, signal: Signal) {
         if let Some(member) = self.members.get(&id) {
             member.signal(signal);
         }
     }
 
     /// Sends a signal to every program's group.
-    pub(super) fn signal_all(&self, signal: Signal) {
+    fn signal_all(&self, signal: Signal) {
         self.members.values().for_each(|member| member.signal(signal));
     }
 }

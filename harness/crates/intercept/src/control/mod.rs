@@ -359,11 +359,11 @@ const QUIET: Duration = Duration::from_millis(250);
 
 /// What has reached the subject, by namespace: the number, and the time of the last.
 #[derive(Debug, Default)]
-pub(super) struct Reached(BTreeMap<String, (u64, Instant)>);
+struct Reached(BTreeMap<String, (u64, Instant)>);
 
 /// A delayed event or answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Waiting {
+struct Waiting {
     /// How many others had arrived when the wait began, and when.
     since: (u64, Instant),
     /// How many others must precede it.
@@ -372,7 +372,7 @@ pub(super) struct Waiting {
 
 impl Reached {
     /// Counts something that has reached the subject.
-    pub(super) fn one_more(&mut self, namespace: &str, now: Instant) {
+    fn one_more(&mut self, namespace: &str, now: Instant) {
         match self.0.get_mut(namespace) {
             Some((count, last)) => (*count, *last) = (*count + 1, now),
             None => drop(self.0.insert(namespace.to_owned(), (1, now))),
@@ -380,13 +380,13 @@ impl Reached {
     }
 
     /// Starts waiting for this many others.
-    pub(super) fn wait(&self, namespace: &str, required: u32, now: Instant) -> Waiting {
+    fn wait(&self, namespace: &str, required: u32, now: Instant) -> Waiting {
         let count = self.0.get(namespace).map_or(0, |(count, _)| *count);
         Waiting { since: (count, now), required }
     }
 
     /// When it may be delivered, and how many have overtaken it so far.
-    pub(super) fn due(&self, namespace: &str, waiting: &Waiting) -> (Instant, u32) {
+    fn due(&self, namespace: &str, waiting: &Waiting) -> (Instant, u32) {
         let (began, since) = waiting.since;
         let (count, last) = self.0.get(namespace).copied().unwrap_or(waiting.since);
         let others = u32::try_from(count.saturating_sub(began)).unwrap_or(u32::MAX);

@@ -172,7 +172,7 @@ const WRITE: Duration = Duration::from_millis(20);
 
 /// The last thing that a kubelet does: delete without a grace period, so that the object is
 /// removed.
-pub(super) async fn finish_deletion(api: &Api<DynamicObject>, pod: &CachedObject) -> Result<(), DriveError> {
+async fn finish_deletion(api: &Api<DynamicObject>, pod: &CachedObject) -> Result<(), DriveError> {
     match api.delete(&pod.name, &DeleteParams::default().grace_period(0)).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
