@@ -5,10 +5,10 @@
 //! answer, which is the object as it was stored: a version. Ordered by resourceVersion, these are
 //! the versions that a watch would have delivered, and the entries also show who wrote each.
 //!
-//! * `log` reads files, `envelope` finds the entries inside the records of exporters, and `entry`
-//!   is one request that wrote something.
-//! * `versions` derives versions from answers, also those of the deletion of a collection;
-//!   `continuity` detects writes that the log lacks. Each missing write is a gap in the recording,
+//! * `log` reads files; `entry` is one request that wrote something, and finds such entries inside
+//!   the records of exporters.
+//! * `versions` derives versions from answers, also those of the deletion of a collection, and
+//!   detects writes that the log lacks. Each missing write is a gap in the recording,
 //!   after which nothing is judged.
 //! * A recording begins with the existing objects. They are known from the creation of the
 //!   Deployment, or else from the first moment at which every object that the counters refer to has
@@ -16,10 +16,7 @@
 //!
 //! `infer` makes a case of the recording, and `capture` can remove the names from it.
 
-mod continuity;
 mod entry;
-mod envelope;
-mod error;
 mod log;
 mod versions;
 
@@ -29,11 +26,11 @@ use lockstep_recording::controllers::ControllerSet;
 use lockstep_recording::{FORMAT, FileName, Header, Identity, Recording, SubjectKind, WriterRole};
 use lockstep_support::clock;
 use lockstep_timeline::object::{controller_uid, count, deleting, replicas, text, uid};
+pub use log::AuditError;
 use serde_json::Value;
+use versions::{Continuity, is_ready};
 
-use self::continuity::{Continuity, is_ready};
 use self::entry::AuditEntry;
-pub use self::error::AuditError;
 use self::log::Gap;
 pub use self::log::Log;
 use self::versions::{Objects, version};

@@ -14,8 +14,6 @@ use lockstep_support::pointer::JsonPointer;
 use lockstep_timeline::object::{HASH_LABEL, OWN_PREFIX};
 use serde_json::{Map, Value, json};
 
-use super::vocabulary::{FIELDS, PROGRAMS, words};
-
 /// The name of the Deployment.
 const WEB: &str = "web";
 /// The annotation with the manifest that kubectl applied last.
@@ -324,6 +322,124 @@ fn is_time(text: &str) -> bool {
     let has_signs_of_times = text.bytes().all(|byte| byte.is_ascii_digit() || b"-+:.TZ".contains(&byte));
     has_signs_of_times && text.parse::<Timestamp>().is_ok()
 }
+
+/// The fields that replay and timelines need. Labels, annotations, names, selectors and templates
+/// are handled separately.
+const FIELDS: [&str; 39] = [
+    // metadata
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "finalizers",
+    "ownerReferences",
+    "apiVersion",
+    "kind",
+    "controller",
+    "blockOwnerDeletion",
+    // spec
+    "replicas",
+    "minReadySeconds",
+    "progressDeadlineSeconds",
+    "revisionHistoryLimit",
+    "paused",
+    "strategy",
+    "type",
+    "rollingUpdate",
+    "maxSurge",
+    "maxUnavailable",
+    "readinessGates",
+    "conditionType",
+    // status
+    "observedGeneration",
+    "readyReplicas",
+    "availableReplicas",
+    "updatedReplicas",
+    "unavailableReplicas",
+    "fullyLabeledReplicas",
+    "terminatingReplicas",
+    "collisionCount",
+    "phase",
+    "conditions",
+    "status",
+    "reason",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "lastProbeTime",
+];
+
+/// The upstream programs that write these objects.
+const PROGRAMS: [&str; 6] =
+    ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl", "others"];
+
+/// The values that remain in a field.
+fn words(field: &str) -> &'static [&'static str] {
+    match field {
+        "apiVersion" => &["apps/v1", "v1", "batch/v1"],
+        "kind" => &["Deployment", "ReplicaSet", "Pod", "StatefulSet", "DaemonSet", "Job", "Node"],
+        "finalizers" => &["foregroundDeletion", "orphan"],
+        "type" | "conditionType" => &TYPES,
+        "phase" => &["Pending", "Running", "Succeeded", "Failed", "Unknown"],
+        "status" => &["True", "False", "Unknown"],
+        "reason" => &REASONS,
+        _ => &[],
+    }
+}
+
+/// Types of strategies and of conditions.
+const TYPES: [&str; 13] = [
+    "RollingUpdate",
+    "Recreate",
+    "Available",
+    "Progressing",
+    "ReplicaFailure",
+    "PodScheduled",
+    "PodReadyToStartContainers",
+    "Initialized",
+    "ContainersReady",
+    "Ready",
+    "DisruptionTarget",
+    "PodResizePending",
+    "PodResizeInProgress",
+];
+
+/// Reasons of conditions and of Events.
+const REASONS: [&str; 32] = [
+    "DeploymentPaused",
+    "DeploymentResumed",
+    "FoundNewReplicaSet",
+    "MinimumReplicasAvailable",
+    "MinimumReplicasUnavailable",
+    "NewReplicaSetAvailable",
+    "NewReplicaSetCreated",
+    "ProgressDeadlineExceeded",
+    "ReplicaSetCreateError",
+    "ReplicaSetUpdated",
+    "FailedCreate",
+    "FailedDelete",
+    "SuccessfulCreate",
+    "SuccessfulDelete",
+    "ScalingReplicaSet",
+    "ContainersNotInitialized",
+    "ContainersNotReady",
+    "PodCompleted",
+    "PodFailed",
+    "ReadinessGatesNotReady",
+    "UnknownContainerStatuses",
+    "SchedulingGated",
+    "Unschedulable",
+    "DeletionByPodGC",
+    "DeletionByTaintManager",
+    "EvictionByEvictionAPI",
+    "PreemptionByScheduler",
+    "TerminationByKubelet",
+    "Evicted",
+    "NodeLost",
+    "Preempting",
+    "DeadlineExceeded",
+];
 
 #[cfg(test)]
 #[path = "anonymous_tests.rs"]

@@ -6,7 +6,7 @@
 //! version, the objects are listed again, and the recording has a gap. Secrets are never read.
 //!
 //! * `follow` is one watch; `journal` collects the updates, and is pure; `anonymous` removes names
-//!   and values except for those of `vocabulary`.
+//!   and values.
 //! * The result is an ordinary recording without steps: the initial objects, a
 //!   [`Settling`](lockstep_recording::Settling), then every version ordered by resourceVersion.
 //!   `infer` makes steps of it.
@@ -17,7 +17,6 @@
 mod anonymous;
 mod follow;
 mod journal;
-mod vocabulary;
 
 use std::path::Path;
 use std::time::Duration;

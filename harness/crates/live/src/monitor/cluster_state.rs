@@ -1,19 +1,25 @@
 //! The known state of the cluster: each Deployment with its ReplicaSets and their pods, and the
 //! invariants that are excused for it.
+//!
+//! [`StatusTimers`] decides when to check a status. A status is wrong for a while after each change
+//! of what it sums up. So it is checked once that has not changed for some time, and again after
+//! each later write of the status itself.
+//!
+//! [`EvidenceWindow`] has the last minutes of one Deployment, which become evidence: the objects at
+//! the beginning, and every version since.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use lockstep_recording::{ChangeType, ObjectVersion, WriterRole};
+use lockstep_recording::{
+    ChangeType, Header, ObjectVersion, Recording, RecordingEnd, RecordingEntry, Settling, WriterRole,
+};
 use lockstep_timeline::object::{self, uid};
 use lockstep_timeline::{Invariant, broken_bounds};
 use serde_json::Value;
 
-use super::author::controllers;
 use super::model::{BreachCandidate, DEPLOYMENT, POD, REPLICA_SET, Tolerances};
-use super::observed::{self, ObservedVersion};
-use super::status_timers::StatusTimers;
-use super::window::EvidenceWindow;
+use super::observed::{self, ObservedVersion, controllers};
 
 /// A kind, a namespace and a name.
 pub(super) type TrackedKey = (String, String, String);
@@ -342,5 +348,148 @@ impl ObjectHistory {
     pub(super) fn states(&self, since: u64) -> impl Iterator<Item = Option<&Arc<Value>>> {
         let earlier = self.earlier.iter().filter(move |(until, _)| *until > since).map(|(_, value)| value.as_ref());
         earlier.chain([self.now.as_ref()])
+    }
+}
+
+/// Timers by the UIDs of objects.
+#[derive(Debug, Default)]
+pub(super) struct StatusTimers {
+    due: BTreeMap<String, u64>,
+    queue: BTreeSet<(u64, String)>,
+}
+
+impl StatusTimers {
+    /// What the status sums up has changed: check at this time, and not before.
+    pub(super) fn restart(&mut self, uid: &str, at: u64) {
+        if let Some(before) = self.due.insert(uid.to_owned(), at) {
+            self.queue.remove(&(before, uid.to_owned()));
+        }
+        self.queue.insert((at, uid.to_owned()));
+    }
+
+    /// The status was written: check at this time, or earlier if that is due.
+    pub(super) fn status_written(&mut self, uid: &str, at: u64) {
+        if !self.due.contains_key(uid) {
+            self.restart(uid, at);
+        }
+    }
+
+    /// The object is deleted.
+    pub(super) fn drop(&mut self, uid: &str) {
+        if let Some(due) = self.due.remove(uid) {
+            self.queue.remove(&(due, uid.to_owned()));
+        }
+    }
+
+    /// The next object to check, if one is due.
+    pub(super) fn next(&mut self, now: u64) -> Option<String> {
+        self.queue.first().filter(|(due, _)| *due <= now)?;
+        let (_, uid) = self.queue.pop_first()?;
+        self.due.remove(&uid);
+        Some(uid)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct EvidenceWindow {
+    initial: BTreeMap<(String, String), ObjectVersion>,
+    /// With their sizes in bytes.
+    later: VecDeque<(ObjectVersion, usize)>,
+}
+
+impl EvidenceWindow {
+    /// Add the latest version; returns its size.
+    pub(super) fn put(&mut self, version: ObjectVersion) -> usize {
+        let weight = weight(&version);
+        self.later.push_back((version, weight));
+        weight
+    }
+
+    /// Add an object that existed when the window began.
+    pub(super) fn add_initial(&mut self, version: ObjectVersion) {
+        self.settle(version);
+    }
+
+    /// Move the first version into the initial state; returns its size.
+    pub(super) fn shorten(&mut self) -> Option<usize> {
+        let (version, weight) = self.later.pop_front()?;
+        self.settle(version);
+        Some(weight)
+    }
+
+    /// The time of the last version.
+    pub(super) fn last_at(&self) -> Option<u64> {
+        self.later.back().map(|(version, _)| version.at)
+    }
+
+    /// The time of the first version after the initial state.
+    pub(super) fn first_at(&self) -> Option<u64> {
+        self.later.front().map(|(version, _)| version.at)
+    }
+
+    /// The size of the window, without the initial state.
+    pub(super) fn weight(&self) -> usize {
+        self.later.iter().map(|(_, weight)| weight).sum()
+    }
+
+    /// The window as a recording.
+    pub(super) fn recording(&self, header: Header, until: u64) -> Recording {
+        let began = self.first_at().unwrap_or(until);
+        let since = |at: u64| at.saturating_sub(began);
+        let mut entries: Vec<RecordingEntry> = Vec::with_capacity(self.initial.len() + self.later.len() + 1);
+        let initial =
+            self.initial.values().map(|version| ObjectVersion { change: ChangeType::Added, at: 0, ..version.clone() });
+        entries.extend(initial.map(RecordingEntry::Object));
+        entries.push(RecordingEntry::Settled(Settling { unsettled: None, rounds: 0, took: 0, at: 0 }));
+        let later = self.later.iter().map(|(version, _)| ObjectVersion { at: since(version.at), ..version.clone() });
+        entries.extend(later.map(RecordingEntry::Object));
+        let end = RecordingEnd { completed: true, events_complete: false, at: since(until), diagnosis: None };
+        Recording { header, entries, end: Some(end) }
+    }
+
+    fn settle(&mut self, version: ObjectVersion) {
+        let key = (version.kind.clone(), version.name.clone());
+        if version.change == ChangeType::Deleted {
+            self.initial.remove(&key);
+        } else {
+            self.initial.insert(key, version);
+        }
+    }
+}
+
+/// The length of the object's JSON.
+fn weight(version: &ObjectVersion) -> usize {
+    struct ByteCounter(usize);
+    impl std::io::Write for ByteCounter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = ByteCounter(0);
+    serde_json::to_writer(&mut count, &*version.object).map_or(0, |()| count.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changes_of_summed_objects_postpone_a_check() {
+        let mut clocks = StatusTimers::default();
+        clocks.restart("a", 10);
+        clocks.status_written("a", 15);
+        clocks.restart("b", 5);
+        clocks.restart("b", 12);
+        clocks.restart("c", 1);
+        clocks.drop("c");
+        assert_eq!(clocks.next(9), None);
+        assert_eq!(clocks.next(12).as_deref(), Some("a"));
+        assert_eq!(clocks.next(12).as_deref(), Some("b"));
+        assert_eq!(clocks.next(100), None);
     }
 }

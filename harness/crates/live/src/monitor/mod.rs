@@ -7,24 +7,23 @@
 //!
 //! A false alarm costs more than a breach that is found an hour later. So only this is checked:
 //!
-//! * Only what the Deployment controller wrote is judged, by managed fields (`author`). Pods fail
+//! * Only what the Deployment controller wrote is judged, by managed fields (`observed`). Pods fail
 //!   by themselves.
 //! * A decision is a breach only if it is one for every recent state that the controller may have
 //!   acted on (`judge`).
 //! * A bound that another client broke is excused until it holds and the Deployment's status has
 //!   been right for some time (`cluster_state`).
-//! * A status is checked only when what it sums up has not changed for some time (`status_timers`).
+//! * A status is checked only when what it sums up has not changed for some time
+//!   (`StatusTimers`).
 //! * A version is judged only after every watch has reported something later (`queue`). After a gap
 //!   everything starts over.
 //! * What depends on requests is not checked, as a live cluster does not show them. Nor is what a
 //!   controller failed to do.
 //!
-//! `window` stores the last minutes of each Deployment, which become the evidence: an ordinary
-//! recording, like those of [`capture`](crate::capture).
+//! An `EvidenceWindow` stores the last minutes of each Deployment, which become the evidence: an
+//! ordinary recording, like those of [`capture`](crate::capture).
 
 mod alert;
-mod apply;
-mod author;
 mod cluster_state;
 mod counts;
 mod evidence;
@@ -32,9 +31,7 @@ mod judge;
 mod model;
 mod observed;
 mod queue;
-mod status_timers;
 mod watch;
-mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -261,7 +258,7 @@ impl Monitor {
 #[cfg(test)]
 impl Monitor {
     /// Apply a version with a known author.
-    fn take_by(&mut self, namespace: &str, author: author::Author, version: lockstep_recording::ObjectVersion) {
+    fn take_by(&mut self, namespace: &str, author: observed::Author, version: lockstep_recording::ObjectVersion) {
         self.queue.put(ObservedVersion { namespace: namespace.to_owned(), author, version });
     }
 }

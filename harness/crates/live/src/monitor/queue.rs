@@ -55,7 +55,7 @@ impl VersionQueue {
 mod tests {
     use lockstep_recording::{ChangeType, ObjectVersion, WriterRole};
 
-    use super::super::author::Author;
+    use super::super::observed::Author;
     use super::*;
 
     fn observed(kind: &str, rv: u64, at: u64) -> ObservedVersion {

@@ -19,8 +19,8 @@ use lockstep_timeline::Timeline;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::author::Author;
 use super::model::{POD, REPLICA_SET};
+use super::observed::Author;
 use super::*;
 
 const TERMS: Tolerances =
