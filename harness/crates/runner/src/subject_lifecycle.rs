@@ -22,6 +22,10 @@ use crate::session::UnexpectedExits;
 use crate::start::SubjectStart;
 use crate::{EnvironmentError, Session};
 
+/// How long the namespaces of the last cases may take to be deleted before the subject is started
+/// again.
+const SWEEPING: Duration = Duration::from_secs(30);
+
 impl Session {
     /// Redact these values from now on: the subject may print them.
     pub(super) fn may_print(&self, redaction: &Redaction) {
@@ -66,13 +70,7 @@ impl Session {
     fn redacted(&self, trouble: &Trouble) -> Trouble {
         Trouble { why: self.redaction().output(&trouble.why), ..trouble.clone() }
     }
-}
 
-/// How long the namespaces of the last cases may take to be deleted before the subject is started
-/// again.
-const SWEEPING: Duration = Duration::from_secs(30);
-
-impl Session {
     /// Before a case: start the subject again if it has ended.
     ///
     /// # Errors
