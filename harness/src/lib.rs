@@ -7,7 +7,7 @@
 //! **Architecture Invariant:** this crate decides no verdict. It parses arguments, runs commands
 //! and prints. What is true of a recording is decided below it.
 //!
-//! * [`cli`] has the commands, one file each.
+//! * [`cli`] has the commands, a file for each or for several of one subject.
 //! * [`trials`] makes a test of each case, for a test runner.
 //!
 //! # Crates

@@ -1,8 +1,10 @@
 //! The command line: parses arguments, runs commands, and turns outcomes into exit codes.
 //!
 //! Each command is one file or folder that selects cases, sets up a test environment, plays, judges
-//! and prints. Nothing here decides a verdict. Results go to standard output; progress, and
-//! messages about the test environment rather than the subject, go to standard error.
+//! and prints. Some files have several commands of one subject: `record` also `judge`, `replay`
+//! also `case`, `cluster` also `doctor`, `live` has `capture`, `import` and `watch`, `generate` has
+//! `completions` and `schema`. Nothing here decides a verdict. Results go to standard output;
+//! progress, and messages about the test environment rather than the subject, go to standard error.
 //!
 //! What several commands share:
 //!
@@ -18,26 +20,23 @@
 //! This file imports the commands. No command imports this file.
 
 mod bless;
-mod capture;
 mod choice;
 mod cluster;
 mod cluster_args;
 mod compare;
-mod completions;
 mod coverage;
 mod error;
 mod explain;
 mod explore;
 mod faults;
 mod fuzz;
+mod generate;
 mod golden;
-mod import;
-mod infer;
 mod init;
 mod inspect;
-mod judge;
 mod lint;
 mod list;
+mod live;
 mod merge;
 mod mutants;
 mod out;
@@ -50,11 +49,9 @@ mod replay;
 mod reporter;
 mod rerun_command;
 mod run;
-mod schema;
 mod select;
 mod sharding;
 mod versions;
-mod watch;
 
 use std::ffi::OsString;
 
@@ -92,26 +89,26 @@ enum CliCommand {
     /// Run the cases live on two controllers and compare what they did.
     Compare(compare::Arguments),
     /// Play cases and keep the recordings, unjudged.
-    Record(record::Arguments),
+    Record(record::RecordArguments),
     /// Judge stored recordings again, without a cluster.
-    Judge(judge::Arguments),
+    Judge(record::JudgeArguments),
     /// Step through a recording, forwards and backwards, in a terminal.
     ///
     /// Left and right go a step of the case, or without steps a decision; up and down one version.
     /// With `--html` or `--trace` the recording is written to a file instead.
     Inspect(inspect::Arguments),
     /// Record a Deployment of a live cluster while something happens to it; reads only.
-    Capture(capture::Arguments),
+    Capture(live::CaptureArguments),
     /// Watch all Deployments of a live cluster for breaches of the invariants; reads only.
-    Watch(watch::Arguments),
+    Watch(live::WatchArguments),
     /// Make a recording of a Deployment from the audit logs of a cluster.
     ///
     /// The logs need level RequestResponse for writes of deployments, replicasets, pods and events.
-    Import(import::Arguments),
+    Import(live::ImportArguments),
     /// Infer a case from a recording: what users and nodes did becomes its steps.
-    Case(infer::Arguments),
+    Case(replay::CaseArguments),
     /// Play what happened in a recording on upstream, and compare what the recorded cluster did.
-    Replay(replay::Arguments),
+    Replay(replay::ReplayArguments),
     /// Record golden timelines from upstream.
     ///
     /// Each case is recorded five times on two boots of a control plane; the timelines are written
@@ -138,11 +135,11 @@ enum CliCommand {
     /// Check case files and golden timelines, without playing them.
     Lint(lint::Arguments),
     /// Print the JSON schema of case files, for editors.
-    Schema(schema::Arguments),
+    Schema(generate::SchemaArguments),
     /// Check which clusters can run on this machine.
     Doctor,
     /// Print shell completions.
-    Completions(completions::Arguments),
+    Completions(generate::CompletionsArguments),
     /// Show which case or test covers each requirement.
     Coverage(coverage::Arguments),
     /// Run the mutant bank: every mutant must fail at least one case.
@@ -176,14 +173,14 @@ impl Cli {
         match self.command {
             CliCommand::Run(arguments) => run::execute(arguments, &self.typed).await,
             CliCommand::Compare(arguments) => compare::execute(arguments, &self.typed).await,
-            CliCommand::Record(arguments) => record::execute(arguments).await,
-            CliCommand::Judge(arguments) => judge::execute(&arguments, &self.typed),
+            CliCommand::Record(arguments) => record::execute_record(arguments).await,
+            CliCommand::Judge(arguments) => record::execute_judge(&arguments, &self.typed),
             CliCommand::Inspect(arguments) => inspect::execute(&arguments, &self.typed),
-            CliCommand::Capture(arguments) => capture::execute(arguments).await,
-            CliCommand::Watch(arguments) => watch::execute(arguments).await,
-            CliCommand::Import(arguments) => import::execute(&arguments),
-            CliCommand::Case(arguments) => infer::execute(&arguments),
-            CliCommand::Replay(arguments) => replay::execute(arguments, &self.typed).await,
+            CliCommand::Capture(arguments) => live::execute_capture(arguments).await,
+            CliCommand::Watch(arguments) => live::execute_watch(arguments).await,
+            CliCommand::Import(arguments) => live::execute_import(&arguments),
+            CliCommand::Case(arguments) => replay::execute_case(&arguments),
+            CliCommand::Replay(arguments) => replay::execute_replay(arguments, &self.typed).await,
             CliCommand::Bless(arguments) => bless::execute(arguments).await,
             CliCommand::Faults(arguments) => faults::execute(arguments, &self.typed).await,
             CliCommand::Explore(arguments) => explore::execute(arguments, &self.typed).await,
@@ -194,9 +191,9 @@ impl Cli {
             CliCommand::Init(arguments) => init::execute(&arguments, &self.typed),
             CliCommand::Explain(arguments) => explain::execute(&arguments).await,
             CliCommand::Lint(arguments) => lint::execute(&arguments),
-            CliCommand::Schema(arguments) => schema::execute(&arguments),
+            CliCommand::Schema(arguments) => generate::execute_schema(&arguments),
             CliCommand::Doctor => Ok(cluster::doctor()),
-            CliCommand::Completions(arguments) => completions::execute(&arguments, &mut Self::command()),
+            CliCommand::Completions(arguments) => generate::execute_completions(&arguments, &mut Self::command()),
             CliCommand::Coverage(arguments) => coverage::execute(&arguments),
             CliCommand::Mutants(arguments) => mutants::execute(&arguments).await,
             CliCommand::Cluster(arguments) => cluster::execute(arguments, &self.typed).await,

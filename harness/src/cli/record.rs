@@ -1,23 +1,33 @@
-//! `lockstep record`: plays cases and stores the recordings without judging them.
+//! The two halves of `lockstep run`: `lockstep record` plays cases and stores the recordings
+//! without judging them, and `lockstep judge` judges stored recordings again, without a cluster.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lockstep_runner::run::{CompletedPlay, PlayPlan, Subscribers};
+use lockstep_case as case;
+use lockstep_cluster::supervise::Interrupt;
+use lockstep_report::RerunCommands;
+use lockstep_runner::run::{CompletedPlay, FileError, JudgedPlay, PlayPlan, RunEvent, Subscribers};
 use lockstep_subject::SubjectSpec;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_support::sanitize::quote;
+use lockstep_support::{clock, collection};
+use lockstep_verdict as verdict;
+use walkdir::WalkDir;
 
+use super::golden::{GoldenArgs, load_golden_beside};
 use super::out::say;
 use super::play_args::PlayArgs;
 use super::recording_files::store;
-use super::reporter::NotesReporter;
+use super::reporter::{FormatArgs, HumanStyle, NotesReporter, ReportArgs, reporters};
+use super::rerun_command::{CommandLine, OMITTED_FROM_RERUN};
 use super::select::CaseSelection;
-use super::{CliError, output_paths};
+use super::{CliError, output_paths, recording_files};
 
 /// Play cases and keep the recordings, unjudged.
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct RecordArguments {
     #[command(flatten)]
     selection: CaseSelection,
     #[command(flatten)]
@@ -30,7 +40,7 @@ pub(super) struct Arguments {
     out: PathBuf,
 }
 
-pub(super) async fn execute(arguments: Arguments) -> Result<RunOutcome, CliError> {
+pub(super) async fn execute_record(arguments: RecordArguments) -> Result<RunOutcome, CliError> {
     let spec: SubjectSpec = arguments.subject.parse()?;
     let cases = arguments.play_args.choose(&arguments.selection, std::slice::from_ref(&spec))?;
     arguments.play_args.check(&cases, std::slice::from_ref(&spec))?;
@@ -51,4 +61,97 @@ pub(super) async fn execute(arguments: Arguments) -> Result<RunOutcome, CliError
     }
     // `lockstep judge` decides whether the subject is to blame for an unfinished case.
     Ok(if is_unfinished { RunOutcome::Inconclusive } else { RunOutcome::Conformant })
+}
+
+/// Judge stored recordings again, without a cluster.
+#[derive(Debug, clap::Args)]
+pub(super) struct JudgeArguments {
+    /// Recordings, or folders of them.
+    #[arg(help_heading = "Output", required = true)]
+    recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    golden: GoldenArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+    #[command(flatten)]
+    reports: ReportArgs,
+}
+
+pub(super) fn execute_judge(arguments: &JudgeArguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
+    arguments.reports.check()?;
+    let since = clock::instant();
+    let results = arguments.format.results(HumanStyle::Judge);
+    let events = reporters(&arguments.reports, "lockstep judge", results, None);
+    let paths = find_recordings(&arguments.recordings)?;
+    let mut outcomes = Vec::new();
+    let mut cause = None;
+    for path in &paths {
+        outcomes.push(arguments.judge(typed, &events, path)?);
+        cause = Interrupt::for_process().cause();
+        if cause.is_some() {
+            break;
+        }
+    }
+    let unplayed = cause.map(|_| paths.len() - outcomes.len());
+    events.emit(&RunEvent::RunEnded { outcomes: &outcomes, unplayed, cause, took: since.elapsed() })?;
+    cause.map_or_else(|| Ok(RunOutcome::most_severe(outcomes)), |cause| Err(CliError::Interrupted(cause)))
+}
+
+impl JudgeArguments {
+    /// Judge one recording.
+    fn judge(&self, typed: &CommandLine, events: &Subscribers, path: &Path) -> Result<RunOutcome, CliError> {
+        let mut recording = recording_files::read(path)?;
+        let recorded = Arc::new(case::parse_recorded(&recording.header).map_err(CliError::Case)?);
+        self.golden.replace_workload(&mut recording);
+        let case = self.golden.case_file(&recording.header);
+        // Without its case, a recording would silently be judged by less than before.
+        if !collection::is_file(&case) {
+            let source =
+                std::io::Error::new(std::io::ErrorKind::NotFound, "the recording's case is not there; give --cases");
+            return Err(FileError::File { path: case, source }.into());
+        }
+        let golden = load_golden_beside(&case, &recorded)?;
+        let golden = golden.for_subject(&recording.header, self.golden.as_version.minor);
+        let golden = golden.for_server(&recording.header.cluster.version);
+        let judgement = verdict::judge(&recorded, &recording, golden);
+        let flags = typed.flags(&OMITTED_FROM_RERUN);
+        let repeat = format!("{} {}{flags}", typed.beginning(), quote(&path.display().to_string()));
+        events.emit(&RunEvent::CaseJudged(&JudgedPlay {
+            judgement: &judgement,
+            expected: judgement.expected_timeline(golden),
+            golden,
+            recording: &recording,
+            rerun: &RerunCommands { program: typed.program.clone(), repeat },
+            took: None,
+            output: None,
+            item: 0,
+            seed: None,
+            brief: false,
+        }))?;
+        Ok(judgement.outcome())
+    }
+}
+
+/// The recordings that the paths name. A folder names every `*.ndjson` file below it.
+fn find_recordings(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let mut all = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            all.push(path.clone());
+            continue;
+        }
+        let before = all.len();
+        for entry in WalkDir::new(path).sort_by_file_name() {
+            let entry = entry.map_err(|error| FileError::File { path: path.clone(), source: error.into() })?;
+            let is_one = entry.path().extension().is_some_and(|extension| extension == "ndjson");
+            if is_one && entry.file_type().is_file() {
+                all.push(entry.into_path());
+            }
+        }
+        if all.len() == before {
+            let why = "has no recording (*.ndjson); `record` and `run --recordings FOLDER` write them";
+            return Err(CliError::Usage(format!("{} {why}", path.display())));
+        }
+    }
+    Ok(all)
 }

@@ -9,14 +9,16 @@
 //! minutes, so it may also be recorded on the simulated cluster, in virtual time. There each
 //! recording has another seed instead of a busy machine.
 //!
-//! * `outcomes` blesses a case with several outcomes; `preview` shows what upstream does on the
-//!   simulated server, and says which recordings are unusable.
+//! `outcomes` blesses a case with several outcomes.
+//!
+//! `--preview` shows what upstream does on the simulated server, before blessing on a real one. A
+//! preview blesses nothing. It is written beside the case to a file that says so in its first line,
+//! and that the judge never reads. `bless` on a control plane removes it.
 
 mod outcomes;
-mod preview;
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,9 +32,9 @@ use lockstep_runner::run::{ClusterSource, CompletedPlay, FileError, PlayPlan, Pl
 use lockstep_subject::{Reference, SubjectSpec};
 use lockstep_support::collection;
 use lockstep_support::outcome::RunOutcome;
+use lockstep_timeline::versions::Minor;
 use lockstep_timeline::{GoldenOutcomes, Provenance, Timeline};
-use lockstep_verdict::{self as verdict, golden};
-pub(super) use preview::unusable_reason;
+use lockstep_verdict::{self as verdict, FindingKind, Judgement, Verdict, VerdictFinding, golden};
 
 use super::CliError;
 use super::golden::load_golden;
@@ -101,7 +103,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<RunOutcome, CliE
             return Err(CliError::Usage("--preview plays on --cluster sim only".to_owned()));
         }
         arguments.play_args.check(&cases, std::slice::from_ref(&spec))?;
-        return preview::preview(&arguments.play_args, &spec, cases).await;
+        return preview(&arguments.play_args, &spec, cases).await;
     }
     let is_simulated = arguments.play_args.cluster_args.cluster() == SiteName::Sim && spec.reference().is_some();
     if arguments.play_args.cluster_args.cluster() != SiteName::ControlPlane && !is_simulated {
@@ -244,7 +246,7 @@ fn bless_case(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result
     }
     std::fs::write(&path, timeline.to_string()).map_err(|source| FileError::File { path: path.clone(), source })?;
     // The real timeline replaces a preview. Most cases have none.
-    let previewed = std::fs::remove_file(preview::path(Path::new(&case.path))).is_ok();
+    let previewed = std::fs::remove_file(preview_path(Path::new(&case.path))).is_ok();
     say!("blessed      {name}\n{}", report::bless_diff(before, &timeline, colour()));
     say!("wrote {}{}", path.display(), if previewed { " and removed the preview" } else { "" });
     Ok(RunOutcome::Conformant)
@@ -286,5 +288,76 @@ impl BusyCores {
 impl Drop for BusyCores {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Play each case once and write its preview.
+async fn preview(play_args: &PlayArgs, spec: &SubjectSpec, cases: Vec<Arc<Case>>) -> Result<RunOutcome, CliError> {
+    let mut outcomes = Vec::new();
+    for (case, recording) in &play_args.record_once(spec, cases).await? {
+        outcomes.push(write_preview(case, recording)?);
+    }
+    Ok(RunOutcome::most_severe(outcomes))
+}
+
+/// The file of a case's preview.
+fn preview_path(case: &Path) -> PathBuf {
+    case.with_extension("preview")
+}
+
+fn write_preview(case: &Arc<Case>, recording: &Recording) -> Result<RunOutcome, CliError> {
+    if let Some((outcome, why)) = unusable_reason(verdict::judge(case, recording, None)) {
+        say!("no preview   {}: {why}", case.name);
+        return Ok(outcome);
+    }
+    let (path, header) = (preview_path(Path::new(&case.path)), &recording.header);
+    let timeline = Timeline::from_recording(recording);
+    let text = format!(
+        "# preview: {} on {}; not blessed, and compared with nothing: `lockstep bless {}` asks a real API server.\n{timeline}",
+        header.subject.title(),
+        header.cluster.title(),
+        case.path,
+    );
+    std::fs::write(&path, &text).map_err(|source| FileError::File { path: path.clone(), source })?;
+    let golden = load_golden(case)?;
+    match golden.for_server(&header.cluster.version).map(GoldenOutcomes::first) {
+        Some(before) if before.steps == timeline.steps && before.events == timeline.events => {
+            say!("as blessed   {}  {}", case.name, path.display());
+        }
+        Some(before) => {
+            say!(
+                "otherwise    {}  {}\n{}",
+                case.name,
+                path.display(),
+                report::bless_diff(Some(before), &timeline, colour())
+            );
+        }
+        None => say!("preview      {}  {}\n{text}", case.name, path.display()),
+    }
+    Ok(RunOutcome::Conformant)
+}
+
+/// Why a recording cannot be blessed, if it cannot: the case did not finish, or its rules or
+/// expectations contradict upstream.
+pub(super) fn unusable_reason(mut judgement: Judgement) -> Option<(RunOutcome, String)> {
+    let is_default = is_default(&judgement);
+    judgement.findings.retain(|finding| prevents_blessing(finding, is_default));
+    let is_inconclusive = judgement.verdict == Verdict::Inconclusive;
+    let outcome = if is_inconclusive { RunOutcome::Inconclusive } else { RunOutcome::NonConformant };
+    (!judgement.findings.is_empty()).then(|| (outcome, report::headline(&judgement)))
+}
+
+/// Whether controllers of the default version were judged. The rules and expectations of a case
+/// apply only to those.
+fn is_default(judgement: &Judgement) -> bool {
+    let is_upstream = judgement.subject.program == "kube-controller-manager";
+    !is_upstream || Minor::of(&judgement.subject.version).is_none_or(Minor::is_default)
+}
+
+fn prevents_blessing(finding: &VerdictFinding, is_default: bool) -> bool {
+    match finding.kind {
+        FindingKind::Unsettled(..) | FindingKind::Trouble(..) => true,
+        FindingKind::Unexpected(_) | FindingKind::Rule(_) => is_default,
+        _ => false,
     }
 }

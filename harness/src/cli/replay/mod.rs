@@ -1,4 +1,5 @@
-//! `lockstep replay`: plays a recording on upstream, and compares what the recorded cluster did.
+//! `lockstep replay`: plays a recording on upstream, and compares what the recorded cluster did;
+//! and `lockstep case`: infers a case from what users and nodes did in a recording.
 //!
 //! A recording of a case contains the case, which is played again. From a recording of a live
 //! cluster a case is inferred. `--minimise` removes the steps that a controller does not need to
@@ -10,7 +11,7 @@
 mod interleavings;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use interleavings::{Interleavings, ReplayComparison, with_recorded_name};
@@ -32,18 +33,17 @@ use lockstep_verdict::{FindingKind, TimelineLocation as Where};
 
 use super::compare::judge_pair;
 use super::golden::case_file;
-use super::infer::{case_name, write_case};
 use super::out::note;
 use super::play_args::PlayArgs;
 use super::recording_files::RecordingArg;
 use super::reporter::{HumanStyle, ReportArgs, ResultFormat, reporters};
 use super::rerun_command::CommandLine;
-use super::{CliError, output_paths};
+use super::{CliError, out, output_paths};
 
 /// Play the case of a recording, or what is inferred from it, on upstream, and compare what was
 /// recorded.
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct ReplayArguments {
     #[command(flatten)]
     recording: RecordingArg,
     #[command(flatten)]
@@ -63,7 +63,10 @@ pub(super) struct Arguments {
     reports: ReportArgs,
 }
 
-pub(super) async fn execute(mut arguments: Arguments, typed: &CommandLine) -> Result<RunOutcome, CliError> {
+pub(super) async fn execute_replay(
+    mut arguments: ReplayArguments,
+    typed: &CommandLine,
+) -> Result<RunOutcome, CliError> {
     arguments.reports.check()?;
     output_paths::check_file("--out", arguments.out.as_deref())?;
     let since = clock::instant();
@@ -268,6 +271,45 @@ fn upstream_of(version: &str) -> String {
         Some(_) => format!("upstream:{plain}"),
         None => "upstream".to_owned(),
     }
+}
+
+/// Infer a case from a recording: what users and nodes did becomes its steps.
+#[derive(Debug, clap::Args)]
+pub(super) struct CaseArguments {
+    #[command(flatten)]
+    recording: RecordingArg,
+    /// Write the case to this file [default: standard output].
+    #[arg(help_heading = "Output", short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn execute_case(arguments: &CaseArguments) -> Result<RunOutcome, CliError> {
+    output_paths::check_file("--out", arguments.out.as_deref())?;
+    let path = arguments.recording.path();
+    let inferred = infer(&arguments.recording.read()?, &case_name(path), &Arrangements::new())?;
+    match &arguments.out {
+        None => out::result(format_args!("{}", inferred.case.source)),
+        Some(out) => {
+            write_case(out, &inferred.case)?;
+            note!("wrote {}; `lockstep replay {}` plays it", out.display(), path.display());
+        }
+    }
+    Ok(RunOutcome::Conformant)
+}
+
+/// The name of the case for a recording, derived from the name of its file.
+fn case_name(path: &Path) -> String {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let letters =
+        stem.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
+    let name: String = letters.collect();
+    let name = name.trim_matches('-');
+    format!("captured/{}", if name.is_empty() { "rollout" } else { name })
+}
+
+/// Write the case to a file.
+fn write_case(path: &Path, case: &Case) -> Result<(), CliError> {
+    Ok(output_paths::write(path, &case.source)?)
 }
 
 #[cfg(test)]

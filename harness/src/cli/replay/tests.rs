@@ -18,7 +18,7 @@ const PARTS: usize = 8;
 
 /// One part of all cases.
 fn collection(part: usize) -> Vec<Arc<Case>> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
     let files = case::find(&[folder]).unwrap();
     let cases: Vec<_> = files.iter().flat_map(|path| case::load(path).unwrap()).map(Arc::new).collect();
     assert!(cases.len() > 500, "{}", cases.len());

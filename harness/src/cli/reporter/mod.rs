@@ -1,7 +1,7 @@
 //! The reporters of a run. Each subscribes to its events, and does not know the others.
 //!
-//! * `notes` prints messages about test environment and subjects, `progress` the running plays,
-//!   both on standard error.
+//! * `progress` prints the running plays, and messages about test environment and subjects, on
+//!   standard error.
 //! * `results` prints on standard output; `github` prints annotations there and writes the summary
 //!   of a job.
 //! * `files` writes the files that the user asks for; `failed_cases` remembers failed cases for the
@@ -12,7 +12,6 @@ mod collector;
 pub(super) mod failed_cases;
 mod files;
 mod github;
-mod notes;
 mod progress;
 mod results;
 
@@ -24,9 +23,8 @@ use files::{EvidenceReporter, JUnitReporter, PageReporter};
 pub(super) use github::is_github;
 use lockstep_cluster::supervise::Interrupt;
 use lockstep_runner::run::{RunEvent, Subscriber, Subscribers};
-use notes::LegendReporter;
-pub(super) use notes::NotesReporter;
-pub(super) use progress::ProgressReporter;
+use progress::LegendReporter;
+pub(super) use progress::{NotesReporter, ProgressReporter};
 pub(super) use results::{FaultsReporter, HumanStyle};
 use results::{HumanReporter, JsonReporter};
 

@@ -1,9 +1,10 @@
-//! Prints progress: on a terminal one line that is overwritten, with the running plays and their
-//! durations; elsewhere only a line for each slow play. Only on standard error, so that results can
-//! be piped.
+//! Prints on standard error, so that results can be piped: progress, and messages about the test
+//! environment and the subjects, where they leave the results unchanged; with `--legend` also the
+//! words of a timeline.
 //!
-//! indicatif draws the line. Slow plays are detected here, because they are reported without a
-//! terminal, too.
+//! Progress is on a terminal one line that is overwritten, with the running plays and their
+//! durations; elsewhere only a line for each slow play. indicatif draws the line. Slow plays are
+//! detected here, because they are reported without a terminal, too.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -12,9 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lockstep_runner::run::{FileError, RunEvent, Subscriber};
+use lockstep_runner::run::{EnvironmentOrigin, FileError, RunEvent, Subscriber};
 use lockstep_support::clock::{self, Instant};
-use lockstep_timeline::StepId;
+use lockstep_timeline::{StepId, legend};
+
+use super::super::out::note;
 
 /// How often the line is redrawn.
 const TICK_INTERVAL: Duration = Duration::from_millis(250);
@@ -138,6 +141,86 @@ impl ProgressLine {
             let what = format!("{name}{} {:.1} s{more}", step.unwrap_or_default(), took.as_secs_f64());
             self.line.set_message(what);
         }
+    }
+}
+
+/// Prints the messages.
+pub(in super::super) struct NotesReporter;
+
+impl Subscriber for NotesReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        match *event {
+            RunEvent::EnvironmentReady { identity, origin, took } => {
+                let origin = match origin {
+                    EnvironmentOrigin::Attached => "attached to a running control plane",
+                    EnvironmentOrigin::Booted => "booted",
+                    EnvironmentOrigin::User => "yours, ready",
+                    EnvironmentOrigin::Ready => "ready",
+                };
+                note!("{}: {}, {origin} in {:.1} s", identity.name, identity.title(), took.as_secs_f64());
+            }
+            RunEvent::SessionReady { spec, identity, under_test, unserved, took } => {
+                let (title, took) = (identity.title(), took.as_secs_f64());
+                let how = match unserved {
+                    None => format!("the test environment proved and the subject started in {took:.1} s"),
+                    Some(_) => {
+                        format!("the test environment proved; in {took:.1} s the subject has not served the probe")
+                    }
+                };
+                note!("{spec}: {title}, brings {under_test}, {how}");
+                if let Some(why) = unserved {
+                    note!("{spec}: {why}");
+                }
+            }
+            RunEvent::RoundEnded { spec, time, seed, conformant, plays } => {
+                let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+                note!("{spec}: time {time}{seed}: {conformant} of {plays} conformant");
+            }
+            RunEvent::CasesPlayed { title, plays, took } => print_pace(title, plays, took),
+            RunEvent::SessionEnded { spec, requests, refused, ends_between_cases } => {
+                if !refused.is_empty() {
+                    let refused: Vec<_> = refused.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
+                    note!("{spec}: {requests} requests; the API server refused {}", refused.join(", "));
+                } else if spec.is_inside() {
+                    // For a subject with restricted rights, no refusal is worth a message.
+                    note!("{spec}: {requests} requests, none of them refused");
+                }
+                ends_between_cases.iter().for_each(|end| note!("{spec}: {end}"));
+            }
+            RunEvent::RunStarted { .. }
+            | RunEvent::CaseStarted { .. }
+            | RunEvent::StepSettled { .. }
+            | RunEvent::CasePlayed { .. }
+            | RunEvent::CaseJudged(_)
+            | RunEvent::CaseCompared { .. }
+            | RunEvent::FaultsTried(_)
+            | RunEvent::RunEnded { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+/// Prints the speed of a subject.
+fn print_pace(title: &str, plays: usize, took: Duration) {
+    let seconds = took.as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "a number of cases is small")]
+    let number = plays as f64;
+    let (each, pace) = (seconds / number, number * 60.0 / seconds);
+    match plays {
+        1 => note!("{title}: one case in {seconds:.2} s"),
+        _ => note!("{title}: {plays} cases in {seconds:.1} s, {each:.2} s each, {pace:.0} a minute"),
+    }
+}
+
+/// Prints the legend when the run has ended.
+pub(super) struct LegendReporter;
+
+impl Subscriber for LegendReporter {
+    fn on(&self, event: &RunEvent<'_>) -> Result<(), FileError> {
+        if let RunEvent::RunEnded { .. } = event {
+            note!("\nin a timeline\n{}", legend());
+        }
+        Ok(())
     }
 }
 

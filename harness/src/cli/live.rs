@@ -1,22 +1,128 @@
-//! `lockstep watch`: checks invariants and statuses of a live cluster continuously.
+//! The commands for Deployments of live clusters, which only read: `lockstep capture` records one,
+//! `lockstep import` makes a recording of one from the audit logs of its cluster, and `lockstep
+//! watch` checks invariants and statuses continuously.
 
+use std::fs::File;
+use std::io::stdin;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use lockstep_cluster::supervise::Interrupt;
-use lockstep_live::capture::connect;
+use lockstep_live::audit::{ImportQuery, Log, import};
+use lockstep_live::capture::{CaptureOptions, capture, connect};
 use lockstep_live::monitor::{AlertUrl, Tolerances, WatchMessage, WatchOptions, watch};
+use lockstep_runner::run::FileError;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_support::sanitize;
 
-use super::capture::parse_length;
 use super::out::{note, say};
+use super::recording_files::RecordingOutput;
 use super::{CliError, output_paths};
+
+/// Record a Deployment of a live cluster, its ReplicaSets, pods and Events. Reads only.
+#[derive(Debug, clap::Args)]
+pub(super) struct CaptureArguments {
+    /// What to record: deployment/NAME.
+    #[arg(value_name = "deployment/NAME", value_parser = parse_target)]
+    target: String,
+    #[command(flatten)]
+    output: RecordingOutput,
+    /// For how long, such as 30m [default: until a rollout is complete]. Ctrl-C ends it in any
+    /// case.
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_length)]
+    length: Option<Duration>,
+    /// The context of the kubeconfig [default: the current one].
+    #[arg(help_heading = "Cluster", long, value_name = "CONTEXT")]
+    context: Option<String>,
+    /// The kubeconfig [default: $KUBECONFIG, else ~/.kube/config].
+    #[arg(help_heading = "Cluster", long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The namespace [default: the context's].
+    #[arg(help_heading = "Cluster", short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+}
+
+fn parse_target(text: &str) -> Result<String, String> {
+    let name =
+        ["deployment/", "deployments/", "deploy/", "deployment.apps/"].iter().find_map(|kind| text.strip_prefix(kind));
+    let name = name.filter(|name| !name.is_empty() && !name.contains('/'));
+    name.map(str::to_owned).ok_or_else(|| "write deployment/NAME".to_owned())
+}
+
+fn parse_length(text: &str) -> Result<Duration, String> {
+    let time: jiff::SignedDuration = text.parse().map_err(|_| "write a length of time, such as 30m".to_owned())?;
+    Duration::try_from(time).map_err(|_| "it must not be negative".to_owned())
+}
+
+pub(super) async fn execute_capture(arguments: CaptureArguments) -> Result<RunOutcome, CliError> {
+    arguments.output.check()?;
+    let (client, context, default) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref())?;
+    let options = CaptureOptions {
+        namespace: arguments.namespace.unwrap_or(default),
+        deployment: arguments.target,
+        length: arguments.length,
+        cluster: context,
+    };
+    let until = if options.length.is_none() { "until a rollout is complete" } else { "for as long as was asked" };
+    note!(
+        "recording deployment {} in namespace {} of {}, {until}; Ctrl-C ends it",
+        options.deployment,
+        options.namespace,
+        options.cluster
+    );
+    let recording = capture(&client, &options, &Interrupt::for_process()).await?;
+    arguments.output.write(&recording)
+}
+
+/// Make a recording of a Deployment from audit logs.
+#[derive(Debug, clap::Args)]
+pub(super) struct ImportArguments {
+    /// The logs of kube-apiserver, or a cloud's exports of them, in any order, also compressed by
+    /// gzip; - is standard input.
+    #[arg(value_name = "AUDIT-LOG", required = true)]
+    logs: Vec<PathBuf>,
+    /// The Deployment [default: the only one in the logs].
+    #[arg(long, value_name = "NAME")]
+    deployment: Option<String>,
+    /// Its namespace [default: the only one in the logs].
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// What was there then is the beginning, such as 2026-01-31T12:00:00Z [default: its creation].
+    #[arg(long, value_name = "TIME")]
+    from: Option<jiff::Timestamp>,
+    /// Leave out what came after.
+    #[arg(long, value_name = "TIME")]
+    to: Option<jiff::Timestamp>,
+    #[command(flatten)]
+    output: RecordingOutput,
+}
+
+pub(super) fn execute_import(arguments: &ImportArguments) -> Result<RunOutcome, CliError> {
+    arguments.output.check()?;
+    let ImportArguments { deployment, namespace, from, to, .. } = arguments;
+    let sought = ImportQuery { namespace: namespace.clone(), deployment: deployment.clone(), from: *from, to: *to };
+    let recording = import(read_logs(&arguments.logs)?, &sought)?;
+    arguments.output.write(&recording)
+}
+
+/// Read all log files.
+fn read_logs(paths: &[PathBuf]) -> Result<Log, CliError> {
+    let mut log = Log::default();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            log.add("standard input", stdin().lock())?;
+        } else {
+            let file = File::open(path).map_err(|source| FileError::File { path: path.clone(), source })?;
+            log.add(&path.display().to_string(), file)?;
+        }
+    }
+    Ok(log)
+}
 
 /// Watch all Deployments of a live cluster for breaches of the invariants; reads only.
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct WatchArguments {
     /// For how long, such as 30m [default: until interrupted].
     #[arg(long = "for", value_name = "TIME", value_parser = parse_length)]
     length: Option<Duration>,
@@ -72,7 +178,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX).min(u64::MAX / 4)
 }
 
-pub(super) async fn execute(arguments: Arguments) -> Result<RunOutcome, CliError> {
+pub(super) async fn execute_watch(arguments: WatchArguments) -> Result<RunOutcome, CliError> {
     output_paths::check_folder("--evidence", arguments.evidence.as_deref())?;
     let (client, cluster, _) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref())?;
     let terms = Tolerances {

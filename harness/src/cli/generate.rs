@@ -1,20 +1,43 @@
-//! `lockstep completions`: prints shell completions.
+//! `lockstep completions` and `lockstep schema`: what shells and editors need to know about the
+//! command and the cases, generated from them.
 
 use clap_complete::Shell;
+use lockstep_case as case;
 use lockstep_support::outcome::RunOutcome;
 
+use super::out::say;
 use super::{CliError, out};
 
 /// Print completions for a shell: `source <(lockstep completions bash)`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(super) fn execute(arguments: &Arguments, program: &mut clap::Command) -> Result<RunOutcome, CliError> {
+pub(super) fn execute_completions(
+    arguments: &CompletionsArguments,
+    program: &mut clap::Command,
+) -> Result<RunOutcome, CliError> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, program, "lockstep", &mut text);
     out::result(format_args!("{}", String::from_utf8_lossy(&text)));
+    Ok(RunOutcome::Conformant)
+}
+
+/// Print the JSON schema of a case; `cases/case.schema.json` is this.
+#[derive(Debug, clap::Args)]
+pub(super) struct SchemaArguments {
+    /// Print the reference page instead; `docs/case-reference.md` is this.
+    #[arg(long)]
+    reference: bool,
+}
+
+pub(super) fn execute_schema(arguments: &SchemaArguments) -> Result<RunOutcome, CliError> {
+    if arguments.reference {
+        say!("{}", case::reference().trim_end());
+    } else {
+        say!("{:#}", case::schema());
+    }
     Ok(RunOutcome::Conformant)
 }
 
