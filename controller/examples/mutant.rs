@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use kube::{Client, Config};
 use rollout_controller::deployment::{DeploymentAction, DeploymentPlan, OnError, PlanStep, ReplicaSetChange};
 use rollout_controller::model::Deployment;
-use rollout_controller::{ObservedDeployment, Planner, Settings, check, plan, run_with};
+use rollout_controller::{ObservedDeployment, Planner, RuleSettings, Settings, check, plan, run_with};
 
 /// One way of being wrong.
-type Mutation = fn(&ObservedDeployment, Timestamp, &Settings) -> DeploymentPlan;
+type Mutation = fn(&ObservedDeployment, Timestamp, &RuleSettings) -> DeploymentPlan;
 
 const MUTATIONS: [(&str, Mutation, &str); 5] = [
     ("surge-ignored", surge_ignored, "takes maxSurge for 0, and maxUnavailable for at least 1 so that it still moves"),
@@ -64,7 +64,7 @@ async fn asked_to_stop() {
 
 /// Plans as if maxSurge were 0. Only specs are edited, and no write of this controller but a
 /// rollback carries those.
-fn surge_ignored(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
+fn surge_ignored(observed: &ObservedDeployment, now: Timestamp, settings: &RuleSettings) -> DeploymentPlan {
     let mut raw = observed.deployment.raw();
     if let Some(bounds) = raw.pointer_mut("/spec/strategy/rollingUpdate") {
         bounds["maxSurge"] = 0.into();
@@ -81,7 +81,7 @@ fn surge_ignored(observed: &ObservedDeployment, now: Timestamp, settings: &Setti
 
 /// Decides rightly, but reports one ready pod less (and so, where need be, one available pod less:
 /// the API server wants that available ones are ready).
-fn wrong_status(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
+fn wrong_status(observed: &ObservedDeployment, now: Timestamp, settings: &RuleSettings) -> DeploymentPlan {
     let mut seen = observed.clone();
     let uid = &observed.deployment.meta.uid;
     let mut own = seen.replica_sets.iter_mut().filter(|rs| rs.meta.controller().is_some_and(|owner| owner.uid == *uid));
@@ -102,7 +102,7 @@ fn deciding_and_reporting(mut decisions: DeploymentPlan, report: DeploymentPlan)
     decisions
 }
 
-fn restless(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
+fn restless(observed: &ObservedDeployment, now: Timestamp, settings: &RuleSettings) -> DeploymentPlan {
     let mut plan = plan(observed, now, settings);
     let uid = &observed.deployment.meta.uid;
     let mut own = observed.replica_sets.iter().filter(|rs| rs.meta.controller().is_some_and(|owner| owner.uid == *uid));
@@ -116,13 +116,13 @@ fn restless(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) 
     plan
 }
 
-fn idle(_: &ObservedDeployment, _: Timestamp, _: &Settings) -> DeploymentPlan {
+fn idle(_: &ObservedDeployment, _: Timestamp, _: &RuleSettings) -> DeploymentPlan {
     DeploymentPlan::default()
 }
 
 /// Believes every pod of every ReplicaSet to be available, and so takes old ones down at once; the
 /// status it writes is honest.
-fn eager_old(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
+fn eager_old(observed: &ObservedDeployment, now: Timestamp, settings: &RuleSettings) -> DeploymentPlan {
     let mut seen = observed.clone();
     for rs in &mut seen.replica_sets {
         let rs = Arc::make_mut(rs);

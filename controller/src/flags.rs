@@ -168,7 +168,7 @@ impl Flags {
     fn log_filter(&self) -> &'static str {
         match self.verbose {
             0 => "info",
-            1 => "info,rollout_controller=debug",
+            1 => "info,rollout_controller=debug,controller_client=debug,config_restart=debug",
             _ => "debug",
         }
     }

@@ -5,7 +5,7 @@
 //! ```text
 //!              watches                 keys                  Observed              Plan
 //!  API server ────────► cache ─triggers────► queue ─workers─► observe ─► plan ─► apply ────► API server
-//!              (runtime) (api)          (runtime)           (deployment, replicaset) │      writes
+//!                  (controller-client)                    (here)    (rules)  (here) │      writes
 //!                                                                                    └► events
 //! ```
 //!
@@ -21,26 +21,23 @@
 //! it if that is outdated, and the Deployment is reconciled again. Pods have no such guard: the
 //! ReplicaSet controller waits until its caches have its own writes.
 //!
-//! The modules, the lowest layer first. A module imports only from lower layers, and files do not
-//! import each other in circles, which `scripts/house-rules` checks.
+//! The crates, the lowest first. `scripts/house-rules` checks that files do not import each other in
+//! circles.
 //!
 //! ```text
-//!  clock | model ◄ hash ◄ metrics | settings ◄ api | connect ◄ deployment | replicaset | restart ◄ runtime ◄ process
+//!  rollout-model ◄ rollout-rules | config-restart | controller-client ◄ rollout-controller
 //! ```
 //!
-//! - `clock`: reads the time and sleeps for all others.
-//! - [`model`]: lossless views of the API's JSON; knows no client and no time.
-//! - `hash`: computes a pod template's pod-template-hash; knows no ReplicaSet.
-//! - `metrics`: counts and exports in Prometheus' format; knows no controller, and decides nothing.
-//! - `settings`: an operator's settings as plain data; does not interpret them.
-//! - `api`: requests, caches and event recording; knows no controller and no rule.
-//! - [`connect`]: makes a client from a kubeconfig and the environment; does not know what is
-//!   requested through it.
-//! - [`deployment`], [`replicaset`], [`restart`]: observe, make a plan as plain data, and apply it
-//!   through `api`; none knows the other two, a queue or a watch.
-//! - `runtime`: watches, queues, starts and stops a list of controllers; knows no rule.
-//! - `process`: runs one leader among replicas, with metrics and probes; does not know what the
-//!   controllers do.
+//! - `rollout-model`: lossless views of the API's JSON, and the pod-template-hash; knows no client
+//!   and no time.
+//! - `rollout-rules`: what is observed of Deployments and ReplicaSets in, a plan out.
+//! - `config-restart`: which workloads restart for which configs; sends nothing.
+//! - `controller-client`: requests, caches, watches, queues, election, metrics; knows no rule.
+//! - this one. [`deployment`], [`replicaset`] and [`restart`] observe, and apply a plan; none knows
+//!   the other two. `registry` names all for the runtime. `settings` is what an operator sets, as
+//!   plain data.
+//!
+//! **Architecture Invariant:** this crate decides nothing about a workload.
 //!
 //! [`run`] runs the controllers, and [`run_with`] with another planner for Deployments:
 //! `examples/mutant.rs` makes wrong controllers that way, and `mutants/` makes many more, by one
@@ -48,38 +45,38 @@
 //! its flags in files beside this one: `flags` and `restart_flags` for its two commands, above
 //! `launch`, which both use, `checksum_key`, `reloader_flags` and `serving_flags`.
 
-mod api;
-mod clock;
-pub mod connect;
+mod consistency;
+#[cfg(test)]
+mod consistency_test;
 pub mod deployment;
-mod hash;
-mod metrics;
-pub mod model;
-mod process;
+mod registry;
 pub mod replicaset;
 pub mod restart;
-mod runtime;
 mod settings;
 
 use std::future::Future;
 use std::sync::Arc;
 
-use api::ApiServer;
-pub use clock::Clock;
+pub use config_restart::{
+    Budget, ChecksumKeyError, ChecksumKeys, GroupSettings, Limit, Profile, ReloadStrategy, ReloaderAnnotations,
+    ReloaderFlagError, ReloaderSettings, RestartSettings, SecretChecksums, Webhook, WebhookFormat, WebhookUrl, Window,
+};
+use controller_client::api::ApiServer;
+pub use controller_client::metrics::{CountRequests, CountedRequests, Metrics};
+pub use controller_client::process::{
+    Address, BindError, Election, ElectionError, Endpoint, Pages, ProcessError, ProcessOptions, Tls, TlsError,
+};
+pub use controller_client::runtime::RunError;
+use controller_client::runtime::run_controllers;
+pub use controller_client::{Clock, MIN_RESYNC_PERIOD, RateLimit, connect};
+use controller_client::{process, runtime};
 pub use deployment::{DeploymentPlan, ObservedDeployment, Planner, plan};
-pub use hash::{KubernetesMinor, KubernetesMinorError, pod_template_hash};
 use kube::Client;
-pub use metrics::{CountRequests, CountedRequests, Metrics};
-pub use process::{
-    Address, BindError, Election, ElectionError, Endpoint, Pages, ProcessError, ProcessOptions, Tls, TlsError, serve,
-};
-pub use runtime::RunError;
-use runtime::{Controllers, run_controllers};
-pub use settings::{
-    Budget, ChecksumKeyError, ChecksumKeys, Compatibility, ControllerName, GroupSettings, Limit, MIN_RESYNC_PERIOD,
-    Profile, RateLimit, ReloadStrategy, ReloaderAnnotations, ReloaderFlagError, ReloaderSettings, RestartSettings,
-    SecretChecksums, Settings, UnknownController, Webhook, WebhookFormat, WebhookUrl, Window,
-};
+use registry::build_controllers;
+pub use rollout_model as model;
+pub use rollout_model::hash::{KubernetesMinor, KubernetesMinorError, pod_template_hash};
+pub use rollout_rules::{Compatibility, RuleSettings};
+pub use settings::{ControllerName, Settings, UnknownController};
 
 /// Runs the controller until `shutdown` completes.
 ///
@@ -109,8 +106,29 @@ pub async fn run_with(
     planner: Planner,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), RunError> {
-    let (controllers, event_queues) = Controllers::new(&client, settings, &planner, Metrics::default());
+    let (controllers, event_queues) = build_controllers(&client, &settings, &planner, Metrics::default());
     run_controllers(controllers, event_queues, std::future::ready(()), shutdown).await
+}
+
+/// Runs the controller as a process of its own until `shutdown` completes: running work is finished
+/// within a time limit, and then the lease is released. Waits for an API server that is unavailable
+/// or rejects the first request, and answers probes meanwhile. Otherwise as [`run`].
+///
+/// # Errors
+/// [`ProcessError::Lost`] if the lease was lost: another process may act now, so this one stopped
+/// at once, and must exit. [`ProcessError::Election`] if the election's settings are inconsistent.
+/// [`ProcessError::Run`] as [`run`].
+pub async fn serve(
+    client: Client,
+    settings: Settings,
+    process: ProcessOptions,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), ProcessError> {
+    let clock = settings.clock;
+    let build = move |client: &Client, metrics: Metrics| {
+        build_controllers(client, &settings, &(Arc::new(plan) as Planner), metrics)
+    };
+    process::serve(client, clock, process, build, shutdown).await
 }
 
 /// Reports what taking over from another config-restart controller would change: which workloads
@@ -124,7 +142,7 @@ pub async fn migrate(
     settings: Settings,
     from: restart::MigrationSource,
 ) -> Result<restart::Migration, RunError> {
-    runtime::migrate(client, &settings, from).await
+    restart::migrate(client, &settings, from).await
 }
 
 /// Checks that an API server answers and serves what this controller needs.

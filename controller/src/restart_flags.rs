@@ -197,7 +197,7 @@ impl RestartFlags {
             format: self.logging_format,
             filter: match self.verbose {
                 0 | 1 => "info",
-                2 => "info,rollout_controller=debug",
+                2 => "info,rollout_controller=debug,controller_client=debug,config_restart=debug",
                 _ => "debug",
             },
             settings,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use include_dir::{Dir, include_dir};
 use lockstep::cli::{Cli, CliError};
 use lockstep_cluster::supervise::{Interrupt, interrupt};
-use lockstep_subject::SUBJECT_TARGET;
+use lockstep_subject::SUBJECT_TARGETS;
 use lockstep_support::outcome::InterruptCause;
 use lockstep_support::{collection, sanitize};
 
@@ -27,7 +27,8 @@ fn main() -> ExitCode {
     lockstep_runner::dispatch_role();
     // A subject in this process logs the faults that a case injects, which is not worth showing by
     // default. LOCKSTEP_LOG=warn shows it.
-    let quiet = || format!("warn,kube_client=off,{SUBJECT_TARGET}=off").into();
+    let silent: String = SUBJECT_TARGETS.map(|target| format!(",{target}=off")).concat();
+    let quiet = || format!("warn,kube_client=off{silent}").into();
     let filter = tracing_subscriber::EnvFilter::try_from_env("LOCKSTEP_LOG").unwrap_or_else(|_| quiet());
     // Standard error may be closed, so a failure to log cannot be reported either.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -1,4 +1,8 @@
-//! Copies the controller's sources, and inserts switches at the places that the bank names.
+//! Copies the sources of the rules, of the config restarts and of what runs them, and inserts
+//! switches at the places that the bank names.
+//!
+//! Objects and the client are not copied: no mutant changes them. A copied crate becomes a module,
+//! so its paths are written anew.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,11 +12,14 @@ use crate::bank;
 
 /// The bank, relative to this crate.
 pub(crate) const BANK: &str = "bank";
-/// The controller's sources, relative to this crate: a link to `../src`, so that a package contains
-/// them.
-pub(crate) const SOURCES: &str = "controller";
+/// The sources, relative to this crate: links, so that a package contains them.
+pub(crate) const SOURCES: &str = "sources";
+/// The crates that are copied, by their folders in [`SOURCES`], and the module of each; the
+/// controller is the root.
+const CRATES: [(&str, &str); 3] =
+    [("controller", "controller"), ("rules", "rollout_rules"), ("config-restart", "config_restart")];
 
-/// Writes `controller/` and `bank.rs` into the build's output folder.
+/// Writes a folder for each crate, and `bank.rs`, into the build's output folder.
 ///
 /// # Errors
 /// All problems of the bank, or a file that cannot be read or written.
@@ -20,12 +27,15 @@ pub(crate) fn write() -> Result<(), Vec<String>> {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or_else(|| vec!["OUT_DIR is not set".to_owned()])?);
     let mutants = bank::read(Path::new(BANK)).map_err(|fault| vec![fault])?;
     let changed = bank::insert_all_switches(&mutants, Path::new(SOURCES))?;
-    let copied = out.join("controller");
-    fs::remove_dir_all(&copied).ok();
-    copy(Path::new(SOURCES), Path::new(""), &copied, &changed).map_err(|fault| vec![fault])?;
+    for (folder, module) in CRATES {
+        let to = out.join(module);
+        fs::remove_dir_all(&to).ok();
+        CrateCopy { folder, module, to: &to, changed: &changed }.copy(Path::new("")).map_err(|fault| vec![fault])?;
+    }
     let entries: String = mutants.iter().map(entry).collect();
-    put(&out.join("bank.rs"), &format!("/// Every mutant of the bank.\npub const BANK: &[Mutant] = &[\n{entries}];\n"))
-        .map_err(|fault| vec![fault])
+    let modules = "mod config_restart;\nmod rollout_rules;\n";
+    let text = format!("{modules}\n/// Every mutant of the bank.\npub const BANK: &[Mutant] = &[\n{entries}];\n");
+    put(&out.join("bank.rs"), &text).map_err(|fault| vec![fault])
 }
 
 fn entry(mutant: &bank::BankEntry) -> String {
@@ -33,33 +43,72 @@ fn entry(mutant: &bank::BankEntry) -> String {
     format!("    Mutant {{ name: {name:?}, of: ControllerName::{of}, does: {does:?} }},\n")
 }
 
-/// Copies a folder beneath `root`.
-fn copy(root: &Path, folder: &Path, to: &Path, changed: &BTreeMap<String, String>) -> Result<(), String> {
-    let from = root.join(folder);
-    let failed = |error| format!("{}: {error}", from.display());
-    fs::create_dir_all(to.join(folder)).map_err(failed)?;
-    for entry in fs::read_dir(&from).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let path = folder.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(root, &path, to, changed)?;
-            continue;
-        }
-        let text = match changed.get(&*path.to_string_lossy()) {
-            Some(text) => text.clone(),
-            None => fs::read_to_string(entry.path()).map_err(failed)?,
-        };
-        put(&to.join(&path), &without_essay(&path, text))?;
-    }
-    Ok(())
+/// One crate, and where it is copied to.
+struct CrateCopy<'a> {
+    folder: &'a str,
+    module: &'a str,
+    to: &'a Path,
+    /// The files with switches, by path beneath [`SOURCES`].
+    changed: &'a BTreeMap<String, String>,
 }
 
-/// Removes the documentation at the beginning of `lib.rs`, because an included file may not have
-/// any.
-fn without_essay(path: &Path, text: String) -> String {
-    if path != Path::new("lib.rs") {
-        return text;
+impl CrateCopy<'_> {
+    /// Copies a folder of the crate.
+    fn copy(&self, folder: &Path) -> Result<(), String> {
+        let beneath = Path::new(self.folder).join(folder);
+        let from = Path::new(SOURCES).join(&beneath);
+        let failed = |error| format!("{}: {error}", from.display());
+        fs::create_dir_all(self.to.join(folder)).map_err(failed)?;
+        for entry in fs::read_dir(&from).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let path = folder.join(entry.file_name());
+            if entry.path().is_dir() {
+                self.copy(&path)?;
+                continue;
+            }
+            let text = match self.changed.get(&*beneath.join(entry.file_name()).to_string_lossy()) {
+                Some(text) => text.clone(),
+                None => fs::read_to_string(entry.path()).map_err(failed)?,
+            };
+            let is_root = path == Path::new("lib.rs");
+            let text = self.with_module_paths(if is_root { without_essay(&text) } else { text });
+            let name = if is_root && self.module != "controller" { "mod.rs".into() } else { path };
+            put(&self.to.join(name), &text)?;
+        }
+        Ok(())
     }
+
+    /// Makes paths of the copied crates paths of modules.
+    fn with_module_paths(&self, text: String) -> String {
+        let text = match self.module {
+            "controller" => text,
+            module => {
+                let own = replace_path(&text, "crate::", &format!("crate::{module}::"));
+                own.replace(&format!("crate::{module}::switch::"), "crate::switch::")
+            }
+        };
+        CRATES
+            .iter()
+            .filter(|(_, module)| *module != self.module)
+            .fold(text, |text, (_, module)| replace_path(&text, &format!("{module}::"), &format!("crate::{module}::")))
+    }
+}
+
+/// Replaces the beginning of paths; what stands within a longer path stays.
+fn replace_path(text: &str, begin: &str, instead: &str) -> String {
+    let mut parts = text.split(begin);
+    let mut replaced = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_within = replaced.ends_with(|sign: char| sign.is_alphanumeric() || matches!(sign, '_' | ':' | '$'));
+        replaced.push_str(if is_within { begin } else { instead });
+        replaced.push_str(part);
+    }
+    replaced
+}
+
+/// Removes the documentation at the beginning of a crate, because an included file may not have
+/// any.
+fn without_essay(text: &str) -> String {
     text.lines().filter(|line| !line.starts_with("//!")).flat_map(|line| [line, "\n"]).collect()
 }
 

@@ -21,7 +21,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Replacement {
-    /// The file, relative to the folder of sources.
+    /// The file, relative to the folder of sources: the crate's folder, and the path in it.
     pub(crate) file: String,
     /// The text around the expression, if the expression occurs more than once.
     #[serde(rename = "in")]

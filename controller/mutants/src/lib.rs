@@ -8,17 +8,19 @@
 //! - name: unavailable-rounded-up                    # its name
 //!   does: rounds a percentage of maxUnavailable up  # its behaviour, after "it"
 //!   places:                                         # where it differs, all of them
-//!     - file: deployment/sizes.rs                   # relative to controller/src
+//!     - file: rules/deployment/sizes.rs             # a crate's folder in `sources`, and the path in it
 //!       in: bound(max_unavailable, RoundingDirection::Down)?  # only if `is` occurs more than once
 //!       is: RoundingDirection::Down                 # an expression of the controller
 //!       instead: RoundingDirection::Up              # the mutant's expression
 //! ```
 //!
-//! With the feature `copy`, the build copies `controller/src` and inserts a switch at each place
-//! (`build/switches.rs` defines what can be a place). The copy is this crate's root: it has the
-//! controller's interface, and in addition `BANK` and `with_mutant`. Without an active mutant it
-//! behaves as the controller, which `lockstep mutants` checks on all cases before it runs a mutant.
-//! All mutants are compiled at once, because separate builds would take hours.
+//! With the feature `copy`, the build copies the rules, the config restarts and what runs them
+//! (`rollout-rules`, `config-restart`, `rollout-controller`) and inserts a switch at each place
+//! (`build/switches.rs` defines what can be a place). Objects and the client are those of the
+//! controller itself. The copy is this crate's root: it has the controller's interface, and in
+//! addition `BANK` and `with_mutant`. Without an active mutant it behaves as the controller, which
+//! `lockstep mutants` checks on all cases before it runs a mutant. All mutants are compiled at once,
+//! because separate builds would take hours.
 //!
 //! Without the feature the crate is empty, so an ordinary build compiles the controller once.
 //! `tests/bank.rs` checks in any build that each place occurs in the controller exactly once, so a

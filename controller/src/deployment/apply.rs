@@ -3,24 +3,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use controller_client::Clock;
+use controller_client::api::{ApiServer, Recorder, RequestError, Resource, WriteResponse};
+use rollout_model::{Deployment, Meta, ReplicaSet};
+use rollout_rules::RuleSettings;
+use rollout_rules::deployment::{
+    DeploymentAction, DeploymentPlan, NameConflict, NewReplicaSet, ObservedDeployment, OnError, PlanError, PlanStep,
+    ReplicaSetClaim, StatusChange, body, plan_after_conflict, plan_after_refusal, reapply_creation_status,
+};
 use serde_json::Value;
 
-use super::create::{NameConflict, plan_after_conflict, plan_after_refusal, reapply_creation_status};
-use super::plan::{
-    DeploymentAction, DeploymentPlan, NewReplicaSet, ObservedDeployment, OnError, PlanStep, ReplicaSetClaim,
-    StatusChange,
-};
-use super::{DeploymentSyncError, PlanError, body};
-use crate::api::{ApiServer, Recorder, RequestError, Resource, WriteResponse};
-use crate::model::{Deployment, Meta, ReplicaSet};
-use crate::settings::Settings;
+use super::error::DeploymentSyncError;
 
 /// The clients and settings that applying a plan needs.
 #[derive(Clone, Copy)]
 pub(crate) struct DeploymentContext<'a> {
     pub(crate) api: &'a ApiServer,
     pub(crate) recorder: &'a Recorder,
-    pub(crate) settings: &'a Settings,
+    pub(crate) clock: Clock,
+    pub(crate) settings: &'a RuleSettings,
     /// Returns the ReplicaSet of this namespace and name from the current cache.
     pub(crate) cached: &'a (dyn Fn(&str, &str) -> Option<Arc<ReplicaSet>> + Sync),
     /// Records a write by the resourceVersion that the server returned.
@@ -189,7 +190,7 @@ impl DeploymentExecutor<'_> {
             }
             Err(error) => error,
         };
-        let now = self.context.settings.clock.now();
+        let now = self.context.clock.now();
         let settings = self.context.settings;
         if error.is_already_exists() {
             let existing = (self.context.cached)(namespace, &new.name);

@@ -1,20 +1,8 @@
 //! Errors of a sync of one Deployment.
 
+use controller_client::api::RequestError;
+use rollout_rules::deployment::PlanError;
 use thiserror::Error;
-
-use crate::api::RequestError;
-use crate::model::ModelError;
-
-/// Why planning for a Deployment ended early.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PlanError {
-    /// This controller does not know the strategy.
-    #[error("unexpected deployment strategy type: {0:?}; set spec.strategy.type to RollingUpdate or Recreate")]
-    Strategy(String),
-    /// A field of the Deployment or of a ReplicaSet is invalid.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
 
 /// Why a plan was not applied completely. The Deployment is synced again after a backoff.
 #[derive(Debug, Error)]

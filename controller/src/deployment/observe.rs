@@ -1,8 +1,8 @@
 //! Collects the objects that one sync reads from the caches, without a request and without waiting.
 
-use super::plan::ObservedDeployment;
-use crate::api::{Cache, NamespacedName};
-use crate::model::Pod;
+use controller_client::api::{Cache, NamespacedName};
+use rollout_model::Pod;
+use rollout_rules::deployment::ObservedDeployment;
 
 /// The Deployment with its ReplicaSets and pods; `None` if the cache does not have it any more.
 pub(crate) fn observe(cache: &Cache, key: &NamespacedName) -> Option<ObservedDeployment> {

@@ -4,8 +4,8 @@
 //! only for objects without an owner. There are no side effects: the input is a change and the
 //! cache that already contains it, the output are the keys to enqueue.
 
-use crate::api::{Cache, CacheDelta, NamespacedName};
-use crate::model::{Deployment, OwnerReference, Pod, ReplicaSet};
+use controller_client::api::{Cache, CacheDelta, NamespacedName};
+use rollout_model::{Deployment, OwnerReference, Pod, ReplicaSet};
 
 /// The Deployments to sync after a change.
 pub(crate) fn affected_deployments(cache: &Cache, change: &CacheDelta) -> Vec<NamespacedName> {
@@ -101,10 +101,10 @@ fn selects(deployment: &Deployment, rs: &ReplicaSet) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use controller_client::api::CacheUpdate;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::api::CacheUpdate;
 
     fn affected(cache: &mut Cache, change: CacheUpdate) -> Vec<NamespacedName> {
         let changed = cache.apply(change);

@@ -6,18 +6,22 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use controller_client::api::{
+    ApiServer, NamespacedName, Recorder, RequestError, Resource, WriteResponse, WriteResponseMeta,
+};
+use controller_client::{Clock, clock};
 use jiff::Timestamp;
+use rollout_model::{Event, EventKind, Meta, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, names, null_as_default};
+use rollout_rules::RuleSettings;
+use rollout_rules::replicaset::{
+    ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport, availability, body, plan, report,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::burst::{all_at_once, slow_start};
-use super::decide::{plan, report};
-use super::plan::{ObservedReplicaSet, PodAdjustment, PodClaim, ReplicaSetPlan, ReplicaSetReport};
-use super::{ReplicaSetSyncError, ReplicaSetTracker, availability, body};
-use crate::api::{ApiServer, NamespacedName, Recorder, RequestError, Resource, WriteResponse, WriteResponseMeta};
-use crate::clock;
-use crate::model::{Event, EventKind, Meta, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus, names, null_as_default};
-use crate::settings::Settings;
+use super::error::ReplicaSetSyncError;
+use super::slow_start::{all_at_once, slow_start};
+use super::tracker::ReplicaSetTracker;
 
 /// The clients, settings and records that applying a plan needs.
 #[derive(Clone, Copy)]
@@ -25,7 +29,8 @@ pub(crate) struct ReplicaSetContext<'a> {
     pub(crate) api: &'a ApiServer,
     pub(crate) recorder: &'a Recorder,
     pub(crate) tracker: &'a ReplicaSetTracker,
-    pub(crate) settings: &'a Settings,
+    pub(crate) clock: Clock,
+    pub(crate) settings: &'a RuleSettings,
 }
 
 /// Applies a plan and writes the status. Returns when to sync again even if no object changes.
@@ -67,7 +72,7 @@ struct ReplicaSetExecutor<'a> {
 
 impl ReplicaSetExecutor<'_> {
     fn now(&self) -> Timestamp {
-        self.context.settings.clock.now()
+        self.context.clock.now()
     }
 
     fn record_write(&self, resource: Resource, version: &str) {

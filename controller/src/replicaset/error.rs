@@ -1,9 +1,8 @@
 //! Errors of a sync of one ReplicaSet.
 
+use controller_client::api::RequestError;
+use rollout_model::ModelError;
 use thiserror::Error;
-
-use crate::api::RequestError;
-use crate::model::ModelError;
 
 /// Why a sync failed. The ReplicaSet is synced again after a backoff.
 #[derive(Debug, Error)]

@@ -17,9 +17,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use controller_client::api::NamespacedName;
 use tokio::time::Instant;
-
-use crate::api::NamespacedName;
 
 /// How long an expectation lasts.
 const EXPECTATION_TIMEOUT: Duration = Duration::from_secs(5 * 60);

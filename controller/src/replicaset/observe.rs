@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::plan::ObservedReplicaSet;
-use crate::api::{Cache, NamespacedName};
-use crate::model::{Meta, Pod, PodCount};
+use controller_client::api::{Cache, NamespacedName};
+use rollout_model::{Meta, Pod, PodCount};
+use rollout_rules::replicaset::ObservedReplicaSet;
 
 /// With fewer pods than this, only pods on the nodes of the ReplicaSet's own pods are collected as
 /// neighbours; pods on other nodes do not affect the rank.

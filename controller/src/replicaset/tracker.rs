@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::expectations::Expectations;
 use super::triggers::SyncReason;
-use crate::api::ConsistencyStore;
+use crate::consistency::ConsistencyStore;
 
 /// Expectations and own writes, each behind a lock that is not kept across an await.
 #[derive(Debug, Default)]

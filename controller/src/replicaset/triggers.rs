@@ -9,8 +9,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{Cache, CacheDelta, NamespacedName};
-use crate::model::{OwnerReference, Pod, ReplicaSet};
+use controller_client::api::{Cache, CacheDelta, NamespacedName};
+use rollout_model::{OwnerReference, Pod, ReplicaSet};
 
 /// Why a ReplicaSet is enqueued.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,12 +140,12 @@ fn adopting_replica_sets(cache: &Cache, pod: &Pod) -> Vec<SyncReason> {
 /// replica_set_test.go: which ReplicaSets are enqueued, and which expectations are fulfilled.
 #[cfg(test)]
 mod tests {
+    use controller_client::api::CacheUpdate;
+    use rollout_model::PodWithTraits;
     use rstest::rstest;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::api::CacheUpdate;
-    use crate::model::PodWithTraits;
 
     fn key(name: &str) -> NamespacedName {
         NamespacedName::new("ns", name)

@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
+use config_restart::reloader::ReloadAction;
+use config_restart::{
+    Profile, RestartSettings, WorkAction, WorkItem, WorkloadFacts, WorkloadKind, WorkloadWrite, WriteOutcome, body,
+    event_messages,
+};
+use controller_client::api::{ApiServer, RequestError, Resource};
 use jiff::Timestamp;
+use rollout_model::{Event, Meta, ModelError};
 use thiserror::Error;
 
-use super::plan::WorkloadWrite;
-use super::reloader::{self, ReloadAction};
-use super::work::{WorkAction, WorkItem, WriteOutcome};
-use super::workload::{WorkloadFacts, WorkloadKind};
-use super::{body, event_messages};
-use crate::api::{ApiServer, RequestError, Resource};
-use crate::model::{Event, Meta, ModelError};
-use crate::settings::{Profile, RestartSettings};
+use super::reload::carry_out;
 
 /// What carrying out a work item needs.
 #[derive(Clone, Copy)]
@@ -152,7 +152,7 @@ async fn send_reload(
         return (None, None);
     }
     let names = &context.settings.reloader.annotations;
-    match reloader::carry_out(context.api, workload, action, names, context.now).await {
+    match carry_out(context.api, workload, action, names, context.now).await {
         Ok(answer) => {
             tracing::info!(workload = %workload.name, restart = config.is_some(), "Written.");
             config.iter().for_each(|config| record_event(&event_messages::reload_event(config, false)));

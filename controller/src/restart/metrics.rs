@@ -3,13 +3,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use config_restart::reloader::ReloadAction;
+use config_restart::{Profile, RestartGauges, RestartSettings, WorkAction, WorkItem, WriteOutcome};
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-
-use super::gauges::RestartGauges;
-use super::reloader::ReloadAction;
-use super::work::{WorkAction, WorkItem, WriteOutcome};
-use crate::settings::{Profile, RestartSettings};
 
 /// Counters of writes.
 #[derive(Debug, Default)]

@@ -145,7 +145,7 @@ mod tests {
     fn an_api_field_leads_to_its_rule_file_and_cases() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
         let text = coverage_of_word(&folder, "revisionHistoryLimit", false).unwrap();
-        assert!(text.contains("    code: controller/src/deployment/history.rs\n    cases: history/limit-2"), "{text}");
+        assert!(text.contains("    code: controller/crates/rules/src/deployment/history.rs\n    cases: history/limit-2"), "{text}");
         let message = coverage_of_word(&folder, "no-such-field", false).unwrap_err().to_string();
         assert!(message.contains("no requirement has 'no-such-field'"), "{message}");
     }

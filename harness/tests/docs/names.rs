@@ -36,7 +36,9 @@ impl Names {
             options.extend(options_in(&help(command)));
         }
         let mut sources = String::new();
-        read_all(&root().join("controller/src"), &mut sources);
+        for folder in ["controller/src", "controller/crates"] {
+            read_all(&root().join(folder), &mut sources);
+        }
         Self { options, sources }
     }
 

@@ -23,7 +23,7 @@ use kube::{Client, ResourceExt};
 use kube_apiserver_sim::{ApiServer, ControllerMode, ListenHandle, ListenOptions};
 use lockstep_support::clock;
 use rollout_controller::deployment::DeploymentAction;
-use rollout_controller::{ControllerName, DeploymentPlan, ObservedDeployment, Planner, Settings, plan};
+use rollout_controller::{ControllerName, DeploymentPlan, ObservedDeployment, Planner, RuleSettings, Settings, plan};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -190,7 +190,7 @@ async fn correct_controller_is_not_reported() {
 }
 
 /// Considers every pod available, and so deletes old ones at once.
-fn eager(observed: &ObservedDeployment, now: Timestamp, settings: &Settings) -> DeploymentPlan {
+fn eager(observed: &ObservedDeployment, now: Timestamp, settings: &RuleSettings) -> DeploymentPlan {
     let mut all_available = observed.clone();
     for set in &mut all_available.replica_sets {
         let set = Arc::make_mut(set);

@@ -16,7 +16,7 @@ const BOUNDARIES: [Boundary; 3] = [
     Boundary {
         folders: &["harness/src/", "harness/crates/"],
         except: "harness/crates/subject/src/ours.rs",
-        refused: &["rollout_controller"],
+        refused: &["rollout_controller", "rollout_model", "rollout_rules"],
         why: "the judge shares no code with the controller under test: only harness/crates/subject/src/ours.rs names it",
     },
     Boundary {
@@ -28,7 +28,7 @@ const BOUNDARIES: [Boundary; 3] = [
     Boundary {
         folders: &["harness/apiserver/"],
         except: "",
-        refused: &["lockstep", "lockstep_", "rollout_controller"],
+        refused: &["lockstep", "lockstep_", "rollout_controller", "rollout_model", "rollout_rules"],
         why: "the simulated server is a crate that can be published: it knows nothing of the harness",
     },
 ];

@@ -25,7 +25,7 @@ pub(crate) fn check(repository: &Repository) -> Vec<Breach> {
 
 /// Files that have a mutant, and name no case in their first comment.
 fn rules_without_a_case(repository: &Repository) -> Vec<Breach> {
-    let file = Regex::new(r"^ +(?:- )?file: ((?:deployment|replicaset|restart)/\S+)").expect("it compiles");
+    let file = Regex::new(r"^ +(?:- )?file: ((?:rules|config-restart)/\S+)").expect("it compiles");
     let case = Regex::new(r"^//! .*Cases?: `").expect("it compiles");
     let mutated: BTreeSet<&str> = repository
         .below("controller/mutants/bank/", ".yaml")
@@ -33,7 +33,8 @@ fn rules_without_a_case(repository: &Repository) -> Vec<Breach> {
         .filter_map(|line| Some(file.captures(line)?.get(1)?.as_str()))
         .collect();
     let mut breaches = Vec::new();
-    for path in mutated.into_iter().map(|file| format!("controller/src/{file}")) {
+    for (folder, file) in mutated.into_iter().filter_map(|file| file.split_once('/')) {
+        let path = format!("controller/crates/{folder}/src/{file}");
         let Some(text) = repository.texts.get(&path) else { continue };
         if !text.lines().any(|line| case.is_match(line)) {
             breaches.push(Breach::new(
@@ -52,7 +53,7 @@ fn cases_that_do_not_exist(repository: &Repository) -> Vec<Breach> {
         repository.below("cases/", ".yaml").filter_map(|(path, _)| path.split('/').nth(1)).collect();
     let case = Regex::new("`([a-z0-9-]+)/([a-z0-9-]+)(?:@([a-z]+))?`").expect("it compiles");
     let mut breaches = Vec::new();
-    for source in repository.sources.iter().filter(|source| source.path.starts_with("controller/src/")) {
+    for source in repository.sources.iter().filter(|source| source.path.starts_with("controller/")) {
         for comment in &source.comments {
             for named in case.captures_iter(&comment.text).filter(|named| areas.contains(&named[1])) {
                 let path = format!("cases/{}/{}.yaml", &named[1], &named[2]);
@@ -81,9 +82,9 @@ mod tests {
     #[test]
     fn finds_rules_without_a_case_and_cases_that_do_not_exist() {
         let texts = [
-            ("controller/mutants/bank/a.yaml", "  - file: deployment/a.rs\n  - file: deployment/b.rs\n"),
-            ("controller/src/deployment/a.rs", "//! A.\n"),
-            ("controller/src/deployment/b.rs", "//! B. Case: `rolling/one`, `rolling/two`, `rolling/one@xing`.\n"),
+            ("controller/mutants/bank/a.yaml", "  - file: rules/deployment/a.rs\n  - file: rules/deployment/b.rs\n"),
+            ("controller/crates/rules/src/deployment/a.rs", "//! A.\n"),
+            ("controller/crates/rules/src/deployment/b.rs", "//! B. Case: `rolling/one`, `rolling/two`, `rolling/one@xing`.\n"),
             ("cases/rolling/one.yaml", "restart: {profiles: [safe, other]}\n"),
             ("cases/rolling/one.on-v1.20.timeline", ""),
             ("cases/rolling/three.timeline", ""),
@@ -94,9 +95,9 @@ mod tests {
         assert_eq!(
             found,
             [
-                "controller/src/deployment/a.rs: has a mutant and names no case in its first comment (Case: `area/name`)",
-                "controller/src/deployment/b.rs: cases/rolling/two.yaml does not exist",
-                "controller/src/deployment/b.rs: cases/rolling/one.yaml has no such profile",
+                "controller/crates/rules/src/deployment/a.rs: has a mutant and names no case in its first comment (Case: `area/name`)",
+                "controller/crates/rules/src/deployment/b.rs: cases/rolling/two.yaml does not exist",
+                "controller/crates/rules/src/deployment/b.rs: cases/rolling/one.yaml has no such profile",
                 "cases/rolling/three.timeline: a timeline without a case: cases/rolling/three.yaml does not exist",
             ]
         );

@@ -9,7 +9,7 @@ use crate::repository::{Breach, Repository};
 
 const PATH: &str = "cases/requirements.yaml";
 /// The folders whose files begin with an API field or a term.
-const RULES: [&str; 2] = ["controller/src/deployment/", "controller/src/replicaset/"];
+const RULES: [&str; 2] = ["controller/crates/rules/src/deployment/", "controller/crates/rules/src/replicaset/"];
 
 /// Files that requirements name, and the first lines of rule files among them.
 pub(crate) fn check(repository: &Repository) -> Vec<Breach> {
@@ -48,17 +48,17 @@ mod tests {
         let texts = [
             (
                 PATH,
-                "- id: a\n  code: controller/src/deployment/pause.rs\n- id: b\n  code: controller/src/deployment/gone.rs\n\
-                - id: c\n  code: controller/src/replicaset/rank.rs\n- id: d\n  code: controller/src/replicaset/plain.rs\n\
+                "- id: a\n  code: controller/crates/rules/src/deployment/pause.rs\n- id: b\n  code: controller/crates/rules/src/deployment/gone.rs\n\
+                - id: c\n  code: controller/crates/rules/src/replicaset/rank.rs\n- id: d\n  code: controller/crates/rules/src/replicaset/plain.rs\n\
                 - id: e\n  code: harness/src/undo.rs\n",
             ),
-            ("controller/src/deployment/pause.rs", "//! `spec.paused`: reports a pause.\n"),
-            ("controller/src/replicaset/rank.rs", "//! rank: counts pods on a node.\n"),
-            ("controller/src/replicaset/plain.rs", "//! Decides something.\n"),
+            ("controller/crates/rules/src/deployment/pause.rs", "//! `spec.paused`: reports a pause.\n"),
+            ("controller/crates/rules/src/replicaset/rank.rs", "//! rank: counts pods on a node.\n"),
+            ("controller/crates/rules/src/replicaset/plain.rs", "//! Decides something.\n"),
             ("harness/src/undo.rs", "use std::fmt;\n"),
         ];
         let repository = Repository::new(texts.map(|(path, text)| (path.to_owned(), text.to_owned())).into());
         let found: Vec<String> = check(&repository).iter().map(|it| format!("{}:{}", it.path, it.line)).collect();
-        assert_eq!(found, ["cases/requirements.yaml:4", "controller/src/replicaset/plain.rs:1"]);
+        assert_eq!(found, ["cases/requirements.yaml:4", "controller/crates/rules/src/replicaset/plain.rs:1"]);
     }
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use controller_client::api::{Cache, CacheUpdate, NamespacedName};
 use proptest::prelude::*;
+use rollout_model::ReplicaSet;
 
 use super::fixtures::{TestPod, ago, make_plan, now, pod, raw};
-use crate::Settings;
-use crate::api::{Cache, CacheUpdate, NamespacedName};
-use crate::model::ReplicaSet;
-use crate::replicaset::{observe, observe_counts, report};
+use crate::RuleSettings;
+use crate::replicaset::observe::{observe, observe_counts};
+use crate::replicaset::report;
 
 /// A watch event for a pod with one of ten names, in any state.
 fn pod_state() -> impl Strategy<Value = (u8, Option<TestPod>)> {
@@ -49,7 +50,7 @@ proptest! {
         prop_assert_eq!(brief.has_named_pods(), plan.has_named_pods());
         if !plan.has_named_pods() {
             prop_assert_eq!(&brief.adjustment, &plan.adjustment);
-            let describe = |observed, active| report(observed, active, None, now(), &Settings::default());
+            let describe = |observed, active| report(observed, active, None, now(), &RuleSettings::default());
             prop_assert_eq!(describe(&counts, &brief.active), describe(&each, &plan.active));
         }
     }

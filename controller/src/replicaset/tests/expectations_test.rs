@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use crate::api::NamespacedName;
-use crate::clock::instant;
+use controller_client::api::NamespacedName;
+use controller_client::clock::instant;
+
 use crate::replicaset::expectations::Expectations;
 
 fn key(name: &str) -> NamespacedName {

@@ -1,17 +1,10 @@
-//! Upstream's unit tests of the ReplicaSet controller, vector by vector, and property tests.
-//!
-//! One file for each of upstream's functions; rows are named as in upstream. Vectors that upstream
-//! passes to an inner function go to the equivalent function here; the others go through `plan` and
-//! `report`.
+//! Tests of what surrounds the rules: upstream's vectors, and observations of the cache.
 
-mod availability_test;
-mod claim_test;
+mod cache_test;
 mod counts_test;
 mod expectations_test;
+#[path = "../../../crates/rules/src/replicaset/tests/fixtures.rs"]
+#[expect(dead_code, reason = "the tests of the rules use all of them")]
 mod fixtures;
-mod plan_test;
-mod pods_to_delete_test;
-mod properties;
+mod neighbours_test;
 mod slow_start_test;
-mod sorting_test;
-mod status_test;

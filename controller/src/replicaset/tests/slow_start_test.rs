@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
+use rollout_rules::replicaset::burst::{ReplicaDiff, batches, replica_diff};
 use rstest::rstest;
 
-use crate::replicaset::burst::{ReplicaDiff, batches, replica_diff, slow_start};
+use crate::replicaset::slow_start::slow_start;
 
 /// `limit` is the number of calls that succeed.
 #[rstest]

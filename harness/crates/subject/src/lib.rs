@@ -37,7 +37,7 @@ pub use context::{InCluster, StartContext};
 pub(crate) use deployment::ManifestError;
 pub use error::SubjectError;
 pub use log_source::LogSource;
-pub use ours::{Mutant, SUBJECT_TARGET, list_mutants, with_mutant};
+pub use ours::{Mutant, SUBJECT_TARGETS, list_mutants, with_mutant};
 pub use pod_env::{InterceptorEndpoint, ServiceAccount};
 pub use reference::Reference;
 pub use spec::SubjectSpec;

@@ -1,0 +1,132 @@
+//! The Deployment controller: which changes queue a Deployment, and how one is reconciled.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use controller_client::api::{Cache, CacheDelta, EventSource, NamespacedName, Resource};
+use controller_client::clock;
+use controller_client::runtime::{
+    CachedKind, ControllerContext, Reconcile, ReconcileOutcome, ReconcileRequest, RetryPolicy,
+};
+use rollout_rules::RuleSettings;
+use rollout_rules::deployment::{DeploymentPlan, ObservedDeployment, Planner};
+
+use super::apply::{DeploymentContext, apply};
+use super::error::DeploymentSyncError;
+use super::observe::observe;
+use super::triggers;
+use crate::consistency::ConsistencyStore;
+use crate::settings::{ControllerName, Settings};
+
+/// How long a sync waits for the watches to catch up. If one stays behind for longer, upstream has
+/// gone on by then.
+const PUT_OFF: Duration = Duration::from_millis(300);
+
+/// The state of the Deployment controller.
+pub(crate) struct DeploymentReconciler {
+    planner: Planner,
+    settings: RuleSettings,
+    workers: usize,
+    writes: Mutex<ConsistencyStore>,
+}
+
+impl DeploymentReconciler {
+    pub(crate) fn new(planner: Planner, settings: &Settings) -> Self {
+        let workers = settings.concurrent_deployment_syncs;
+        Self { planner, settings: settings.rules(), workers, writes: Mutex::default() }
+    }
+
+    async fn apply(
+        &self,
+        context: &ControllerContext,
+        observed: &ObservedDeployment,
+        plan: &DeploymentPlan,
+    ) -> Result<(), DeploymentSyncError> {
+        if plan.is_idle() {
+            return Ok(());
+        }
+        let cached =
+            |namespace: &str, name: &str| context.shared.cache().replica_set(&NamespacedName::new(namespace, name));
+        let meta = &observed.deployment.meta;
+        let key = NamespacedName::new(&meta.namespace, &meta.name);
+        let record_write =
+            |resource: Resource, version: &str| self.writes().record_write(&key, &meta.uid, resource, version);
+        let ControllerContext { api, recorder, shared, .. } = context;
+        let context = DeploymentContext {
+            api,
+            recorder,
+            clock: shared.settings.clock,
+            settings: &self.settings,
+            cached: &cached,
+            record_write: &record_write,
+        };
+        apply(context, observed, plan).await
+    }
+
+    fn writes(&self) -> MutexGuard<'_, ConsistencyStore> {
+        // No code panics while it holds the lock, so the state is consistent.
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reconcile for DeploymentReconciler {
+    const NAME: &'static str = ControllerName::Deployment.as_str();
+    const SOURCE: EventSource =
+        EventSource { component: "deployment-controller", kind: "Deployment", shares_objects: false };
+    const RETRY_POLICY: RetryPolicy = RetryPolicy::DEPLOYMENT;
+    const CACHED_KINDS: &'static [CachedKind] = &[CachedKind::Deployments, CachedKind::ReplicaSets, CachedKind::Pods];
+    type Error = DeploymentSyncError;
+
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn keys(cache: &Cache) -> Vec<NamespacedName> {
+        cache.deployment_keys()
+    }
+
+    fn on_change(&self, cache: &Cache, delta: &CacheDelta) -> Vec<ReconcileRequest> {
+        triggers::affected_deployments(cache, delta)
+            .into_iter()
+            .map(|key| ReconcileRequest { key, after: None })
+            .collect()
+    }
+
+    async fn reconcile(
+        &self,
+        context: &ControllerContext,
+        key: &NamespacedName,
+    ) -> ReconcileOutcome<DeploymentSyncError> {
+        let observed = {
+            let cache = context.shared.cache();
+            let checked = self.writes().check(key, clock::instant(), Some(PUT_OFF), |resource| cache.version(resource));
+            checked.map(|()| observe(&cache, key))
+        };
+        let observed = match observed {
+            Ok(Some(observed)) => observed,
+            Ok(None) => {
+                self.writes().forget(key, None);
+                return ReconcileOutcome::Done(None);
+            }
+            Err(stale) => {
+                context.shared.metrics.count_stale_skip(stale.resource.api_group(), stale.resource.plural());
+                let resource = stale.resource.plural();
+                return ReconcileOutcome::Conflict(DeploymentSyncError::Stale {
+                    resource,
+                    observed_version: stale.read_version,
+                    written_version: stale.written_version,
+                });
+            }
+        };
+        let plan = (self.planner)(&observed, context.shared.settings.clock.now(), &self.settings);
+        match self.apply(context, &observed, &plan).await {
+            Ok(()) => ReconcileOutcome::Done(plan.requeue),
+            // Every write fails until the namespace is gone.
+            Err(DeploymentSyncError::NamespaceTerminating) => ReconcileOutcome::Done(None),
+            Err(error @ (DeploymentSyncError::OutOfDate { .. } | DeploymentSyncError::Collision { .. })) => {
+                ReconcileOutcome::Conflict(error)
+            }
+            Err(error) => ReconcileOutcome::Failed(error),
+        }
+    }
+}
