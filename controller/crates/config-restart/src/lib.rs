@@ -1,6 +1,7 @@
 //! Decides which workloads restart because their ConfigMaps and Secrets have changed.
 //!
-//! **Architecture Invariant:** this crate sends nothing and reads no clock: no client, no async code,
+//! **Architecture Invariant:** this crate sends nothing and reads no clock: no client, no async
+//! code,
 //! no metrics. It knows no rule of Deployments. A time is an argument, and what to send is data.
 //!
 //! ```text
@@ -41,6 +42,7 @@ mod cache;
 mod checksum;
 mod config;
 mod decide;
+mod engines;
 pub mod event_messages;
 mod gauges;
 mod group_permit;
