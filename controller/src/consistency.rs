@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 /// The last writes for each object of one controller.
 #[derive(Debug, Default)]
-pub struct ConsistencyStore(BTreeMap<NamespacedName, ObjectWrites>);
+pub(crate) struct ConsistencyStore(BTreeMap<NamespacedName, ObjectWrites>);
 
 #[derive(Debug)]
 struct ObjectWrites {

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //!              watches                 keys                  Observed              Plan
-//!  API server ────────► cache ─triggers────► queue ─workers─► observe ─► plan ─► apply ────► API server
+//!  API server ────────► cache ─triggers────► queue ─workers─► observe ─► plan ─► apply ────► API
+//! server
 //!                  (controller-client)                    (here)    (rules)  (here) │      writes
 //!                                                                                    └► events
 //! ```
@@ -21,8 +22,8 @@
 //! it if that is outdated, and the Deployment is reconciled again. Pods have no such guard: the
 //! ReplicaSet controller waits until its caches have its own writes.
 //!
-//! The crates, the lowest first. `scripts/house-rules` checks that files do not import each other in
-//! circles.
+//! The crates, the lowest first. `scripts/house-rules` checks that files do not import each other
+//! in circles.
 //!
 //! ```text
 //!  rollout-model ◄ rollout-rules | config-restart | controller-client ◄ rollout-controller

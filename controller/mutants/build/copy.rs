@@ -2,7 +2,7 @@
 //! switches at the places that the bank names.
 //!
 //! Objects and the client are not copied: no mutant changes them. A copied crate becomes a module,
-//! so its paths are written anew.
+//! so its paths get the name of that module.
 
 use std::collections::BTreeMap;
 use std::fs;

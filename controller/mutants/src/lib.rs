@@ -8,7 +8,8 @@
 //! - name: unavailable-rounded-up                    # its name
 //!   does: rounds a percentage of maxUnavailable up  # its behaviour, after "it"
 //!   places:                                         # where it differs, all of them
-//!     - file: rules/deployment/sizes.rs             # a crate's folder in `sources`, and the path in it
+//!     - file: rules/deployment/sizes.rs             # a crate's folder in `sources`, and the path
+//! in it
 //!       in: bound(max_unavailable, RoundingDirection::Down)?  # only if `is` occurs more than once
 //!       is: RoundingDirection::Down                 # an expression of the controller
 //!       instead: RoundingDirection::Up              # the mutant's expression
@@ -19,8 +20,8 @@
 //! (`build/switches.rs` defines what can be a place). Objects and the client are those of the
 //! controller itself. The copy is this crate's root: it has the controller's interface, and in
 //! addition `BANK` and `with_mutant`. Without an active mutant it behaves as the controller, which
-//! `lockstep mutants` checks on all cases before it runs a mutant. All mutants are compiled at once,
-//! because separate builds would take hours.
+//! `lockstep mutants` checks on all cases before it runs a mutant. All mutants are compiled at
+//! once, because separate builds would take hours.
 //!
 //! Without the feature the crate is empty, so an ordinary build compiles the controller once.
 //! `tests/bank.rs` checks in any build that each place occurs in the controller exactly once, so a

@@ -12,8 +12,11 @@ mod wire;
 mod worker;
 
 pub use config_restart::{
-    ConfigKind, ConfigName, ConfigRef, ConfigState, Migration, MigrationSource, WorkloadFacts, WorkloadKind,
-    WorkloadName, plan, references, reloader,
+    AdoptedWorkload, Baseline, BlockReason, BlockedRestart, ConfigKind, ConfigName, ConfigRef, ConfigState,
+    ConfigUsage, Deferral, GroupMembership, GroupPermit, KeySelection, Migration, MigrationSource, NextOpening,
+    ObservedWorkload, PacingAnnotations, PendingAnnotation, PlannedRestart, References, RestartCause, RestartPlan,
+    RolloutPhase, RolloutStatus, Schedule, ScheduleWindow, Uptime, WaitReason, WorkloadFacts, WorkloadKind,
+    WorkloadName, WorkloadWrite, plan, references, reloader,
 };
 pub(crate) use controller::RestartController;
 pub(crate) use migration::migrate;

@@ -84,7 +84,10 @@ mod tests {
         let texts = [
             ("controller/mutants/bank/a.yaml", "  - file: rules/deployment/a.rs\n  - file: rules/deployment/b.rs\n"),
             ("controller/crates/rules/src/deployment/a.rs", "//! A.\n"),
-            ("controller/crates/rules/src/deployment/b.rs", "//! B. Case: `rolling/one`, `rolling/two`, `rolling/one@xing`.\n"),
+            (
+                "controller/crates/rules/src/deployment/b.rs",
+                "//! B. Case: `rolling/one`, `rolling/two`, `rolling/one@xing`.\n",
+            ),
             ("cases/rolling/one.yaml", "restart: {profiles: [safe, other]}\n"),
             ("cases/rolling/one.on-v1.20.timeline", ""),
             ("cases/rolling/three.timeline", ""),

@@ -1,6 +1,7 @@
 //! The rules of the Deployment and ReplicaSet controllers.
 //!
-//! **Architecture Invariant:** this crate knows objects (`rollout-model`) only: no client, no cache,
+//! **Architecture Invariant:** this crate knows objects (`rollout-model`) only: no client, no
+//! cache,
 //! no async code, no clock and no randomness. [`deployment`] and [`replicaset`] do not know each
 //! other.
 //!

@@ -20,8 +20,8 @@ use tokio::task::JoinHandle;
 
 use crate::{StartContext, SubjectError};
 
-/// The tracing targets of its log as a task of this process. A filter matches prefixes, so the first
-/// covers the crate with the mutant bank as well.
+/// The tracing targets of its log as a task of this process. A filter matches prefixes, so the
+/// first covers the crate with the mutant bank as well.
 pub const SUBJECT_TARGETS: [&str; 3] = ["rollout_controller", "controller_client", "config_restart"];
 
 /// The controller as a task of this process.

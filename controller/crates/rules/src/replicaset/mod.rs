@@ -2,8 +2,8 @@
 //!
 //! [`plan`] decides which pods belong to the ReplicaSet, and which to create or delete; [`report`]
 //! then decides the status (`decide.rs`). The input is an [`ObservedReplicaSet`], the output a
-//! [`ReplicaSetPlan`] and a [`ReplicaSetReport`]; all are plain data (`plan.rs`). [`body`] makes the
-//! requests of a plan, and [`burst`] says in which batches they are sent.
+//! [`ReplicaSetPlan`] and a [`ReplicaSetReport`]; all are plain data (`plan.rs`). [`body`] makes
+//! the requests of a plan, and [`burst`] says in which batches they are sent.
 
 pub mod availability;
 pub mod body;
