@@ -41,7 +41,8 @@ pub(crate) async fn apply(
 ) -> (Option<WriteOutcome>, Option<RestartError>) {
     let workload = &work.observed.workload;
     let record_event = |event: &Event| (context.record_event)(workload.name.kind, &workload.meta, event);
-    // xing's controller records no Events (case: `config-restart/s45-annotation-list@xing`).
+    // xing's controller records no Events (case:
+    // `config-restart/safe-and-xing/s45-annotation-list@xing`).
     let warn = |event: &Event| {
         if context.settings.profile == Profile::Safe {
             record_event(event);
@@ -141,7 +142,7 @@ async fn send_reload(
         ReloadAction::Restart(restart) => Some(&restart.config),
         ReloadAction::Refuse(problem) => {
             // Reloader records no Event for it (case:
-            // `config-restart/reloader-pause-period-unreadable`).
+            // `config-restart/reloader/pause-period-unreadable`).
             tracing::error!(workload = %workload.name, problem, "Not restarted.");
             return (Some(WriteOutcome::Failed(None)), Some(RestartError::Refused(problem.clone())));
         }

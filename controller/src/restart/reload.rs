@@ -5,7 +5,7 @@
 //! them. The same holds for a Rollout that gets a variable: a custom resource does not support
 //! strategic merge patches, so the request contains all its containers.
 //!
-//! Cases: `config-restart/reloader-refused-once`, `config-restart/reloader-rollout`.
+//! Cases: `config-restart/reloader/refused-once`, `config-restart/reloader/rollout`.
 
 use config_restart::reloader::{PauseAction, PlannedReload, ReloadAction, TemplateChange, body};
 use config_restart::{ReloaderAnnotations, WorkloadFacts, WorkloadKind};

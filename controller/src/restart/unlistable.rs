@@ -1,7 +1,7 @@
 //! Logs the consequences for restarts of a kind that cannot be listed.
 //!
 //! Such a kind does not delay the start. Reloader, too, starts without Rollouts if the cluster has
-//! none (case `config-restart/reloader-rollout-not-served`).
+//! none (case `config-restart/reloader/rollout-not-served`).
 
 use controller_client::api::Resource;
 

@@ -43,10 +43,9 @@ pub(crate) fn run(_arguments: &[String]) -> Outcome {
     let mut areas: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let millis = |time: Duration| time.as_secs_f64() * 1000.0;
     for (case, (played, judged)) in cases.iter().zip(&fastest) {
-        let area = case.name.split('/').next().unwrap_or_default();
-        areas.entry(area).or_default().push(millis(*played + *judged));
+        areas.entry(case.area()).or_default().push(millis(*played + *judged));
     }
-    println!("{:16} {:>6} {:>9} {:>9} {:>9}", "area", "cases", "mean ms", "median", "slowest");
+    println!("{:29} {:>6} {:>9} {:>9} {:>9}", "area", "cases", "mean ms", "median", "slowest");
     let mut all = Vec::new();
     for (area, times) in &mut areas {
         line(area, times);

@@ -35,12 +35,21 @@ pub(crate) fn broken(page: &Page, pages: &[Page]) -> Vec<String> {
     wrong
 }
 
+/// The area whose page names its cases by the folders in it.
+const RESTARTS: &str = "cases/config-restart";
+
+fn folders_in(folder: &str) -> BTreeSet<String> {
+    let entries = root().join(folder).read_dir().into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
 /// Files and cases that a page names as code and that do not exist.
 pub(crate) fn missing(page: &Page) -> Vec<String> {
     const FOLDERS: [&str; 8] =
         ["cases/", "harness/", "controller/", "scripts/", "docs/", ".cargo/", ".github/", ".ci/"];
-    let areas = root().join("cases").read_dir().into_iter().flatten().flatten();
-    let areas: BTreeSet<String> = areas.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let areas = folders_in("cases");
+    let profiles = folders_in(RESTARTS);
     let own: Vec<String> = page.blocks().into_iter().filter_map(|block| Some(stem(&block.file?).to_owned())).collect();
     let mut wrong = Vec::new();
     for (number, line) in page.prose() {
@@ -55,7 +64,9 @@ pub(crate) fn missing(page: &Page) -> Vec<String> {
             let file = FOLDERS.iter().any(|folder| code.starts_with(folder)).then(|| code.to_owned());
             let case = || {
                 let (area, name) = code.split_once('/')?;
-                (areas.contains(area) && !name.is_empty()).then(|| format!("cases/{code}.yaml"))
+                let folder = if profiles.contains(area) { RESTARTS } else { "cases" };
+                ((areas.contains(area) || profiles.contains(area)) && !name.is_empty())
+                    .then(|| format!("{folder}/{code}.yaml"))
             };
             if let Some(path) = file.or_else(case).filter(|path| !root().join(path).exists()) {
                 wrong.push(format!("{}:{number}: {path} is not there", page.path));

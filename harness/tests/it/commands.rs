@@ -132,7 +132,7 @@ fn explain_draws_a_blessed_case() {
     assert!(picture.starts_with("<svg xmlns=") && picture.contains("prefers-color-scheme: dark"), "{picture}");
     assert!(!picture.contains("<a ") && !picture.contains("<script"), "{picture}");
     assert_eq!(stderr_of(&["explain", "cases/recreate", "--svg", &file]).1, 64);
-    let unblessed = "cases/config-restart/s02-adopted.yaml@safe";
+    let unblessed = "cases/config-restart/safe-and-xing/s02-adopted.yaml@safe";
     let (stdout, code) = stderr_of(&["explain", unblessed, "--svg", &file]);
     assert!(stdout.contains("is not blessed") && code == 64, "{stdout}");
 }

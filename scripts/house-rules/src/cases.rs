@@ -51,7 +51,7 @@ fn rules_without_a_case(repository: &Repository) -> Vec<Breach> {
 fn cases_that_do_not_exist(repository: &Repository) -> Vec<Breach> {
     let areas: BTreeSet<&str> =
         repository.below("cases/", ".yaml").filter_map(|(path, _)| path.split('/').nth(1)).collect();
-    let case = Regex::new("`([a-z0-9-]+)/([a-z0-9-]+)(?:@([a-z]+))?`").expect("it compiles");
+    let case = Regex::new("`([a-z0-9-]+)/([a-z0-9/-]+)(?:@([a-z]+))?`").expect("it compiles");
     let mut breaches = Vec::new();
     for source in repository.sources.iter().filter(|source| source.path.starts_with("controller/")) {
         for comment in &source.comments {
@@ -86,9 +86,10 @@ mod tests {
             ("controller/crates/rules/src/deployment/a.rs", "//! A.\n"),
             (
                 "controller/crates/rules/src/deployment/b.rs",
-                "//! B. Case: `rolling/one`, `rolling/two`, `rolling/one@xing`.\n",
+                "//! B. Case: `rolling/one`, `rolling/two`, `rolling/one@xing`, `rolling/a/one`, `rolling/a/two`.\n",
             ),
             ("cases/rolling/one.yaml", "restart: {profiles: [safe, other]}\n"),
+            ("cases/rolling/a/one.yaml", ""),
             ("cases/rolling/one.on-v1.20.timeline", ""),
             ("cases/rolling/three.timeline", ""),
         ];
@@ -101,6 +102,7 @@ mod tests {
                 "controller/crates/rules/src/deployment/a.rs: has a mutant and names no case in its first comment (Case: `area/name`)",
                 "controller/crates/rules/src/deployment/b.rs: cases/rolling/two.yaml does not exist",
                 "controller/crates/rules/src/deployment/b.rs: cases/rolling/one.yaml has no such profile",
+                "controller/crates/rules/src/deployment/b.rs: cases/rolling/a/two.yaml does not exist",
                 "cases/rolling/three.timeline: a timeline without a case: cases/rolling/three.yaml does not exist",
             ]
         );

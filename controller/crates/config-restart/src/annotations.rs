@@ -5,8 +5,8 @@
 //! window has the same effect. The reason: a restart that a user wanted later, or after another
 //! one, cannot be undone.
 //!
-//! Cases: `config-restart/delay`, `config-restart/order`, `config-restart/one-at-a-time`,
-//! `config-restart/pace-unreadable`.
+//! Cases: `config-restart/safe/delay`, `config-restart/safe/order`,
+//! `config-restart/safe/one-at-a-time`, `config-restart/safe/pace-unreadable`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Reasons why a restart that is due does not begin.
 //!
-//! Cases: `config-restart/window-opens-later`, `config-restart/delay`,
-//! `config-restart/one-at-a-time`.
+//! Cases: `config-restart/safe/window-opens-later`, `config-restart/safe/delay`,
+//! `config-restart/safe/one-at-a-time`.
 
 use jiff::Timestamp;
 

@@ -1,7 +1,7 @@
 //! The request of a restart: one JSON merge patch with the checksums and the trigger, so that no
 //! crash can come between them.
 //!
-//! Case: `config-restart/s37-own-write-seen-late@safe`.
+//! Case: `config-restart/safe-and-xing/s37-own-write-seen-late@safe`.
 
 use rollout_model::names::restart as names;
 use serde_json::{Value, json};

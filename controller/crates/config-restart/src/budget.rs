@@ -5,7 +5,7 @@
 //! budget waits. It is not lost, because the data still differs from what the pods have. The times
 //! are stored on the workload; otherwise a restarted controller would forget them.
 //!
-//! Case: `config-restart/s24-safe-budget`.
+//! Case: `config-restart/safe/s24-budget`.
 
 use std::time::Duration;
 

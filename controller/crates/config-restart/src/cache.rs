@@ -1,8 +1,8 @@
 //! The cache of watched objects: configs as checksums, workloads as facts, and which workloads use
 //! which config.
 //!
-//! Cases: `config-restart/s07-safe-daemon-set`, `config-restart/s08-xing-init-env-from`,
-//! `config-restart/secret-keyed`, `config-restart/keys-selected`.
+//! Cases: `config-restart/safe/s07-daemon-set`, `config-restart/xing/s08-init-env-from`,
+//! `config-restart/safe/secret-keyed`, `config-restart/safe/keys-selected`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -8,7 +8,7 @@
 //! replaces it; both have the same format. No checksum of a Secret that is made here leaves the
 //! process: see `secret_hmac`.
 //!
-//! Case: `config-restart/s17-safe-binary-data`.
+//! Case: `config-restart/safe/s17-binary-data`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};

@@ -1,6 +1,6 @@
 //! A ConfigMap or Secret, reduced to what the rules need: checksums, and never a value.
 //!
-//! Case: `config-restart/s10-labels@safe`.
+//! Case: `config-restart/safe-and-xing/s10-labels@safe`.
 
 use std::collections::BTreeMap;
 

@@ -19,9 +19,10 @@
 //! The decision is a pure function without state of its own: which workloads are due follows from
 //! the checksums, and which are unavailable from their status.
 //!
-//! Cases: `config-restart/one-at-a-time`, `config-restart/order`,
-//! `config-restart/stopped-by-a-failed-one`, `config-restart/failed-and-corrected`,
-//! `config-restart/annotation-on-a-failed-one`, `config-restart/unavailable-for-each-other`.
+//! Cases: `config-restart/safe/one-at-a-time`, `config-restart/safe/order`,
+//! `config-restart/safe/stopped-by-a-failed-one`, `config-restart/safe/failed-and-corrected`,
+//! `config-restart/safe/annotation-on-a-failed-one`,
+//! `config-restart/safe/unavailable-for-each-other`.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! The groups are computed for each planning round in which a workload is due, from the workloads
 //! and their status. A restart that the same round decides counts at once.
 //!
-//! Cases: `config-restart/groups`, `config-restart/one-at-a-time`.
+//! Cases: `config-restart/safe/groups`, `config-restart/safe/one-at-a-time`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

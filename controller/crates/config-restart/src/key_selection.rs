@@ -12,8 +12,9 @@
 //! equal, the pods have this data, and the checksum is written for the new keys without a restart.
 //! Otherwise a change was due by the old keys, and the workload restarts.
 //!
-//! Cases: `config-restart/keys-selected`, `config-restart/keys-annotation-changed-while-away`,
-//! `config-restart/keys-appear-and-killed`, `config-restart/keys-annotation-unreadable`.
+//! Cases: `config-restart/safe/keys-selected`,
+//! `config-restart/safe/keys-annotation-changed-while-away`,
+//! `config-restart/safe/keys-appear-and-killed`, `config-restart/safe/keys-annotation-unreadable`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

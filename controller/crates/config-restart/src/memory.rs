@@ -5,7 +5,8 @@
 //! matters is on the workload as well. A controller that starts again builds the memory from its
 //! first observations and finds the same changes.
 //!
-//! Cases: `config-restart/s27-created-late@safe`, `config-restart/workload-seen-late`.
+//! Cases: `config-restart/safe-and-xing/s27-created-late@safe`,
+//! `config-restart/safe/workload-seen-late`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -10,8 +10,8 @@
 //! `waitsFor` does not name the workloads ahead in the group. Otherwise each completed restart
 //! would cause a write to every waiting workload.
 //!
-//! Cases: `config-restart/window-opens-later`, `config-restart/window-closed-and-killed-twice`,
-//! `config-restart/delay-and-killed`.
+//! Cases: `config-restart/safe/window-opens-later`,
+//! `config-restart/safe/window-closed-and-killed-twice`, `config-restart/safe/delay-and-killed`.
 
 use jiff::Timestamp;
 use rollout_model::whole_second;

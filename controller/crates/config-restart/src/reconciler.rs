@@ -4,7 +4,7 @@
 //! All profiles share the cache of observed objects ([`RestartCache`]); what one remembers is its
 //! [`RestartEngine`].
 //!
-//! Case: `config-restart/s61-safe-refused-and-then-not`.
+//! Case: `config-restart/safe/s61-refused-and-then-not`.
 
 use std::sync::Arc;
 

@@ -5,9 +5,9 @@
 //! Secret and projected volumes, also in init containers and ephemeral containers. Where a
 //! reference names keys, only those count. All names are in the workload's own namespace.
 //!
-//! Cases: `config-restart/s08-safe-init-env-from`, `config-restart/s08-safe-value-from-secret`,
-//! `config-restart/s08-safe-projected-secret`, `config-restart/s18-safe-other-key`,
-//! `config-restart/s32-safe-optional-appears`.
+//! Cases: `config-restart/safe/s08-init-env-from`, `config-restart/safe/s08-value-from-secret`,
+//! `config-restart/safe/s08-projected-secret`, `config-restart/safe/s18-other-key`,
+//! `config-restart/safe/s32-optional-appears`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -9,7 +9,7 @@
 //! DaemonSets and a Deployment whose deadline is switched off do not. For those, this controller's
 //! own deadline counts from the last write of the template.
 //!
-//! Cases: `config-restart/one-at-a-time`, `config-restart/stopped-by-a-failed-one`.
+//! Cases: `config-restart/safe/one-at-a-time`, `config-restart/safe/stopped-by-a-failed-one`.
 
 use std::time::Duration;
 

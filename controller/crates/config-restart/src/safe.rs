@@ -9,10 +9,11 @@
 //! of the old revision. A process that is killed before it has recorded the undo finds what looks
 //! like a missed change after its start (scenario 49).
 //!
-//! Cases: `config-restart/s02-adopted@safe`, `config-restart/s19-two-configs@safe`,
-//! `config-restart/s25-safe-config-then-spec`, `config-restart/s28-safe-updated-at-once`,
-//! `config-restart/s39-safe-re-created`, `config-restart/s48-foreign-keys@safe`,
-//! `config-restart/window-opens-later`, `config-restart/delay`, `config-restart/one-at-a-time`.
+//! Cases: `config-restart/safe-and-xing/s02-adopted@safe`,
+//! `config-restart/safe-and-xing/s19-two-configs@safe`, `config-restart/safe/s25-config-then-spec`,
+//! `config-restart/safe/s28-updated-at-once`, `config-restart/safe/s39-re-created`,
+//! `config-restart/safe-and-xing/s48-foreign-keys@safe`, `config-restart/safe/window-opens-later`,
+//! `config-restart/safe/delay`, `config-restart/safe/one-at-a-time`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

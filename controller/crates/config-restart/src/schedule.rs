@@ -24,9 +24,9 @@
 //! Pure: the time is an argument, and the rules of the time zones are built in, so a schedule means
 //! the same on every machine.
 //!
-//! Cases: `config-restart/window-open`, `config-restart/window-opens-later`,
-//! `config-restart/window-opens-and-killed`, `config-restart/window-changed-back`,
-//! `config-restart/window-unreadable`.
+//! Cases: `config-restart/safe/window-open`, `config-restart/safe/window-opens-later`,
+//! `config-restart/safe/window-opens-and-killed`, `config-restart/safe/window-changed-back`,
+//! `config-restart/safe/window-unreadable`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -21,8 +21,9 @@
 //!
 //! The keys are in `settings/checksum_keys.rs`; this module sees only their IDs and MACs.
 //!
-//! Cases: `config-restart/secret-keyed`, `config-restart/secret-adopted-from-unkeyed`,
-//! `config-restart/secret-changed-and-adopted-from-unkeyed`, `config-restart/secret-key-unknown`.
+//! Cases: `config-restart/safe/secret-keyed`, `config-restart/safe/secret-adopted-from-unkeyed`,
+//! `config-restart/safe/secret-changed-and-adopted-from-unkeyed`,
+//! `config-restart/safe/secret-key-unknown`.
 
 use super::annotation_codec::ABSENT;
 use super::key_selection;

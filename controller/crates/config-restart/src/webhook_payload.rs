@@ -4,8 +4,8 @@
 //!
 //! Profile `reloader` reports restarts only, with Reloader's wording (its `ALERT_` variables).
 //!
-//! Cases: `config-restart/webhook-restarted`, `config-restart/webhook-stopped`,
-//! `config-restart/reloader-alert-of-each-kind`.
+//! Cases: `config-restart/safe/webhook-restarted`, `config-restart/safe/webhook-stopped`,
+//! `config-restart/reloader/alert-of-each-kind`.
 
 use jiff::Timestamp;
 use rollout_model::{Event, whole_second};

@@ -5,8 +5,8 @@
 //! its workloads every six seconds (defect X10). The safe profile's window slides: each change
 //! restarts it, up to a maximum after the first change.
 //!
-//! Cases: `config-restart/s22-safe-every-two-seconds`, `config-restart/s23-grace-1s@safe`,
-//! `config-restart/longest-wait`.
+//! Cases: `config-restart/safe/s22-every-two-seconds`,
+//! `config-restart/safe-and-xing/s23-grace-1s@safe`, `config-restart/safe/longest-wait`.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The work items that the reconciler emits, and the outcomes that it gets back.
 //!
-//! Case: `config-restart/s61-safe-refused-and-then-not`.
+//! Case: `config-restart/safe/s61-refused-and-then-not`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

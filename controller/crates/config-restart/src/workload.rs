@@ -1,6 +1,7 @@
 //! A workload, reduced to what the rules need.
 //!
-//! Cases: `config-restart/s03-opt-in-true@safe`, `config-restart/paused-template-and-config`.
+//! Cases: `config-restart/safe-and-xing/s03-opt-in-true@safe`,
+//! `config-restart/safe/paused-template-and-config`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The state that the safe profile has for one workload: its memory, when to plan it again, and
 //! what blocks its restart.
 //!
-//! Case: `config-restart/s61-safe-refused-and-then-not`.
+//! Case: `config-restart/safe/s61-refused-and-then-not`.
 
 use std::time::Duration;
 

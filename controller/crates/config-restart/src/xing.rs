@@ -1,7 +1,8 @@
 //! xing's rules for one workload at a tick (sections 1.7 and 1.8).
 //!
-//! Cases: `config-restart/s02-adopted@xing`, `config-restart/s30-xing-pods-began-with-it`,
-//! `config-restart/s31-reference-added@xing`.
+//! Cases: `config-restart/safe-and-xing/s02-adopted@xing`,
+//! `config-restart/xing/s30-pods-began-with-it`,
+//! `config-restart/safe-and-xing/s31-reference-added@xing`.
 
 use jiff::Timestamp;
 

@@ -1,7 +1,7 @@
 //! The queue of profile `xing` and its links between workloads and configs (sections 1.5, 1.6 and
 //! 1.11): what changed, since when, and how often.
 //!
-//! Case: `config-restart/s39-xing-re-created`.
+//! Case: `config-restart/xing/s39-re-created`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

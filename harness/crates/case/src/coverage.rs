@@ -10,6 +10,8 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 
+use super::filter::matches_pattern;
+
 /// The table's file, under the folder of the cases.
 pub const FILE: &str = "requirements.yaml";
 
@@ -29,8 +31,8 @@ pub struct RequirementEntry {
     /// The file of the rule that implements it, from the repository's root.
     #[serde(default)]
     pub code: Option<String>,
-    /// The cases that pin it. `area/name` stands for the case of each restart profile, `area/name*`
-    /// for all cases whose name has this prefix.
+    /// The cases that pin it. `area/name` stands for the case of each restart profile, `*` in a name
+    /// for any characters.
     #[serde(default)]
     pub cases: Vec<String>,
     /// The unit tests that pin it: `FILE::FUNCTION`, the file from the repository's root.
@@ -127,10 +129,11 @@ pub fn resolve(mut table: Vec<RequirementEntry>, cases: &BTreeSet<String>) -> Ve
     for requirement in &mut table {
         let mut existing = Vec::new();
         for pattern in &requirement.cases {
-            let matching: Vec<&String> = match pattern.strip_suffix('*') {
-                Some(prefix) => cases.iter().filter(|case| case.starts_with(prefix)).collect(),
-                None => cases.iter().filter(|case| is_of_file(case, pattern)).collect(),
+            let is_meant = |case: &&String| match pattern.contains('*') {
+                true => matches_pattern(pattern, case),
+                false => is_of_file(case, pattern),
             };
+            let matching: Vec<&String> = cases.iter().filter(is_meant).collect();
             if matching.is_empty() && requirement.open.is_none() {
                 existing.push(pattern.clone());
             }
@@ -290,6 +293,7 @@ mod tests {
     #[case::without_a_reason("open: \"\"}", &["a gives no reason", "a/one pins no requirement"])]
     #[case::both("cases: [a/one], unreachable: inside}", &["a is pinned, and says that it is not"])]
     #[case::a_pattern("cases: [a/o*]}", &[])]
+    #[case::a_pattern_in_the_middle("cases: [a*ne]}", &[])]
     #[case::a_pattern_of_none("cases: [a/*, b/*]}", &["a names the case b/*, which does not exist"])]
     #[case::open_until_it_is_there("cases: [a/one, b/*], open: until then}", &[])]
     #[case::no_such_case("cases: [a/one, a/two]}", &["a names the case a/two, which does not exist"])]

@@ -3,7 +3,7 @@
 //!
 //! | written | means |
 //! | --- | --- |
-//! | `area(x)` | the folder is `x` |
+//! | `area(x)` | the folder is `x`, or is in it: `area(config-restart)` has `config-restart/safe` |
 //! | `name(x)` | the name without its folder |
 //! | `case(x)` | `area/name` |
 //! | `label(x)` | one of the case's labels: what it makes happen and what it sets, see [`labels`] |
@@ -110,18 +110,15 @@ impl Filter {
             Self::And(a, b) => a.matches(case) && b.matches(case),
             Self::Or(a, b) => a.matches(case) || b.matches(case),
             Self::Not(a) => !a.matches(case),
-            Self::Matches(subject, matcher) => {
-                let (area, name) = case.name.rsplit_once('/').unwrap_or(("", &case.name));
-                match subject {
-                    CaseAttribute::Area => matcher.is_match(area),
-                    CaseAttribute::Name => matcher.is_match(name),
-                    CaseAttribute::Case => matcher.is_match(&case.name),
-                    CaseAttribute::Tag => case.tags.iter().any(|tag| matcher.is_match(tag)),
-                    CaseAttribute::Text => matcher.is_match(&case.description),
-                    CaseAttribute::Judges => case.controllers.to_string().split(',').any(|one| matcher.is_match(one)),
-                    CaseAttribute::Label => labels(case).iter().any(|label| matcher.is_match(label)),
-                }
-            }
+            Self::Matches(subject, matcher) => match subject {
+                CaseAttribute::Area => areas(case).any(|area| matcher.is_match(area)),
+                CaseAttribute::Name => matcher.is_match(case.name.rsplit('/').next().unwrap_or_default()),
+                CaseAttribute::Case => matcher.is_match(&case.name),
+                CaseAttribute::Tag => case.tags.iter().any(|tag| matcher.is_match(tag)),
+                CaseAttribute::Text => matcher.is_match(&case.description),
+                CaseAttribute::Judges => case.controllers.to_string().split(',').any(|one| matcher.is_match(one)),
+                CaseAttribute::Label => labels(case).iter().any(|label| matcher.is_match(label)),
+            },
         }
     }
 }
@@ -132,24 +129,29 @@ impl Matcher {
         match self {
             Self::Part(part) => text.contains(&part.to_lowercase()),
             Self::Exact(whole) => text == whole.to_lowercase(),
-            Self::Pattern(pattern) => {
-                matches_pattern(&pattern.to_lowercase().chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>())
-            }
+            Self::Pattern(pattern) => matches_pattern(&pattern.to_lowercase(), &text),
         }
     }
 }
 
-/// Whether a text matches a pattern. Takes time in proportion to the product of both lengths.
-fn matches_pattern(pattern: &[char], text: &[char]) -> bool {
+/// The area of a case, and the areas that it is in: `a/b`, `a`.
+fn areas(case: &Case) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(case.area()), |area| Some(area.rsplit_once('/')?.0))
+}
+
+/// Whether a text matches a pattern with `*` and `?`. Takes time in proportion to the product of
+/// both lengths.
+pub(crate) fn matches_pattern(pattern: &str, text: &str) -> bool {
+    let text: Vec<char> = text.chars().collect();
     let mut reached = vec![false; text.len() + 1];
     reached[0] = true;
-    for letter in pattern {
+    for letter in pattern.chars() {
         let mut next = vec![false; text.len() + 1];
         for at in 0..=text.len() {
             next[at] = match letter {
                 '*' => reached[at] || (at > 0 && next[at - 1]),
                 '?' => at > 0 && reached[at - 1],
-                letter => at > 0 && reached[at - 1] && text[at - 1] == *letter,
+                letter => at > 0 && reached[at - 1] && text[at - 1] == letter,
             };
         }
         reached = next;
@@ -330,8 +332,12 @@ mod tests {
     use crate::{Case, parse};
 
     fn case() -> Case {
+        case_of("rolling/ten-or-more")
+    }
+
+    fn case_of(name: &str) -> Case {
         let text = "description: Ten are scaled.\ntags: [smoke]\ngiven:\n  - deployment: {name: web, image: 'app:1', maxSurge: 1}\nsteps:\n  - scale: 3\n  - undo: {}\n    refused: {message: never}\n";
-        parse("cases/rolling/ten-or-more.yaml", "rolling/ten-or-more", text).unwrap_or_else(|error| panic!("{error}"))
+        parse(&format!("cases/{name}.yaml"), name, text).unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[rstest]
@@ -355,6 +361,18 @@ mod tests {
     fn filter_selects_cases(#[case] filter: &str, #[case] expected: bool) {
         let filter = Filter::parse(filter).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(filter.matches(&case()), expected);
+    }
+
+    #[rstest]
+    #[case("area(a)", true)]
+    #[case("area(a/b)", true)]
+    #[case("area(#a/*)", true)]
+    #[case("area(b)", false)]
+    #[case("name(=x)", true)]
+    #[case("name(b)", false)]
+    fn area_includes_the_folders_in_it(#[case] filter: &str, #[case] expected: bool) {
+        let filter = Filter::parse(filter).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(filter.matches(&case_of("a/b/x")), expected);
     }
 
     #[rstest]

@@ -161,9 +161,11 @@ fn load_file(path: &Path) -> Result<Vec<Case>, CaseError> {
     parse_bytes(&path.display().to_string(), &case_name(path), &bytes)
 }
 
-/// `area/name`: the last two components of the path, without the extension.
+/// `area/name`: the last two components of the path, without the extension; the last three if the
+/// area has folders of its own, that is, below a folder `cases`.
 fn case_name(path: &Path) -> String {
-    let part = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
-    let area = part(path.parent().and_then(Path::file_name));
-    [area, part(path.file_stem())].into_iter().flatten().collect::<Vec<_>>().join("/")
+    let folders: Vec<_> = path.ancestors().skip(1).map_while(Path::file_name).take(3).collect();
+    let depth = if folders.get(2).is_some_and(|root| *root == collection::FOLDER) { 2 } else { 1 };
+    let parts = folders.into_iter().take(depth).rev().chain(path.file_stem());
+    parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
 }

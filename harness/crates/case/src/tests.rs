@@ -119,6 +119,28 @@ fn short_deployment_expands_env_from() {
 fn case_name_is_area_and_file() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../cases");
     assert_eq!(load_one(&root.join("undo/previous.yaml")).unwrap().name, "undo/previous");
+    let in_folder = load_one(&root.join("config-restart/safe/delay.yaml")).unwrap();
+    assert_eq!(in_folder.name, "config-restart/safe/delay");
+}
+
+#[test]
+fn folder_outside_the_collection_adds_nothing_to_a_case_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(
+            &path,
+            "description: x\ngiven:\n  - deployment: {name: web, image: 'app:1'}\nsteps:\n  - scale: 2\n",
+        )
+        .unwrap();
+        load_one(&path).unwrap().name
+    };
+    assert_eq!(write("mine/area/folder/x.yaml"), "folder/x");
+    assert_eq!(write("cases/x.yaml"), "cases/x");
+    assert_eq!(write("cases/area/x.yaml"), "area/x");
+    assert_eq!(write("cases/area/folder/x.yaml"), "area/folder/x");
+    assert_eq!(write("cases/area/folder/deeper/x.yaml"), "deeper/x");
 }
 
 #[rstest]

@@ -55,7 +55,7 @@ fn test_case(play: &TimedJudgement<'_>) -> TestCase {
     };
     let mut case = TestCase::new(judgement.case.as_str(), status);
     case.set_time(took);
-    let (area, _) = judgement.case.split_once('/').unwrap_or(("", &judgement.case));
+    let (area, _) = judgement.case.rsplit_once('/').unwrap_or(("", &judgement.case));
     case.set_classname(area);
     let line = judgement.decisive().and_then(|finding| finding.line).unwrap_or(1);
     case.extra.insert(XmlString::new("file"), XmlString::new(&judgement.path));

@@ -79,10 +79,14 @@ mod tests {
     /// Conditions have the API's names, and fields of a spec their own.
     #[test]
     fn the_legend_explains_each_word_of_the_golden_timelines() {
-        let cases = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../cases");
-        let files = |folder: std::path::PathBuf| folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
-        let timelines = files(cases).filter(|path| path.is_dir()).flat_map(files);
-        let timelines = timelines.filter(|path| path.extension().is_some_and(|extension| extension == "timeline"));
+        let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../cases")];
+        let mut timelines = Vec::new();
+        while let Some(folder) = folders.pop() {
+            let entries = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+            let (below, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+            folders.extend(below);
+            timelines.extend(files.into_iter().filter(|path| path.extension().is_some_and(|it| it == "timeline")));
+        }
         let (mut seen, legend) = (0, legend());
         for path in timelines {
             let timeline = Timeline::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();

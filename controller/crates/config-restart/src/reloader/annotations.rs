@@ -4,9 +4,9 @@
 //! The workload's own annotations count. Its pod template's annotations count only if the workload
 //! has none of them. Exclusions count on the workload only.
 //!
-//! Cases: `config-restart/reloader-auto-configmap-only`, `config-restart/reloader-named-pattern`,
-//! `config-restart/reloader-excluded-configmap`, `config-restart/reloader-ignored-and-named`,
-//! `config-restart/reloader-search-and-match`, `config-restart/reloader-all-and-flag`.
+//! Cases: `config-restart/reloader/auto-configmap-only`, `config-restart/reloader/named-pattern`,
+//! `config-restart/reloader/excluded-configmap`, `config-restart/reloader/ignored-and-named`,
+//! `config-restart/reloader/search-and-match`, `config-restart/reloader/all-and-flag`.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The request bodies of profile `reloader`.
 //!
-//! Cases: `config-restart/reloader-auto`, `config-restart/reloader-pause-period`.
+//! Cases: `config-restart/reloader/auto`, `config-restart/reloader/pause-period`.
 
 use jiff::Timestamp;
 use rollout_model::names::restart::{INSTANTIATED, LAST_RELOADED_FROM};

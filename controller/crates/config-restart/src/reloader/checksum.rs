@@ -6,8 +6,8 @@
 //! values of a Secret are the bytes, not their base64. Different data that join to the same text
 //! have the same checksum. SHA-1 has no security purpose here.
 //!
-//! Cases: `config-restart/reloader-joined-values`, `config-restart/reloader-binary-data`,
-//! `config-restart/reloader-auto-secret`.
+//! Cases: `config-restart/reloader/joined-values`, `config-restart/reloader/binary-data`,
+//! `config-restart/reloader/auto-secret`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! What Reloader evaluates of a workload: annotations, containers, and volumes in their order.
 //!
-//! Case: `config-restart/reloader-in-the-template`.
+//! Case: `config-restart/reloader/in-the-template`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

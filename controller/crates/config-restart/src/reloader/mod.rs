@@ -18,8 +18,8 @@
 //! instead of concurrently. Of a Rollout only the changed fields are written, whereas Reloader
 //! writes the whole object without the fields that its version of Argo Rollouts does not know.
 //!
-//! Cases: `config-restart/reloader-auto`, `config-restart/reloader-four-times`,
-//! `config-restart/reloader-changed-while-away`, `config-restart/reloader-rollout`.
+//! Cases: `config-restart/reloader/auto`, `config-restart/reloader/four-times`,
+//! `config-restart/reloader/changed-while-away`, `config-restart/reloader/rollout`.
 
 mod annotations;
 pub mod body;

@@ -12,8 +12,8 @@
 //! stored without their caches, which would take more memory than the automata; config names are so
 //! short that matching does not need them.
 //!
-//! Cases: `config-restart/reloader-named-pattern`,
-//! `config-restart/reloader-named-and-no-expression`.
+//! Cases: `config-restart/reloader/named-pattern`,
+//! `config-restart/reloader/named-and-no-expression`.
 
 use regex_automata::nfa::thompson::pikevm::{Cache, PikeVM};
 use regex_automata::nfa::thompson::{Compiler, Config, WhichCaptures};

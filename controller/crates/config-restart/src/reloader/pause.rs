@@ -3,7 +3,7 @@
 //! Only the process knows when the period ends. After it restarts, it resumes the Deployment only
 //! at the next change; until then the Deployment stays paused.
 //!
-//! Cases: `config-restart/reloader-pause-period`, `config-restart/reloader-pause-period-and-away`.
+//! Cases: `config-restart/reloader/pause-period`, `config-restart/reloader/pause-period-and-away`.
 
 use std::time::Duration;
 

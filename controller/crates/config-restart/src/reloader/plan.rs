@@ -1,6 +1,6 @@
 //! Decides what one change does to one workload, as a pure function.
 //!
-//! Case: `config-restart/reloader-shared`.
+//! Case: `config-restart/reloader/shared`.
 
 use std::sync::Arc;
 

@@ -9,9 +9,9 @@
 //!
 //! With `--webhook-url` a change restarts nothing and is reported to a webhook instead.
 //!
-//! Cases: `config-restart/reloader-created-late-and-flag`,
-//! `config-restart/reloader-restarted-with-nothing-changed`,
-//! `config-restart/reloader-namespace-selected-by-flag`.
+//! Cases: `config-restart/reloader/created-late-and-flag`,
+//! `config-restart/reloader/restarted-with-nothing-changed`,
+//! `config-restart/reloader/namespace-selected-by-flag`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

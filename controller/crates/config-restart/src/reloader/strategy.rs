@@ -9,9 +9,9 @@
 //! `restartAt` instead, and no checksum is stored: every change restarts it, and a deleted config
 //! does so only with the annotation strategy.
 //!
-//! Cases: `config-restart/reloader-annotations-strategy-twice`,
-//! `config-restart/reloader-deleted-and-flag`, `config-restart/reloader-deleted-and-flag-at-first`,
-//! `config-restart/reloader-rollout-restart`, `config-restart/reloader-rollout-restart-deleted`.
+//! Cases: `config-restart/reloader/annotations-strategy-twice`,
+//! `config-restart/reloader/deleted-and-flag`, `config-restart/reloader/deleted-and-flag-at-first`,
+//! `config-restart/reloader/rollout-restart`, `config-restart/reloader/rollout-restart-deleted`.
 
 use jiff::Timestamp;
 use rollout_model::names::restart::{ROLLOUT_STRATEGY, VARIABLE};

@@ -4,8 +4,8 @@
 //! init container uses the config, or if the config is named and not used, the trigger goes into
 //! the first regular container.
 //!
-//! Cases: `config-restart/reloader-by-volume`, `config-restart/reloader-by-init-container`,
-//! `config-restart/reloader-named-not-referenced`, `config-restart/reloader-auto-not-referenced`.
+//! Cases: `config-restart/reloader/by-volume`, `config-restart/reloader/by-init-container`,
+//! `config-restart/reloader/named-not-referenced`, `config-restart/reloader/auto-not-referenced`.
 
 use super::super::references::ConfigName;
 use super::annotations::MatchReason;

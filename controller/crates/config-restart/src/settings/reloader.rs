@@ -1,8 +1,8 @@
 //! Settings of profile `reloader`: the flags of Stakater's Reloader v1.4.21 under their names and
 //! with their defaults, as far as this controller implements them.
 //!
-//! Cases: `config-restart/reloader-own-annotation-name`,
-//! `config-restart/reloader-labels-selected-by-flag`.
+//! Cases: `config-restart/reloader/own-annotation-name`,
+//! `config-restart/reloader/labels-selected-by-flag`.
 
 use std::collections::BTreeSet;
 

@@ -27,10 +27,10 @@ pub(crate) use step::{LabelStyle, StepAction};
 
 use crate::rules::{Expectation, Rule};
 
-/// One case: a YAML file under `cases/<area>/`.
+/// One case: a YAML file under `cases/AREA/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// `area/name`, from the file's path: `rolling/surge-25pct`.
+    /// `area/name`, from the file's path: `rolling/surge-25pct`, `config-restart/safe/delay`.
     pub name: String,
     /// The path of the file, as the user gave it.
     pub path: String,
@@ -112,6 +112,12 @@ pub enum Terminations {
 }
 
 impl Case {
+    /// The folder in the case's name: `rolling`, `config-restart/safe`.
+    #[must_use]
+    pub fn area(&self) -> &str {
+        self.name.rsplit_once('/').map_or("", |(area, _)| area)
+    }
+
     /// How much time the case lets pass in `advance` steps.
     pub fn total_advance(&self) -> Duration {
         let steps = self.given.iter().chain(&self.steps);
