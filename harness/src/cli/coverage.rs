@@ -80,13 +80,17 @@ fn read_table(path: &Path) -> Result<Vec<RequirementEntry>, CliError> {
     Ok(coverage::parse(&text).map_err(|why| failed(std::io::Error::other(why)))?)
 }
 
-/// The table of a folder of cases with patterns resolved, and the names of the cases.
-fn resolved_table(folder: &Path) -> Result<(Vec<RequirementEntry>, BTreeSet<String>), CliError> {
+/// The table of a folder of cases with patterns resolved, and the cases.
+fn resolved_table(folder: &Path) -> Result<(Vec<RequirementEntry>, Vec<Case>), CliError> {
     let table = read_table(&folder.join(FILE))?;
     let cases = select::find_files(&[folder.to_owned()])?;
     let cases = cases.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
-    let cases: BTreeSet<String> = cases.into_iter().flatten().map(|case| case.name).collect();
-    Ok((coverage::resolve(table, &cases), cases))
+    let cases: Vec<Case> = cases.into_iter().flatten().collect();
+    Ok((coverage::resolve(table, &names(&cases)), cases))
+}
+
+fn names(cases: &[Case]) -> BTreeSet<String> {
+    cases.iter().map(|case| case.name.clone()).collect()
 }
 
 /// The repository that a folder of cases is in.
@@ -126,7 +130,7 @@ fn report_coverage(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>
         source.contains(&format!("fn {function}("))
     };
     let is_file = |file: &str| is_embedded || root.join(file).is_file();
-    let faults = coverage::faults(&table, &cases, is_test, is_file);
+    let faults = coverage::faults(&table, &names(&cases), is_test, is_file);
     Ok((format!("{}\n{}", coverage::list(&table, unpinned), coverage::totals(&table, &cases)), faults))
 }
 
@@ -145,7 +149,10 @@ mod tests {
     fn an_api_field_leads_to_its_rule_file_and_cases() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
         let text = coverage_of_word(&folder, "revisionHistoryLimit", false).unwrap();
-        assert!(text.contains("    code: controller/crates/rules/src/deployment/history.rs\n    cases: history/limit-2"), "{text}");
+        assert!(
+            text.contains("    code: controller/crates/rules/src/deployment/history.rs\n    cases: history/limit-2"),
+            "{text}"
+        );
         let message = coverage_of_word(&folder, "no-such-field", false).unwrap_err().to_string();
         assert!(message.contains("no requirement has 'no-such-field'"), "{message}");
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lockstep_case::{self as case, Case, CaseError, Cost, Diagnostics};
+use lockstep_case::{self as case, Case, CaseError, CollectionSize, Cost, Diagnostics};
 use lockstep_report::github::{self, AnnotationLocation};
 use lockstep_support::outcome::RunOutcome;
 use lockstep_verdict::golden::{self, GoldenProblem};
@@ -64,8 +64,12 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
             }
         }
     }
-    // A file that cannot be read counts as one case.
-    let all = cases.len() + count.bad;
+    // A file that cannot be read counts as one case, of which nothing more is known.
+    let counted = match cases.len() + count.bad {
+        _ if count.bad == 0 => CollectionSize::of(&cases).to_string(),
+        1 => "1 case".to_owned(),
+        all => format!("{all} cases"),
+    };
     for twins in case::check_unique_names(&cases).err().unwrap_or_default() {
         count.bad += 1;
         count.errors += 1;
@@ -82,7 +86,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<RunOutcome, CliError> {
     if count.strays + count.unread > 0 {
         say!("");
     }
-    say!("{}", count.summary(all));
+    say!("{}", count.summary(&counted));
     Ok(count.outcome())
 }
 
@@ -138,8 +142,9 @@ impl LintCounts {
         }
     }
 
-    /// `245 cases: 3 errors in 2 files; 1 timeline unblessed, stale or orphaned`.
-    fn summary(&self, cases: usize) -> String {
+    /// `245 rollout cases: 1 timeline unblessed, stale or orphaned`, or `245 cases: 3 errors in 2
+    /// files`.
+    fn summary(&self, cases: &str) -> String {
         let s = |number: usize| if number == 1 { "" } else { "s" };
         let mut parts = Vec::new();
         if self.errors > 0 {
@@ -150,6 +155,6 @@ impl LintCounts {
             parts.push(format!("{timelines} timeline{} unblessed, stale or orphaned", s(timelines)));
         }
         let what = if parts.is_empty() { "nothing is wrong".to_owned() } else { parts.join("; ") };
-        format!("{cases} case{}: {what}", s(cases))
+        format!("{cases}: {what}")
     }
 }

@@ -1,5 +1,6 @@
-//! `lockstep list`: lists the cases with their descriptions.
+//! `lockstep list`: lists the cases with their descriptions, and counts them.
 
+use lockstep_case::CollectionSize;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_verdict::golden::GoldenTimelines;
 
@@ -28,6 +29,7 @@ pub(super) fn execute(arguments: &Arguments, typed: &CommandLine) -> Result<RunO
         let mark = if lacks { '?' } else { ' ' };
         say!("{mark} {:width$}  {}{}", case.name, case.description, differing_versions(&golden));
     }
+    say!("\n{}", CollectionSize::of(&cases));
     if some_lack {
         say!("\n? has no golden timeline yet: `{} bless`", typed.program);
     }

@@ -6,7 +6,7 @@
 //!   file: it must equal the repository's file, or else the page's commands can use it.
 //! * Links resolve, and named files and cases exist (`links`).
 //! * Options and metrics that a page names exist (`names`).
-//! * `docs/commands.md` and the pictures are up to date (`reference`).
+//! * `docs/commands.md`, the pictures and the numbers of cases are up to date (`reference`).
 //!
 //! `LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'` regenerates these files, and the
 //! output of every block that omits no lines. Edit the rest by hand.

@@ -1,11 +1,12 @@
-//! The generated documentation: the page of commands, from clap, and the pictures, by `lockstep
-//! explain`.
+//! The generated documentation: the page of commands, from clap, the pictures, by `lockstep
+//! explain`, and the numbers of cases, from the collection.
 
 use std::fmt::Write;
 use std::process::Command;
 
 use clap::{Arg, CommandFactory};
 use lockstep::cli::Cli;
+use lockstep_case::{self as case, CollectionSize};
 
 use super::{OVERWRITE, overwrite, root};
 
@@ -13,12 +14,18 @@ use super::{OVERWRITE, overwrite, root};
 const PAGE: &str = "docs/commands.md";
 /// The pictures and their cases.
 const PICTURES: [(&str, &str); 1] = [("docs/images/rollout.svg", "cases/rolling/rollover.yaml")];
+/// The pages that give the numbers of cases, between these two lines.
+const SIZED: [&str; 3] = ["README.md", "docs/README.md", "docs/config-restart.md"];
+const SIZE_BEGIN: &str = "<!-- collection size -->\n";
+const SIZE_END: &str = "<!-- end -->";
 const COLUMNS: usize = 100;
 
 /// Generated files that are out of date; empty after an overwrite.
 pub(crate) fn stale() -> Vec<String> {
     let mut files = vec![(PAGE, page())];
     files.extend(PICTURES.map(|(file, case)| (file, picture(case))));
+    let size = collection_size();
+    files.extend(SIZED.map(|page| (page, with_collection_size(page, &size))));
     let mut stale = Vec::new();
     for (path, fresh) in files {
         if std::fs::read_to_string(root().join(path)).is_ok_and(|text| text == fresh) {
@@ -31,6 +38,21 @@ pub(crate) fn stale() -> Vec<String> {
         }
     }
     stale
+}
+
+fn collection_size() -> CollectionSize {
+    let files = case::find(&[root().join("cases")]).expect("the collection has cases");
+    let load = |path: &std::path::PathBuf| case::load(path).expect("the collection is valid");
+    CollectionSize::of(&files.iter().flat_map(load).collect::<Vec<_>>())
+}
+
+/// A page with these numbers of cases.
+fn with_collection_size(page: &str, size: &CollectionSize) -> String {
+    let text = std::fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+    let (before, rest) = text.split_once(SIZE_BEGIN).unwrap_or_else(|| panic!("{page} has no {SIZE_BEGIN}"));
+    let (_, after) = rest.split_once(SIZE_END).unwrap_or_else(|| panic!("{page} has no {SIZE_END}"));
+    let sentence = filled(&format!("The collection has {size}."), "");
+    format!("{before}{SIZE_BEGIN}\n{sentence}\n\n{SIZE_END}{after}")
 }
 
 fn picture(case: &str) -> String {

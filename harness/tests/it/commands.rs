@@ -53,12 +53,12 @@ fn lint_reports_all_errors_and_sets_the_exit_code() {
     let (_folder, area) = folder();
     let path = |name: &str| area.join(name).display().to_string();
     let (stdout, code) = lockstep(&["lint", &path("good.yaml")], &[]);
-    assert_eq!((stdout.as_str(), code), ("1 case: nothing is wrong\n", 0));
+    assert_eq!((stdout.as_str(), code), ("1 rollout case: nothing is wrong\n", 0));
     let (stdout, code) = lockstep(&["lint", &area.display().to_string()], &[]);
     assert!(
         stdout.contains("stale ")
             && stdout.contains("orphaned ")
-            && stdout.contains("2 cases: 2 timelines unblessed, stale or orphaned"),
+            && stdout.contains("2 rollout cases: 2 timelines unblessed, stale or orphaned"),
         "{stdout}"
     );
     assert_eq!(code, 3);
@@ -223,6 +223,7 @@ fn filter_selects_cases_and_rejects_bad_syntax() {
     assert!(
         code == 0
             && stdout.contains("recreate/three ")
+            && stdout.ends_with(" rollout cases\n")
             && !stdout.contains("recreate/scale ")
             && !stdout.contains("rolling/"),
         "{stdout}"

@@ -57,7 +57,7 @@ fn cases_folder_overrides_embedded_cases() {
     std::fs::write(folder.path().join("cases/own.yaml"), own).expect("writable");
     let (list, stderr, code) = lockstep(folder.path(), &["list"]);
     assert!(
-        list.lines().count() == 1 && list.contains("cases/own") && stderr.is_empty() && code == 0,
+        list.contains("cases/own") && list.ends_with("\n\n1 rollout case\n") && stderr.is_empty() && code == 0,
         "{list}{stderr}"
     );
 }
@@ -75,7 +75,7 @@ fn init_writes_a_passing_folder_and_overwrites_nothing() {
     let (stdout, stderr, code) = lockstep(folder.path(), &["run"]);
     assert!(stdout.contains("conformant      cases/first on ours") && code == 0, "{stdout}{stderr}");
     let (stdout, stderr, code) = lockstep(folder.path(), &["lint"]);
-    assert_eq!((stdout.as_str(), stderr.as_str(), code), ("1 case: nothing is wrong\n", "", 0));
+    assert_eq!((stdout.as_str(), stderr.as_str(), code), ("1 rollout case: nothing is wrong\n", "", 0));
     // Running it again changes nothing. Another subject would need another workflow, and is
     // refused.
     assert_eq!(lockstep(folder.path(), &["init", "--subject", "command:./my controller"]).2, 0);

@@ -10,7 +10,9 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 
+use super::collection_size::{CollectionSize, is_of_restarts};
 use super::filter::matches_pattern;
+use super::model::Case;
 
 /// The table's file, under the folder of the cases.
 pub const FILE: &str = "requirements.yaml";
@@ -245,7 +247,7 @@ pub fn list(table: &[RequirementEntry], unpinned: bool) -> String {
 
 /// Counts requirements by level and pin, and cases by area.
 #[must_use]
-pub fn totals(table: &[RequirementEntry], cases: &BTreeSet<String>) -> String {
+pub fn totals(table: &[RequirementEntry], cases: &[Case]) -> String {
     let mut out = String::from("requirements   case  test  unreachable  open   all\n");
     let count = |level: Option<RequirementLevel>, pin: Option<Pin>| {
         let of = |it: &&RequirementEntry| {
@@ -261,13 +263,16 @@ pub fn totals(table: &[RequirementEntry], cases: &BTreeSet<String>) -> String {
         let all = count(level, None);
         writeln!(out, "{name:12} {case:6} {test:5} {unreachable:12} {open:5} {all:5}").expect("a String takes all");
     }
-    let mut areas: BTreeMap<&str, usize> = BTreeMap::new();
-    for case in cases {
-        *areas.entry(case.split('/').next().unwrap_or(case)).or_default() += 1;
-    }
-    writeln!(out, "cases        {:6}", cases.len()).expect("a String takes all");
-    for (area, number) in areas {
-        writeln!(out, "  {area:15} {number:3}").expect("a String takes all");
+    let (restarts, rollouts): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| is_of_restarts(case));
+    for cases in [rollouts, restarts].into_iter().filter(|cases| !cases.is_empty()) {
+        let mut areas: BTreeMap<&str, usize> = BTreeMap::new();
+        for case in &cases {
+            *areas.entry(case.area()).or_default() += 1;
+        }
+        writeln!(out, "{}", CollectionSize::of(cases)).expect("a String takes all");
+        for (area, number) in areas {
+            writeln!(out, "  {area:29} {number:3}").expect("a String takes all");
+        }
     }
     out
 }
@@ -343,14 +348,17 @@ mod tests {
     #[test]
     fn totals_count_open_requirements() {
         let table = parse(&format!("{ONE}cases: [a/one]}}\n{ONE}open: later}}\n")).unwrap();
-        insta::assert_snapshot!(totals(&table, &["a/one".to_owned()].into()), @r"
+        let text = "description: x\ngiven:\n  - deployment: {name: web, image: 'app:1'}\nsteps:\n  - scale: 2\n";
+        let cases = ["a/one", "a/two", "b/c/three"].map(|name| crate::parse("x.yaml", name, text).unwrap());
+        insta::assert_snapshot!(totals(&table, &cases), @r"
         requirements   case  test  unreachable  open   all
         must              1     0            0     1     2
         should            0     0            0     0     0
         quirk             0     0            0     0     0
         all               1     0            0     1     2
-        cases             1
-          a                 1
+        3 rollout cases
+          a                               2
+          b/c                             1
         ");
         assert!(list(&table, true).contains("open: later") && !list(&table, true).contains("a/one"));
     }

@@ -19,14 +19,15 @@
 //!   its larger fields; `estimate` knows how many pods there can be.
 //! * [`schema()`] is the format for editors, [`reference()`] for readers: both are generated from
 //!   the lists of fields and the table.
-//! * [`filter`] selects cases, [`cost()`] estimates how long one takes; [`coverage`] reads the
-//!   table of requirements and their cases.
+//! * [`filter`] selects cases, [`cost()`] estimates how long one takes, [`CollectionSize`]
+//!   counts them; [`coverage`] reads the table of requirements and their cases.
 //! * [`rules`] evaluates rules in CEL on the states of a recording.
 //! * [`find()`], [`load`] and [`load_one`] are the only functions that read from disk.
 //!
 //! The driver adds what belongs to a run: the namespace, the UIDs of owners, `schedulerName`.
 
 mod case_rules;
+mod collection_size;
 pub mod coverage;
 mod definitions;
 mod diagnostics;
@@ -49,6 +50,7 @@ mod step;
 mod unknown_fields;
 mod workload_field;
 
+pub use collection_size::CollectionSize;
 pub use diagnostics::{CaseError, Diagnostics};
 pub use estimate::{Cost, cost};
 pub use file::{parse, parse_bytes, parse_recorded};
