@@ -25,15 +25,14 @@ use lockstep_recording::controllers::Controller;
 use lockstep_report::{self as report, RerunCommands};
 use lockstep_runner::run::{ClusterSource, CompletedPlay, PlayError, PlayPlan, Setup};
 use lockstep_runner::{Simulation, simulate};
-use lockstep_subject::{Reference, SubjectSpec};
+use lockstep_subject::SubjectSpec;
 use lockstep_support::outcome::RunOutcome;
 use lockstep_verdict::golden::GoldenTimelines;
 use lockstep_verdict::{self as verdict, Verdict};
 use serde::Deserialize;
 
-/// The subjects to judge: upstream and ours on every case, other projects' controllers on the cases
-/// of their restart profile, on the simulated cluster only.
-const SUBJECTS: [&str; 4] = ["upstream", "ours", "xing", "reloader"];
+/// The subjects to judge.
+const SUBJECTS: [&str; 2] = ["upstream", "ours"];
 /// The clusters that trials run on; a profile of the test runner selects among them.
 const SITES: [SiteName; 4] = [SiteName::Sim, SiteName::ControlPlane, SiteName::Containers, SiteName::Kind];
 /// How long a step may take to settle. A correct subject never needs this long on an idle machine,
@@ -139,7 +138,7 @@ impl Trials {
         for site in SITES {
             for subject in SUBJECTS {
                 let not_built = not_built_reason(site, subject);
-                for case in self.cases.iter().filter(|case| is_relevant(subject, site, case)) {
+                for case in &self.cases {
                     let name = format!("{site}::{subject}::{}", case.name.replace('/', "::"));
                     let known_failure = self.known_failures.get(&name).cloned();
                     let tags = case.tags.iter().filter(|_| site != SiteName::Sim).map(|tag| format!("#{tag}"));
@@ -255,18 +254,10 @@ fn unsupported_reason(subject: &str, case: &Case) -> Option<String> {
     missing.or_else(|| spec.lacks_restart_options(&case.restart))
 }
 
-/// Whether a trial is useful: another project's controller is only judged by cases of its restart
-/// profile, and never in real time.
-fn is_relevant(subject: &str, site: SiteName, case: &Case) -> bool {
-    let Some(reference) = subject.parse::<SubjectSpec>().ok().and_then(|spec| spec.reference()) else { return true };
-    let is_judged = Reference::controllers().first_missing(&case.controllers).is_none();
-    site == SiteName::Sim && is_judged && reference.profile() == case.restart.profile
-}
-
 /// Why a subject cannot be judged in virtual time, if it cannot.
 fn not_built_reason(site: SiteName, subject: &str) -> Option<String> {
     let spec = subject.parse::<SubjectSpec>().ok().filter(|_| site == SiteName::Sim)?;
-    spec.not_built().or_else(|| spec.not_there()).map(|error| error.to_string())
+    spec.not_built().map(|error| error.to_string())
 }
 
 /// Why a case takes too long for trials in real time, if it does. `lockstep run` still accepts it.

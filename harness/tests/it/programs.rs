@@ -3,9 +3,11 @@
 //! modes of `subjects/wrong.py`.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rstest::rstest;
 use serde_json::Value;
 
 /// The output and exit code of a run.
@@ -372,4 +374,72 @@ fn secret_values_are_neither_stored_nor_printed() {
     for name in ["case.yaml", "report.txt", "page.html", "subject.log", "recording.ndjson"] {
         assert!(find(folder.path(), name).contains("redacted0001"), "{name}");
     }
+}
+
+/// A program in place of another project's, which is not here: it writes down what it gets, and this
+/// project's controller, which knows the flags of both, does the work.
+fn stand_in(folder: &Path, profile: &str) -> PathBuf {
+    let controller = Path::new(env!("CARGO_BIN_EXE_lockstep")).with_file_name("rollout-controller");
+    assert!(controller.is_file(), "cargo build --package rollout-controller");
+    let (program, at) = (folder.join(profile), folder.display());
+    let script = format!(
+        "#!/bin/sh\n\
+         if [ \"$1\" = --version ]; then echo \"{profile} v0.0.1 linux/amd64\"; exit; fi\n\
+         echo \"$@\" >'{at}/arguments'\n\
+         env | grep ^ALERT_ | sort >'{at}/alerts'\n\
+         exec '{}' config-restart --restart-profile={profile} --allow-unkeyed-secret-checksums \\\n  \
+         --metrics-bind-address=0 --leader-elect=false \"$@\"\n",
+        controller.display()
+    );
+    std::fs::write(&program, script).expect("writable");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("writable");
+    program
+}
+
+#[rstest]
+#[case::xing("xing", "gracePeriod: 1s, ignoredErrors: [denied]", "com.xing.deployment-restart: enabled")]
+#[case::reloader("reloader", "webhook: slack, flags: [\"--auto-reload-all\"]", "some: annotation")]
+fn reference_program_gets_its_own_flags_and_variables(
+    #[case] profile: &str,
+    #[case] options: &str,
+    #[case] annotation: &str,
+) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let case = folder.path().join("changed.yaml");
+    let text = format!(
+        "description: x\ncontrollers: [config-restart]\nrestart: {{profile: {profile}, {options}}}\n\
+         given:\n  - apply: {{apiVersion: v1, kind: ConfigMap, metadata: {{name: c}}, data: {{k: \"1\"}}}}\n  \
+         - deployment: {{name: web, replicas: 1, image: \"app:1\", envFrom: [configmap/c], annotations: {{{annotation}}}}}\n  \
+         - advance: 3s\n\
+         steps:\n  - patch: {{target: configmap/c, type: merge, patch: {{data: {{k: \"2\"}}}}}}\n  - advance: 3s\n\
+         expectation: rules\nrules: {{finally: [\"restarts('deployment/web') == 1\"]}}\n"
+    );
+    std::fs::write(&case, text).expect("writable");
+    let subject = format!("{profile}:{}", stand_in(folder.path(), profile).display());
+    let ran = lockstep(&["run", &case.display().to_string(), "--cluster", "sim", "--subject", &subject]);
+    ran.prints(&["1 conformant"]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("the program was started");
+    let (arguments, alerts) = (read("arguments"), read("alerts"));
+    match profile {
+        "xing" => {
+            assert_eq!(arguments, "--verbose=1 --restart-grace-period=1 --ignored-errors=denied\n");
+            assert_eq!(alerts, "");
+        }
+        _ => {
+            assert_eq!(arguments, "--auto-reload-all\n");
+            let (before, url) = alerts.trim_end().split_once("ALERT_WEBHOOK_URL=").expect("a URL");
+            assert_eq!(before, "ALERT_ON_RELOAD=true\nALERT_SINK=slack\n");
+            assert!(url.starts_with("https://") && url.ends_with("/lockstep/webhook"), "{url}");
+        }
+    }
+}
+
+#[rstest]
+#[case::missing("xing:./no-such-program", "the subject's program does not exist: ./no-such-program; give the path")]
+#[case::folder("reloader:./cases", "the subject's program ./cases is a folder; give the path of an executable file")]
+#[case::unnamed("reloader", "unknown subject 'reloader' (give the path of its program: reloader:PATH)")]
+fn reference_without_a_program_is_a_usage_error(#[case] subject: &str, #[case] expected: &str) {
+    let ran = lockstep(&["run", "cases/config-restart", "--cluster", "sim", "--subject", subject]);
+    assert!(ran.err.contains(expected) && ran.code == 64, "{}\n{}", ran.err, ran.code);
 }

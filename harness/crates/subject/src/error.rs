@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lockstep_cluster as cluster;
 use lockstep_recording::controllers::Controller;
 
-use super::ManifestError;
+use super::{ManifestError, Reference};
 
 /// Why a subject cannot be used or started.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum SubjectError {
     /// The subject on the command line is not valid.
     #[error(
         "unknown subject '{0}'{hint}: expected ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, upstream:process, \
-         xing, reloader, \"command:PROGRAM ARGUMENTS\", virtual:PROGRAM or deployment:MANIFEST",
+         xing:PATH, reloader:PATH, \"command:PROGRAM ARGUMENTS\", virtual:PROGRAM or deployment:MANIFEST",
         hint = hint(.0)
     )]
     Unknown(String),
@@ -140,16 +140,6 @@ pub enum SubjectError {
         "kube-controller-manager-virtual {0} is not built; `scripts/upstream-virtual {0}` builds it, which takes minutes, once"
     )]
     NotBuilt(String),
-    /// Another project's controller is not built.
-    #[error(
-        "{name} {version} is not built; `scripts/reference-controllers {name} FOLDER` builds it from a checkout of its source"
-    )]
-    ReferenceNotBuilt {
-        /// The subject's name.
-        name: &'static str,
-        /// The version that cases come from.
-        version: &'static str,
-    },
     /// The cluster's controllers on the command line are not valid.
     #[error("unknown cluster controllers '{0}': expected simulated, upstream or upstream:VERSION")]
     UnknownClusterControllers(String),
@@ -184,6 +174,10 @@ pub enum SubjectError {
 fn hint(text: &str) -> String {
     if text == "command:" {
         return ", which names no program".to_owned();
+    }
+    let name = text.strip_suffix(':').unwrap_or(text);
+    if Reference::ALL.into_iter().any(|one| one.as_str() == name) {
+        return format!(" (give the path of its program: {name}:PATH)");
     }
     if text.starts_with("upstream:v") {
         return format!(" (a version has three numbers, such as upstream:{})", cluster::DEFAULT_VERSION);

@@ -1,12 +1,10 @@
-//! Config-restart controllers of other projects, by name: xing's
-//! kubernetes-deployment-restart-controller and Stakater's Reloader. The golden timelines of their
-//! profiles are recorded from them.
+//! Config-restart controllers of other projects: xing's kubernetes-deployment-restart-controller
+//! and Stakater's Reloader, from which the golden timelines of their profiles are recorded.
 //!
-//! `scripts/reference-controllers` builds each twice: the project's own program, and a program that
-//! runs the same controllers in virtual time (`virtual_time`). `xing` is the second if time is
-//! virtual, `xing:process` is the first, and `xing:PATH` is either. The projects' own programs
-//! listen on fixed ports, so only one of a kind can run on a machine at a time: a file lock
-//! separates those of one user.
+//! The user gives the project's own program. It runs as a process, in real time, and is started
+//! with the project's own flags and variables for a case's options. Both programs listen on fixed
+//! ports, so only one of a kind can run on a machine at a time: a file lock separates those of one
+//! user.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,9 +16,6 @@ use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_support::private_fs;
 
 use crate::{InterceptorEndpoint, SubjectError, command};
-
-/// The suffix of a program for virtual time.
-const VIRTUAL: &str = "-virtual";
 
 /// Another project's config-restart controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,23 +35,6 @@ impl Reference {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Xing => "xing",
-            Self::Reloader => "reloader",
-        }
-    }
-
-    /// The version that golden timelines come from.
-    #[must_use]
-    pub(crate) const fn version(self) -> &'static str {
-        match self {
-            Self::Xing => "v1.3.0",
-            Self::Reloader => "v1.4.21",
-        }
-    }
-
-    /// The name of the project's own program.
-    const fn program(self) -> &'static str {
-        match self {
-            Self::Xing => "kubernetes-deployment-restart-controller",
             Self::Reloader => "reloader",
         }
     }
@@ -118,15 +96,6 @@ impl Reference {
         (others || !its_own).then(|| format!("the case sets restart options that {} does not have", self.as_str()))
     }
 
-    /// The flags for these options in virtual time. Environment variables become flags of the
-    /// program for virtual time, and every host name reaches the interceptor.
-    pub(super) fn virtual_flags(self, options: &RestartOptions) -> Vec<String> {
-        let base = "http://lockstep";
-        let environment = self.environment(options, base).into_iter();
-        let environment = environment.map(|(name, value)| format!("--lockstep-environment={name}={value}"));
-        self.flags(options, base).into_iter().chain(environment).collect()
-    }
-
     /// The environment variables for these options: where Reloader sends alerts. `base` is the
     /// interceptor's URL.
     fn environment(self, options: &RestartOptions, base: &str) -> BTreeMap<String, String> {
@@ -155,47 +124,15 @@ impl Reference {
         }
     }
 
-    /// The program for virtual time: the given one, or the one that was built.
-    pub(super) fn virtual_program(self, version_or_path: Option<&str>) -> Result<PathBuf, SubjectError> {
-        match version_or_path {
-            Some(path) if path.ends_with(VIRTUAL) => command::find(path),
-            Some(path) => Err(SubjectError::Outside(format!("{}:{path}", self.as_str()))),
-            None => self.built(&format!("{}{VIRTUAL}", self.program())),
-        }
-    }
-
-    /// The program that runs as a process, with its name and version.
-    pub(super) async fn process(self, version_or_path: Option<&str>) -> Result<(PathBuf, String), SubjectError> {
-        let path = match version_or_path {
-            Some(path) => command::find(path)?,
-            None => self.built(self.program())?,
+    /// Finds the program; also returns its name and version.
+    pub(super) async fn find(self, program: &str) -> Result<(PathBuf, String), SubjectError> {
+        let path = command::find(program)?;
+        let title = match self {
+            Self::Xing => command::version(&path).await.split(' ').take(2).collect::<Vec<_>>().join(" "),
+            // It does not print its version, and connects to a cluster before it reads its flags.
+            Self::Reloader => "reloader".to_owned(),
         };
-        // Reloader does not print its version.
-        let said = match (self, version_or_path) {
-            (Self::Xing, _) => command::version(&path).await,
-            (Self::Reloader, None) => format!("{} {}", self.program(), self.version()),
-            (Self::Reloader, Some(_)) => self.program().to_owned(),
-        };
-        let words: Vec<&str> = said.split(' ').take(2).collect();
-        Ok((path, words.join(" ")))
-    }
-
-    /// Checks that the given program, or the one that was built, exists.
-    pub(super) fn check(self, version_or_path: Option<&str>) -> Result<(), SubjectError> {
-        match version_or_path {
-            Some(path) => command::find(path).map(drop),
-            None => self.built(self.program()).map(drop),
-        }
-    }
-
-    /// Finds a program that `scripts/reference-controllers` has built, or one in the folder
-    /// `LOCKSTEP_BIN`.
-    fn built(self, program: &str) -> Result<PathBuf, SubjectError> {
-        let own = std::env::var_os("LOCKSTEP_BIN").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        let cached = cluster::cache_dir().map(|cache| cache.join("reference").join(self.as_str()).join(self.version()));
-        let places = own.into_iter().chain(cached).map(|folder| folder.join(program));
-        let found = places.into_iter().find(|path| path.is_file());
-        found.ok_or(SubjectError::ReferenceNotBuilt { name: self.as_str(), version: self.version() })
+        Ok((path, title))
     }
 
     /// The flags and variables of a process, from a case's options.
@@ -261,12 +198,10 @@ mod tests {
         let instead = options(RestartWebhook::Instead);
         assert_eq!(of.flags(&instead, "https://x"), ["--webhook-url=https://x/lockstep/webhook"]);
         assert_eq!(of.environment(&instead, "https://x"), BTreeMap::new());
-        let alerts = [
-            "--lockstep-environment=ALERT_ON_RELOAD=true",
-            "--lockstep-environment=ALERT_SINK=slack",
-            "--lockstep-environment=ALERT_WEBHOOK_URL=http://lockstep/lockstep/webhook",
-        ];
-        assert_eq!(of.virtual_flags(&options(RestartWebhook::Slack)), alerts);
+        let alerts = [("ON_RELOAD", "true"), ("SINK", "slack"), ("WEBHOOK_URL", "https://x/lockstep/webhook")];
+        let alerts = alerts.map(|(name, value)| (format!("ALERT_{name}"), value.to_owned()));
+        assert_eq!(of.environment(&options(RestartWebhook::Slack), "https://x"), alerts.into());
+        assert_eq!(of.flags(&options(RestartWebhook::Slack), "https://x"), Vec::<String>::new());
         assert!(of.lacks(&options(RestartWebhook::Json)).is_some());
     }
 }

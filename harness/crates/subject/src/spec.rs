@@ -21,9 +21,9 @@ pub enum SubjectSpec {
     Upstream(Option<String>),
     /// `upstream:process` or `upstream:process:v1.36.3`: always as a process.
     UpstreamProcess(Option<String>),
-    /// `xing`, `reloader`, `xing:process` or `xing:PATH`: another project's config-restart
-    /// controller.
-    Reference(Reference, Option<String>),
+    /// `xing:PROGRAM` or `reloader:PROGRAM`: another project's config-restart controller, by the
+    /// path of the project's own program or its name on `PATH`.
+    Reference(Reference, String),
     /// `command:PROGRAM ARGUMENTS…`, quoted as in a shell: any program that reads KUBECONFIG or
     /// `$HOME/.kube/config`.
     Command(Vec<String>),
@@ -59,7 +59,7 @@ impl SubjectSpec {
     /// Whether it is written in Go and can run in virtual time: two runs of it may diverge by the
     /// order of a map.
     pub fn is_in_go(&self) -> bool {
-        matches!(self, Self::Upstream(_) | Self::Virtual(_) | Self::Reference(..))
+        matches!(self, Self::Upstream(_) | Self::Virtual(_))
     }
 
     /// Whether it accepts restart options; any other subject decides restarts by its own settings.
@@ -104,10 +104,11 @@ impl FromStr for SubjectSpec {
             },
             ("virtual", Some(path)) => Ok(Self::Virtual(path.into())),
             ("deployment", Some(path)) => Ok(Self::Deployment(path.into())),
-            (name, which) => match Reference::ALL.into_iter().find(|one| one.as_str() == name) {
-                Some(one) => Ok(Self::Reference(one, which.map(str::to_owned))),
+            (name, Some(program)) => match Reference::ALL.into_iter().find(|one| one.as_str() == name) {
+                Some(one) => Ok(Self::Reference(one, program.to_owned())),
                 None => Err(unknown()),
             },
+            (_, None) => Err(unknown()),
         }
     }
 }
@@ -123,8 +124,7 @@ impl std::fmt::Display for SubjectSpec {
             Self::Upstream(Some(version)) => write!(f, "upstream:{version}"),
             Self::UpstreamProcess(None) => write!(f, "upstream:process"),
             Self::UpstreamProcess(Some(version)) => write!(f, "upstream:process:{version}"),
-            Self::Reference(one, None) => f.write_str(one.as_str()),
-            Self::Reference(one, Some(which)) => write!(f, "{}:{which}", one.as_str()),
+            Self::Reference(one, program) => write!(f, "{}:{program}", one.as_str()),
             Self::Command(words) => write!(f, "command:{}", join_words(words)),
             Self::Virtual(path) => write!(f, "virtual:{}", path.display()),
             Self::Deployment(path) => write!(f, "deployment:{}", path.display()),
@@ -156,8 +156,7 @@ mod tests {
     #[case("command:python3 'my controller.py' --name \"it's\" ''")]
     #[case("deployment:controller/deploy")]
     #[case("virtual:./my-controller-virtual")]
-    #[case("xing")]
-    #[case("reloader:process")]
+    #[case("reloader:reloader")]
     #[case("xing:./kubernetes-deployment-restart-controller")]
     fn names_round_trip(#[case] text: &str) {
         assert_eq!(text.parse::<SubjectSpec>().unwrap().to_string(), text);
@@ -173,9 +172,18 @@ mod tests {
     #[case("deployment:")]
     #[case("deployment")]
     #[case("virtual:")]
+    #[case("xing")]
     #[case("xing:")]
     fn unknown_names_are_refused(#[case] text: &str) {
         let error = text.parse::<SubjectSpec>().unwrap_err().to_string();
         assert!(error.contains("expected ours"), "{error}");
+    }
+
+    #[rstest]
+    #[case("xing", "unknown subject 'xing' (give the path of its program: xing:PATH): expected ours")]
+    #[case("reloader:", "unknown subject 'reloader:' (give the path of its program: reloader:PATH): expected ours")]
+    fn reference_without_a_program_is_refused(#[case] text: &str, #[case] expected: &str) {
+        let error = text.parse::<SubjectSpec>().unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
     }
 }

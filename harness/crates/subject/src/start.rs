@@ -45,9 +45,6 @@ impl SubjectSpec {
         match self {
             Self::Ours | Self::OursFixed | Self::Virtual(_) => true,
             Self::Upstream(which) => virtual_time::available(which.as_deref()).is_ok(),
-            Self::Reference(one, which) => {
-                !is_process(which.as_deref()) && one.virtual_program(which.as_deref()).is_ok()
-            }
             _ => false,
         }
     }
@@ -58,15 +55,9 @@ impl SubjectSpec {
         virtual_time::available(which.as_deref()).err().filter(|error| matches!(error, SubjectError::NotBuilt(_)))
     }
 
-    /// Why another project's controller cannot be judged, if its programs are not built.
-    pub fn not_there(&self) -> Option<SubjectError> {
-        let Self::Reference(one, which) = self else { return None };
-        one.check(which.as_deref().filter(|which| !is_process(Some(which)))).err()
-    }
-
     /// Whether only one of its kind can run on a machine at a time.
     pub fn is_alone(&self) -> bool {
-        matches!(self, Self::Reference(..)) && !self.is_simulable()
+        matches!(self, Self::Reference(..))
     }
 
     /// Why it does not support these restart options, if it accepts any.
@@ -95,7 +86,7 @@ impl SubjectSpec {
             }
             Self::Virtual(path) => virtual_time::check_custom(path),
             Self::Deployment(path) => deployment::check(path),
-            Self::Reference(..) => self.not_there().map_or(Ok(()), Err),
+            Self::Reference(_, program) => command::find(program).map(drop),
             Self::Ours | Self::OursFixed | Self::Upstream(_) | Self::UpstreamProcess(_) => Ok(()),
         }
     }
@@ -145,12 +136,6 @@ impl SubjectSpec {
                     let (task, version) = virtual_time::start_custom(path, client, virtual_time, &controllers)?;
                     (SubjectHandle::Virtual(task), version)
                 }
-                Self::Reference(one, which) if !is_process(which.as_deref()) => {
-                    let path = one.virtual_program(which.as_deref())?;
-                    let flags = one.virtual_flags(context.restart);
-                    let (task, version) = virtual_time::start_reference(self, path, client, virtual_time, flags)?;
-                    (SubjectHandle::Virtual(task), version)
-                }
                 _ => return Err(SubjectError::Outside(self.to_string())),
             };
             return Ok(RunningSubject { identity: self.identity(&version), handle, _turn: None });
@@ -172,8 +157,8 @@ impl SubjectSpec {
                 let arguments = upstream::arguments(&home.kubeconfig, context.controllers, &version);
                 self.process(context, &home, &program, (arguments, BTreeMap::new()), version).await
             }
-            Self::Reference(one, which) => {
-                let (program, version) = one.process(which.as_deref().filter(|which| !is_process(Some(which)))).await?;
+            Self::Reference(one, program) => {
+                let (program, version) = one.find(program).await?;
                 let turn = one.lock_port().await?;
                 let options = one.process_options(context.restart, &context.interceptor, context.folder)?;
                 let running = self.process(context, &home, &program, options, version).await?;
@@ -279,11 +264,6 @@ impl RunningSubject {
     }
 }
 
-/// Whether `process` is given instead of a version or a path.
-fn is_process(version_or_path: Option<&str>) -> bool {
-    version_or_path == Some("process")
-}
-
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -295,8 +275,8 @@ mod tests {
     #[case("upstream", "replicaset", None)]
     #[case("upstream", "config-restart", Some("has no config-restart controller to judge"))]
     #[case("ours", "config-restart", None)]
-    #[case("xing", "config-restart", None)]
-    #[case("xing", "deployment", Some("has no Deployment controller to judge"))]
+    #[case("xing:./controller", "config-restart", None)]
+    #[case("xing:./controller", "deployment", Some("has no Deployment controller to judge"))]
     #[case("command:sleep 1000", "deployment,replicaset", None)]
     #[case("deployment:controller/deploy", "deployment", None)]
     #[case("deployment:controller/deploy", "deployment,replicaset", Some("its own pods need one"))]

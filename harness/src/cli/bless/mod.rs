@@ -5,9 +5,8 @@
 //! recorded more often, and keeps every outcome. Only upstream is blessed, on a real control plane.
 //!
 //! Upstream of a config-restart case is the controller of the project that its restart profile
-//! names. That controller needs only writes and watches of a server, and its cases wait for
-//! minutes, so it may also be recorded on the simulated cluster, in virtual time. There each
-//! recording has another seed instead of a busy machine.
+//! names. That controller needs only writes and watches of a server, so it may also be recorded on
+//! the simulated one.
 //!
 //! `outcomes` blesses a case with several outcomes.
 //!
@@ -17,7 +16,6 @@
 
 mod outcomes;
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +26,7 @@ use lockstep_cluster::SiteName;
 use lockstep_recording::Recording;
 use lockstep_recording::controllers::{Controller, ControllerSet};
 use lockstep_report as report;
-use lockstep_runner::run::{ClusterSource, CompletedPlay, FileError, PlayPlan, PlayRound, Setup, Subscribers};
+use lockstep_runner::run::{ClusterSource, FileError, Setup, Subscribers};
 use lockstep_subject::{Reference, SubjectSpec};
 use lockstep_support::collection;
 use lockstep_support::outcome::RunOutcome;
@@ -56,8 +54,8 @@ pub(super) struct Arguments {
     selection: CaseSelection,
     #[command(flatten)]
     play_args: PlayArgs,
-    /// Which upstream: upstream, upstream:VERSION or upstream:PATH; of config restarts xing or
-    /// reloader.
+    /// Which upstream: upstream, upstream:VERSION or upstream:PATH; of config restarts xing:PATH or
+    /// reloader:PATH.
     #[arg(help_heading = "Subject", long, default_value = "upstream")]
     subject: String,
     /// Write nothing; show what would change, line by line.
@@ -82,7 +80,8 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<RunOutcome, CliE
         cases.into_iter().partition(|case| upstream_of(case) == spec.reference());
     for case in other_cases {
         let source = upstream_of(&case).map_or("upstream", Reference::as_str);
-        say!("not blessed  {}: its timeline comes from {source}; `--subject {source}` records it", case.name);
+        let path = if upstream_of(&case).is_some() { ":PATH" } else { "" };
+        say!("not blessed  {}: its timeline comes from {source}; `--subject {source}{path}` records it", case.name);
     }
     if cases.is_empty() {
         return Err(CliError::NothingToBless);
@@ -112,10 +111,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<RunOutcome, CliE
     arguments.play_args.check(&cases, std::slice::from_ref(&spec))?;
     let mut outcomes = Vec::new();
     for (under_test, cases) in arguments.play_args.by_controllers(cases) {
-        let recordings = match is_simulated {
-            true => record_on_simulator(&arguments, &spec, &under_test, &cases).await?,
-            false => record_on_control_plane(&arguments, &spec, &under_test, &cases).await?,
-        };
+        let recordings = record(&arguments, &spec, &under_test, &cases).await?;
         for (case, recordings) in cases.iter().zip(&recordings) {
             outcomes.push(bless_case(case, recordings, arguments.check)?);
         }
@@ -123,8 +119,8 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<RunOutcome, CliE
     Ok(RunOutcome::most_severe(outcomes))
 }
 
-/// Record each case five times on a real control plane.
-async fn record_on_control_plane(
+/// Record each case five times.
+async fn record(
     arguments: &Arguments,
     spec: &SubjectSpec,
     under_test: &ControllerSet,
@@ -158,31 +154,6 @@ fn upstream_of(case: &Case) -> Option<Reference> {
     Reference::of(case.restart.profile).filter(|_| case.controllers.has(Controller::ConfigRestart))
 }
 
-/// Record each case five times on simulated clusters, with consecutive seeds from `--seed` on.
-async fn record_on_simulator(
-    arguments: &Arguments,
-    spec: &SubjectSpec,
-    under_test: &ControllerSet,
-    cases: &[Arc<Case>],
-) -> Result<Vec<Vec<Recording>>, CliError> {
-    let setup = arguments.play_args.setup(Subscribers::new(vec![Arc::new(NotesReporter)]));
-    let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
-    let all = BOOTS.iter().sum::<u32>();
-    let rounds: Vec<PlayRound> =
-        (1..=all).map(|time| PlayRound { time, seed: Some(setup.seed + u64::from(time) - 1) }).collect();
-    let specs = std::slice::from_ref(spec);
-    let played = setup.for_each_subject(under_test, specs, cases.len(), async |_, player| {
-        let plan = PlayPlan { rounds: &rounds, ..PlayPlan::once(cases) };
-        let take = async |played: CompletedPlay<'_>| {
-            recordings[played.number].push(played.recording);
-            Ok::<_, CliError>(ControlFlow::Continue(()))
-        };
-        setup.play_each(player, plan, take).await
-    });
-    played.await?;
-    Ok(recordings)
-}
-
 /// The number of recordings of a case in a row.
 fn recordings_in_a_row(case: &Case) -> usize {
     if case.expectation == Expectation::Outcomes { outcomes::RECORDINGS_FACTOR } else { 1 }
@@ -206,11 +177,7 @@ fn bless_case(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result
         server: header.cluster.title(),
         recordings: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
         times_seen: None,
-        // Each recording has its own simulated cluster.
-        boots: match header.seed {
-            Some(_) => u32::try_from(recordings.len()).unwrap_or(u32::MAX),
-            None => u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
-        },
+        boots: u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
     };
     let golden = load_golden(case)?;
     let path = golden::path(case, header);

@@ -47,16 +47,12 @@ impl Bubble {
     }
 
     /// Runs the bubble until its program is unusable; usually it is dropped before.
-    pub(super) async fn run(mut self, controllers: Vec<String>, flags: Vec<String>) {
-        let Err(BubbleOver) = self.play(controllers, flags).await;
+    pub(super) async fn run(mut self, controllers: Vec<String>) {
+        let Err(BubbleOver) = self.play(controllers).await;
     }
 
-    async fn play(
-        &mut self,
-        controllers: Vec<String>,
-        flags: Vec<String>,
-    ) -> Result<std::convert::Infallible, BubbleOver> {
-        let start = BubbleStart { now: time(), controllers, seed: self.seed, flags };
+    async fn play(&mut self, controllers: Vec<String>) -> Result<std::convert::Infallible, BubbleOver> {
+        let start = BubbleStart { now: time(), controllers, seed: self.seed };
         let frame = self.link.exchange(|process| process.begin(&start))?;
         self.handle_frames(frame).await?;
         loop {

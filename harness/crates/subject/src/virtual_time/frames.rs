@@ -122,8 +122,6 @@ pub(super) struct BubbleStart {
     pub(super) now: i64,
     pub(super) controllers: Vec<String>,
     pub(super) seed: u64,
-    /// Additional flags of the real program.
-    pub(super) flags: Vec<String>,
 }
 
 /// A response; a watch's has no body, its events follow.
@@ -166,11 +164,10 @@ pub(super) struct Preamble {
 
 impl BubbleStart {
     pub(super) fn frame(&self) -> Vec<u8> {
-        let Self { now, controllers, seed, flags } = self;
+        let Self { now, controllers, seed } = self;
         // The program may support signed numbers only.
         let seed = seed & (u64::MAX >> 1);
-        let start =
-            json!({"now": now, "controllers": controllers, "seed": seed, "flags": flags, "verbosity": VERBOSITY});
+        let start = json!({"now": now, "controllers": controllers, "seed": seed, "verbosity": VERBOSITY});
         json!({ "start": start }).to_string().into_bytes()
     }
 }

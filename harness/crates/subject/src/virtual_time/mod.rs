@@ -15,8 +15,6 @@
 //!                        └── requests ──► interceptor ──► simulated server
 //! ```
 //!
-//! * Config-restart controllers of other projects run in the same way, each in its own program
-//!   ([`super::Reference`]).
 //! * `program` finds the program; `process` starts it and exchanges frames; `pool` holds those
 //!   without a case, and the link to the one of a case.
 //! * `bubble` is the task of one case. It reads a frame by blocking its thread, which stops the
@@ -49,13 +47,12 @@ use std::path::{Path, PathBuf};
 
 use bubble::Bubble;
 use lockstep_recording::Trouble;
-use lockstep_recording::controllers::Controller;
 use pool::ProgramLink;
 pub use pool::{ProgramPool, VirtualTime};
 use program::VirtualProgram;
 pub use program::{PROGRAM, available, built};
 
-use crate::{LogSource, SubjectError, SubjectSpec};
+use crate::{LogSource, SubjectError};
 
 /// The subject of one case, or its cluster's controllers: a task of the simulation with its
 /// program.
@@ -76,7 +73,7 @@ pub(super) fn start(
     virtual_time: Option<&VirtualTime>,
     controllers: &[&str],
 ) -> Result<(VirtualTask, String), SubjectError> {
-    begin(&program::find(selector)?, client, virtual_time, controllers, Vec::new())
+    begin(&program::find(selector)?, client, virtual_time, controllers)
 }
 
 /// Starts a bubble of a user's program.
@@ -86,7 +83,7 @@ pub(super) fn start_custom(
     virtual_time: Option<&VirtualTime>,
     controllers: &[&str],
 ) -> Result<(VirtualTask, String), SubjectError> {
-    begin(&VirtualProgram::custom(path)?, client, virtual_time, controllers, Vec::new())
+    begin(&VirtualProgram::custom(path)?, client, virtual_time, controllers)
 }
 
 /// Checks that a user's program exists.
@@ -94,23 +91,11 @@ pub(super) fn check_custom(path: &Path) -> Result<(), SubjectError> {
     VirtualProgram::custom(path).map(drop)
 }
 
-/// Starts a bubble of another project's controllers, with these flags.
-pub(super) fn start_reference(
-    subject: &SubjectSpec,
-    path: PathBuf,
-    client: Option<kube::Client>,
-    virtual_time: Option<&VirtualTime>,
-    flags: Vec<String>,
-) -> Result<(VirtualTask, String), SubjectError> {
-    begin(&VirtualProgram::of(subject, path), client, virtual_time, &[Controller::ConfigRestart.as_str()], flags)
-}
-
 fn begin(
     program: &VirtualProgram,
     client: Option<kube::Client>,
     virtual_time: Option<&VirtualTime>,
     controllers: &[&str],
-    flags: Vec<String>,
 ) -> Result<(VirtualTask, String), SubjectError> {
     let (Some(client), Some(VirtualTime { pool, seed })) = (client, virtual_time) else {
         return Err(SubjectError::Outside(program.display()));
@@ -126,7 +111,7 @@ fn begin(
     let link = ProgramLink::new(process);
     let controllers = controllers.iter().map(|one| (*one).to_owned()).collect();
     let bubble = Bubble::new(link.clone(), client, *seed);
-    let handle = tokio::spawn(bubble.run(controllers, flags));
+    let handle = tokio::spawn(bubble.run(controllers));
     Ok((VirtualTask { handle, link, pool: pool.clone(), log, printed }, title))
 }
 

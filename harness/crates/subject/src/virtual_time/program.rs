@@ -66,19 +66,15 @@ impl VirtualProgram {
     /// A user's program, at a path.
     pub(super) fn custom(path: &Path) -> Result<Self, SubjectError> {
         let path = command::find(&std::path::absolute(path)?.to_string_lossy())?;
-        Ok(Self::of(&SubjectSpec::Virtual(path.clone()), path))
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let subject = SubjectSpec::Virtual(path.clone()).to_string();
+        Ok(Self { name, subject, path, version: None })
     }
 
     /// Upstream's controllers, of the version if it is known.
     fn upstream(path: PathBuf, version: Option<String>) -> Self {
         let selector = version.clone().unwrap_or_else(|| path.display().to_string());
         Self { name: PROGRAM.to_owned(), subject: format!("upstream:{selector}"), path, version }
-    }
-
-    /// The program of another subject.
-    pub(super) fn of(subject: &SubjectSpec, path: PathBuf) -> Self {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { name, subject: subject.to_string(), path, version: None }
     }
 
     /// Its name in messages.
